@@ -1,0 +1,65 @@
+# `make demo` and `make test` set everything up by themselves: Python 3.11 or later, git and make are enough.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test lint types imports shape docs docs-write check faults bench bench-quality pins clean
+
+demo: $(READY)
+	@$(BIN)/muisti demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n auto
+
+check: lint types imports shape docs test  ## everything that .ci/run asks for
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+shape: $(READY)
+	$(BIN)/python scripts/shape.py
+
+docs: $(READY)  ## the generated pages must be what the code says
+	$(BIN)/python scripts/docs.py --check
+
+docs-write: $(READY)
+	$(BIN)/python scripts/docs.py
+
+faults: $(READY)  ## the long version: every crash point under strace, more processes, more examples
+	MUISTI_LONG=1 $(BIN)/python -m pytest tests/faults -n auto
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.speed
+
+bench-quality: $(READY)  ## needs the evaluation data, see docs/benchmarks.md
+	$(BIN)/python -m benchmarks.keyword_quality
+
+pins: $(READY)  ## renew requirements/dev.txt
+	$(BIN)/python -m pip install -q uv
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
+		--no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements/dev.txt
+
+$(READY): pyproject.toml requirements/dev.txt
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed"; exit 1; }
+	@echo "Setting up $(VENV) …"
+	@if command -v uv >/dev/null 2>&1; then \
+		uv venv -q --allow-existing --python "$(PYTHON)" $(VENV) && \
+		uv pip install -q --python $(BIN)/python -r requirements/dev.txt && \
+		uv pip install -q --python $(BIN)/python --no-deps -e .; \
+	else \
+		"$(PYTHON)" -m venv $(VENV) && \
+		$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
+		$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; \
+	fi
+	@touch $(READY)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

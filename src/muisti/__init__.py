@@ -1,0 +1,93 @@
+"""muisti: memory for AI agents that people own. Markdown files, fast search, no key, no server, no download.
+
+from muisti import Muisti
+
+with Muisti.open("notes") as memory:
+memory.save("We chose PostgreSQL over MySQL for its JSON support", kind="decision")
+print(memory.search("which database")[0].memory.content)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from muisti.aio import MemoryService
+    from muisti.engine import Muisti
+from muisti.errors import (
+    BrokenFile,
+    Conflict,
+    ImportFailed,
+    InvalidMemory,
+    InvalidRequest,
+    MemoryNotFound,
+    MuistiError,
+    NotFound,
+    SessionNotFound,
+    SettingsError,
+    VaultError,
+)
+from muisti.model import (
+    KINDS,
+    CompactResult,
+    Draft,
+    Explanation,
+    Kind,
+    Memory,
+    SearchResult,
+    Sector,
+    Session,
+    Signal,
+    Stats,
+    SyncReport,
+    Tier,
+    Use,
+    VerifyReport,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "KINDS",
+    "BrokenFile",
+    "CompactResult",
+    "Conflict",
+    "Draft",
+    "Explanation",
+    "ImportFailed",
+    "InvalidMemory",
+    "InvalidRequest",
+    "Kind",
+    "Memory",
+    "MemoryNotFound",
+    "MemoryService",
+    "Muisti",
+    "MuistiError",
+    "NotFound",
+    "SearchResult",
+    "Sector",
+    "Session",
+    "SessionNotFound",
+    "SettingsError",
+    "Signal",
+    "Stats",
+    "SyncReport",
+    "Tier",
+    "Use",
+    "VaultError",
+    "VerifyReport",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    """The engine is loaded when it is first asked for, so that importing muisti costs next to nothing."""
+    if name == "Muisti":
+        from muisti.engine import Muisti
+
+        return Muisti
+    if name == "MemoryService":
+        from muisti.aio import MemoryService
+
+        return MemoryService
+    raise AttributeError(f"module 'muisti' has no attribute {name!r}")

@@ -1,0 +1,5 @@
+"""`python -m muisti` is the command `muisti`."""
+
+from muisti.surfaces.cli.main import main
+
+main()

@@ -1,0 +1,1 @@
+"""The vault on disk: Markdown, front matter, journal."""

@@ -1,0 +1,262 @@
+"""A memory as front matter and body, and back."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+
+from muisti.adapters.files.frontmatter import BadFrontMatter, Document, Value
+from muisti.errors import InvalidMemory
+from muisti.model import Memory, Tier
+from muisti.remember.classify import classify_kind, classify_sector
+from muisti.remember.complete import completed, derived_title
+from muisti.remember.validate import checked_id, checked_memory
+from muisti.settings import Settings
+
+TRASH = ".trash"
+NUMBERS = frozenset({"importance", "salience"})
+TYPED = NUMBERS | {"created_at", "updated_at", "valid_from", "valid_until"}
+"""Keys whose values other YAML parsers shall read as what they are; all else is text to them."""
+_TRASHED = re.compile(r"(?P<stem>.*)\.(?P<at>\d{8}T\d{12}Z)\.md\Z", re.DOTALL)
+_DATED = re.compile(r"(\d{4}-\d\d-\d\d)[_ -]")
+_CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")
+
+_TEXTS = ("id", "title", "kind", "sector", "tier", "project", "session_id", "source", "summary")
+_LISTS = ("keywords", "files")
+_TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
+
+
+def to_fields(memory: Memory) -> dict[str, Value]:
+    """What the front matter says; what has its default value is left out, to keep files easy to read."""
+    known: dict[str, Value | None] = {
+        "id": memory.id,
+        "title": memory.title,
+        "kind": memory.kind,
+        "sector": memory.sector.value,
+        "tier": memory.tier.value if memory.tier is not Tier.PROJECT else None,
+        "project": memory.project,
+        "session_id": memory.session_id,
+        "source": memory.source,
+        "importance": _shortest(memory.importance),
+        "salience": _shortest(memory.salience) if memory.salience != 1.0 else None,
+        "summary": memory.summary,
+        "keywords": memory.keywords,
+        "files": memory.files,
+        "created_at": to_text(memory.created_at),
+        "updated_at": to_text(memory.updated_at),
+        "valid_from": to_text(memory.valid_from) if memory.valid_from else None,
+        "valid_until": to_text(memory.valid_until) if memory.valid_until else None,
+        "conflict_markers": "intended" if has_conflict(memory.content) else None,
+    }
+    return {key: value for key, value in known.items() if value}
+
+
+def _shortest(number: float) -> str:
+    """All digits that matter, so that reading gives the same number."""
+    return repr(float(number)).removesuffix(".0")
+
+
+def changed_fields(document: Document, memory: Memory) -> dict[str, Value | None]:
+    """Which keys must be written so that the file says what the memory says."""
+    wanted = to_fields(memory)
+    have = document.values
+    changes: dict[str, Value | None] = {key: value for key, value in wanted.items() if not _says(key, have.get(key), value)}
+    if "category" in have and changes.get("kind") and "kind" not in have:
+        changes["category"] = changes.pop("kind")
+    for key in (*_TEXTS, *_LISTS, *_TIMES, *NUMBERS):
+        if key in have and key not in wanted and have[key] not in ("", ()) and not _is_default(key, have[key]):
+            changes[key] = None
+    return changes
+
+
+def _says(key: str, have: Value | None, wanted: Value) -> bool:
+    """Whether a person's way of writing a value means the same as ours."""
+    if have == wanted:
+        return True
+    try:
+        if key in _LISTS:
+            return _listed(have) == wanted
+        if not isinstance(have, str) or not isinstance(wanted, str):
+            return False
+        if key in _TEXTS and key != "summary":
+            return have.rstrip("\r\n") == wanted
+        if key in _TIMES:
+            return from_text(key, have) == from_text(key, wanted)
+        if key in NUMBERS:
+            return _number(key, have) == _number(key, wanted)
+    except BadFrontMatter:
+        return False
+    return False
+
+
+def _is_default(key: str, have: Value | None) -> bool:
+    return (key, have) in {("tier", "project"), ("salience", "1.0"), ("salience", "1")}
+
+
+def from_document(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
+    """The memory that a file holds. Raises BadFrontMatter that names the field and the cure."""
+    values = document.values
+    if has_conflict(document.text) and "conflict_markers" not in values:
+        raise BadFrontMatter("it holds conflict markers (<<<<<<< … >>>>>>>): resolve the merge and save the file")
+    content = document.body
+    place = Place.of(path, settings)
+    created = _time(values, "created_at") or place.dated or modified
+    kind = _text(values, "kind") or _text(values, "category") or place.kind or classify_kind(content)
+    sector = _text(values, "sector") or classify_sector(content)
+    concepts = _listed(values.get("concepts"))
+    memory = Memory(
+        id=_text(values, "id") or "",
+        content=content,
+        title=_text(values, "title") or derived_title(content),
+        kind=kind,
+        sector=sector,  # type: ignore[arg-type]  # checked just below
+        tier=_text(values, "tier") or Tier.PROJECT,  # type: ignore[arg-type]
+        project=_text(values, "project") or place.project,
+        session_id=_text(values, "session_id") or None,
+        source=_text(values, "source") or "user",
+        summary=_text(values, "summary"),
+        keywords=_texts(values, "keywords") or _listed(values.get("tags")),
+        files=_texts(values, "files"),
+        importance=_number("importance", _text(values, "importance") or "0.5"),
+        salience=_number("salience", _text(values, "salience") or "1"),
+        created_at=created,
+        updated_at=_time(values, "updated_at") or created,
+        valid_from=_time(values, "valid_from"),
+        valid_until=_time(values, "valid_until"),
+        deleted_at=place.deleted_at,
+        file_path=path,
+    )
+    try:
+        memory = checked_memory(memory, settings)
+        if memory.id:
+            checked_id(memory.id)
+    except InvalidMemory as error:
+        raise BadFrontMatter(str(error)) from error
+    return completed(replace(memory, concepts=concepts))
+
+
+class Place:
+    """What a path tells: project, kind, whether it lies in the trash, the date in its name."""
+
+    def __init__(self, kind: str, project: str, deleted_at: datetime | None, dated: datetime | None) -> None:
+        self.kind = kind
+        self.project = project
+        self.deleted_at = deleted_at
+        self.dated = dated
+
+    @classmethod
+    def of(cls, path: str, settings: Settings) -> Place:
+        """Read a path."""
+        parts = PurePosixPath(path).parts
+        deleted_at = None
+        if parts[0] == TRASH:
+            parts = parts[1:]
+            stamped = _TRASHED.match(parts[-1])
+            deleted_at = _stamped(stamped["at"] if stamped else "")
+        project = ""
+        if parts[0] == "projects" and len(parts) > 2:
+            project, parts = parts[1], parts[2:]
+        by_folder = {kind.folder: kind.name for kind in settings.kinds.values()}
+        dated = _DATED.match(parts[-1])
+        return cls(
+            by_folder.get(parts[0], "") if len(parts) > 1 else "",
+            project,
+            deleted_at,
+            _midnight(dated[1]) if dated else None,
+        )
+
+
+def trashed_path(path: str, at: datetime) -> str:
+    """The name of a file in the trash: where it was and when it went, so that one rename says it all."""
+    stem = path.removesuffix(".md")
+    folder, _, name = stem.rpartition("/")
+    name = name.encode()[:200].decode("utf-8", "ignore")
+    return f"{TRASH}/{folder}/{name}.{at:%Y%m%dT%H%M%S%fZ}.md".replace("//", "/")
+
+
+def restored_path(path: str) -> str:
+    """Where a file of the trash was before."""
+    inside = path.removeprefix(f"{TRASH}/")
+    stamped = _TRASHED.match(inside)
+    return f"{stamped['stem']}.md" if stamped else inside
+
+
+def has_conflict(text: str) -> bool:
+    """Whether a merge left its three markers, in their order, at the beginning of lines."""
+    if not all(marker in text for marker in _CONFLICT):
+        return False
+    awaited = 0
+    for line in text.splitlines():
+        if line.startswith(_CONFLICT[awaited]):
+            awaited += 1
+            if awaited == len(_CONFLICT):
+                return True
+    return False
+
+
+def to_text(at: datetime) -> str:
+    """A time as the files write it."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def from_text(key: str, text: str) -> datetime:
+    """A time as people and files write it: a date, or a date and a time; without a zone it is UTC."""
+    try:
+        at = datetime.fromisoformat(text.strip())
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter: a zone that leads before year 1 or beyond 9999
+        raise BadFrontMatter(f"{key}: {text!r} is no time: write it like 2026-01-31T12:00:00Z") from None
+
+
+def _stamped(moment: str) -> datetime:
+    """When a file went to the trash; long ago, if a person put it there under another name."""
+    try:
+        return datetime.strptime(moment, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.fromtimestamp(0, UTC)
+
+
+def _midnight(date: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(date).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _text(values: dict[str, Value | None], key: str) -> str:
+    value = values.get(key, "")
+    if isinstance(value, str):
+        return value if key == "summary" else value.rstrip("\r\n")  # a title written as block text has a line end
+    raise BadFrontMatter(f"{key}: must be one text, not a list or a table")
+
+
+def _time(values: dict[str, Value | None], key: str) -> datetime | None:
+    text = _text(values, key)
+    return from_text(key, text) if text else None
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if math.isnan(number):
+        raise BadFrontMatter(f"{key}: {text!r} is not a number: write a value between 0 and 1")
+    return number
+
+
+def _texts(values: dict[str, Value | None], key: str) -> tuple[str, ...]:
+    if values.get(key, "") is None:
+        raise BadFrontMatter(f"{key}: must be a list of texts, not a table or a list of lists")
+    return _listed(values.get(key))
+
+
+def _listed(value: Value | None) -> tuple[str, ...]:
+    """Lists, and the comma-separated line that people write instead of one."""
+    if not value:
+        return ()
+    items = [item.strip() for item in (value.split(",") if isinstance(value, str) else value)]
+    return tuple(dict.fromkeys(item for item in items if item))

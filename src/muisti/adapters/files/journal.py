@@ -1,0 +1,158 @@
+"""The journal: one JSON object a line, `journal/YYYY-MM.jsonl`, only ever appended to.
+
+Lines are in the order in which things happened. A clock that runs backwards does not change that: new
+lines go to the latest file that exists, not to an earlier month's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from muisti.adapters.files.disk import Disk, disk_errors
+from muisti.adapters.files.fields import from_text, to_text
+from muisti.adapters.files.frontmatter import BadFrontMatter
+from muisti.errors import InvalidRequest
+from muisti.model import Event, Problem
+from muisti.ports import Clock, Mark, Reading
+
+FOLDER = "journal"
+_TAIL = 256
+_OWN_KEYS = {"at", "event", "memories", "session"}
+
+
+class FileJournal:
+    """The journal of one vault."""
+
+    def __init__(self, root: Path, clock: Clock, disk: Disk | None = None) -> None:
+        self._folder = root / FOLDER
+        self._clock = clock
+        self._disk = disk or Disk()
+
+    def append(self, events: Sequence[Event], *, durable: bool) -> None:
+        """Add lines with one write. Call under the vault's lock."""
+        if not events:
+            return
+        with disk_errors(self._folder):
+            self._disk.make_folder(self._folder)
+            path = self._current()
+            existed = path.exists()
+            if existed:
+                self._set_aside_torn_tail(path)
+            self._disk.append(path, b"".join(_to_line(event) for event in events), durable=durable)
+            if durable and not existed:
+                self._disk.sync_folder(self._folder)
+
+    def read(self, marks: Mapping[str, Mark]) -> Reading:
+        """All whole lines after the marks; all lines there are, if the journal is not the one the marks are of."""
+        with disk_errors(self._folder):
+            paths = self._paths()
+            restarted = not self._is_continued(paths, marks)
+            start: Mapping[str, Mark] = {} if restarted else marks
+            events: list[Event] = []
+            problems: list[Problem] = []
+            after: dict[str, Mark] = {}
+            for path in paths:
+                mark = start.get(path.name, Mark(0, ""))
+                data = _whole_lines(path, mark.offset)
+                events += _parsed(path.name, data, problems)
+                offset = mark.offset + len(data)
+                after[path.name] = Mark(offset, _tail_sha(path, offset)) if data or not offset else mark
+        return Reading(events, after, restarted, tuple(problems))
+
+    def _paths(self) -> list[Path]:
+        return sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else []
+
+    def _current(self) -> Path:
+        this_month = self._folder / f"{self._clock.now():%Y-%m}.jsonl"
+        return max([this_month, *self._paths()[-1:]])
+
+    def _is_continued(self, paths: Sequence[Path], marks: Mapping[str, Mark]) -> bool:
+        """Whether what was read before is still there, byte for byte as far as its last bytes tell.
+
+        Lines that another machine added to an earlier month are no continuation either: they count in the order of months.
+        """
+        latest = max(marks, default="")
+        if any(path.name < latest and _whole_lines(path, marks.get(path.name, Mark(0, "")).offset) for path in paths):
+            return False
+        sizes = {path.name: path.stat().st_size for path in paths}
+        by_name = {path.name: path for path in paths}
+        return all(
+            mark.offset <= sizes.get(name, -1) and _tail_sha(by_name[name], mark.offset) == mark.tail_sha
+            for name, mark in marks.items()
+        )
+
+    def _set_aside_torn_tail(self, path: Path) -> None:
+        """A line that a crash cut short goes to `.corrupt`; what is whole stays."""
+        size = path.stat().st_size
+        if size == 0:
+            return
+        with path.open("rb") as file:
+            file.seek(size - 1)
+            if file.read(1) == b"\n":
+                return
+        whole = len(_whole_lines(path, 0))
+        with path.open("rb") as file:
+            file.seek(whole)
+            tail = file.read()
+        self._disk.append(path.with_suffix(".jsonl.corrupt"), tail + b"\n", durable=True)
+        self._disk.truncate(path, whole)
+
+
+def _to_line(event: Event) -> bytes:
+    line: dict[str, object] = {"at": to_text(event.at), "event": event.name}
+    if event.memory_ids:
+        line["memories"] = event.memory_ids
+    if event.session_id is not None:
+        line["session"] = event.session_id
+    line.update(event.data)
+    try:
+        return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(event.name, error.object[error.start], "half of a surrogate pair is no text; remove it") from error
+
+
+def _parsed(name: str, data: bytes, problems: list[Problem]) -> Iterator[Event]:
+    for line in data.split(b"\n"):
+        if not line.strip():
+            continue
+        try:
+            yield _from_line(line)
+        except (ValueError, TypeError, KeyError, RecursionError, BadFrontMatter):
+            shown = line[:60].decode("utf-8", "replace")
+            problems.append(Problem(f"{FOLDER}/{name}", f"skipped a line that is no event: {shown!r}: remove or mend it"))
+
+
+def _from_line(line: bytes) -> Event:
+    parsed = json.loads(line)
+    if not isinstance(parsed, dict) or not isinstance(parsed["at"], str) or not isinstance(parsed["event"], str):
+        raise TypeError("no event")
+    if b"\\u" in line:
+        json.dumps(parsed, ensure_ascii=False).encode()  # raises for half of a surrogate pair, which no index can hold
+    memories = parsed.get("memories", [])
+    session = parsed.get("session")
+    if not isinstance(memories, list) or not all(isinstance(m, str) for m in memories):
+        raise ValueError("memories")
+    if session is not None and not isinstance(session, str):
+        raise ValueError("session")
+    data = {key: value for key, value in parsed.items() if key not in _OWN_KEYS}
+    return Event(parsed["event"], from_text("at", parsed["at"]), tuple(memories), session, data)
+
+
+def _whole_lines(path: Path, offset: int) -> bytes:
+    """What follows the offset, up to the last line end."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        file.seek(offset)
+        data = file.read()
+        return data[: data.rfind(b"\n") + 1]
+    return b""
+
+
+def _tail_sha(path: Path, offset: int) -> str:
+    start = max(0, offset - _TAIL)
+    with path.open("rb") as file:
+        file.seek(start)
+        return hashlib.sha256(file.read(offset - start)).hexdigest()[:16]

@@ -1,0 +1,88 @@
+"""The vault's lock: one writer at a time, across processes and threads."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from muisti.errors import VaultBusy
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+    import msvcrt
+
+
+class FileLock:
+    """An exclusive lock on a file. Re-entrant within a thread; released by the system when a process dies."""
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        self._path = path
+        self._timeout = timeout
+        self._thread = threading.RLock()
+        self._depth = 0
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Hold the lock. Raises VaultBusy after the time-out, naming the holder."""
+        if not self._thread.acquire(timeout=self._timeout):
+            raise VaultBusy(f"another thread has been writing to the vault for over {self._timeout:g} s; try again")
+        try:
+            if self._depth == 0:
+                self._fd = self._acquire()
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+                if self._depth == 0:
+                    os.close(self._fd)
+        finally:
+            self._thread.release()
+
+    def _acquire(self) -> int:
+        deadline = time.monotonic() + self._timeout
+        pause = 0.0005
+        while True:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if _try_lock(fd):
+                if self._is_current(fd):
+                    _note_holder(fd)
+                    return fd
+                os.close(fd)  # the file was deleted under us: lock the one that is there now
+                continue
+            holder = os.pread(fd, 20, 0).decode("ascii", "replace").strip() if hasattr(os, "pread") else ""
+            os.close(fd)
+            if time.monotonic() >= deadline:
+                who = f"process {holder}" if holder else "another process"
+                raise VaultBusy(f"{who} has been writing to the vault for over {self._timeout:g} s; try again later")
+            time.sleep(pause * random.uniform(0.5, 1.5))
+            pause = min(pause * 1.5, 0.01)
+
+    def _is_current(self, fd: int) -> bool:
+        with suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(fd), os.stat(self._path))
+        return False
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        if fcntl is not None:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+    except OSError:
+        return False
+    return True
+
+
+def _note_holder(fd: int) -> None:
+    """Leave our process id for whoever waits too long; only a hint, so failing to write it does no harm."""
+    with suppress(OSError, AttributeError):
+        os.pwrite(fd, f"{os.getpid():<20}".encode(), 0)

@@ -1,0 +1,318 @@
+"""The vault: a folder of Markdown files that a person can read, edit and put in git."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from muisti.adapters.files import frontmatter
+from muisti.adapters.files.disk import Disk, disk_errors
+from muisti.adapters.files.fields import (
+    TRASH,
+    TYPED,
+    Place,
+    changed_fields,
+    from_document,
+    restored_path,
+    to_fields,
+    trashed_path,
+)
+from muisti.adapters.files.lock import FileLock
+from muisti.adapters.files.names import file_name
+from muisti.adapters.files.publish import Planned, Publisher
+from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultReadOnly
+from muisti.model import Memory
+from muisti.ports import Clock, Stamp, StoredFile
+from muisti.remember.identity import new_id
+from muisti.settings import RESERVED_FOLDERS, Settings
+
+MAX_FILE = 4 * frontmatter.MAX_HEAD + 64
+"""Bytes that a file may have beyond the largest content, for its front matter."""
+
+
+class FileVault:
+    """Memories as Markdown files below one folder."""
+
+    def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None) -> None:
+        self.root = root
+        self._settings = settings
+        self._clock = clock
+        self._disk = disk or Disk()
+        self._work = root / ".muisti" / "tmp"
+        self._publisher = Publisher(root, self._work, self._disk)
+        self._lock = FileLock(root / ".muisti" / "lock", settings.lock_timeout)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the vault for writing."""
+        with disk_errors(self.root):
+            self._disk.make_folder(self._work)
+            held = self._lock.hold()
+            held.__enter__()
+        try:
+            yield
+        finally:
+            held.__exit__(None, None, None)
+
+    # -- Writing
+
+    def create(self, memories: Sequence[Memory]) -> list[StoredFile]:
+        """Write new files; several at once become visible together, even if the process dies on the way."""
+        planned = self._planned(memories)
+        self._publisher.create(planned)
+        return [
+            self._stored(replace(memory, file_path=path), data) for memory, (path, data) in zip(memories, planned, strict=True)
+        ]
+
+    def _planned(self, memories: Sequence[Memory]) -> list[Planned]:
+        """Free names for the new files, and their bytes."""
+        taken: set[str] = set()
+        planned = []
+        for memory in memories:
+            path = self._free_path(file_name(memory, self._settings), memory.id, taken)
+            taken.add(path)
+            text = frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
+            planned.append((path, _readable(text, memory)))
+        return planned
+
+    def rewrite(self, memory: Memory, expected_sha: str) -> StoredFile:
+        """Replace a file's known fields and body; move it if its kind or project changed."""
+        path = _file_of(memory)
+        data = self._bytes(path)
+        if hashlib.sha256(data).hexdigest() != expected_sha:
+            raise Conflict(f"{path} was changed by somebody else; read the memory again and repeat the change")
+        document = frontmatter.parse(data.decode())
+        changes = changed_fields(document, memory)
+        body = memory.content if memory.content != document.body else None
+        text = frontmatter.edit(document, changes, body, numbers=TYPED)
+        written = _readable(text, memory)
+        if not _says(text, {**document.values, **changes}):
+            raise BrokenFile(path, "has front matter that cannot be changed safely: write it more simply, as `key: value` lines")
+        self._publisher.replace(path, written)
+        moved = self._moved_to_its_folder(path, memory, changes)
+        return self._stored(replace(memory, file_path=moved), written)
+
+    def _moved_to_its_folder(self, path: str, memory: Memory, changes: dict[str, frontmatter.Value | None]) -> str:
+        if not {"kind", "category", "project"} & set(changes) or path.startswith(f"{TRASH}/"):
+            return path
+        target = file_name(memory, self._settings)
+        if Path(target).parent == Path(path).parent:
+            return path
+        return self._move(path, self._free_path(f"{Path(target).parent.as_posix()}/{Path(path).name}", memory.id, set()))
+
+    def trash(self, path: str, at: datetime) -> str:
+        """One rename: the new name tells where the file was and when it went."""
+        while os.path.lexists(self._path(trashed_path(path, at))):
+            at += timedelta(microseconds=1)  # the clock stood still or was set back
+        return self._move(path, trashed_path(path, at))
+
+    def restore(self, path: str) -> str:
+        """Back to where it was, or beside what has taken its place since."""
+        return self._move(path, self._free_path(restored_path(path), uuid.uuid4().hex, set()))
+
+    def _move(self, path: str, target: str) -> str:
+        source, final = self._path(path), self._path(target)
+        with disk_errors(path):
+            self._disk.make_folder(final.parent)
+            self._disk.move(source, final)
+            self._disk.sync_folder(final.parent)
+            if source.parent != final.parent:
+                self._disk.sync_folder(source.parent)
+        return target
+
+    def erase(self, path: str) -> None:
+        """Remove a file for good; that it is gone already is fine."""
+        with disk_errors(path), suppress(FileNotFoundError):
+            self._disk.remove(self._path(path))
+            self._disk.sync_folder(self._path(path).parent)
+
+    # -- Reading
+
+    def read(self, path: str, *, adopt: bool = False) -> StoredFile | None:
+        """Read one file. A new file in a kind's folder is given an id, written into it if `adopt` is set."""
+        seen = time.time_ns()
+        data, status = self._opened(path)
+        try:
+            document = frontmatter.parse(data.decode("utf-8"))
+            modified = datetime.fromtimestamp(status.st_mtime, UTC)
+            if not document.values.get("id") and not Place.of(path, self._settings).kind:
+                return None
+            memory = from_document(path, document, self._settings, modified)
+        except UnicodeDecodeError as error:
+            raise BrokenFile(path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+        except frontmatter.BadFrontMatter as error:
+            raise BrokenFile(path, str(error)) from error
+        if not memory.id and adopt:
+            memory = replace(memory, id=new_id(self._clock.now()))
+            text = frontmatter.edit(document, changed_fields(document, memory), numbers=TYPED)
+            self._publisher.replace(path, text.encode())
+            return self._stored(memory, text.encode())
+        if not memory.id:
+            memory = replace(memory, id=str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
+        return StoredFile(memory, _stamp(status), hashlib.sha256(data).hexdigest(), seen)
+
+    def _bytes(self, path: str) -> bytes:
+        return self._opened(path)[0]
+
+    def _opened(self, path: str) -> tuple[bytes, os.stat_result]:
+        """A file's bytes and its status, which are of the same file even if somebody replaces or moves it meanwhile.
+
+        Links are not followed, and no more than a memory can have is read.
+        """
+        most = self._settings.max_content_bytes + MAX_FILE
+        try:
+            fd = os.open(self._path(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise BrokenFile(path, "is not there any more") from None
+        except OSError as error:
+            raise BrokenFile(path, f"cannot be read ({error.strerror}): check its permissions") from error
+        with open(fd, "rb") as file:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                raise BrokenFile(path, "is not a regular file")
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise BrokenFile(path, f"has {status.st_size} bytes; the limit is {most}: split it, or raise max_content_bytes")
+        return data, status
+
+    def scan(self) -> Iterator[tuple[str, Stamp]]:
+        """Every Markdown file that may be a memory."""
+        with disk_errors(self.root):
+            yield from _scan_folder(self.root, "")
+
+    def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
+        """Let the front matter follow the folder, if it said what the old folder said."""
+        memory = file.memory
+        before, after = Place.of(old_path, self._settings), Place.of(_file_of(memory), self._settings)
+        kind = after.kind if after.kind and memory.kind == before.kind else memory.kind
+        project = after.project if memory.project == before.project else memory.project
+        if (kind, project) == (memory.kind, memory.project):
+            return file
+        data = self._bytes(_file_of(memory))
+        document = frontmatter.parse(data.decode())
+        moved = replace(memory, kind=kind, project=project)
+        text = frontmatter.edit(document, changed_fields(document, moved), numbers=TYPED)
+        self._publisher.replace(_file_of(memory), text.encode())
+        return self._stored(moved, text.encode())
+
+    def leftovers(self) -> bool:
+        """Whether there are temporary files."""
+        return self._publisher.leftovers()
+
+    def recover(self) -> None:
+        """Finish or undo what a crashed process left half done."""
+        self._publisher.recover()
+
+    # -- Small things
+
+    def _path(self, path: str) -> Path:
+        return self.root / path
+
+    def _free_path(self, wanted: str, memory_id: str, taken: set[str]) -> str:
+        stem = wanted.removesuffix(".md")
+        candidates = [f"{stem}{suffix}.md" for suffix in ("", *(f"_{n}" for n in range(2, 6)), f"_{memory_id[-12:]}")]
+        for path in candidates:
+            if path not in taken and not os.path.lexists(self._path(path)):
+                return path
+        return f"{stem}_{uuid.uuid4().hex}.md"
+
+    def _stored(self, memory: Memory, data: bytes) -> StoredFile:
+        seen = time.time_ns()
+        with disk_errors(_file_of(memory)):
+            status = self._path(_file_of(memory)).stat(follow_symlinks=False)
+        return StoredFile(memory, _stamp(status), hashlib.sha256(data).hexdigest(), seen)
+
+
+def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, Stamp]]:
+    folders = []
+    try:
+        entries = os.scandir(folder)
+    except FileNotFoundError:
+        if not prefix:
+            raise
+        return  # removed while we walked
+    with entries:
+        for entry in entries:
+            name = entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if (prefix or name not in RESERVED_FOLDERS - {"projects"}) and (name[0] != "." or name == TRASH):
+                    folders.append((entry.path, f"{prefix}{name}/"))
+            elif name.endswith(".md") and name[0] != ".":
+                with suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    yield prefix + name, _stamp(status)
+    for path, below in folders:
+        yield from _scan_folder(path, below)
+
+
+class ReadOnlyVault(FileVault):
+    """A vault that this process may read but not write."""
+
+    def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None) -> None:
+        super().__init__(root, settings, clock, _NoDisk())
+        self._thread = threading.RLock()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Nobody else is concerned: the index is a private copy."""
+        with self._thread:
+            yield
+
+    def read(self, path: str, *, adopt: bool = False) -> StoredFile | None:
+        """Read one file; nothing is written into it."""
+        return super().read(path)
+
+    def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
+        """The file stays as it is."""
+        return file
+
+    def leftovers(self) -> bool:
+        """Whatever there is, it is for somebody who can write."""
+        return False
+
+    def recover(self) -> None:
+        """Nothing can be recovered here."""
+
+
+class _NoDisk(Disk):
+    def step(self, what: str, path: Path) -> None:
+        raise VaultReadOnly(f"{path} cannot be written by this user: search works, saving needs write permission")
+
+
+def _stamp(status: os.stat_result) -> Stamp:
+    return Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def _readable(text: str, memory: Memory) -> bytes:
+    """The bytes of a file that will be understood when it is read. Raises InvalidMemory."""
+    head = len(text) - len(memory.content)
+    if head > frontmatter.MAX_HEAD:
+        name = max(("summary", "keywords", "files"), key=lambda name: len(repr(getattr(memory, name))))
+        raise InvalidMemory(
+            name, f"{head} characters", f"what is said about a memory may have {frontmatter.MAX_HEAD} in all: shorten it"
+        )
+    return text.encode()
+
+
+def _says(text: str, values: Mapping[str, frontmatter.Value | None]) -> bool:
+    """Whether a file would be read as it is meant: people's YAML knows more forms than anybody has tried."""
+    try:
+        found = frontmatter.parse(text).values
+    except frontmatter.BadFrontMatter:
+        return False
+    return {k: v for k, v in found.items() if v is not None} == {k: v for k, v in values.items() if v is not None}
+
+
+def _file_of(memory: Memory) -> str:
+    if memory.file_path is None:
+        raise MemoryNotFound(memory.id)
+    return memory.file_path

@@ -1,0 +1,61 @@
+"""Filters as SQL conditions, so that they work inside every query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from muisti.adapters.sqlite.rows import Cell, to_int
+from muisti.model import Filter
+
+
+def conditions(where: Filter) -> tuple[str, list[Cell]]:
+    """A condition on `memories m` and `usage u`, with its values. Always true is `1`."""
+    parts: list[str] = []
+    values: list[Cell] = []
+
+    def add(sql: str, *cells: Cell) -> None:
+        parts.append(sql)
+        values.extend(cells)
+
+    if not where.include_deleted:
+        add("m.deleted_at IS NULL")
+    _add_visibility(where, add)
+    if where.session is not None:
+        add("m.session_id = ?", where.session)
+    for column, wanted in (("id", where.ids), ("kind", where.kinds), ("sector", where.sectors), ("tier", where.tiers)):
+        if wanted:
+            add(f"m.{column} IN ({_marks(wanted)})", *wanted)
+    for field, wanted in (("keyword", where.keywords), ("file", where.files)):
+        for value in wanted:
+            add("EXISTS (SELECT 1 FROM labels WHERE field = ? AND value = ? AND n = m.n)", field, value.casefold())
+    if where.min_salience > 0:
+        add("coalesce(u.salience, m.salience) >= ?", where.min_salience)
+    _add_times(where, add)
+    return " AND ".join(parts) or "1", values
+
+
+def _add_visibility(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
+    """Tier `project` of the project, `session` of the asking session only, `global` of everybody (contract A3)."""
+    if where.project is not None:
+        add("(m.project = ? OR m.tier = 'global')", where.project)
+    if where.session_id is not None:
+        add("(m.tier <> 'session' OR m.session_id = ?)", where.session_id)
+    elif not where.all_sessions and where.session is None:
+        add("m.tier <> 'session'")
+
+
+def _add_times(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
+    moments: tuple[tuple[str, datetime | None], ...] = (
+        ("m.created_at >= ?", where.since),
+        ("m.created_at < ?", where.until),
+        ("coalesce(m.valid_from, m.created_at) <= ?", where.as_of),
+        ("(m.valid_until IS NULL OR m.valid_until > ?)", where.as_of),
+    )
+    for sql, at in moments:
+        if at is not None:
+            add(sql, to_int(at))
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,209 @@
+"""The index as a whole: transactions, what it has seen, rebuilding, checks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from muisti.adapters.sqlite.connect import COMPLETE, Database, connect, sqlite_errors
+from muisti.adapters.sqlite.migrate import migrate
+from muisti.adapters.sqlite.rows import fetch
+from muisti.adapters.sqlite.write import apply_changes
+from muisti.errors import IndexBusy, IndexCorrupt
+from muisti.model import Problem
+from muisti.ports import Changes, Known, Mark, Stamp
+
+
+class SqliteIndex:
+    """The index file that the vault's pointer names."""
+
+    def __init__(self, database: Database, timeout: float) -> None:
+        self._db = database
+        self._timeout = timeout
+        self._behind = False
+
+    @property
+    def behind(self) -> bool:
+        """Whether something was written that the index does not have yet."""
+        return self._behind
+
+    @behind.setter
+    def behind(self, behind: bool) -> None:
+        if not behind:
+            self._db.mark_complete()
+        self._behind = behind
+
+    def is_current(self) -> bool:
+        """Whether the open file is still the one in use."""
+        return self._db.is_current()
+
+    def open(self) -> bool:
+        """Open the file in use, or make one, which then is behind: nobody may take it for complete."""
+        behind, self._behind = self._behind, True
+        fresh = self._db.open()
+        self._behind = fresh or behind
+        return fresh
+
+    def set_aside(self) -> None:
+        """Put a damaged file out of the way."""
+        self._db.set_aside()
+
+    def apply(self, changes: Changes) -> None:
+        """One transaction."""
+        with self._db.writing() as db:
+            apply_changes(db, changes)
+
+    def known(self) -> dict[str, Known]:
+        """Every file that was seen."""
+        with self._db.reading() as db:
+            return _known(db)
+
+    def marks(self) -> dict[str, Mark]:
+        """How far the journal was read."""
+        with self._db.reading() as db:
+            return {name: Mark(offset, tail) for name, offset, tail in db.execute("SELECT file, offset, tail_sha FROM marks")}
+
+    def problems(self) -> list[Problem]:
+        """Files that cannot be used."""
+        with self._db.reading() as db:
+            return [Problem(path, reason) for path, reason in db.execute("SELECT path, reason FROM problems ORDER BY path")]
+
+    def scrub(self) -> None:
+        """Leave removed text in no file: the write-ahead log, indexes set aside, unfinished ones of dead processes.
+
+        Raises IndexBusy if a reader is in the way.
+        """
+        self._db.sweep()
+        self._db.vacuum()
+        if not self._db.checkpoint():
+            raise IndexBusy("a reader kept the write-ahead log open; the removed text leaves it at the next write")
+
+    @contextmanager
+    def shadow(self) -> Iterator[ShadowIndex]:
+        """An empty index beside this one."""
+        shadow = ShadowIndex(self._db, self._timeout)
+        try:
+            yield shadow
+        finally:
+            shadow.discard()
+
+    def check(self) -> list[str]:
+        """What is wrong with the file itself."""
+        with self._db.writing() as db:
+            found: list[str] = []
+            for table in ("word_index", "lexicon_parts"):
+                try:
+                    db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
+                except apsw.Error as error:
+                    found.append(f"{table}: {error}")
+            # In this order: the pragma alone trusts what FTS5 cached before other processes wrote, and sees damage.
+            found += [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            return found
+
+    def fingerprint(self) -> dict[str, str]:
+        """A digest for each part."""
+        with self._db.reading() as db:
+            return _fingerprint(db)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+class ShadowIndex:
+    """A new index being built; it satisfies the parts of the Index port that building needs."""
+
+    def __init__(self, database: Database, timeout: float) -> None:
+        self._database = database
+        self.path: Path = database.build_path()
+        with sqlite_errors():
+            self._db: apsw.Connection | None = connect(self.path, timeout)
+            try:
+                self._db.pragma("synchronous", "off")  # a crash throws the whole file away
+                migrate(self._db)
+            except BaseException:
+                self.discard()
+                raise
+
+    def apply(self, changes: Changes) -> None:
+        """One transaction."""
+        db = self._connection()
+        with sqlite_errors(), db:
+            apply_changes(db, changes)
+
+    def known(self) -> dict[str, Known]:
+        """Every file that was seen."""
+        return _known(self._connection())
+
+    def marks(self) -> dict[str, Mark]:
+        """How far the journal was read."""
+        rows = self._connection().execute("SELECT file, offset, tail_sha FROM marks")
+        return {name: Mark(offset, tail) for name, offset, tail in rows}
+
+    def fingerprint(self) -> dict[str, str]:
+        """A digest for each part."""
+        return _fingerprint(self._connection())
+
+    def swap(self) -> None:
+        """Make it the index in use."""
+        db = self._connection()
+        with sqlite_errors():
+            db.pragma("synchronous", "full")  # from here on it has to survive a power cut
+            db.execute("INSERT INTO word_index (word_index) VALUES ('optimize')")
+            db.pragma("application_id", COMPLETE)
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            db.close()
+        self._db = None
+        self._database.adopt(self.path)
+
+    def discard(self) -> None:
+        """Remove it, unless it was swapped in."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+            for suffix in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
+    def _connection(self) -> apsw.Connection:
+        if self._db is None:
+            raise IndexBusy("this index has been swapped in or discarded")
+        return self._db
+
+
+def _known(db: apsw.Connection) -> dict[str, Known]:
+    rows = fetch(db, "SELECT path, size, mtime_ns, inode, seen_ns, sha, memory_id FROM seen")
+    if not all(isinstance(row[0], str) and isinstance(row[4], int) and isinstance(row[6], str | None) for row in rows):
+        raise IndexCorrupt("the index has rows that make no sense; `muisti reindex` rebuilds it")
+    return {path: Known(Stamp(size, mtime, inode), seen, sha, id_) for path, size, mtime, inode, seen, sha, id_ in rows}
+
+
+_PARTS = {
+    # Row numbers, inodes and times of looking differ between two builds of the same vault; nothing else may.
+    "memories": """SELECT id, project, tier, session_id, kind, sector, deleted_at, valid_from, valid_until, created_at,
+        updated_at, importance, salience, source, path, title, summary, keywords, concepts, files, content_hash, simhash,
+        content FROM memories ORDER BY id""",
+    "labels": "SELECT field, value, id FROM labels JOIN memories USING (n) ORDER BY field, value, id",
+    "usage": "SELECT * FROM usage ORDER BY id",
+    "sessions": "SELECT * FROM sessions ORDER BY id",
+    "uses": "SELECT * FROM uses ORDER BY at, session_id, memory_id, what",
+    "seen": "SELECT path, size, sha, memory_id FROM seen ORDER BY path",
+    "problems": "SELECT * FROM problems ORDER BY path, reason",
+    "marks": "SELECT * FROM marks ORDER BY file",
+    "words": "SELECT id, w.title, w.labels, w.body FROM words w JOIN memories USING (n) ORDER BY id",
+    "lexicon": "SELECT word, memories FROM lexicon ORDER BY word",
+    "totals": "SELECT * FROM totals ORDER BY name",
+}
+
+
+def _fingerprint(db: apsw.Connection) -> dict[str, str]:
+    digests = {}
+    for part, sql in _PARTS.items():
+        digest = hashlib.sha256()
+        for row in db.execute(sql):
+            digest.update(repr(row).encode("utf-8", "surrogatepass"))
+        digests[part] = digest.hexdigest()
+    return digests

@@ -1,0 +1,146 @@
+"""Keyword search on FTS5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from os.path import commonprefix
+
+from muisti.adapters.sqlite.connect import Database
+from muisti.adapters.sqlite.filters import conditions
+from muisti.adapters.sqlite.rows import COLUMNS, FROM, Cell, fetch, memory_of
+from muisti.model import Filter
+from muisti.ports import Frequencies, LexicalHit, Term
+
+_K1 = 1.2  # FTS5's own constant
+
+
+class SqliteLexical:
+    """Finds memories by their words."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def frequencies(self, words: Sequence[str]) -> Frequencies:
+        """How many memories there are, and in how many each word stands."""
+        marks = ", ".join("?" * len(words))
+        with self._db.reading() as db:
+            counts = dict(fetch(db, _COUNTS.format(marks=marks), words))
+        return Frequencies(counts.pop("", 0), counts)
+
+    def similar_words(self, word: str, limit: int) -> list[str]:
+        """Indexed words that contain this one, the shortest first; failing those, other forms and spellings of it."""
+        if len(word) < 3:
+            return []
+        with self._db.reading() as db:
+            rows = fetch(
+                db,
+                f"{_WITH_PARTS} AND instr(word, ?) AND word <> ? ORDER BY length(word), memories DESC LIMIT ?",
+                (_parts(word), word, word, limit),
+            )
+            if rows or len(word) < 5:
+                return [found for (found,) in rows]
+            near = fetch(db, _NEAR, _nearness(word))
+        forms = [found for (found,) in near if found != word and (_one_slip(word, found) or _same_beginning(word, found))]
+        return sorted(forms, key=lambda found: (abs(len(found) - len(word)), found))[:limit]
+
+    def lexical(self, terms: Sequence[Term], where: Filter, limit: int) -> list[LexicalHit]:
+        """The best memories by bm25, which SQLite counts downwards from zero; here larger is better."""
+        sql, values = conditions(where)
+        # The bm25 that no memory can exceed for this query: what makes scores comparable between queries.
+        best = max(1e-6, sum(term.weight for term in terms)) * (_K1 + 1)
+        with self._db.reading() as db:
+            rows = db.execute(_SEARCH.format(condition=sql), (_match(terms), *values, limit)).fetchall()
+        return [_hit(row, terms, best) for row in rows]
+
+    def literal(self, text: str, where: Filter, limit: int) -> list[LexicalHit]:
+        """A scan, for the rare query that has no words."""
+        sql, values = conditions(where)
+        with self._db.reading() as db:
+            rows = db.execute(
+                f"SELECT {COLUMNS} FROM {FROM} WHERE {sql} AND (instr(m.content, ?) OR instr(m.title, ?)) "
+                "ORDER BY length(m.content), m.id LIMIT ?",
+                (*values, text, text, limit),
+            ).fetchall()
+        return [LexicalHit(memory_of(row), 0.5, frozenset((text,))) for row in rows]
+
+    def words_of(self, memory_id: str) -> dict[str, int]:
+        """The words of one memory with their counts."""
+        counts: dict[str, int] = {}
+        with self._db.reading() as db:
+            for row in db.execute(
+                "SELECT w.title, w.labels, w.body FROM words w JOIN memories m USING (n) WHERE m.id = ?", (memory_id,)
+            ):
+                for word in " ".join(row).split():
+                    counts[word] = counts.get(word, 0) + 1
+        return counts
+
+
+_COUNTS = """
+SELECT '', value FROM totals WHERE name = 'memories' UNION ALL SELECT word, memories FROM lexicon WHERE word IN ({marks})
+"""
+_WITH_PARTS = "SELECT word FROM lexicon WHERE n IN (SELECT rowid FROM lexicon_parts WHERE lexicon_parts MATCH ?)"
+# Another form of a word keeps its beginning (the first line); a word with one slip keeps its first half, or its last (the
+# last line), or all but two letters in the middle that changed places. So few words have to be looked at one by one.
+_NEAR = f"""
+SELECT word FROM lexicon WHERE word >= ?1 AND word < ?1 || char(0x10ffff) AND length(word) BETWEEN ?2 - 4 AND ?2 + 4
+UNION SELECT word FROM lexicon WHERE word >= ?3 AND word < ?3 || char(0x10ffff) AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
+    AND (substr(word, 1, length(?4)) = ?4 OR substr(word, -length(?5)) = ?5)
+UNION {_WITH_PARTS.replace("?", "?6")} AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
+"""
+_SEARCH = f"""
+SELECT {COLUMNS}, word_index.rank, w.title || ' ' || w.labels || ' ' || w.body
+FROM word_index JOIN memories m ON m.n = word_index.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
+WHERE word_index MATCH ? AND {{condition}} ORDER BY word_index.rank LIMIT ?
+"""
+
+
+def _nearness(word: str) -> tuple[str, int, str, str, str, str]:
+    half = len(word) // 2
+    return word[:5], len(word), word[: half - 1], word[:half], word[half + 1 :], _parts(word[min(half, len(word) - 3) :])
+
+
+def _parts(word: str) -> str:
+    """Matches all words that contain this one, and some others: as few sequences of three letters as cover it."""
+    last = len(word) - 3
+    return " AND ".join(_quoted(word[at : at + 3]) for at in (*range(0, last, 3), last))
+
+
+def _hit(row: Sequence[Cell], terms: Sequence[Term], best: float) -> LexicalHit:
+    score, stored = float(row[-2] or 0), f" {row[-1]} "
+    exact, loose = set(), set()
+    for term in terms:
+        if f" {term.text} " in stored:
+            exact.add(term.text)
+        elif (term.prefix and f" {term.text}" in stored) or any(f" {other} " in stored for other in term.alternatives):
+            loose.add(term.text)
+    return LexicalHit(memory_of(row), min(1.0, -score / best), frozenset(exact | loose), frozenset(loose))
+
+
+def _match(terms: Iterable[Term]) -> str:
+    """An FTS5 expression in which every word is quoted: nothing that a person types is syntax."""
+    words = [
+        f"{_quoted(word)}{' *' if term.prefix and word == term.text else ''}"
+        for term in terms
+        for word in (term.text, *term.alternatives)
+    ]
+    return " OR ".join(dict.fromkeys(words))
+
+
+def _quoted(word: str) -> str:
+    return '"' + word.replace('"', '""').replace("\0", " ") + '"'  # a NUL would end the expression
+
+
+def _same_beginning(first: str, second: str) -> bool:
+    """Whether two words look like forms of one: most of both is a common beginning."""
+    common = len(commonprefix((first, second)))  # noqa: RUF071  # letters are what is meant here
+    return common >= 5 and common >= 0.65 * max(len(first), len(second))
+
+
+def _one_slip(first: str, second: str) -> bool:
+    """Whether one letter changed, added, left out, or swapped with its neighbour turns one word into the other."""
+    if abs(len(first) - len(second)) > 1:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second)))
+    a, b = first[start:], second[start:]
+    swapped = len(a) > 1 and len(b) > 1 and a[0] == b[1] and a[1] == b[0] and a[2:] == b[2:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or swapped

@@ -1,0 +1,1 @@
+"""The schema, one numbered file a change."""

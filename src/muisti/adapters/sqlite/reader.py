@@ -1,0 +1,160 @@
+"""Reads memories and sessions from the index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from muisti.adapters.sqlite.connect import Database
+from muisti.adapters.sqlite.filters import conditions
+from muisti.adapters.sqlite.rows import COLUMNS, FROM, Cell, fetch, memory_of, session_of, to_int, to_time
+from muisti.model import Filter, Memory, Problem, Session, SessionUse, Stats, Tier, Use
+from muisti.ports import Order
+
+_ORDERS: dict[Order, str] = {
+    "created_at": "m.created_at, m.id",
+    "created_at_desc": "m.created_at DESC, m.id DESC",
+    "salience": "coalesce(u.salience, m.salience) DESC, m.created_at DESC, m.id",
+    "salience_asc": "coalesce(u.salience, m.salience), m.created_at, m.id",
+    "last_accessed": "coalesce(u.last_accessed, m.created_at) DESC, m.id DESC",
+    "last_accessed_asc": "coalesce(u.last_accessed, m.created_at), m.id",
+}
+
+
+class SqliteReader:
+    """Answers from the index; every answer is one consistent state."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def get(self, memory_id: str, *, include_deleted: bool = False) -> Memory | None:
+        """One memory by its id."""
+        found = self._memories("m.id = ?", [memory_id])
+        return found[0] if found and (include_deleted or found[0].deleted_at is None) else None
+
+    def many(self, ids: Sequence[str]) -> list[Memory]:
+        """Those that exist, in the order asked."""
+        marks = ", ".join("?" * len(ids))
+        found = {memory.id: memory for memory in self._memories(f"m.id IN ({marks}) AND m.deleted_at IS NULL", list(ids))}
+        return [found[memory_id] for memory_id in ids if memory_id in found]
+
+    def select(self, where: Filter, *, order: Order, limit: int | None, offset: int = 0) -> list[Memory]:
+        """A page of the memories that a filter lets through."""
+        sql, values = conditions(where)
+        return self._memories(
+            f"{sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?", [*values, -1 if limit is None else limit, offset]
+        )
+
+    def by_keywords(self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int) -> list[Memory]:
+        """Memories with these keywords; those with most of them first."""
+        sql, values = conditions(where)
+        wanted = list(dict.fromkeys(keyword.casefold() for keyword in keywords))
+        marks = ", ".join("?" * len(wanted))
+        hits = f"(SELECT count(*) FROM labels WHERE field = 'keyword' AND value IN ({marks}) AND n = m.n)"
+        numbers = f"m.n IN (SELECT n FROM labels WHERE field = 'keyword' AND value IN ({marks}))"
+        return self._memories(
+            f"{sql} AND {numbers} AND {hits} >= ? ORDER BY {hits} DESC, m.created_at DESC LIMIT ?",
+            [*values, *wanted, *wanted, len(wanted) if match_all else 1, *wanted, limit],
+        )
+
+    def twin(self, memory: Memory) -> Memory | None:
+        """The memory that says exactly this where this one would be seen."""
+        session = memory.session_id if memory.tier is Tier.SESSION else None
+        found = self._memories(
+            "m.content_hash = ? AND m.project = ? AND m.tier = ? AND m.deleted_at IS NULL AND m.valid_until IS NULL "
+            "AND (? IS NULL OR m.session_id = ?) ORDER BY m.created_at LIMIT 1",
+            [memory.content_hash, memory.project, memory.tier.value, session, session],
+        )
+        return found[0] if found else None
+
+    def around(self, memory: Memory, before: int, after: int) -> list[Memory]:
+        """Neighbours in time within the project."""
+        base = "m.project = ? AND m.deleted_at IS NULL AND (m.tier <> 'session' OR m.session_id IS ?)"
+        values: list[Cell] = [memory.project, memory.session_id]
+        at: list[Cell] = [to_int(memory.created_at), memory.id]
+        earlier = self._memories(
+            f"{base} AND (m.created_at, m.id) < (?, ?) ORDER BY m.created_at DESC, m.id DESC LIMIT ?",
+            [*values, *at, before],
+        )
+        later = self._memories(
+            f"{base} AND (m.created_at, m.id) > (?, ?) ORDER BY m.created_at, m.id LIMIT ?", [*values, *at, after]
+        )
+        return [*reversed(earlier), memory, *later]
+
+    def session(self, session_id: str) -> Session | None:
+        """One session."""
+        with self._db.reading() as db:
+            row = db.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        return session_of(row) if row else None
+
+    def sessions(self, project: str | None, limit: int) -> list[Session]:
+        """The latest sessions first."""
+        with self._db.reading() as db:
+            rows = db.execute(
+                "SELECT * FROM sessions WHERE ?1 IS NULL OR project = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2",
+                (project, limit),
+            ).fetchall()
+        return [session_of(row) for row in rows]
+
+    def uses(self, *, session_id: str | None = None, memory_id: str | None = None) -> list[SessionUse]:
+        """What sessions did with memories, in the order of time. That a memory was created is in its file."""
+        with self._db.reading() as db:
+            rows = fetch(
+                db,
+                """SELECT session_id, memory_id, what, at FROM uses
+                   WHERE (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR memory_id = ?2)
+                   UNION ALL SELECT session_id, id, 'created', created_at FROM memories
+                   WHERE session_id IS NOT NULL AND (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR id = ?2)
+                   ORDER BY 4""",
+                (session_id, memory_id),
+            )
+        return [SessionUse(session, memory, Use(what), to_time(at)) for session, memory, what, at in rows]
+
+    def stats(self) -> Stats:
+        """The vault in numbers."""
+        with self._db.reading() as db:
+            return _stats(db, self._db.size())
+
+    def matching_ids(self, part: str, limit: int) -> list[str]:
+        """Ids that begin or end with a text."""
+        with self._db.reading() as db:
+            rows = fetch(
+                db,
+                "SELECT id FROM memories WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 LIMIT ?2",
+                (part, limit),
+            )
+        return [id_ for (id_,) in rows]
+
+    def _memories(self, sql: str, values: Sequence[Cell]) -> list[Memory]:
+        with self._db.reading() as db:
+            return [memory_of(row) for row in db.execute(f"SELECT {COLUMNS} FROM {FROM} WHERE {sql}", values)]
+
+
+def _stats(db: apsw.Connection, size: int) -> Stats:
+    def counted(column: str) -> dict[str, int]:
+        sql = f"SELECT {column}, count(*) FROM memories WHERE deleted_at IS NULL GROUP BY 1 ORDER BY 2 DESC, 1"
+        return {str(name): int(count) for name, count in db.execute(sql)}
+
+    row = db.execute(
+        f"""SELECT count(*), coalesce(sum(length(m.content)), 0), avg(coalesce(u.salience, m.salience)),
+            min(m.created_at), max(m.created_at) FROM {FROM} WHERE m.deleted_at IS NULL"""
+    ).fetchone()
+    total, chars, salience, oldest, newest = row if row else (0, 0, None, None, None)
+    (deleted,) = db.execute("SELECT count(*) FROM memories WHERE deleted_at IS NOT NULL").fetchone() or (0,)
+    (sessions,) = db.execute("SELECT count(*) FROM sessions").fetchone() or (0,)
+    problems = [Problem(path, reason) for path, reason in db.execute("SELECT path, reason FROM problems ORDER BY path")]
+    return Stats(
+        total_count=total,
+        by_kind=counted("kind"),
+        by_sector=counted("sector"),
+        by_project=counted("project"),
+        total_tokens=chars // 4,
+        avg_salience=salience or 0.0,
+        oldest_memory=None if oldest is None else to_time(oldest),
+        newest_memory=None if newest is None else to_time(newest),
+        deleted_count=deleted,
+        session_count=sessions,
+        index_size_bytes=size,
+        problems=tuple(problems),
+    )

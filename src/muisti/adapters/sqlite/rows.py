@@ -1,0 +1,116 @@
+"""Rows of the index as values, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import apsw
+
+from muisti.errors import IndexCorrupt
+from muisti.model import Memory, Sector, Session, Tier
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+Cell = str | int | float | None
+
+COLUMNS = (
+    "m.id, m.content, m.title, m.kind, m.sector, m.tier, m.project, m.session_id, m.source, m.summary, "
+    "m.keywords, m.concepts, m.files, m.importance, coalesce(u.salience, m.salience), coalesce(u.access_count, 0), "
+    "m.created_at, max(m.updated_at, coalesce(u.edited_at, m.updated_at)), u.last_accessed, m.valid_from, m.valid_until, "
+    "m.deleted_at, m.content_hash, m.simhash, m.path"
+)
+FROM = "memories m LEFT JOIN usage u ON u.id = m.id"
+
+
+def fetch(db: apsw.Connection, sql: str, values: Sequence[Cell] = ()) -> list[tuple[Any, ...]]:
+    """All rows. The schema fixes the types of the cells, which the type checker cannot know."""
+    return db.execute(sql, values).fetchall()
+
+
+def to_int(at: datetime | None) -> int | None:
+    """A time as microseconds."""
+    return None if at is None else (at - _EPOCH) // _MICROSECOND
+
+
+def to_time(value: int) -> datetime:
+    """Microseconds as a time."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def _time_or_none(value: int | None) -> datetime | None:
+    return None if value is None else _EPOCH + timedelta(microseconds=value)
+
+
+def to_list(values: Sequence[str]) -> str:
+    """A list in one cell."""
+    return json.dumps(values, ensure_ascii=False) if values else ""
+
+
+def _from_list(cell: str) -> tuple[str, ...]:
+    return tuple(json.loads(cell)) if cell else ()
+
+
+def memory_of(row: Sequence[Any]) -> Memory:
+    """A row of COLUMNS as a memory. Raises IndexCorrupt for one that no memory can have."""
+    try:
+        return _memory_of(row)
+    except (KeyError, ValueError, TypeError, OverflowError) as error:
+        raise IndexCorrupt(f"the index has a row that makes no sense ({error!r}); `muisti reindex` rebuilds it") from error
+
+
+def _memory_of(row: Sequence[Any]) -> Memory:
+    (
+        id_, content, title, kind, sector, tier, project, session_id, source, summary,
+        keywords, concepts, files, importance, salience, access_count,
+        created_at, updated_at, last_accessed, valid_from, valid_until,
+        deleted_at, content_hash, simhash, path, *_,
+    ) = row  # fmt: skip
+    return Memory(
+        id=id_,
+        content=content,
+        title=title,
+        kind=kind,
+        sector=_SECTORS[sector],
+        tier=_TIERS[tier],
+        project=project,
+        session_id=session_id,
+        source=source,
+        summary=summary,
+        keywords=_from_list(keywords),
+        concepts=_from_list(concepts),
+        files=_from_list(files),
+        importance=importance,
+        salience=salience,
+        access_count=access_count,
+        created_at=to_time(created_at),
+        updated_at=to_time(updated_at),
+        last_accessed=_time_or_none(last_accessed),
+        valid_from=_time_or_none(valid_from),
+        valid_until=_time_or_none(valid_until),
+        deleted_at=_time_or_none(deleted_at),
+        content_hash=content_hash,
+        simhash=simhash,
+        file_path=path,
+    )
+
+
+_SECTORS = {sector.value: sector for sector in Sector}
+_TIERS = {tier.value: tier for tier in Tier}
+
+
+def session_of(row: Sequence[Any]) -> Session:
+    """A row of the table sessions as a session."""
+    id_, project, status, started_at, ended_at, summary, tool_calls = row
+    return Session(
+        id=str(id_),
+        project=str(project),
+        status=str(status),
+        started_at=to_time(started_at),
+        ended_at=_time_or_none(ended_at),
+        summary=str(summary),
+        tool_calls=int(tool_calls),
+    )

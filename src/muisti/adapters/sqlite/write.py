@@ -1,0 +1,194 @@
+"""Changes of the index, each a part of one transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import apsw
+
+from muisti.adapters.sqlite.rows import to_int, to_list, to_time
+from muisti.model import Event, Memory, Usage, Use
+from muisti.ports import Changes, Known, Reading, StoredFile
+from muisti.recall.words import words
+from muisti.remember.complete import derived_title
+from muisti.usage import counted, folded
+
+
+def apply_changes(db: apsw.Connection, changes: Changes) -> None:
+    """Everything that one transaction changes."""
+    counts: Counter[str] = Counter()
+    gone = list(changes.removed)
+    arriving = {file.memory.id: file for file in changes.files}
+    counts.subtract(_remove(db, gone, list(arriving)))
+    counts.update(_insert(db, list(arriving.values())))
+    _count_words(db, counts)
+    _note_seen(db, changes)
+    _note_problems(db, gone, changes)
+    if changes.reading is not None:
+        _read_journal(db, changes.reading)
+
+
+def _remove(db: apsw.Connection, paths: Sequence[str], ids: Sequence[str]) -> Counter[str]:
+    """Take memories out, by the path that is gone or the id that is about to be written anew."""
+    numbers = [
+        n
+        for column, values in (("path", paths), ("id", ids))
+        for value in values
+        for (n,) in db.execute(f"SELECT n FROM memories WHERE {column} = ?", (value,))
+    ]
+    counts: Counter[str] = Counter()
+    for n in dict.fromkeys(numbers):
+        for row in db.execute("SELECT title, labels, body FROM words WHERE n = ?", (n,)):
+            counts.update(set(" ".join(row).split()))
+        for table in ("words", "labels", "memories"):
+            db.execute(f"DELETE FROM {table} WHERE n = ?", (n,))
+    db.executemany("DELETE FROM seen WHERE path = ?", [(path,) for path in paths])
+    return counts
+
+
+_INSERT = """
+INSERT INTO memories (id, project, tier, session_id, kind, sector, deleted_at, valid_from, valid_until, created_at,
+    updated_at, importance, salience, source, path, title, summary, keywords, concepts, files, content_hash, simhash, content)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+
+def _insert(db: apsw.Connection, files: Sequence[StoredFile]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for file in files:
+        memory = file.memory
+        db.execute(_INSERT, _cells(memory))
+        n = db.last_insert_rowid()
+        columns = _word_columns(memory)
+        db.execute("INSERT INTO words VALUES (?, ?, ?, ?)", (n, *columns))
+        counts.update(set(" ".join(columns).split()))
+        labels = [("keyword", k.casefold(), n) for k in memory.keywords] + [("file", f.casefold(), n) for f in memory.files]
+        if labels:
+            db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
+    return counts
+
+
+def _cells(memory: Memory) -> tuple[str | int | float | None, ...]:
+    return (
+        memory.id, memory.project, memory.tier.value, memory.session_id, memory.kind, memory.sector.value,
+        to_int(memory.deleted_at), to_int(memory.valid_from), to_int(memory.valid_until), to_int(memory.created_at),
+        to_int(memory.updated_at), memory.importance, memory.salience, memory.source, memory.file_path, memory.title,
+        memory.summary, to_list(memory.keywords), to_list(memory.concepts), to_list(memory.files),
+        memory.content_hash, memory.simhash, memory.content,
+    )  # fmt: skip
+
+
+def _word_columns(memory: Memory) -> tuple[str, str, str]:
+    labels = " \n ".join((*memory.keywords, *memory.files, memory.summary))
+    title = "" if _is_first_sentence(memory) else " ".join(words(memory.title))
+    return title, " ".join(words(labels)), " ".join(words(memory.content))
+
+
+def _is_first_sentence(memory: Memory) -> bool:
+    """Whether the title repeats how the text begins: counted twice, it would put first sentences above all others."""
+    return not memory.content.lstrip().startswith("#") and memory.title == derived_title(memory.content)
+
+
+def _count_words(db: apsw.Connection, counts: Mapping[str, int]) -> None:
+    """Keep the number of memories of each word; a word that stands nowhere any more leaves no trace."""
+    changed = [(word, change) for word, change in counts.items() if change]
+    if not changed:
+        return
+    db.executemany(
+        "INSERT INTO lexicon (word, memories) VALUES (?, ?) "
+        "ON CONFLICT (word) DO UPDATE SET memories = memories + excluded.memories",
+        changed,
+    )
+    lost = [(word,) for word, change in changed if change < 0]
+    if lost:
+        db.executemany("DELETE FROM lexicon WHERE word = ? AND memories <= 0", lost)
+
+
+def _note_seen(db: apsw.Connection, changes: Changes) -> None:
+    rows: list[tuple[str, Known]] = [
+        (str(file.memory.file_path), Known(file.stamp, file.seen_ns, file.sha, file.memory.id)) for file in changes.files
+    ]
+    rows += changes.seen.items()
+    db.executemany(
+        "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (path, known.stamp.size, known.stamp.mtime_ns, known.stamp.inode, known.seen_ns, known.sha, known.memory_id)
+            for path, known in rows
+        ],
+    )
+
+
+def _note_problems(db: apsw.Connection, gone: Iterable[str], changes: Changes) -> None:
+    looked_at = [*gone, *(str(file.memory.file_path) for file in changes.files), *changes.seen, *changes.problems]
+    db.executemany("DELETE FROM problems WHERE path = ?", [(path,) for path in looked_at])
+    db.executemany("INSERT INTO problems VALUES (?, ?)", list(changes.problems.items()))
+
+
+# -- The journal
+
+
+def _read_journal(db: apsw.Connection, reading: Reading) -> None:
+    if reading.restarted:
+        for table in ("usage", "sessions", "uses", "marks"):
+            db.execute(f"DELETE FROM {table}")
+        db.execute("DELETE FROM problems WHERE path LIKE 'journal/%'")
+    usage: dict[str, Usage] = {}
+    for event in reading.events:
+        for memory_id in event.memory_ids:
+            before = usage[memory_id] if memory_id in usage else read_usage(db, memory_id)
+            usage[memory_id] = folded(before, event)
+        _note_session(db, event)
+    db.executemany(
+        "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (id_, u.salience, to_int(u.touched_at), u.access_count, to_int(u.last_accessed), to_int(u.edited_at))
+            for id_, u in usage.items()
+            if u != Usage()
+        ],
+    )
+    for problem in reading.problems:
+        db.execute("INSERT INTO problems VALUES (?, ?)", (problem.path, problem.reason))
+    db.executemany(
+        "INSERT OR REPLACE INTO marks VALUES (?, ?, ?)",
+        [(name, mark.offset, mark.tail_sha) for name, mark in reading.marks.items()],
+    )
+
+
+def read_usage(db: apsw.Connection, memory_id: str) -> Usage:
+    """What the journal has said of a memory so far."""
+    row = db.execute(
+        "SELECT salience, touched_at, access_count, last_accessed, edited_at FROM usage WHERE id = ?", (memory_id,)
+    ).fetchone()
+    if row is None:
+        return Usage()
+    salience, touched, count, accessed, edited = row
+    return Usage(
+        salience,
+        None if touched is None else to_time(touched),
+        count,
+        None if accessed is None else to_time(accessed),
+        None if edited is None else to_time(edited),
+    )
+
+
+_USES = {"recalled": Use.RECALLED, "reinforced": Use.REINFORCED, "updated": Use.UPDATED}
+
+
+def _note_session(db: apsw.Connection, event: Event) -> None:
+    if event.session_id is None:
+        return
+    at = to_int(event.at)
+    if event.name == "session_started":
+        db.execute(
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, 'active', ?, NULL, '', 0)",
+            (event.session_id, str(event.data.get("project") or ""), at),
+        )
+    elif event.name == "session_ended":
+        db.execute(
+            "UPDATE sessions SET status = 'completed', ended_at = ?, summary = ?, tool_calls = ? WHERE id = ?",
+            (at, str(event.data.get("summary") or ""), counted(event.data.get("tool_calls")), event.session_id),
+        )
+    use = _USES.get(event.name) or (event.name == "used" and event.data.get("use"))
+    if use in tuple(Use):
+        db.executemany("INSERT INTO uses VALUES (?, ?, ?, ?)", [(event.session_id, m, str(use), at) for m in event.memory_ids])

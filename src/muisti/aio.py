@@ -1,0 +1,106 @@
+"""MemoryService: the same methods as Muisti, for asyncio. The work is done in threads; the logic exists once."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from muisti.engine import Muisti
+from muisti.settings import Settings
+
+P = ParamSpec("P")
+R = TypeVar("R")
+THREADS = 4
+
+
+def _threaded(
+    method: Callable[Concatenate[Muisti, P], R],
+) -> Callable[Concatenate[MemoryService, P], Coroutine[Any, Any, R]]:
+    """A method of Muisti as a coroutine function that runs it in one of the service's threads."""
+
+    async def call(self: MemoryService, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._run(functools.partial(method, self._memory, *args, **kwargs))
+
+    functools.update_wrapper(call, method)
+    return call
+
+
+class MemoryService:
+    """A vault for asyncio. `await MemoryService.open(path)` makes one; `await close()`, or use `async with`."""
+
+    def __init__(self, memory: Muisti, threads: ThreadPoolExecutor) -> None:
+        self._memory = memory
+        self._threads = threads
+
+    @classmethod
+    async def open(cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool) -> MemoryService:
+        """Open the vault at this path, or the one that is found from here; a missing one is created."""
+        threads = ThreadPoolExecutor(THREADS, thread_name_prefix="muisti")
+        opening = functools.partial(Muisti.open, path, **settings)
+        try:
+            memory = await asyncio.get_running_loop().run_in_executor(threads, opening)
+        except BaseException:
+            threads.shutdown(wait=False)
+            raise
+        return cls(memory, threads)
+
+    async def _run(self, work: Callable[[], R]) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    @property
+    def settings(self) -> Settings:
+        """How this vault behaves."""
+        return self._memory.settings
+
+    save = _threaded(Muisti.save)
+    save_batch = _threaded(Muisti.save_batch)
+    update = _threaded(Muisti.update)
+    delete = _threaded(Muisti.delete)
+    restore = _threaded(Muisti.restore)
+    touch = _threaded(Muisti.touch)
+    reinforce = _threaded(Muisti.reinforce)
+    deemphasize = _threaded(Muisti.deemphasize)
+    get = _threaded(Muisti.get)
+    list = _threaded(Muisti.list)
+    search = _threaded(Muisti.search)
+    search_compact = _threaded(Muisti.search_compact)
+    timeline = _threaded(Muisti.timeline)
+    details = _threaded(Muisti.details)
+    search_by_keywords = _threaded(Muisti.search_by_keywords)
+    related = _threaded(Muisti.related)
+    explain = _threaded(Muisti.explain)
+    start_session = _threaded(Muisti.start_session)
+    end_session = _threaded(Muisti.end_session)
+    get_session = _threaded(Muisti.get_session)
+    list_sessions = _threaded(Muisti.list_sessions)
+    link_to_session = _threaded(Muisti.link_to_session)
+    session_uses = _threaded(Muisti.session_uses)
+    get_by_session = _threaded(Muisti.get_by_session)
+    get_session_context = _threaded(Muisti.get_session_context)
+    get_raw_session_content = _threaded(Muisti.get_raw_session_content)
+    get_session_token_count = _threaded(Muisti.get_session_token_count)
+    get_stats = _threaded(Muisti.get_stats)
+    export_memories = _threaded(Muisti.export_memories)
+    import_memories = _threaded(Muisti.import_memories)
+    sync = _threaded(Muisti.sync)
+    reindex = _threaded(Muisti.reindex)
+    verify = _threaded(Muisti.verify)
+    problems = _threaded(Muisti.problems)
+    find_ids = _threaded(Muisti.find_ids)
+    flush = _threaded(Muisti.flush)
+
+    async def close(self) -> None:
+        """Write what is left and let go of the vault."""
+        await self._run(self._memory.close)
+        self._threads.shutdown(wait=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()

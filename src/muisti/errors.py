@@ -1,0 +1,135 @@
+"""Everything that can go wrong, as one tree. A caller who catches `MuistiError` catches all of it.
+
+    MuistiError
+    ├── InvalidMemory        a field of a memory is not acceptable; nothing was written
+    ├── InvalidRequest       an option of a call is not acceptable
+    ├── NotFound
+    │   ├── MemoryNotFound
+    │   └── SessionNotFound
+    ├── Conflict             the memory changed since it was read
+    ├── SettingsError        muisti.toml or a MUISTI_* variable is wrong
+    ├── ImportFailed         the source cannot be read; nothing was imported
+    ├── VaultError           the folder of files
+    │   ├── VaultNotFound
+    │   ├── VaultUnusable    it is a file, or is not ours to use
+    │   ├── VaultReadOnly
+    │   ├── VaultFull        no space left; the old state is intact
+    │   ├── VaultBusy        another process holds the lock for too long
+    │   └── BrokenFile       one file cannot be understood; it was left alone
+    └── IndexProblem         the search index, which can always be rebuilt from the files
+        ├── IndexBusy
+        ├── IndexCorrupt
+        └── IndexTooNew      made by a later muisti
+
+Each message names what is wrong and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class MuistiError(Exception):
+    """The root of every error that muisti raises on purpose."""
+
+
+class InvalidMemory(MuistiError, ValueError):
+    """A field of a memory has a value that cannot be kept."""
+
+    def __init__(self, field: str, value: object, cure: str) -> None:
+        shown = repr(value)
+        if len(shown) > 80:
+            shown = f"{shown[:77]}…"
+        super().__init__(f"{field}: {shown} is not accepted: {cure}")
+        self.field = field
+        self.value = value
+        self.cure = cure
+
+
+class InvalidRequest(MuistiError, ValueError):
+    """An option of a call (a limit, a mode, a filter) has a value that makes no sense."""
+
+    def __init__(self, option: str, value: object, cure: str) -> None:
+        super().__init__(f"{option}: {value!r} is not accepted: {cure}")
+        self.option = option
+        self.value = value
+
+
+class NotFound(MuistiError, LookupError):
+    """Something that was named does not exist."""
+
+
+class MemoryNotFound(NotFound):
+    """No memory has this id."""
+
+    def __init__(self, *ids: str) -> None:
+        plural = "memories have the ids" if len(ids) > 1 else "memory has the id"
+        super().__init__(f"no {plural} {', '.join(ids)}; `muisti list` shows those that exist")
+        self.ids = ids
+
+
+class SessionNotFound(NotFound):
+    """No session has this id."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"no session has the id {session_id!r}; `muisti session list` shows those that exist")
+        self.session_id = session_id
+
+
+class Conflict(MuistiError):
+    """Somebody else changed the memory between reading and writing; read it again and retry."""
+
+
+class SettingsError(MuistiError):
+    """A setting has a value that cannot be used."""
+
+
+class ImportFailed(MuistiError):
+    """The source of an import cannot be read; nothing was imported."""
+
+
+class VaultError(MuistiError):
+    """The folder with the memories cannot be used as asked."""
+
+
+class VaultNotFound(VaultError):
+    """There is no vault where one was expected."""
+
+
+class VaultUnusable(VaultError):
+    """The path is not a folder that can hold a vault."""
+
+
+class VaultReadOnly(VaultError):
+    """The vault can be read and searched, but not written."""
+
+
+class VaultFull(VaultError):
+    """The disk has no space left; what was there before is intact."""
+
+
+class VaultBusy(VaultError):
+    """Another process has held the vault's lock for longer than we wait."""
+
+
+class BrokenFile(VaultError):
+    """One file of the vault cannot be understood. It is left exactly as it is."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class IndexProblem(MuistiError):
+    """The index cannot answer. The files are not affected."""
+
+
+class IndexBusy(IndexProblem):
+    """Another process has held the index for longer than we wait."""
+
+
+class IndexCorrupt(IndexProblem):
+    """The index file is damaged; it is rebuilt from the files."""
+
+
+class IndexTooNew(IndexProblem):
+    """The index was made by a later version of muisti."""

@@ -1,0 +1,1 @@
+"""Upkeep: sync, reindex, verify, sessions, use."""

@@ -1,0 +1,83 @@
+"""Sessions: what was done in one stretch of work (contract F1, F2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from muisti.commit import commit, writing
+from muisti.errors import InvalidRequest, MemoryNotFound, SessionNotFound
+from muisti.model import Event, Filter, Memory, Session, SessionUse, Use
+from muisti.ports import Parts
+
+CHARS_PER_TOKEN = 4
+MAX_SUMMARY = 20_000
+
+
+def start_session(parts: Parts, session_id: str, project: str) -> Session:
+    """Begin a session; beginning one that is active already changes nothing."""
+    with writing(parts):
+        known = parts.reader.session(session_id)
+        if known is None or known.status != "active":
+            event = Event("session_started", parts.clock.now(), (), session_id, {"project": project})
+            commit(parts, events=[event])
+    return parts.reader.session(session_id) or Session(id=session_id, project=project, started_at=parts.clock.now())
+
+
+def end_session(parts: Parts, session_id: str, summary: str = "", tool_calls: int = 0) -> Session:
+    """Complete a session. Raises SessionNotFound."""
+    if not isinstance(summary, str) or len(summary) > MAX_SUMMARY:
+        raise InvalidRequest("summary", str(summary)[:40], f"it must be a text of at most {MAX_SUMMARY} characters")
+    if isinstance(tool_calls, bool) or not isinstance(tool_calls, int) or tool_calls < 0:
+        raise InvalidRequest("tool_calls", tool_calls, "it must be a count")
+    with writing(parts):
+        if parts.reader.session(session_id) is None:
+            raise SessionNotFound(session_id)
+        ended = Event("session_ended", parts.clock.now(), (), session_id, {"summary": summary, "tool_calls": tool_calls})
+        commit(parts, events=[ended])
+    return existing_session(parts, session_id)
+
+
+def existing_session(parts: Parts, session_id: str) -> Session:
+    """One session. Raises SessionNotFound."""
+    session = parts.reader.session(session_id)
+    if session is None:
+        raise SessionNotFound(session_id)
+    return session
+
+
+def link_to_session(parts: Parts, memory_id: str, session_id: str, use: Use) -> None:
+    """Note what a session did with a memory. Raises MemoryNotFound."""
+    with writing(parts):
+        if parts.reader.get(memory_id) is None:
+            raise MemoryNotFound(memory_id)
+        commit(parts, events=[Event("used", parts.clock.now(), (memory_id,), session_id, {"use": use.value})])
+
+
+def session_uses(parts: Parts, session_id: str) -> list[SessionUse]:
+    """Everything a session did with memories, in the order of time. Raises SessionNotFound."""
+    uses = parts.reader.uses(session_id=session_id)
+    if not uses and parts.reader.session(session_id) is None:
+        raise SessionNotFound(session_id)
+    return uses
+
+
+def get_by_session(parts: Parts, session_id: str) -> list[Memory]:
+    """The memories that a session made or used, each once, in the order of first use. Raises SessionNotFound."""
+    ids = dict.fromkeys(use.memory_id for use in session_uses(parts, session_id))
+    return parts.reader.many(list(ids))
+
+
+def session_context(parts: Parts, session_id: str) -> list[Memory]:
+    """The memories that a session made, in the order of time. Raises SessionNotFound."""
+    session_uses(parts, session_id)
+    return parts.reader.select(Filter(session=session_id), order="created_at", limit=None)
+
+
+def raw_content(memories: Sequence[Memory]) -> str:
+    """The contents, separated by blank lines."""
+    return "\n\n".join(memory.content for memory in memories)
+
+
+def token_count(memories: Sequence[Memory]) -> int:
+    """An estimate: four characters a token."""
+    return len(raw_content(memories)) // CHARS_PER_TOKEN

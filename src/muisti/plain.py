@@ -1,0 +1,26 @@
+"""Values as plain dictionaries, lists and texts: what JSON can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+
+Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
+
+
+def plain(value: object) -> Plain:
+    """The value in JSON's types; times as ISO 8601 in UTC."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if is_dataclass(value):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    raise TypeError(f"{type(value).__name__} has no plain form")

@@ -1,0 +1,1 @@
+"""Context out: the read path."""

@@ -1,0 +1,122 @@
+"""Search options as callers give them, checked and made into a Filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TypedDict
+
+from muisti.errors import InvalidRequest
+from muisti.model import Filter, Sector, Tier
+from muisti.ports import Order
+from muisti.settings import Settings
+
+ALL_PROJECTS = "*"
+
+
+class FilterOptions(TypedDict, total=False):
+    """What narrows a search or a list. All are optional."""
+
+    project: str | None
+    """Project-tier memories of this project (global ones are always seen); `"*"`: of all projects."""
+    session_id: str | None
+    """The session that asks; it sees its own session-tier memories."""
+    session: str | None
+    """Only memories made in this session."""
+    kind: str | Sequence[str] | None
+    sector: str | Sequence[str] | None
+    tier: str | Sequence[str] | None
+    keywords: Sequence[str]
+    files: Sequence[str]
+    min_salience: float
+    since: datetime | None
+    until: datetime | None
+    as_of: datetime | None
+    include_deleted: bool
+
+
+def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool = False) -> Filter:
+    """A checked filter. Raises InvalidRequest that names the option."""
+    unknown = set(options) - set(FilterOptions.__annotations__)
+    if unknown:
+        known = ", ".join(FilterOptions.__annotations__)
+        raise InvalidRequest("option", sorted(unknown)[0], f"known are: {known}")
+    project = options.get("project")
+    if project is None:
+        project = settings.project or None
+    return Filter(
+        project=None if project == ALL_PROJECTS else project,
+        session_id=options.get("session_id"),
+        session=options.get("session"),
+        all_sessions=all_sessions,
+        kinds=_kinds(options.get("kind"), settings),
+        sectors=_words("sector", options.get("sector"), Sector),
+        tiers=_words("tier", options.get("tier"), Tier),
+        keywords=_texts("keywords", options.get("keywords", ())),
+        files=_texts("files", options.get("files", ())),
+        min_salience=_share(options.get("min_salience", 0.0)),
+        since=_moment("since", options.get("since")),
+        until=_moment("until", options.get("until")),
+        as_of=_moment("as_of", options.get("as_of")),
+        include_deleted=bool(options.get("include_deleted", False)),
+    )
+
+
+_ORDERS: dict[tuple[str, str], Order] = {
+    ("created_at", "asc"): "created_at",
+    ("created_at", "desc"): "created_at_desc",
+    ("salience", "desc"): "salience",
+    ("salience", "asc"): "salience_asc",
+    ("last_accessed", "desc"): "last_accessed",
+    ("last_accessed", "asc"): "last_accessed_asc",
+}
+
+
+def to_order(order_by: str, order: str) -> Order:
+    """How to sort a list. Raises InvalidRequest."""
+    if (order_by, order) not in _ORDERS:
+        raise InvalidRequest(
+            "order_by", f"{order_by} {order}", "it must be created_at, salience or last_accessed, with order asc or desc"
+        )
+    return _ORDERS[order_by, order]
+
+
+def _texts(option: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    values = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(item, str) for item in values):
+        raise InvalidRequest(option, value, "it must be a text or a list of texts")
+    return values
+
+
+def _kinds(value: str | Sequence[str] | None, settings: Settings) -> tuple[str, ...]:
+    names = []
+    for name in _texts("kind", value):
+        kind = settings.kind(name)
+        if kind is None:
+            raise InvalidRequest("kind", name, f"it must be one of {', '.join(settings.kinds)}")
+        names.append(kind.name)
+    return tuple(names)
+
+
+def _words(option: str, value: str | Sequence[str] | None, words: type[StrEnum]) -> tuple[str, ...]:
+    for item in _texts(option, value):
+        if item not in tuple(words):
+            raise InvalidRequest(option, item, f"it must be one of {', '.join(words)}")
+    return tuple(str(item) for item in _texts(option, value))
+
+
+def _share(value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidRequest("min_salience", value, "it must be a number between 0 and 1")
+    return float(value)
+
+
+def _moment(option: str, value: datetime | None) -> datetime | None:
+    if value is None:
+        return None
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        raise InvalidRequest(option, value, "it must be a datetime with a time zone")
+    return value.astimezone(UTC)

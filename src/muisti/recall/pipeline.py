@@ -1,0 +1,135 @@
+"""The read path: context out. Each step is named here in its order.
+
+parse → keyword search → rank → results with snippet and reasons
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from muisti.errors import InvalidRequest, MemoryNotFound
+from muisti.model import CompactResult, Filter, Memory, SearchResult, Signal
+from muisti.ports import LexicalHit, Parts, Term
+from muisti.recall.query import choose_terms, query_words, without_stop_words
+from muisti.recall.rank import closeness, prior, ranked
+from muisti.recall.snippet import snippet
+
+MAX_LIMIT = 1000
+RELATED_WORDS = 16
+
+
+def search(parts: Parts, query: str, where: Filter, limit: int | None = None) -> list[SearchResult]:
+    """The memories that answer a query, best first."""
+    limit = checked_limit(parts.settings.search_limit if limit is None else limit)
+    query = _checked_query(query)
+    now = parts.clock.now()
+    terms = parse(parts, query)
+    hits = _candidates(parts, terms, query, where, limit)
+    return [_result(hit, score, place, now) for place, (hit, score) in enumerate(ranked(hits, now)[:limit], start=1)]
+
+
+def parse(parts: Parts, query: str) -> list[Term]:
+    """The words of a query that are worth looking for."""
+    found = query_words(query)
+    return choose_terms(found, parts.lexical.frequencies(found), parts.lexical.similar_words) if found else []
+
+
+def _candidates(parts: Parts, terms: Sequence[Term], query: str, where: Filter, limit: int) -> list[LexicalHit]:
+    """More than are asked for, so that ranking has something to choose from."""
+    if terms:
+        return parts.lexical.lexical(terms, where, limit + min(limit, 20))
+    return [] if query_words(query) else parts.lexical.literal(query, where, limit)
+
+
+def _result(hit: LexicalHit, score: float, place: int, now: datetime) -> SearchResult:
+    memory = hit.memory
+    words = ", ".join(sorted(hit.matched))
+    matched = tuple(k for k in memory.keywords if hit.matched.intersection(query_words(k)))
+    why = (
+        Signal("keyword", place, round(hit.score, 4), f"matched {words}"),
+        Signal("closeness", None, round(closeness(hit), 4), "below 1: only parts or near spellings matched" if hit.loose else ""),
+        Signal("prior", None, round(prior(memory, now), 4), "salience, importance and recency; at most 15 %"),
+    )
+    return SearchResult(memory, score, 1.0 - score, snippet(memory.content, hit.matched), matched, why)
+
+
+def compact(results: Sequence[SearchResult]) -> list[CompactResult]:
+    """The first layer: what to choose from."""
+    return [
+        CompactResult(r.memory.id, r.memory.title[:160], r.memory.kind, round(r.score, 3), r.memory.created_at) for r in results
+    ]
+
+
+def search_by_keywords(
+    parts: Parts, keywords: Sequence[str], where: Filter, *, match_all: bool = False, limit: int = 10
+) -> list[Memory]:
+    """Memories with any, or all, of these keywords."""
+    if isinstance(keywords, str) or not keywords or not all(isinstance(k, str) and k.strip() for k in keywords):
+        raise InvalidRequest("keywords", keywords, "give a list of one or more keywords")
+    return parts.reader.by_keywords([k.strip() for k in keywords], match_all=match_all, where=where, limit=checked_limit(limit))
+
+
+def timeline(parts: Parts, memory_id: str, before: int = 5, after: int = 5) -> list[CompactResult]:
+    """The second layer: what happened around a memory in its project, in the order of time."""
+    anchor = existing(parts, memory_id)
+    for option, value in (("before", before), ("after", after)):
+        if not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
+            raise InvalidRequest(option, value, f"it must be a number between 0 and {MAX_LIMIT}")
+    around = parts.reader.around(anchor, before, after)
+    return [CompactResult(m.id, m.title, m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at) for m in around]
+
+
+def details(parts: Parts, ids: Sequence[str]) -> list[Memory]:
+    """The third layer: whole memories, in the order asked. Raises MemoryNotFound that names all that are missing."""
+    if isinstance(ids, str):
+        raise InvalidRequest("ids", ids, "give a list of ids")
+    found = parts.reader.many(list(ids)[:MAX_LIMIT])
+    missing = [memory_id for memory_id in ids if memory_id not in {memory.id for memory in found}]
+    if missing:
+        raise MemoryNotFound(*missing)
+    return found
+
+
+def related(parts: Parts, memory_id: str, where: Filter, limit: int = 10) -> list[SearchResult]:
+    """Memories that share the most telling words of this one."""
+    memory = existing(parts, memory_id)
+    counts = parts.lexical.words_of(memory_id)
+    telling = without_stop_words(list(counts))
+    frequencies = parts.lexical.frequencies(telling)
+    terms = choose_terms(telling, frequencies, lambda *_: [])
+    shared = [term for term in terms if frequencies.counts.get(term.text, 0) > 1]
+    strongest = sorted(shared, key=lambda term: -term.weight * counts.get(term.text, 1))[:RELATED_WORDS]
+    if not strongest:
+        return []
+    now = parts.clock.now()
+    hits = [h for h in parts.lexical.lexical(strongest, where, checked_limit(limit) + 1) if h.memory.id != memory.id]
+    return [_result(hit, score, place, now) for place, (hit, score) in enumerate(ranked(hits, now)[:limit], start=1)]
+
+
+def existing(parts: Parts, memory_id: str) -> Memory:
+    """The memory with this id. Raises MemoryNotFound."""
+    memory = parts.reader.get(memory_id)
+    if memory is None:
+        raise MemoryNotFound(memory_id)
+    return memory
+
+
+def checked_limit(limit: int) -> int:
+    """A sensible number of results."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+        raise InvalidRequest("limit", limit, f"it must be a whole number between 1 and {MAX_LIMIT}")
+    return limit
+
+
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+
+
+def _checked_query(query: str) -> str:
+    if not isinstance(query, str):
+        raise InvalidRequest("query", query, "it must be a text")
+    cleaned = _NO_TEXT.sub(" ", query).strip()
+    if not cleaned:
+        raise InvalidRequest("query", query, "say what to look for; `muisti list` shows everything")
+    return cleaned

@@ -1,0 +1,118 @@
+"""From text to index words: the same way for what is stored and for what is asked (contract E1).
+
+- Words are lower-cased, stemmed by their script's Snowball stemmer, and lose their diacritics.
+- Identifiers and paths are kept whole and in parts: `src/auth/index.ts`, `snake_case`, `camelCase`.
+- Scripts without spaces (and Korean, with its endings) become overlapping pairs of characters; the last
+  character of a run stands alone too, so that a question of one character finds every run it occurs in.
+- Every other visible symbol, emoji included, is a word of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from muisti.nfkc import nfkc
+
+MAX_WORD = 64
+_CJK = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_PIECE = re.compile(
+    rf"(?P<cjk>[{_CJK}]+)"
+    rf"|(?P<word>[^\W{_CJK}]+(?:['’][^\W{_CJK}]+|[./\\:@#+_-]+[^\W{_CJK}]+)*[+#]{{0,2}})"
+    r"|(?P<symbol>[^\w\s])"
+)
+_PART = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\WA-Z_]+|\d+")
+_SYMBOLS_KEPT = frozenset(("So", "Sk", "Sm", "Sc"))
+
+
+def words(text: str, *, asked: bool = False) -> list[str]:
+    """The index words of a text, in order, with repetitions. Asked: of a query, which names no lone last characters."""
+    found: list[str] = []
+    for piece in _PIECE.finditer(nfkc(text)):
+        group = piece.lastgroup
+        if group == "word":
+            raw = piece[0]
+            found += _known(raw) if len(raw) <= MAX_WORD else _word(raw)
+        elif group == "cjk":
+            run = piece[0]
+            found += [run[at : at + 2] for at in range(len(run) - 1)]
+            if len(run) == 1 or not asked:
+                found.append(run[-1])
+        elif unicodedata.category(piece[0]) in _SYMBOLS_KEPT:
+            found.append(piece[0])
+    return found
+
+
+def is_spaceless(text: str) -> bool:
+    """Whether a text consists of characters that are indexed in pairs."""
+    return re.fullmatch(rf"[{_CJK}]+", text) is not None
+
+
+def _word(raw: str) -> tuple[str, ...]:
+    """One run without spaces: the whole, and where it has parts, the parts."""
+    parts = _PART.findall(raw)
+    if len(parts) == 1 and parts[0] == raw:
+        humps = _CAMEL.findall(raw) if not raw.islower() and not raw.isupper() else []
+        if len(humps) < 2 or humps == [raw]:
+            return (stem(raw),)
+        return (_folded(raw.casefold())[:MAX_WORD], *_stems(humps))
+    if "'" in raw or "’" in raw:
+        bare = re.sub(r"['’]s?(?=\W|$)|['’]", "", raw)
+        if _PART.fullmatch(bare):
+            return (stem(bare),)
+    whole = _folded(raw.casefold())[:MAX_WORD]
+    humps = [hump for part in parts for hump in (_CAMEL.findall(part) or [part])]
+    joined = [stem(part) for part in parts if len(parts) > 1 and len(_CAMEL.findall(part)) > 1]
+    return tuple(dict.fromkeys((whole, *joined, *_stems(humps))))
+
+
+_known = lru_cache(maxsize=50_000)(_word)
+
+
+def _stems(parts: Iterable[str]) -> Iterator[str]:
+    return (stem(part) for part in parts)
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """A word without its ending, case and diacritics."""
+    lowered = word.casefold()[:MAX_WORD]
+    stemmer = _stemmer(lowered)
+    return _folded(stemmer.stemWord(lowered) if stemmer else lowered)
+
+
+_STEMMERS = (("CYRILLIC", "russian"), ("GREEK", "greek"), ("ARABIC", "arabic"), ("ARMENIAN", "armenian"))
+
+
+@lru_cache(maxsize=64)
+def _language(first: str) -> str | None:
+    name = unicodedata.name(first, "")
+    return next((language for script, language in _STEMMERS if name.startswith(script)), None)
+
+
+def _stemmer(word: str):  # type: ignore[no-untyped-def]  # PyStemmer has no types
+    # English has no letters beyond ASCII: a Latin word that has some is of another language, and stays whole.
+    language = "english" if word.isascii() else _language(word[0])
+    return _load_stemmer(language) if language else None
+
+
+@lru_cache(maxsize=8)
+def _load_stemmer(language: str):  # type: ignore[no-untyped-def]
+    import Stemmer
+
+    return Stemmer.Stemmer(language, 0)
+
+
+def _folded(word: str) -> str:
+    """Without diacritics, where letters have them as decoration: é is e, but a Devanagari vowel stays."""
+    if word.isascii():
+        return word
+    decomposed = unicodedata.normalize("NFD", word)
+    kept = "".join(c for c in decomposed if not ("\u0300" <= c <= "\u036f"))
+    return unicodedata.normalize("NFC", kept)

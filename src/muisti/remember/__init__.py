@@ -1,0 +1,1 @@
+"""Text in: the write path."""

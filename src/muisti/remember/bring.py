@@ -1,0 +1,41 @@
+"""Memories from elsewhere: read everything first, then save what is new."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from muisti.commit import commit, writing
+from muisti.model import Event, Usage
+from muisti.ports import Incoming, Parts, Progress
+from muisti.remember.identity import new_id
+from muisti.remember.pipeline import remember
+from muisti.usage import FLOOR
+
+
+def import_memories(
+    parts: Parts, source: Path, *, kind: str | None = None, project: str | None = None, progress: Progress | None = None
+) -> int:
+    """How many were new. What is here already, by id or by content, is left alone, so a repeat does no harm."""
+    now = parts.clock.now()
+    incoming = {
+        item.draft.id or new_id(now): item
+        for item in parts.exchange.load(source)
+        if item.draft.id is None or parts.reader.get(item.draft.id, include_deleted=True) is None
+    }
+    drafts = [
+        replace(item.draft, id=id_, kind=kind or item.draft.kind, project=item.draft.project if project is None else project)
+        for id_, item in incoming.items()
+    ]
+    saved = {memory.id for memory in remember(parts, drafts, progress, reinforce=False)} if drafts else set()
+    used = [_event(parts, id_, item) for id_, item in incoming.items() if id_ in saved and item.usage != Usage()]
+    if used:
+        with writing(parts):
+            commit(parts, events=used)
+    return len(saved & incoming.keys())
+
+
+def _event(parts: Parts, memory_id: str, item: Incoming) -> Event:
+    usage = item.usage
+    salience = 1.0 if usage.salience is None else min(1.0, max(FLOOR, usage.salience))
+    return Event("imported", parts.clock.now(), (memory_id,), None, {"salience": salience, "access_count": usage.access_count})

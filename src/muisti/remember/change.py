@@ -1,0 +1,123 @@
+"""Changing what is remembered: update, delete, restore."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from muisti.commit import commit, writing
+from muisti.errors import BrokenFile, Conflict, IndexProblem, InvalidRequest, MemoryNotFound
+from muisti.model import Event, Memory
+from muisti.ports import Parts, StoredFile
+from muisti.remember.complete import completed, derived_title
+from muisti.remember.validate import checked_content, checked_memory
+
+log = logging.getLogger("muisti")
+
+CHANGEABLE = (
+    "content", "title", "kind", "sector", "tier", "project", "session_id", "source", "summary",
+    "keywords", "files", "importance", "valid_from", "valid_until",
+)  # fmt: skip
+
+
+def update(
+    parts: Parts,
+    memory_id: str,
+    changes: Mapping[str, object],
+    *,
+    expected_hash: str | None = None,
+    by_session: str | None = None,
+) -> Memory:
+    """Change some fields. Raises MemoryNotFound, InvalidMemory, and Conflict if it is not what the caller read."""
+    unknown = set(changes) - set(CHANGEABLE)
+    if unknown:
+        raise InvalidRequest("update", sorted(unknown)[0], f"only these can be changed: {', '.join(CHANGEABLE)}")
+    with writing(parts):
+        file = _current(parts, memory_id, content_too="content" in changes)
+        if expected_hash is not None and file.memory.content_hash != expected_hash:
+            raise Conflict(f"{memory_id} has changed since you read it; read it again and repeat the change")
+        now = parts.clock.now()
+        wanted = _changed(file.memory, changes, parts, now)
+        stored = parts.vault.rewrite(wanted, file.sha)
+        events = [Event("updated", now, (memory_id,), by_session)]
+        removed = [str(file.memory.file_path)]
+        indexed = commit(parts, files=[stored], removed=removed, events=events, durable=False)
+    known = parts.reader.get(memory_id) if indexed else None
+    return known or replace(stored.memory, index_pending=True)
+
+
+def _changed(memory: Memory, changes: Mapping[str, object], parts: Parts, now: datetime) -> Memory:
+    wanted = replace(memory, **changes, updated_at=max(now, memory.updated_at))  # type: ignore[arg-type]
+    checked_content(wanted.content, parts.settings)
+    retitle = "content" in changes and "title" not in changes and memory.title == derived_title(memory.content)
+    if retitle or not wanted.title:
+        wanted = replace(wanted, title=derived_title(wanted.content))
+    checked = checked_memory(wanted, parts.settings)
+    return completed(replace(checked, concepts=())) if "content" in changes else checked
+
+
+def _current(parts: Parts, memory_id: str, *, content_too: bool) -> StoredFile:
+    """The memory as its file has it now: a person may have edited it since the index looked."""
+    known = parts.reader.get(memory_id)
+    if known is None or known.file_path is None:
+        raise MemoryNotFound(memory_id)
+    try:
+        file = parts.vault.read(known.file_path)
+    except BrokenFile:
+        parts.index.behind = True
+        raise
+    if file is None or file.memory.id != memory_id:
+        parts.index.behind = True
+        raise Conflict(f"{known.file_path} now holds something else; run `muisti sync` and try again")
+    if content_too and file.memory.content != known.content:
+        parts.index.behind = True
+        raise Conflict(f"{known.file_path} was edited by hand in the meantime; read it again and repeat the change")
+    return file
+
+
+def delete(parts: Parts, memory_id: str, *, hard: bool = False) -> bool:
+    """Move to the trash; hard: remove for good. False if there is no such memory."""
+    with writing(parts):
+        memory = parts.reader.get(memory_id, include_deleted=hard)
+        if memory is None or memory.file_path is None:
+            return False
+        return _erase(parts, memory) if hard else _trash(parts, memory, memory.file_path)
+
+
+def _trash(parts: Parts, memory: Memory, path: str) -> bool:
+    now = parts.clock.now()
+    trashed = parts.vault.trash(path, now)
+    file = parts.vault.read(trashed)
+    event = Event("deleted", now, (memory.id,))
+    commit(parts, files=[file] if file else [], removed=[path], events=[event], durable=False)
+    return True
+
+
+def _erase(parts: Parts, memory: Memory) -> bool:
+    path = str(memory.file_path)
+    parts.vault.erase(path)
+    indexed = commit(parts, removed=[path], events=[Event("erased", parts.clock.now(), (memory.id,))])
+    try:
+        if indexed:
+            parts.index.scrub()
+    except IndexProblem as error:
+        log.warning("the memory is removed; %s", error)
+    return True
+
+
+def restore(parts: Parts, memory_id: str) -> Memory:
+    """Bring a memory back from the trash. Raises MemoryNotFound; one that is not deleted is simply returned."""
+    with writing(parts):
+        memory = parts.reader.get(memory_id, include_deleted=True)
+        if memory is None or memory.file_path is None:
+            raise MemoryNotFound(memory_id)
+        if memory.deleted_at is None:
+            return memory
+        path = parts.vault.restore(memory.file_path)
+        file = parts.vault.read(path)
+        event = Event("restored", parts.clock.now(), (memory_id,))
+        indexed = commit(parts, files=[file] if file else [], removed=[memory.file_path], events=[event], durable=False)
+    known = parts.reader.get(memory_id) if indexed else None
+    return known or replace(memory, deleted_at=None, file_path=path, index_pending=True)

@@ -1,0 +1,57 @@
+"""What muisti works out by itself: title, concepts, hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from dataclasses import replace
+
+from muisti.model import Memory
+from muisti.nfkc import nfkc
+from muisti.remember.concepts import extract_concepts
+from muisti.remember.simhash import simhash
+
+TITLE_LENGTH = 80
+_HEADING = re.compile(r"#{1,6}[ \t]+(\S.*)")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])(?:\s|$)|(?<=[。！？])")
+# An underscore inside a word is a letter of an identifier, and one tilde is somebody's home folder.
+_MARKUP = re.compile(
+    r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|~~|(?<!\w)_{1,3}(?=[^\W_]+[^\w]|[^\W_]+_{1,3}(?!\w))|(?<=[^\W_])_{1,3}(?!\w)"
+    r"|^\s*(?:[-*+>]|\d+[.)])\s+"
+)
+
+
+def completed(memory: Memory) -> Memory:
+    """The memory with everything that follows from its content."""
+    return replace(
+        memory,
+        concepts=memory.concepts or extract_concepts(memory.content),
+        content_hash=content_hash(memory.content),
+        simhash=simhash(memory.content),
+    )
+
+
+def content_hash(content: str) -> str:
+    """Equal for texts that differ only in white space and in compatible forms of the same characters."""
+    folded = " ".join(nfkc(content).split())
+    return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def derived_title(content: str) -> str:
+    """The heading that the text begins with, else its first sentence, cut at a word."""
+    line = next((line.strip() for line in content.splitlines() if line.strip()), "")
+    heading = _HEADING.match(line)
+    plain = _MARKUP.sub("", heading[1].rstrip("# \t") if heading else line).strip() or line
+    if not heading:
+        plain = _SENTENCE_END.split(plain, maxsplit=1)[0].strip() or plain
+    visible = "".join(" " if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char for char in plain)
+    return _shortened(" ".join(visible.split()))
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= TITLE_LENGTH:
+        return text
+    cut = text[: TITLE_LENGTH - 1]
+    at_word = cut.rsplit(" ", 1)[0] if " " in cut[TITLE_LENGTH // 2 :] else cut
+    return f"{at_word}…"

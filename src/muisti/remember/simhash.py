@@ -1,0 +1,64 @@
+"""A 64-bit fingerprint that changes little when a text changes little.
+
+Words of every script count; scripts without spaces are taken two characters at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+
+from muisti.nfkc import nfkc
+
+_WORD = re.compile(r"\w+")
+_SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+def simhash(text: str) -> str:
+    """16 hexadecimal digits; all zero only for a text without a single letter or digit."""
+    words = Counter(_features(nfkc(text).casefold()))
+    # All 64 counters are added up in one big integer, 16 bits each: no loop over bits.
+    total = sum(words.values())
+    if not total:
+        return "0" * 16
+    if total >= 1 << 15:
+        scale = (1 << 15) / total
+        words = Counter({word: max(1, int(count * scale)) for word, count in words.most_common(1 << 12)})
+        total = sum(words.values())
+    sums = sum(_spread(word) * count for word, count in words.items())
+    bits = 0
+    for position in range(64):
+        if 2 * ((sums >> (16 * position)) & 0xFFFF) > total:
+            bits |= 1 << position
+    return f"{bits:016x}"
+
+
+def hamming(first: str, second: str) -> int:
+    """In how many of the 64 bits two fingerprints differ."""
+    return (int(first, 16) ^ int(second, 16)).bit_count()
+
+
+def _features(text: str) -> list[str]:
+    features: list[str] = []
+    for word in _WORD.findall(text):
+        if _SPACELESS.search(word):
+            features += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
+        else:
+            features.append(word)
+    return features
+
+
+_cache: dict[str, int] = {}
+
+
+def _spread(word: str) -> int:
+    """The word's 64 hash bits, each at the bottom of its own 16-bit counter."""
+    known = _cache.get(word)
+    if known is None:
+        digest = int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+        known = int(f"{digest:064b}".replace("0", "0000").replace("1", "0001"), 16)
+        if len(_cache) > 50_000:
+            _cache.clear()
+        _cache[word] = known
+    return known

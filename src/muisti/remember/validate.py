@@ -1,0 +1,172 @@
+"""What may be kept: every field is checked before anything is written (contract A4)."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from muisti.errors import InvalidMemory
+from muisti.model import Memory, Sector, Tier
+from muisti.settings import Settings
+
+MAX_TITLE = 300
+MAX_NAME = 200
+MAX_ITEMS = 200
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
+_PROJECT = re.compile(r"[^\W_](?:[\w .+-]{0,98}[\w+-])?\Z")
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+def checked_memory(memory: Memory, settings: Settings) -> Memory:
+    """The memory with every field in its proper form. Raises InvalidMemory."""
+    return replace(
+        memory,
+        content=checked_content(memory.content, settings),
+        title=checked_line("title", memory.title, MAX_TITLE),
+        kind=checked_kind(memory.kind, settings),
+        sector=_word("sector", memory.sector, Sector),
+        tier=_word("tier", memory.tier, Tier),
+        project=checked_project(memory.project),
+        session_id=None if memory.session_id is None else checked_name("session_id", memory.session_id),
+        source=checked_name("source", memory.source),
+        summary=_checked_text("summary", memory.summary, settings),
+        keywords=_checked_items("keywords", memory.keywords),
+        files=_checked_items("files", memory.files),
+        importance=checked_share("importance", memory.importance),
+        salience=checked_share("salience", memory.salience),
+        created_at=checked_time("created_at", memory.created_at),
+        updated_at=checked_time("updated_at", memory.updated_at),
+        valid_from=None if memory.valid_from is None else checked_time("valid_from", memory.valid_from),
+        valid_until=None if memory.valid_until is None else _checked_end(memory.valid_until, memory.valid_from),
+    )
+
+
+def checked_id(memory_id: str) -> str:
+    """An id is one short word. Raises InvalidMemory."""
+    if not isinstance(memory_id, str) or not _ID.match(memory_id):
+        raise InvalidMemory("id", memory_id, "an id is up to 64 letters, digits, - and _")
+    return memory_id
+
+
+def checked_content(content: str, settings: Settings) -> str:
+    """Any text but an empty, an unstorable or an oversize one."""
+    _checked_text("content", content, settings)
+    if not content.strip():
+        raise InvalidMemory("content", content, "it must not be empty")
+    return content
+
+
+def checked_kind(kind: str, settings: Settings) -> str:
+    """The kind's own name; plurals and any case are understood."""
+    known = settings.kind(kind) if isinstance(kind, str) else None
+    if known is None:
+        names = ", ".join(settings.kinds)
+        raise InvalidMemory("kind", kind, f"it must be one of {names}, or be added under [kinds] in muisti.toml")
+    return known.name
+
+
+def checked_project(project: str) -> str:
+    """A project's name becomes a folder, so it must be a plain name."""
+    if not isinstance(project, str):
+        raise InvalidMemory("project", project, "it must be a text")
+    name = unicodedata.normalize("NFC", project[:400])  # decomposed letters, as some disks give them, are letters too
+    if project and (not _PROJECT.match(name) or not _encodable(name) or len(name.encode()) > 180 or len(project) > 400):
+        raise InvalidMemory(
+            "project",
+            project,
+            "a project's name is up to 100 letters, digits, spaces and . _ + - and begins with a letter or digit",
+        )
+    return name
+
+
+def checked_name(field: str, name: str) -> str:
+    """A session id or a source: one short line."""
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidMemory(field, name, "it must be a text that is not empty")
+    return checked_line(field, name, MAX_NAME)
+
+
+def checked_line(field: str, text: str, most: int) -> str:
+    """One line of visible text."""
+    if not isinstance(text, str):
+        raise InvalidMemory(field, text, "it must be a text")
+    bad = next((char for char in text if unicodedata.category(char) in ("Cc", "Cs") or char in "\u2028\u2029"), None)
+    if bad is not None:
+        what = "a NUL" if bad == "\0" else f"the control character U+{ord(bad):04X}"
+        raise InvalidMemory(field, text, f"it contains {what}; remove it, one line of plain text is needed")
+    if len(text) > most:
+        raise InvalidMemory(field, text, f"it has {len(text)} characters; at most {most} are kept")
+    return text
+
+
+def checked_share(field: str, value: float) -> float:
+    """A number between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or not 0 <= value <= 1:
+        raise InvalidMemory(field, value, "it must be a number between 0 and 1")
+    return float(value)
+
+
+def checked_time(field: str, at: datetime) -> datetime:
+    """A moment in UTC."""
+    if not isinstance(at, datetime):
+        raise InvalidMemory(field, at, "it must be a datetime")
+    if at.tzinfo is None:
+        raise InvalidMemory(field, at, "it must have a time zone, for example datetime.now(UTC)")
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise InvalidMemory(field, at.isoformat(), "in UTC it must lie between the years 1 and 9999") from None
+
+
+def _checked_end(end: datetime, start: datetime | None) -> datetime:
+    checked = checked_time("valid_until", end)
+    if start is not None and checked < start:
+        raise InvalidMemory("valid_until", checked.isoformat(), f"it must not be before valid_from ({start.isoformat()})")
+    return checked
+
+
+def _word(field: str, value: str, words: type[Word]) -> Word:
+    try:
+        return words(str(value).strip().casefold())
+    except ValueError:
+        raise InvalidMemory(field, value, f"it must be one of {', '.join(words)}") from None
+
+
+def _checked_text(field: str, text: str, settings: Settings) -> str:
+    if not isinstance(text, str):
+        raise InvalidMemory(field, text, "it must be a text")
+    if "\0" in text:
+        raise InvalidMemory(field, text, f"it contains a NUL at position {text.index(chr(0))}; remove it")
+    if not _encodable(text):
+        raise InvalidMemory(field, text, "it contains half of a surrogate pair, which no text file can hold")
+    size = len(text.encode())
+    if size > settings.max_content_bytes:
+        limit = settings.max_content_bytes
+        raise InvalidMemory(field, text, f"it has {size} bytes; the limit is {limit} (max_content_bytes in muisti.toml)")
+    return text
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _checked_items(field: str, items: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(items, str) or not isinstance(items, Sequence):
+        raise InvalidMemory(field, items, "it must be a list of texts")
+    if len(items) > MAX_ITEMS:
+        raise InvalidMemory(field, f"{len(items)} items", f"at most {MAX_ITEMS} are kept")
+    cleaned = [checked_line(field, item, MAX_TITLE).strip() for item in items]
+    if not all(cleaned):
+        raise InvalidMemory(field, tuple(items), "none of them may be empty")
+    return tuple(dict.fromkeys(cleaned))

@@ -1,0 +1,182 @@
+"""Settings: one frozen value, and the only module that reads the environment.
+
+Later sources win: defaults, `muisti.toml` in the vault, `MUISTI_*` variables, arguments.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from muisti.errors import SettingsError
+from muisti.model import KINDS, Kind
+
+SETTINGS_FILE = "muisti.toml"
+
+Value = str | int | float | bool
+
+
+def _setting(default: Value, doc: str, *, low: float | None = None, high: float | None = None) -> Any:
+    """A field with the sentence that the generated documentation shows, and its bounds."""
+    return field(default=default, metadata={"doc": doc, "low": low, "high": high})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How one vault behaves."""
+
+    project: str = _setting("", "Project that saves and searches use when none is named; empty: none.")
+    max_content_bytes: int = _setting(1_048_576, "Largest content of one memory, in bytes of UTF-8.", low=1)
+    search_limit: int = _setting(10, "How many results a search gives when no limit is named.", low=1, high=1000)
+    lock_timeout: float = _setting(30.0, "Seconds to wait for another process that writes to the vault.", low=0, high=86_400)
+    index_timeout: float = _setting(10.0, "Seconds to wait for another process that holds the index.", low=0, high=86_400)
+    sync_on_open: bool = _setting(True, "Look for edits, renames and deletions made by hand when the vault is opened.")
+    vanished_share: float = _setting(0.2, "Share of files that may vanish at once before a confirmation is asked.", low=0, high=1)
+    record_recall: bool = _setting(True, "Write to the journal which memories a search returned.")
+    kinds: Mapping[str, Kind] = field(
+        default_factory=lambda: dict(KINDS),
+        metadata={"doc": "Kinds of your own: `[kinds.idea]` with `folder`, `decay_per_day`, `protected`."},
+    )
+
+    def kind(self, name: str) -> Kind | None:
+        """The kind with this name or this folder (`decisions` is `decision`), in any case."""
+        wanted = name.strip().casefold()
+        if wanted in self.kinds:
+            return self.kinds[wanted]
+        return next((kind for kind in self.kinds.values() if kind.folder.casefold() == wanted), None)
+
+
+def load_settings(
+    vault: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    arguments: Mapping[str, Value] | None = None,
+) -> Settings:
+    """Settings of a vault. Raises SettingsError that names the key, where it stands and what it takes."""
+    values: dict[str, Any] = {}
+    if vault is not None:
+        values.update(_from_file(vault / SETTINGS_FILE))
+    values.update(_from_environment(os.environ if environ is None else environ))
+    for key, value in (arguments or {}).items():
+        values[key] = _checked(key, value, "argument")
+    return Settings(**values)
+
+
+def find_vault(
+    explicit: str | os.PathLike[str] | None = None,
+    *,
+    start: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Path:
+    """Where the vault is: explicit path, `MUISTI_VAULT`, the nearest folder upwards with `muisti.toml`, user data."""
+    environment = os.environ if environ is None else environ
+    named = explicit if explicit is not None else environment.get("MUISTI_VAULT") or None
+    if named is not None:
+        return Path(named).expanduser().absolute()
+    here = (start or Path.cwd()).absolute()
+    for folder in (here, *here.parents):
+        if (folder / SETTINGS_FILE).is_file():
+            return folder
+    import platformdirs  # 20 ms to import, and rarely needed
+
+    return Path(platformdirs.user_data_path("muisti", appauthor=False)) / "vault"
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: cannot be read ({error}); make it a readable UTF-8 text file") from error
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
+        return {}
+    import tomllib  # most vaults have no settings of their own
+
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path}: is not valid TOML ({error}); mend that line") from error
+    values: dict[str, Any] = {key: _checked(key, value, str(path)) for key, value in table.items() if key != "kinds"}
+    if "kinds" in table:
+        values["kinds"] = {**KINDS, **_kinds(table["kinds"], str(path))}
+    return values
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in _scalar_fields():
+        variable = f"MUISTI_{name.upper()}"
+        if variable in environ:
+            values[name] = _checked(name, environ[variable], variable)
+    return values
+
+
+def _scalar_fields() -> list[str]:
+    return [f.name for f in fields(Settings) if f.name != "kinds"]
+
+
+def _checked(key: str, value: object, where: str) -> Value:
+    known = {f.name: f for f in fields(Settings) if f.name != "kinds"}
+    if key not in known:
+        near = get_close_matches(key, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}, kinds"
+        raise SettingsError(f"{where}: there is no setting {key!r}; {hint}")
+    spec = known[key]
+    converted = _converted(key, value, type(spec.default), where)
+    low, high = spec.metadata["low"], spec.metadata["high"]
+    inside = isinstance(converted, str) or ((low is None or converted >= low) and (high is None or converted <= high))
+    if not inside:  # neither is a NaN
+        span = f"at least {low:g}" if high is None else f"between {low:g} and {high:g}"
+        raise SettingsError(f"{where}: {key} = {value!r} is out of range; it must be {span}")
+    return converted
+
+
+def _converted(key: str, value: object, wanted: type, where: str) -> Value:
+    """Environment variables are text, TOML has types: both end up as the field's type."""
+    if wanted is bool:
+        word = str(value).strip().lower()
+        if word in ("true", "1", "yes", "on"):
+            return True
+        if word in ("false", "0", "no", "off"):
+            return False
+    elif wanted is str and isinstance(value, str):
+        return value
+    elif wanted in (int, float) and not isinstance(value, bool):
+        try:
+            return int(str(value)) if wanted is int else float(str(value))
+        except ValueError:
+            pass
+    article = {bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes"}[wanted]
+    raise SettingsError(f"{where}: {key} = {value!r} must be {article}")
+
+
+def _kinds(table: object, where: str) -> dict[str, Kind]:
+    if not isinstance(table, dict):
+        raise SettingsError(f"{where}: kinds must be tables such as [kinds.idea]")
+    return {name: _kind(name, spec, where) for name, spec in table.items()}
+
+
+def _kind(name: str, spec: object, where: str) -> Kind:
+    if not re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name):
+        raise SettingsError(f"{where}: kind {name!r} must be a short lower-case word")
+    if not isinstance(spec, dict) or set(spec) - {"folder", "decay_per_day", "protected"}:
+        raise SettingsError(f"{where}: [kinds.{name}] takes folder, decay_per_day and protected, nothing else")
+    folder = spec.get("folder", f"{name}s")
+    if not isinstance(folder, str) or not re.fullmatch(r"[\w][\w -]{0,59}", folder) or folder in RESERVED_FOLDERS:
+        raise SettingsError(f"{where}: [kinds.{name}] folder = {folder!r} must be one plain folder name")
+    decay = spec.get("decay_per_day")
+    if decay is not None and (isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 < decay <= 1):
+        raise SettingsError(f"{where}: [kinds.{name}] decay_per_day = {decay!r} must be above 0 and at most 1")
+    protected = spec.get("protected", False)
+    if not isinstance(protected, bool):
+        raise SettingsError(f"{where}: [kinds.{name}] protected = {protected!r} must be true or false")
+    return Kind(name, folder, decay, protected)
+
+
+RESERVED_FOLDERS = frozenset({"projects", "conversations", "journal", "archive"})

@@ -1,0 +1,1 @@
+"""Outside surfaces of the engine: parse, call once, render."""

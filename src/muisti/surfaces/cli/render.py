@@ -1,0 +1,207 @@
+"""How values look on a terminal. Rich is imported here and only here, when something is to be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from muisti.model import CompactResult, Explanation, Memory, Problem, SearchResult, Session, Stats
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+_UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
+
+
+def console() -> Console:
+    """Standard output."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def _table(*columns: str) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, expand=True)
+    for column in columns:
+        ratio = {"memory": 1, "title": 1, "summary": 1, "reason": 1}.get(column)
+        table.add_column(column, ratio=ratio, no_wrap=ratio is None, overflow="fold" if ratio else "ellipsis")
+    return table
+
+
+def results(found: Sequence[SearchResult], now: datetime) -> None:
+    """Search results: score, title and snippet, kind, age, the end of the id."""
+    from rich.text import Text
+
+    table = _table("score", "memory", "kind", "when", "id")
+    for result in found:
+        memory = result.memory
+        shown = Text(_visible(memory.title), style="bold")
+        body = _visible(" ".join(result.matched_snippet.split()))
+        if body and body.removesuffix(" …") != memory.title:
+            shown.append("\n").append(body, style="not bold dim")
+        shown.highlight_regex(_any_of(result), "not dim yellow")
+        table.add_row(f"{result.score:.2f}", shown, _kind(memory), ago(memory.created_at, now), short(memory.id))
+    console().print(table)
+
+
+def _any_of(result: SearchResult) -> str:
+    """Words that begin like the matched stems, for highlighting."""
+    import re
+
+    note = result.why[0].note.removeprefix("matched ") if result.why else ""
+    stems = [re.escape(stem) for stem in note.split(", ") if len(stem) > 1]
+    return rf"(?i)\b(?:{'|'.join(stems)})\w*" if stems else r"(?!)"
+
+
+def memories(found: Sequence[Memory], now: datetime) -> None:
+    """A list of memories."""
+    table = _table("title", "kind", "salience", "used", "when", "id")
+    for memory in found:
+        title = f"[dim strike]{_safe(memory.title)}[/]" if memory.deleted_at else _safe(memory.title)
+        used = str(memory.access_count or "")
+        table.add_row(title, _kind(memory), f"{memory.salience:.2f}", used, ago(memory.created_at, now), short(memory.id))
+    console().print(table)
+
+
+def compact(found: Sequence[CompactResult], now: datetime, anchor: str | None = None) -> None:
+    """Layers one and two."""
+    table = _table("score" if anchor is None else "", "title", "kind", "when", "id")
+    for item in found:
+        first = f"{item.score:.2f}" if anchor is None else "→" if item.id == anchor else ""
+        table.add_row(first, _safe(item.title), item.kind, ago(item.created_at, now), short(item.id))
+    console().print(table)
+
+
+def memory(shown: Memory) -> None:
+    """One memory, whole."""
+    from rich.markdown import Markdown
+
+    out = console()
+    out.print(f"[bold]{_safe(shown.title)}[/]")
+    facts = {
+        "id": shown.id,
+        "kind": f"{shown.kind}, {shown.sector}, tier {shown.tier}",
+        "project": shown.project,
+        "session": shown.session_id,
+        "keywords": ", ".join(shown.keywords),
+        "concepts": ", ".join(shown.concepts),
+        "files": ", ".join(shown.files),
+        "strength": f"importance {shown.importance:g}, salience {shown.salience:.2f}, used {shown.access_count} times",
+        "created": f"{shown.created_at:%Y-%m-%d %H:%M} UTC by {shown.source}",
+        "updated": f"{shown.updated_at:%Y-%m-%d %H:%M} UTC" if shown.updated_at != shown.created_at else None,
+        "valid": _span(shown),
+        "deleted": f"{shown.deleted_at:%Y-%m-%d %H:%M} UTC, in the trash" if shown.deleted_at else None,
+        "file": shown.file_path,
+    }
+    for name, value in facts.items():
+        if value:
+            out.print(f"[dim]{name:>9}[/]  {_safe(str(value))}")
+    out.print()
+    out.print(Markdown(_visible(shown.content)))
+
+
+def explanation(found: Explanation) -> None:
+    """Why, or why not."""
+    out = console()
+    out.print(f"[bold]{'Recalled' if found.recalled else 'Not recalled'}[/] for {_safe(found.query)!r}")
+    out.print(f"[dim]asked for[/]  {_safe(', '.join(found.terms))}")
+    out.print(f"[dim]  matched[/]  {_safe(', '.join(found.matched)) or 'nothing'}")
+    for reason in found.reasons:
+        out.print(f"[dim]   reason[/]  {_safe(reason)}")
+    for signal in found.signals:
+        out.print(f"[dim]{signal.name:>9}[/]  {signal.score:.3f}  {_safe(signal.note)}")
+
+
+def sessions(found: Sequence[Session], now: datetime) -> None:
+    """A list of sessions."""
+    table = _table("id", "project", "status", "started", "tool calls", "summary")
+    for session in found:
+        calls = str(session.tool_calls or "")
+        table.add_row(session.id, session.project, session.status, ago(session.started_at, now), calls, _safe(session.summary))
+    console().print(table)
+
+
+def stats(shown: Stats, root: str) -> None:
+    """The vault in numbers."""
+    pairs: Mapping[str, object] = {
+        "vault": root,
+        "memories": shown.total_count,
+        "in the trash": shown.deleted_count,
+        "sessions": shown.session_count,
+        "tokens, about": f"{shown.total_tokens:,}",
+        "mean salience": f"{shown.avg_salience:.2f}",
+        "oldest": f"{shown.oldest_memory:%Y-%m-%d}" if shown.oldest_memory else "none",
+        "newest": f"{shown.newest_memory:%Y-%m-%d}" if shown.newest_memory else "none",
+        "index": f"{shown.index_size_bytes / 1e6:.1f} MB",
+        "kinds": _counts(shown.by_kind),
+        "sectors": _counts(shown.by_sector),
+        "projects": _counts({name or "(none)": count for name, count in shown.by_project.items()}),
+    }
+    out = console()
+    for name, value in pairs.items():
+        out.print(f"[dim]{name:>14}[/]  {_safe(str(value))}")
+    problems(shown.problems)
+
+
+def problems(found: Sequence[Problem]) -> None:
+    """Files that need a person."""
+    if not found:
+        return
+    table = _table("file", "reason")
+    for problem in found:
+        table.add_row(_safe(problem.path), _safe(problem.reason))
+    console().print(table)
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """`3 days ago`."""
+    seconds = (now - at).total_seconds()
+    for size, unit in _UNITS:
+        if abs(seconds) >= size:
+            count = int(abs(seconds) // size)
+            span = f"{count} {unit}{'s' if count > 1 else ''}"
+            return f"{span} ago" if seconds > 0 else f"in {span}"
+    return "just now"
+
+
+def now() -> datetime:
+    """The present moment."""
+    return datetime.now(UTC)
+
+
+def short(memory_id: str) -> str:
+    """The end of an id: the part that tells two memories of the same minute apart."""
+    return memory_id if len(memory_id) <= 8 else f"…{memory_id[-8:]}"
+
+
+def _kind(memory: Memory) -> str:
+    return f"{memory.kind}\n[dim]{_safe(memory.project)}[/]" if memory.project else memory.kind
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
+
+
+def _span(shown: Memory) -> str | None:
+    if not shown.valid_from and not shown.valid_until:
+        return None
+    start = f"{shown.valid_from:%Y-%m-%d}" if shown.valid_from else "the beginning"
+    end = f"{shown.valid_until:%Y-%m-%d}" if shown.valid_until else "now"
+    return f"{start} to {end}"
+
+
+def _safe(text: str) -> str:
+    """Text of memories is shown, never taken for markup."""
+    from rich.markup import escape
+
+    return escape(_visible(text))
+
+
+def _visible(text: str) -> str:
+    """Text of memories must not command the terminal."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

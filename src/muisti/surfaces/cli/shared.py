@@ -1,0 +1,129 @@
+"""What all verbs have in common: options, opening the vault, names of memories, output."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+
+from muisti.engine import Muisti
+from muisti.errors import InvalidRequest, MemoryNotFound
+from muisti.plain import plain
+from muisti.ports import Progress
+from muisti.recall.options import FilterOptions
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def common(function: Function) -> Function:
+    """`--vault` and `--json`, which every verb takes."""
+    function = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(function)
+    return click.option("--vault", metavar="PATH", help="The vault; default: MUISTI_VAULT, the nearest one upwards, or yours.")(
+        function
+    )
+
+
+def filters(function: Function) -> Function:
+    """Options that narrow a search or a list; passed on as one dictionary named `narrowed`."""
+    options = (
+        click.option("--project", help="Only this project's memories (and global ones); * for all."),
+        click.option("--session-id", metavar="ID", help="Ask as this session: see its own session-tier memories."),
+        click.option("--session", metavar="ID", help="Only memories made in this session."),
+        click.option("--kind", multiple=True, help="Only this kind; may be repeated."),
+        click.option("--sector", multiple=True, help="Only this sector; may be repeated."),
+        click.option("--tier", multiple=True, help="Only this tier; may be repeated."),
+        click.option("--keyword", "-k", "keywords", multiple=True, help="Only with this keyword; may be repeated."),
+        click.option("--file", "files", multiple=True, help="Only about this file; may be repeated."),
+        click.option("--min-salience", type=float, default=0.0, help="Only memories at least this strong (0 to 1)."),
+        click.option("--since", type=Moment(), help="Only memories made at or after this time."),
+        click.option("--until", type=Moment(), help="Only memories made before this time."),
+        click.option("--as-of", type=Moment(), help="Only what was valid at this time."),
+        click.option("--include-deleted", is_flag=True, help="The trash too."),
+    )
+    names = tuple(FilterOptions.__annotations__)
+
+    @functools.wraps(function)
+    def narrowed(**arguments: Any) -> Any:
+        return function(narrowed={name: arguments.pop(name) for name in names}, **arguments)
+
+    decorated: Any = narrowed
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+class Moment(click.ParamType[datetime]):
+    """A date, or a date and time; without a zone it is this machine's."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Parse ISO 8601."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            return datetime.fromisoformat(value).astimezone(UTC)
+        except ValueError:
+            self.fail(f"{value!r} is no time; write it like 2026-01-31 or 2026-01-31T12:00:00Z", param, ctx)
+
+
+@contextmanager
+def opened(vault: str | None, *, create: bool = False) -> Iterator[Muisti]:
+    """The vault, for one verb."""
+    from muisti.bootstrap import open_vault
+
+    with open_vault(vault, create=create) as memory:
+        yield memory
+
+
+def whole_id(memory: Muisti, part: str) -> str:
+    """The id that a person means by its first or last characters."""
+    wanted = part.strip().lstrip("…").lower()
+    found = memory.find_ids(wanted) if len(wanted) >= 4 else []
+    if wanted in found:
+        return wanted
+    if len(found) > 1:
+        raise InvalidRequest("id", part, f"it fits {len(found)} memories; give more of it, for example {found[0]}")
+    if not found:
+        raise MemoryNotFound(part)
+    return found[0]
+
+
+def print_json(value: object) -> None:
+    """JSON for programs."""
+    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2))
+
+
+def note(text: str) -> None:
+    """A remark for the person, kept out of what a program reads."""
+    click.echo(text, err=True)
+
+
+def warn_of_problems(memory: Muisti) -> None:
+    """Say so if files of the vault could not be read: an answer without them must not look complete."""
+    problems = memory.problems()
+    if problems:
+        files = "1 file" if len(problems) == 1 else f"{len(problems)} files"
+        note(f"Note: {files} could not be read, first {problems[0].path}; `muisti verify` tells what to do.")
+
+
+@contextmanager
+def progress_bar(what: str, *, quiet: bool) -> Iterator[Progress | None]:
+    """A progress bar on the terminal, if there is one."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

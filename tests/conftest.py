@@ -1,0 +1,72 @@
+"""What all tests share: a clock that stands still until told otherwise, and vaults in temporary folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from muisti import Muisti
+from muisti.bootstrap import open_vault
+
+settings.register_profile("muisti", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("muisti")
+
+
+class FakeClock:
+    """Time that tests move by hand."""
+
+    def __init__(self) -> None:
+        self.at = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.at
+
+    def forward(self, **delta: float) -> None:
+        self.at += timedelta(**delta)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    return tmp_path / "vault"
+
+
+@pytest.fixture(autouse=True)
+def _own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the vault or the settings of whoever runs it."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    for name in ("MUISTI_VAULT", "MUISTI_PROJECT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+Opener = Callable[..., Muisti]
+
+
+@pytest.fixture
+def opened(vault: Path, clock: FakeClock) -> Iterator[Opener]:
+    """Opens the test's vault, as often as needed; all are closed at the end."""
+    made: list[Muisti] = []
+
+    def open_it(**options: object) -> Muisti:
+        own = {name: options.pop(name) for name in ("clock", "disk", "create") if name in options}
+        memory = open_vault(vault, **{"clock": clock, **own}, arguments=options)  # type: ignore[arg-type]
+        made.append(memory)
+        return memory
+
+    yield open_it
+    for memory in made:
+        memory.close()
+
+
+@pytest.fixture
+def memory(opened: Opener) -> Muisti:
+    return opened()

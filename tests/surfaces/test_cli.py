@@ -1,0 +1,237 @@
+"""J2 · The command `muisti`, as a person and as a program use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from muisti.surfaces.cli.main import VERBS
+
+
+class Cli:
+    """Runs the real command in a process of its own."""
+
+    def __init__(self, vault: Path, cwd: Path) -> None:
+        self.environment = {**os.environ, "MUISTI_VAULT": str(vault), "COLUMNS": "100", "NO_COLOR": "1"}
+        self.cwd = cwd
+
+    def run(self, *arguments: str, given: str | None = None, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "muisti", *arguments],
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self.environment,
+            cwd=self.cwd,
+        )
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return done
+
+    def json(self, *arguments: str, given: str | None = None) -> object:
+        return json.loads(self.run(*arguments, "--json", given=given).stdout)
+
+
+@pytest.fixture
+def cli(vault: Path, tmp_path: Path) -> Cli:
+    return Cli(vault, tmp_path)
+
+
+def test_J2_without_a_vault_it_explains_itself(cli: Cli, vault: Path) -> None:
+    said = cli.run()
+    assert "There is no vault yet" in said.stdout
+    assert "muisti save" in said.stdout
+    assert not vault.exists()
+    assert "muisti init" in cli.run("list", code=1).stderr
+
+
+def test_J2_save_and_search(cli: Cli) -> None:
+    said = cli.run("save", "We chose PostgreSQL", "for its JSON support", "--kind", "decision", "-k", "database")
+    assert "Remembered decision" in said.stdout
+    assert "decisions/" in said.stdout
+    cli.run("save", "-", "--project", "shop", given="Fixed the login bug\n\nThe cookie was not renewed.\n")
+    table = cli.run("search", "which", "database?").stdout
+    assert "We chose PostgreSQL for its JSON support" in table
+    assert "score" in table
+    found = cli.json("search", "cookie")
+    assert isinstance(found, list)
+    assert found[0]["memory"]["content"] == "Fixed the login bug\n\nThe cookie was not renewed."
+    assert found[0]["memory"]["kind"] == "bugfix"
+    assert 0 < found[0]["score"] <= 1
+    nothing = cli.run("search", "submarine")
+    assert "Nothing found" in nothing.stderr
+    assert nothing.stdout == ""
+    assert cli.json("search", "submarine") == []
+
+
+def test_J2_a_memory_is_named_by_the_end_of_its_id(cli: Cli, vault: Path) -> None:
+    saved = cli.json("save", "Short names are handy", "--title", "Handy")
+    assert isinstance(saved, dict)
+    short = saved["id"][-8:]
+    assert "Short names are handy" in cli.run("show", short).stdout
+    assert cli.run("show", short, "--raw").stdout == "Short names are handy\n"
+    assert "Updated" in cli.run("update", short, "--importance", "0.9", "--content", "Other text").stdout
+    cli.run("touch", short)
+    cli.run("deemphasize", short, "--amount", "0.5")
+    assert "Salience 0.55" in cli.run("reinforce", short).stdout
+    assert "trash" in cli.run("delete", short).stdout
+    assert "no memory" in cli.run("show", short, code=1).stderr
+    assert "Other text" in cli.run("show", short, "--include-deleted").stdout
+    assert "Restored" in cli.run("restore", short).stdout
+    assert "cannot be undone" in cli.run("delete", "--hard", short, given="n\n", code=130).stdout
+    cli.run("delete", "--hard", "--yes", short)
+    assert list(vault.rglob("*.md")) == []
+
+
+def test_J2_layers_and_reasons(cli: Cli) -> None:
+    for n in range(3):
+        cli.run("save", f"Layered memory {n} about otters", "-k", "otter")
+    compact = cli.json("compact", "otters")
+    assert isinstance(compact, list)
+    assert set(compact[0]) == {"id", "title", "kind", "score", "created_at"}
+    memory_id = compact[0]["id"]
+    around = cli.json("timeline", memory_id)
+    assert isinstance(around, list)
+    assert len(around) == 3
+    details = cli.json("details", memory_id)
+    assert isinstance(details, list)
+    assert "otters" in details[0]["content"]
+    assert "Layered" in cli.run("related", memory_id).stdout
+    assert "Recalled" in cli.run("explain", "otters", memory_id).stdout
+    assert "Layered" in cli.run("keywords", "otter", "--all").stdout
+
+
+def test_J2_sessions(cli: Cli) -> None:
+    session = cli.run("session", "start", "--project", "shop").stdout.strip()
+    saved = cli.json("save", "Of this session", "--session", session)
+    other = cli.json("save", "Used by it")
+    assert isinstance(saved, dict)
+    assert isinstance(other, dict)
+    cli.run("session", "link", other["id"], session)
+    assert "Of this session" in cli.run("session", "show", session).stdout
+    assert "Used by it" in cli.run("session", "show", session, "--used").stdout
+    assert cli.run("session", "show", session, "--raw").stdout == "Of this session\n"
+    assert cli.run("session", "tokens", session).stdout == "3\n"
+    assert "Completed" in cli.run("session", "end", session, "--summary", "Done").stdout
+    assert "completed" in cli.run("session", "list").stdout
+    assert "no session" in cli.run("session", "end", "nobody", code=1).stderr
+
+
+def test_J2_upkeep(cli: Cli, vault: Path, tmp_path: Path) -> None:
+    assert "Vault ready" in cli.run("init", str(vault)).stdout
+    cli.run("save", "Kept for long", "--kind", "fact")
+    file = next(vault.rglob("facts/*.md"))
+    file.write_text(file.read_text().replace("Kept for long\n", "Edited by hand\n"))
+    assert "1 changed" in cli.run("sync").stdout
+    assert "agree" in cli.run("sync").stdout
+    assert "1 memories" in cli.run("reindex").stdout
+    assert "all agree" in cli.run("verify", "--deep").stdout
+    (vault / "facts" / "bad.md").write_text("---\n: [\n---\n")
+    assert "bad.md" in cli.run("verify", code=1).stdout
+    assert "bad.md" in cli.run("search", "edited").stderr
+    (vault / "facts" / "bad.md").unlink()
+    cli.run("export", "-o", str(tmp_path / "out.md"))
+    other = tmp_path / "other"
+    assert cli.run("import", str(tmp_path / "out.md"), "--vault", str(other)).stdout == "1 new memories.\n"
+    assert json.loads(cli.run("export", "--format", "json").stdout)[0]["content"] == "Edited by hand"
+    assert "memories" in cli.run("stats").stdout
+    assert "search_limit" in cli.run("settings").stdout
+
+
+BAD_CALLS = [
+    (["save", ""], 1, "content"),
+    (["save", "x", "--importance", "7"], 1, "importance"),
+    (["save", "x", "--importance", "high"], 2, "importance"),
+    (["save", "x", "--kind", "rumour"], 1, "kind"),
+    (["save", "x", "--valid-from", "soon"], 2, "2026-01-31"),
+    (["search", " "], 1, "query"),
+    (["search", "x", "--limit", "0"], 1, "limit"),
+    (["list", "--order-by", "colour"], 1, "order_by"),
+    (["show", "0000-none"], 1, "no memory"),
+    (["update", "0000-none"], 1, "name what to change"),
+    (["import", "/nowhere.json"], 1, "nowhere.json"),
+    (["export", "--format", "pdf"], 1, "format"),
+    (["nonsense"], 2, "No such command"),
+    (["save", "x", "--vault", "/dev/null"], 1, "is a file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "says"), BAD_CALLS, ids=lambda value: str(value)[:30])
+def test_J2_bad_calls_are_told_in_one_line(cli: Cli, arguments: list[str], code: int, says: str) -> None:
+    cli.run("init", cli.environment["MUISTI_VAULT"])
+    done = cli.run(*arguments, code=code)
+    assert says in done.stderr
+
+
+def test_J2_errors_are_json_for_programs(cli: Cli) -> None:
+    problem = json.loads(cli.run("save", "", "--json", code=1).stderr)
+    assert problem["error"] == "InvalidMemory"
+    assert "content" in problem["message"]
+
+
+def test_J2_bad_settings_are_named(cli: Cli, vault: Path) -> None:
+    cli.run("init", str(vault))
+    (vault / "muisti.toml").write_text("serch_limit = 3\n")
+    assert "did you mean 'search_limit'" in cli.run("list", code=1).stderr
+    (vault / "muisti.toml").write_text("search_limit = \n")
+    assert "not valid TOML" in cli.run("list", code=1).stderr
+
+
+@pytest.mark.parametrize("verb", [verb for verbs in VERBS.values() for verb in verbs])
+def test_J2_every_verb_has_help(cli: Cli, verb: str) -> None:
+    said = cli.run(verb, "--help").stdout
+    assert "Usage:" in said
+    if verb not in ("session", "completion", "demo"):
+        assert "--json" in said
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_J2_completion_scripts(cli: Cli, shell: str) -> None:
+    assert "_MUISTI_COMPLETE" in cli.run("completion", shell).stdout
+
+
+def test_J2_starting_loads_neither_the_engine_nor_the_tables() -> None:
+    code = "import sys; import muisti.surfaces.cli.main; print([m for m in ('apsw','rich','ruamel','stop_words') if m in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
+
+
+def test_J2_hostile_text_does_not_reach_the_terminal(cli: Cli) -> None:
+    cli.run("save", "-", given="[bold red]not markup[/] \x1b[31mred\x1b[0m \x07 bell")
+    for arguments in (["list"], ["search", "markup"], ["show", _only_id(cli)]):
+        shown = cli.run(*arguments).stdout
+        assert "\x1b" not in shown
+        assert "\x07" not in shown
+        assert "not markup" in shown
+
+
+def _only_id(cli: Cli) -> str:
+    found = cli.json("list")
+    assert isinstance(found, list)
+    return str(found[0]["id"])
+
+
+def test_J2_demo_runs_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
+    cli.environment["TMPDIR"] = str(tmp_path)
+    before = set(tmp_path.iterdir())
+    said = cli.run("demo").stdout
+    assert "same answers as before: yes" in said
+    assert "all agree" in said
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_J2_a_terminal_gets_a_progress_bar(cli: Cli) -> None:
+    cli.run("save", "Something")
+    parent, child = pty.openpty()
+    command = [sys.executable, "-m", "muisti", "reindex"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=child, env=cli.environment, check=True, text=True)
+    os.close(child)
+    os.close(parent)
+    assert "The index is new: 1 memories." in done.stdout
