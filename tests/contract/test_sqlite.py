@@ -1,0 +1,123 @@
+"""The index in SQLite passes the suites of its ports; its schema grows by numbered steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from muisti.adapters.sqlite import migrate as migrating
+from muisti.adapters.sqlite.connect import Database, connect
+from muisti.adapters.sqlite.index import SqliteIndex
+from muisti.adapters.sqlite.lexical import SqliteLexical
+from muisti.adapters.sqlite.migrate import migrate, migrations
+from muisti.adapters.sqlite.reader import SqliteReader
+from muisti.errors import IndexTooNew
+from muisti.ports import Changes
+from tests.contract.index_suite import IndexContract
+from tests.contract.lexical_suite import LexicalContract
+from tests.contract.making import Parts, filed
+from tests.contract.reader_suite import ReaderContract
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Iterator[Parts]:
+    database = Database(tmp_path, 5)
+    index = SqliteIndex(database, 5)
+    assert index.open() is True
+    index.behind = False
+    yield Parts(index, SqliteReader(database), SqliteLexical(database))
+    index.close()
+
+
+class TestSqliteIndex(IndexContract):
+    def test_a_second_opener_sees_the_same_and_a_swap(self, parts: Parts, tmp_path: Path) -> None:
+        parts.add(filed(1, "shared"))
+        database = Database(tmp_path, 5)
+        other = SqliteIndex(database, 5)
+        assert other.open() is False
+        assert SqliteReader(database).get(filed(1, "x").id) is not None
+        with parts.index.shadow() as shadow:
+            shadow.swap()
+        assert not other.is_current()
+        other.open()
+        assert SqliteReader(database).get(filed(1, "x").id) is None
+        other.close()
+
+    def test_an_index_that_was_never_filled_is_not_taken_for_complete(self, tmp_path: Path) -> None:
+        for complete in (False, True):
+            index = SqliteIndex(Database(tmp_path, 5), 5)
+            assert (index.open(), index.behind) == (True, True)
+            if complete:
+                index.behind = False
+            index.close()
+        index = SqliteIndex(Database(tmp_path, 5), 5)
+        assert (index.open(), index.behind) == (False, False)
+        index.close()
+
+    def test_no_removed_text_remains_in_the_files(self, parts: Parts, tmp_path: Path) -> None:
+        parts.add(filed(1, "xyzzysecret plugh"), filed(2, "stays"))
+        parts.index.apply(Changes(removed=["notes/1.md"]))
+        parts.index.scrub()
+        data = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+        assert b"xyzzy" not in data
+        assert b"stays" in data
+
+
+class TestSqliteReader(ReaderContract):
+    pass
+
+
+class TestSqliteLexical(LexicalContract):
+    pass
+
+
+class TestMigrations:
+    @pytest.fixture
+    def db(self, tmp_path: Path) -> Iterator[apsw.Connection]:
+        db = connect(tmp_path / "x.db", 1)
+        yield db
+        db.close()
+
+    def test_numbers_begin_at_one_without_gaps(self) -> None:
+        assert [number for number, _ in migrations()] == list(range(1, len(migrations()) + 1))
+
+    def test_from_empty(self, db: apsw.Connection) -> None:
+        assert db.pragma("user_version") == 0
+        migrate(db)
+        assert db.pragma("user_version") == migrations()[-1][0]
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        assert {"memories", "words", "word_index", "lexicon", "usage", "sessions", "uses", "seen", "problems", "marks"} <= tables
+
+    def test_again_changes_nothing(self, db: apsw.Connection) -> None:
+        migrate(db)
+        before = db.execute("SELECT * FROM sqlite_schema").fetchall()
+        migrate(db)
+        assert db.execute("SELECT * FROM sqlite_schema").fetchall() == before
+
+    def test_an_index_of_a_later_muisti_is_left_alone(self, db: apsw.Connection, tmp_path: Path) -> None:
+        migrate(db)
+        db.pragma("user_version", 999)
+        with pytest.raises(IndexTooNew, match="schema 999.*upgrade muisti.*reindex"):
+            migrate(db)
+        assert db.pragma("user_version") == 999
+
+    def test_a_step_that_fails_leaves_the_schema_as_it_was(self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+        newest = migrations()[-1][0]
+        steps = (*migrations(), (newest + 1, "CREATE TABLE extra (x); CREATE TABLE memories (y);"))
+        monkeypatch.setattr(migrating, "migrations", lambda: steps)
+        with pytest.raises(apsw.SQLError):
+            migrate(db)
+        assert db.pragma("user_version") == newest
+        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'").fetchone() == (0,)
+
+    def test_a_later_step_is_added_to_an_earlier_index(self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+        migrate(db)
+        newest = migrations()[-1][0]
+        steps = (*migrations(), (newest + 1, "CREATE TABLE extra (x);"))
+        monkeypatch.setattr(migrating, "migrations", lambda: steps)
+        migrate(db)
+        assert db.pragma("user_version") == newest + 1
+        assert db.execute("SELECT count(*) FROM extra").fetchone() == (0,)

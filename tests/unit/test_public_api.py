@@ -1,0 +1,93 @@
+"""The names that others build upon, and what importing them costs."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import muisti
+from muisti import MemoryService, Muisti
+
+PUBLIC = [
+    "KINDS", "BrokenFile", "CompactResult", "Conflict", "Draft", "Explanation", "ImportFailed", "InvalidMemory", "InvalidRequest",
+    "Kind", "Memory", "MemoryNotFound", "MemoryService", "Muisti", "MuistiError", "NotFound", "SearchResult", "Sector", "Session",
+    "SessionNotFound", "SettingsError", "Signal", "Stats", "SyncReport", "Tier", "Use", "VaultError", "VerifyReport", "__version__",
+]  # fmt: skip
+METHODS = sorted(name for name in vars(Muisti) if not name.startswith("_"))
+INNER = {"make_ready"}
+"""For the parts of the package, not for callers."""
+PROMISED = [
+    "save", "save_batch", "get", "update", "delete", "restore", "list", "touch", "reinforce", "deemphasize", "search",
+    "search_by_keywords", "search_compact", "timeline", "details", "related", "explain", "start_session", "end_session",
+    "link_to_session", "get_by_session", "get_session_context", "get_raw_session_content", "get_session_token_count", "get_stats",
+    "export_memories", "import_memories", "reindex", "verify", "close", "open",
+]  # fmt: skip
+
+
+def test_the_public_names_are_these() -> None:
+    assert muisti.__all__ == PUBLIC
+    for name in PUBLIC:
+        assert getattr(muisti, name) is not None
+
+
+def test_every_error_is_a_muisti_error() -> None:
+    errors = [value for name in PUBLIC if isinstance(value := getattr(muisti, name), type) and issubclass(value, Exception)]
+    assert len(errors) >= 10
+    assert all(issubclass(error, muisti.MuistiError) for error in errors)
+
+
+def test_a_name_that_does_not_exist() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        muisti.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("code", ["import muisti", "import muisti; muisti.Memory, muisti.MuistiError, muisti.__version__"])
+def test_importing_loads_nothing_heavy(code: str) -> None:
+    code += (
+        "; import sys; print(*(n for n in ('apsw', 'click', 'rich', 'ruamel.yaml', 'slugify', 'Stemmer') if n in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("name", PROMISED)
+def test_the_contract_names_it(name: str) -> None:
+    assert name in METHODS
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_says_what_it_does(name: str) -> None:
+    assert inspect.getdoc(getattr(Muisti, name))
+
+
+def as_called(owner: type, name: str) -> inspect.Signature:
+    """How it is called: without the name of `self`, and without what an async method answers with."""
+    signature = inspect.signature(
+        inspect.getattr_static(owner, name).__wrapped__ if _wrapped(owner, name) else getattr(owner, name)
+    )
+    kept = [parameter for parameter in signature.parameters.values() if parameter.name not in ("self", "cls")]
+    return inspect.Signature(kept)
+
+
+def _wrapped(owner: type, name: str) -> bool:
+    return hasattr(inspect.getattr_static(owner, name), "__wrapped__")
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in INNER])
+def test_the_async_service_has_the_same_methods(name: str) -> None:
+    ours, theirs = inspect.getattr_static(Muisti, name), inspect.getattr_static(MemoryService, name)
+    assert inspect.getdoc(getattr(MemoryService, name))
+    if isinstance(ours, property):
+        assert isinstance(theirs, property)
+        return
+    assert inspect.iscoroutinefunction(getattr(MemoryService, name))
+    assert as_called(MemoryService, name) == as_called(Muisti, name)
+    if name not in ("open", "close"):
+        assert inspect.getdoc(theirs) == inspect.getdoc(ours)
+
+
+def test_the_async_service_has_no_others() -> None:
+    assert {name for name in vars(MemoryService) if not name.startswith("_")} <= set(METHODS)
