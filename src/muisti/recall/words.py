@@ -21,12 +21,25 @@ _CJK = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_PIECE = re.compile(
-    rf"(?P<cjk>[{_CJK}]+)"
-    rf"|(?P<word>[^\W{_CJK}]+(?:['’][^\W{_CJK}]+|[./\\:@#+_-]+[^\W{_CJK}]+)*[+#]{{0,2}})"
-    r"|(?P<symbol>[^\w\s])"
-)
+_DECORATION = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f]")
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
+"""Vowel signs and the like, which Python's `\\w` leaves out, and the scripts that cannot be read without them."""
+
+
+def _pieces(letter: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<cjk>[{_CJK}]+)"
+        rf"|(?P<word>{letter}+(?:['’]{letter}+|[./\\:@#+_-]+{letter}+)*[+#]{{0,2}})"
+        r"|(?P<symbol>[^\w\s])"
+    )
+
+
+_PIECE = _pieces(rf"[^\W{_CJK}]")
+_PIECE_WITH_MARKS = _pieces(rf"[\w{_MARKS}]")
+_CJK_RUN = re.compile(f"[{_CJK}]+")
+_HAS_MARKS = re.compile(f"[{_MARKS}]")
 _PART = re.compile(r"[^\W_]+")
+_PART_WITH_MARKS = re.compile(rf"(?:(?!_)[\w{_MARKS}])+")
 _CAMEL = re.compile(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\WA-Z_]+|\d+")
 _SYMBOLS_KEPT = frozenset(("So", "Sk", "Sm", "Sc"))
 
@@ -34,11 +47,15 @@ _SYMBOLS_KEPT = frozenset(("So", "Sk", "Sm", "Sc"))
 def words(text: str, *, asked: bool = False) -> list[str]:
     """The index words of a text, in order, with repetitions. Asked: of a query, which names no lone last characters."""
     found: list[str] = []
-    for piece in _PIECE.finditer(nfkc(text)):
+    text = nfkc(text)
+    pattern = _PIECE
+    if not text.isascii() and _HAS_MARKS.search(text):
+        pattern, text = _PIECE_WITH_MARKS, _CJK_RUN.sub(r" \g<0> ", text)
+    for piece in pattern.finditer(text):
         group = piece.lastgroup
         if group == "word":
             raw = piece[0]
-            found += _known(raw) if len(raw) <= MAX_WORD else _word(raw)
+            found += filter(None, _known(raw) if len(raw) <= MAX_WORD else _word(raw))
         elif group == "cjk":
             run = piece[0]
             found += [run[at : at + 2] for at in range(len(run) - 1)]
@@ -51,20 +68,22 @@ def words(text: str, *, asked: bool = False) -> list[str]:
 
 def is_spaceless(text: str) -> bool:
     """Whether a text consists of characters that are indexed in pairs."""
-    return re.fullmatch(rf"[{_CJK}]+", text) is not None
+    return _CJK_RUN.fullmatch(text) is not None
 
 
 def _word(raw: str) -> tuple[str, ...]:
     """One run without spaces: the whole, and where it has parts, the parts."""
-    parts = _PART.findall(raw)
+    parts = (_PART if raw.isascii() else _PART_WITH_MARKS).findall(raw)
     if len(parts) == 1 and parts[0] == raw:
-        humps = _CAMEL.findall(raw) if not raw.islower() and not raw.isupper() else []
+        humps = _CAMEL.findall(raw) if raw != raw.lower() and not raw.isupper() else []
         if len(humps) < 2 or humps == [raw]:
             return (stem(raw),)
         return (_folded(raw.casefold())[:MAX_WORD], *_stems(humps))
+    if not parts:
+        return ()  # underscores alone are no word
     if "'" in raw or "’" in raw:
         bare = re.sub(r"['’]s?(?=\W|$)|['’]", "", raw)
-        if _PART.fullmatch(bare):
+        if _PART_WITH_MARKS.fullmatch(bare):
             return (stem(bare),)
     whole = _folded(raw.casefold())[:MAX_WORD]
     humps = [hump for part in parts for hump in (_CAMEL.findall(part) or [part])]
@@ -83,8 +102,11 @@ def _stems(parts: Iterable[str]) -> Iterator[str]:
 def stem(word: str) -> str:
     """A word without its ending, case and diacritics."""
     lowered = word.casefold()[:MAX_WORD]
-    stemmer = _stemmer(lowered)
-    return _folded(stemmer.stemWord(lowered) if stemmer else lowered)
+    folded = _folded(lowered)
+    if folded.isascii():  # diacritics go first: `naïve` and `naive` must become the same
+        return str(_stemmer("english").stemWord(folded))
+    language = _language(lowered[0])
+    return _folded(_stemmer(language).stemWord(lowered)) if language else folded
 
 
 _STEMMERS = (("CYRILLIC", "russian"), ("GREEK", "greek"), ("ARABIC", "arabic"), ("ARMENIAN", "armenian"))
@@ -96,14 +118,8 @@ def _language(first: str) -> str | None:
     return next((language for script, language in _STEMMERS if name.startswith(script)), None)
 
 
-def _stemmer(word: str):  # type: ignore[no-untyped-def]  # PyStemmer has no types
-    # English has no letters beyond ASCII: a Latin word that has some is of another language, and stays whole.
-    language = "english" if word.isascii() else _language(word[0])
-    return _load_stemmer(language) if language else None
-
-
 @lru_cache(maxsize=8)
-def _load_stemmer(language: str):  # type: ignore[no-untyped-def]
+def _stemmer(language: str):  # type: ignore[no-untyped-def]  # PyStemmer has no types
     import Stemmer
 
     return Stemmer.Stemmer(language, 0)
@@ -114,5 +130,4 @@ def _folded(word: str) -> str:
     if word.isascii():
         return word
     decomposed = unicodedata.normalize("NFD", word)
-    kept = "".join(c for c in decomposed if not ("\u0300" <= c <= "\u036f"))
-    return unicodedata.normalize("NFC", kept)
+    return unicodedata.normalize("NFC", _DECORATION.sub("", decomposed))

@@ -1,0 +1,70 @@
+"""The benchmarks run and say what they promise. How fast anything is, no test asserts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks import datasets, keyword_quality, speed, speed_tables, tables, texts
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """One quick run on a tiny vault."""
+    path = tmp_path_factory.mktemp("speed") / "speed.json"
+    assert speed.main(["--sizes", "100,200", "--quick", "--json", str(path)]) == 0
+    return json.loads(path.read_text())
+
+
+def test_speed_says_where_the_figures_come_from(found: Any) -> None:
+    assert {"processor", "cores", "load", "python", "sqlite", "muisti"} <= found["machine"].keys()
+
+
+@pytest.mark.parametrize("part", ["save", "search", "upkeep", "save_at_size", "cold_start"])
+def test_speed_measures(found: Any, part: str) -> None:
+    assert found[part]
+
+
+def test_speed_ratios_are_positive(found: Any) -> None:
+    compared = [*found["save"].values(), *found["search"].values(), *found["save_at_size"].values()]
+    assert all(one["ratio"] > 0 and one["p50_ms"] > 0 for part in compared for one in part.values())
+    assert {"muisti", "bare", "naive", "noting"} <= found["search"]["200"].keys()
+    upkeep = found["upkeep"]["200"]
+    assert upkeep["memories"] == 200
+    assert min(upkeep["open_ratio"], upkeep["reindex_per_second"], upkeep["index_bytes_per_memory"]) > 0
+
+
+def test_speed_tables_fit_the_page(found: Any, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(tables.PAGE.read_text("utf-8"), "utf-8")
+    made = {table.name: table.markdown() for table in speed_tables.all_tables(found)}
+    tables.rewrite(page, made)
+    assert all(section in page.read_text("utf-8") for section in made.values())
+
+
+def test_texts_are_the_same_in_every_run_and_need_no_data(tmp_path: Path) -> None:
+    source, words = texts.vocabulary(tmp_path)
+    assert source == "made-up words"
+    assert len(words) > 10_000
+    first, second = (texts.Writer(words).texts(5) for _ in range(2))
+    assert first == second
+    assert 20 <= len(first[0].content.split()) <= 150
+
+
+def test_quality_without_data_says_what_to_get(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert keyword_quality.main(["--data", str(tmp_path), "--json", str(tmp_path / "out.json")]) == 1
+    said = capsys.readouterr().err
+    assert all(name in said for name in datasets.HOW_TO_GET)
+
+
+def test_quality_scores_a_ranking() -> None:
+    scores = keyword_quality.scored(frozenset(("a", "b")), ["x", "a", "y", "z", "v", "b"])
+    assert scores == {"recall@5": 0.5, "recall@10": 1.0, "any@10": 1.0, "all@10": 1.0}
+    assert keyword_quality.folded(["a1", "b1", "a2"], {"a1": "a", "a2": "a", "b1": "b"}) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("written", "meant"), [("D1:05", ["D1:5"]), ("D:1:5", ["D1:5"]), ("D8:6; D9:17", ["D8:6", "D9:17"])])
+def test_evidence_is_normalised(written: str, meant: list[str]) -> None:
+    assert datasets._turn_ids(written) == meant
