@@ -178,14 +178,20 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class LexicalHit:
-    """A memory that matched words of the query. `score` is between 0 and 1."""
+    """A memory that matched words of the query, with what ranking needs to know: most hits are never read whole."""
 
-    memory: Memory
+    memory_id: str
     score: float
+    """Between 0 and 1."""
+    created_at: datetime
+    importance: float
+    salience: float
     matched: frozenset[str]
     """The words of the query that it has, or has a stand-in for."""
     loose: frozenset[str] = frozenset()
     """Those of them that only a stand-in matched."""
+    found: frozenset[str] = frozenset()
+    """The words of the memory that matched."""
 
 
 class MemoryReader(Protocol):
@@ -195,8 +201,8 @@ class MemoryReader(Protocol):
         """One memory."""
         ...
 
-    def many(self, ids: Sequence[str]) -> list[Memory]:
-        """Those of these that exist and are not deleted, in the order asked."""
+    def many(self, ids: Sequence[str], *, include_deleted: bool = False) -> list[Memory]:
+        """Those of these that exist, in the order asked."""
         ...
 
     def select(self, where: Filter, *, order: Order, limit: int | None, offset: int = 0) -> list[Memory]:

@@ -106,7 +106,7 @@ class LexicalContract:
             *(filed(n, f"filler number {n}") for n in range(10, 30)),
         )
         hits = parts.find("apple pear")
-        assert hits[0].memory.id == filed(1, "x").id
+        assert hits[0].memory_id == filed(1, "x").id
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
         assert all(0 < hit.score <= 1 for hit in hits)
         assert hits[0].matched == {"appl", "pear"}
@@ -144,7 +144,7 @@ class LexicalContract:
 
     def test_stand_ins_are_told_apart(self, parts: Parts) -> None:
         parts.add(filed(1, "pankki"), filed(2, "osuuspankki"))
-        loose = {hit.memory.id[-1]: bool(hit.loose) for hit in parts.find("pankki")}
+        loose = {hit.memory_id[-1]: bool(hit.loose) for hit in parts.find("pankki")}
         assert loose == {"1": False, "2": True}
         assert parts.lexical.similar_words("pankki", 5) == ["osuuspankki"]
 

@@ -35,7 +35,7 @@ class Parts:
         return self.lexical.lexical(terms, where or Filter(), limit) if terms else []
 
     def ids(self, query: str, where: Filter | None = None, limit: int = 10) -> list[str]:
-        return [hit.memory.id for hit in self.find(query, where, limit)]
+        return [hit.memory_id for hit in self.find(query, where, limit)]
 
 
 def filed(number: int, content: str, **fields: Any) -> Memory:

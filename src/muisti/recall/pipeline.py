@@ -15,6 +15,7 @@ from muisti.ports import LexicalHit, Parts, Term
 from muisti.recall.query import choose_terms, query_words, without_stop_words
 from muisti.recall.rank import closeness, prior, ranked
 from muisti.recall.snippet import snippet
+from muisti.recall.words import words
 
 MAX_LIMIT = 1000
 RELATED_WORDS = 16
@@ -27,7 +28,7 @@ def search(parts: Parts, query: str, where: Filter, limit: int | None = None) ->
     now = parts.clock.now()
     terms = parse(parts, query)
     hits = _candidates(parts, terms, query, where, limit)
-    return [_result(hit, score, place, now) for place, (hit, score) in enumerate(ranked(hits, now)[:limit], start=1)]
+    return _results(parts, ranked(hits, now)[:limit], now)
 
 
 def parse(parts: Parts, query: str) -> list[Term]:
@@ -43,16 +44,21 @@ def _candidates(parts: Parts, terms: Sequence[Term], query: str, where: Filter, 
     return [] if query_words(query) else parts.lexical.literal(query, where, limit)
 
 
-def _result(hit: LexicalHit, score: float, place: int, now: datetime) -> SearchResult:
-    memory = hit.memory
-    words = ", ".join(sorted(hit.matched))
-    matched = tuple(k for k in memory.keywords if hit.matched.intersection(query_words(k)))
+def _results(parts: Parts, scored: Sequence[tuple[LexicalHit, float]], now: datetime) -> list[SearchResult]:
+    """Read the memories that made it. One that was erased in this very moment is left out."""
+    memories = {m.id: m for m in parts.reader.many([hit.memory_id for hit, _ in scored], include_deleted=True)}
+    answered = [(hit, score) for hit, score in scored if hit.memory_id in memories]
+    return [_result(memories[hit.memory_id], hit, score, place, now) for place, (hit, score) in enumerate(answered, start=1)]
+
+
+def _result(memory: Memory, hit: LexicalHit, score: float, place: int, now: datetime) -> SearchResult:
+    matched = tuple(keyword for keyword in memory.keywords if hit.found.intersection(words(keyword)))
     why = (
-        Signal("keyword", place, round(hit.score, 4), f"matched {words}"),
+        Signal("keyword", place, round(hit.score, 4), f"matched {', '.join(sorted(hit.matched))}"),
         Signal("closeness", None, round(closeness(hit), 4), "below 1: only parts or near spellings matched" if hit.loose else ""),
-        Signal("prior", None, round(prior(memory, now), 4), "salience, importance and recency; at most 15 %"),
+        Signal("prior", None, round(prior(hit, now), 4), "salience, importance and recency; at most 15 %"),
     )
-    return SearchResult(memory, score, 1.0 - score, snippet(memory.content, hit.matched), matched, why)
+    return SearchResult(memory, score, 1.0 - score, snippet(memory.content, hit.found), matched, why)
 
 
 def compact(results: Sequence[SearchResult]) -> list[CompactResult]:
@@ -104,8 +110,8 @@ def related(parts: Parts, memory_id: str, where: Filter, limit: int = 10) -> lis
     if not strongest:
         return []
     now = parts.clock.now()
-    hits = [h for h in parts.lexical.lexical(strongest, where, checked_limit(limit) + 1) if h.memory.id != memory.id]
-    return [_result(hit, score, place, now) for place, (hit, score) in enumerate(ranked(hits, now)[:limit], start=1)]
+    hits = [h for h in parts.lexical.lexical(strongest, where, checked_limit(limit) + 1) if h.memory_id != memory.id]
+    return _results(parts, ranked(hits, now)[:limit], now)
 
 
 def existing(parts: Parts, memory_id: str) -> Memory:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-from muisti.model import Memory
 from muisti.ports import LexicalHit
 
 BOUND = 0.15
@@ -15,11 +14,11 @@ LOOSE = 0.3
 _HALF_LIFE_DAYS = 30.0
 
 
-def prior(memory: Memory, now: datetime) -> float:
+def prior(hit: LexicalHit, now: datetime) -> float:
     """Between 1 − BOUND and 1."""
-    age = max(0.0, (now - memory.created_at).total_seconds()) / 86_400
+    age = max(0.0, (now - hit.created_at).total_seconds()) / 86_400
     recency = math.pow(0.5, age / _HALF_LIFE_DAYS)
-    return 1 - BOUND + BOUND * (memory.salience + memory.importance + recency) / 3
+    return 1 - BOUND + BOUND * (hit.salience + hit.importance + recency) / 3
 
 
 def closeness(hit: LexicalHit) -> float:
@@ -29,5 +28,5 @@ def closeness(hit: LexicalHit) -> float:
 
 def ranked(hits: list[LexicalHit], now: datetime) -> list[tuple[LexicalHit, float]]:
     """Hits with their final scores, best first; equal scores in the order of time, latest first."""
-    scored = [(hit, hit.score * closeness(hit) * prior(hit.memory, now)) for hit in hits]
-    return sorted(scored, key=lambda pair: (-pair[1], -pair[0].memory.created_at.timestamp(), pair[0].memory.id))
+    scored = [(hit, hit.score * closeness(hit) * prior(hit, now)) for hit in hits]
+    return sorted(scored, key=lambda pair: (-pair[1], -pair[0].created_at.timestamp(), pair[0].memory_id))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 
 from muisti.recall.words import words
 
-LENGTH = 240
+LENGTH = 500
+"""Most memories are shorter, and are shown whole."""
 _READ = 40_000
 _SEGMENT = re.compile(r"[^\n.!?。！？]*[\n.!?。！？]*")
 
@@ -29,31 +29,7 @@ def snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> str:
 
 def _fullest(text: str, segments: list[tuple[int, int]], wanted: frozenset[str]) -> tuple[int, int]:
     """The first segment with the most wanted words; the first of all, where only the title has them."""
-    scores = _scores(text, segments, wanted) if text.isascii() else []
-    if not any(scores) and ("'" in text or not scores):  # `O'Brien`, accents, other scripts: take all words apart
-        scores = [len(wanted.intersection(words(text[start:end]))) for start, end in segments]
-    return segments[scores.index(max(scores))]
-
-
-def _scores(text: str, segments: list[tuple[int, int]], wanted: frozenset[str]) -> list[int]:
-    """How many of the words each segment has. Looks only at what begins like one: stems do, but for their last letter."""
-    lowered = text.lower()
-    starts = [start for start, _ in segments]
-    scores = [0] * len(segments)
-    for word in wanted:
-        beginning = word[: max(2, len(word) - 1)]
-        having = set()
-        at = lowered.find(beginning)
-        while at >= 0:
-            place = bisect_right(starts, at) - 1
-            start, end = segments[place]
-            left, right = text.rfind(" ", start, at) + 1 or start, text.find(" ", at, end)
-            right = end if right < 0 else right
-            if place not in having and word in words(text[left:right]):
-                having.add(place)
-                scores[place] += 1
-            at = lowered.find(beginning, right)
-    return scores
+    return max(segments, key=lambda segment: len(wanted.intersection(words(text[segment[0] : segment[1]]))))
 
 
 def _grown(segments: list[tuple[int, int]], end: int, limit: int) -> int:

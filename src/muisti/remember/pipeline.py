@@ -36,7 +36,8 @@ def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = 
         paths, indexed = _stored(parts, fresh, events, now)
     if progress:
         progress(len(drafts), len(drafts))
-    return [_answer(parts, replace(answer, file_path=paths.get(answer.id, answer.file_path)), indexed) for answer in answers]
+    placed = [replace(answer, file_path=paths.get(answer.id, answer.file_path)) for answer in answers]
+    return _as_indexed(parts, placed) if indexed else [replace(memory, index_pending=True) for memory in placed]
 
 
 def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
@@ -111,6 +112,7 @@ def _stored(parts: Parts, fresh: Sequence[Memory], events: list[Event], now: dat
     return {file.memory.id: file.memory.file_path for file in files}, indexed
 
 
-def _answer(parts: Parts, memory: Memory, indexed: bool) -> Memory:
-    known = parts.reader.get(memory.id) if indexed else None
-    return known or replace(memory, index_pending=True)
+def _as_indexed(parts: Parts, memories: Sequence[Memory]) -> list[Memory]:
+    """The memories as a reader sees them, use included."""
+    known = {memory.id: memory for memory in parts.reader.many([memory.id for memory in memories])}
+    return [known.get(memory.id) or replace(memory, index_pending=True) for memory in memories]

@@ -40,6 +40,8 @@ def hamming(first: str, second: str) -> int:
 
 
 def _features(text: str) -> list[str]:
+    if text.isascii():
+        return _WORD.findall(text)
     features: list[str] = []
     for word in _WORD.findall(text):
         if _SPACELESS.search(word):

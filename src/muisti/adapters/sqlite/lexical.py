@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from os.path import commonprefix
+from typing import Any
 
 from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.filters import conditions
-from muisti.adapters.sqlite.rows import COLUMNS, FROM, Cell, fetch, memory_of
+from muisti.adapters.sqlite.rows import FROM, fetch, to_time
 from muisti.model import Filter
 from muisti.ports import Frequencies, LexicalHit, Term
 
@@ -49,19 +50,21 @@ class SqliteLexical:
         # The bm25 that no memory can exceed for this query: what makes scores comparable between queries.
         best = max(1e-6, sum(term.weight for term in terms)) * (_K1 + 1)
         with self._db.reading() as db:
-            rows = db.execute(_SEARCH.format(condition=sql), (_match(terms), *values, limit)).fetchall()
+            rows = fetch(db, _SEARCH.format(condition=sql), (_match(terms), *values, limit))
         return [_hit(row, terms, best) for row in rows]
 
     def literal(self, text: str, where: Filter, limit: int) -> list[LexicalHit]:
         """A scan, for the rare query that has no words."""
         sql, values = conditions(where)
         with self._db.reading() as db:
-            rows = db.execute(
-                f"SELECT {COLUMNS} FROM {FROM} WHERE {sql} AND (instr(m.content, ?) OR instr(m.title, ?)) "
-                "ORDER BY length(m.content), m.id LIMIT ?",
+            rows = fetch(
+                db,
+                f"SELECT m.id, m.created_at, m.importance, coalesce(u.salience, m.salience) FROM {FROM} "
+                f"WHERE {sql} AND (instr(m.content, ?) OR instr(m.title, ?)) ORDER BY length(m.content), m.id LIMIT ?",
                 (*values, text, text, limit),
-            ).fetchall()
-        return [LexicalHit(memory_of(row), 0.5, frozenset((text,))) for row in rows]
+            )
+        same = frozenset((text,))
+        return [LexicalHit(id_, 0.5, to_time(created), i, s, same, found=same) for id_, created, i, s in rows]
 
     def words_of(self, memory_id: str) -> dict[str, int]:
         """The words of one memory with their counts."""
@@ -87,10 +90,10 @@ UNION SELECT word FROM lexicon WHERE word >= ?3 AND word < ?3 || char(0x10ffff) 
     AND (substr(word, 1, length(?4)) = ?4 OR substr(word, -length(?5)) = ?5)
 UNION {_WITH_PARTS.replace("?", "?6")} AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
 """
-_SEARCH = f"""
-SELECT {COLUMNS}, word_index.rank, w.title || ' ' || w.labels || ' ' || w.body
+_SEARCH = """
+SELECT m.id, m.created_at, m.importance, coalesce(u.salience, m.salience), word_index.rank, w.title, w.labels, w.body
 FROM word_index JOIN memories m ON m.n = word_index.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
-WHERE word_index MATCH ? AND {{condition}} ORDER BY word_index.rank LIMIT ?
+WHERE word_index MATCH ? AND {condition} ORDER BY word_index.rank LIMIT ?
 """
 
 
@@ -105,15 +108,21 @@ def _parts(word: str) -> str:
     return " AND ".join(_quoted(word[at : at + 3]) for at in (*range(0, last, 3), last))
 
 
-def _hit(row: Sequence[Cell], terms: Sequence[Term], best: float) -> LexicalHit:
-    score, stored = float(row[-2] or 0), f" {row[-1]} "
-    exact, loose = set(), set()
+def _hit(row: Sequence[Any], terms: Sequence[Term], best: float) -> LexicalHit:
+    id_, created, importance, salience, score, *columns = row
+    stored = f" {' '.join(columns)} "
+    exact, loose, found = set(), set(), set()
     for term in terms:
         if f" {term.text} " in stored:
             exact.add(term.text)
-        elif (term.prefix and f" {term.text}" in stored) or any(f" {other} " in stored for other in term.alternatives):
-            loose.add(term.text)
-    return LexicalHit(memory_of(row), min(1.0, -score / best), frozenset(exact | loose), frozenset(loose))
+        else:
+            others = [other for other in term.alternatives if f" {other} " in stored]
+            if others or (term.prefix and f" {term.text}" in stored):
+                loose.add(term.text)
+                found.update(others)
+    matched = frozenset(exact | loose)
+    share = min(1.0, -(score or 0.0) / best)
+    return LexicalHit(id_, share, to_time(created), importance, salience, matched, frozenset(loose), matched | found)
 
 
 def _match(terms: Iterable[Term]) -> str:

@@ -20,6 +20,8 @@ _ORDERS: dict[Order, str] = {
     "last_accessed": "coalesce(u.last_accessed, m.created_at) DESC, m.id DESC",
     "last_accessed_asc": "coalesce(u.last_accessed, m.created_at), m.id",
 }
+_MOST_VALUES = 1000
+"""How many values one statement is given; SQLite has a limit."""
 
 
 class SqliteReader:
@@ -33,10 +35,14 @@ class SqliteReader:
         found = self._memories("m.id = ?", [memory_id])
         return found[0] if found and (include_deleted or found[0].deleted_at is None) else None
 
-    def many(self, ids: Sequence[str]) -> list[Memory]:
+    def many(self, ids: Sequence[str], *, include_deleted: bool = False) -> list[Memory]:
         """Those that exist, in the order asked."""
-        marks = ", ".join("?" * len(ids))
-        found = {memory.id: memory for memory in self._memories(f"m.id IN ({marks}) AND m.deleted_at IS NULL", list(ids))}
+        alive = "1" if include_deleted else "m.deleted_at IS NULL"
+        found: dict[str, Memory] = {}
+        for start in range(0, len(ids), _MOST_VALUES):
+            some = ids[start : start + _MOST_VALUES]
+            marks = ", ".join("?" * len(some))
+            found.update((memory.id, memory) for memory in self._memories(f"m.id IN ({marks}) AND {alive}", some))
         return [found[memory_id] for memory_id in ids if memory_id in found]
 
     def select(self, where: Filter, *, order: Order, limit: int | None, offset: int = 0) -> list[Memory]:

@@ -14,6 +14,9 @@ from muisti.recall.words import words
 from muisti.remember.complete import derived_title
 from muisti.usage import counted, folded
 
+MANY = 100
+"""Memories at once that are worth tidying up for."""
+
 
 def apply_changes(db: apsw.Connection, changes: Changes) -> None:
     """Everything that one transaction changes."""
@@ -23,6 +26,9 @@ def apply_changes(db: apsw.Connection, changes: Changes) -> None:
     counts.subtract(_remove(db, gone, list(arriving)))
     counts.update(_insert(db, list(arriving.values())))
     _count_words(db, counts)
+    if len(arriving) >= MANY:
+        # A negative number of pages: work towards one segment, which is what queries are fastest on.
+        db.execute("INSERT INTO word_index (word_index, rank) VALUES ('merge', ?)", (-max(500, len(arriving)),))
     _note_seen(db, changes)
     _note_problems(db, gone, changes)
     if changes.reading is not None:
@@ -87,7 +93,9 @@ def _word_columns(memory: Memory) -> tuple[str, str, str]:
 
 def _is_first_sentence(memory: Memory) -> bool:
     """Whether the title repeats how the text begins: counted twice, it would put first sentences above all others."""
-    return not memory.content.lstrip().startswith("#") and memory.title == derived_title(memory.content)
+    first = memory.title.split(maxsplit=1)[0] if memory.title.strip() else ""
+    likely = first in memory.content[:200]  # cheap, and settles it for most titles that were given
+    return likely and not memory.content.lstrip().startswith("#") and memory.title == derived_title(memory.content)
 
 
 def _count_words(db: apsw.Connection, counts: Mapping[str, int]) -> None:

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from muisti.model import CompactResult, Explanation, Memory, Problem, SearchResult, Session, Stats
+from muisti.recall.snippet import snippet
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+SNIPPET = 240
 _UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -41,7 +43,7 @@ def results(found: Sequence[SearchResult], now: datetime) -> None:
     for result in found:
         memory = result.memory
         shown = Text(_visible(memory.title), style="bold")
-        body = _visible(" ".join(result.matched_snippet.split()))
+        body = _visible(" ".join(snippet(memory.content, _matched(result), SNIPPET).split()))
         if body and body.removesuffix(" …") != memory.title:
             shown.append("\n").append(body, style="not bold dim")
         shown.highlight_regex(_any_of(result), "not dim yellow")
@@ -53,9 +55,12 @@ def _any_of(result: SearchResult) -> str:
     """Words that begin like the matched stems, for highlighting."""
     import re
 
-    note = result.why[0].note.removeprefix("matched ") if result.why else ""
-    stems = [re.escape(stem) for stem in note.split(", ") if len(stem) > 1]
+    stems = [re.escape(stem) for stem in _matched(result) if len(stem) > 1]
     return rf"(?i)\b(?:{'|'.join(stems)})\w*" if stems else r"(?!)"
+
+
+def _matched(result: SearchResult) -> frozenset[str]:
+    return frozenset(result.why[0].note.removeprefix("matched ").split(", ")) if result.why else frozenset()
 
 
 def memories(found: Sequence[Memory], now: datetime) -> None:
