@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from muisti.model import (
     Draft,
@@ -31,9 +31,8 @@ class Clock(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """What the file system says of a file without reading it."""
+class Stamp(NamedTuple):
+    """What the file system says of a file without reading it. A tuple: there are many, and they are made often."""
 
     size: int
     mtime_ns: int
@@ -52,8 +51,7 @@ class StoredFile:
     """When it was looked at; a file changed in the same tick is read again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What the index remembers of a file."""
 
     stamp: Stamp

@@ -176,9 +176,12 @@ class ShadowIndex:
 
 def _known(db: apsw.Connection) -> dict[str, Known]:
     rows = fetch(db, "SELECT path, size, mtime_ns, inode, seen_ns, sha, memory_id FROM seen")
-    if not all(isinstance(row[0], str) and isinstance(row[4], int) and isinstance(row[6], str | None) for row in rows):
+    if {(type(row[0]), type(row[4]), type(row[6])) for row in rows} - _SENSIBLE:
         raise IndexCorrupt("the index has rows that make no sense; `muisti reindex` rebuilds it")
     return {path: Known(Stamp(size, mtime, inode), seen, sha, id_) for path, size, mtime, inode, seen, sha, id_ in rows}
+
+
+_SENSIBLE = {(str, int, str), (str, int, type(None))}
 
 
 _PARTS = {
