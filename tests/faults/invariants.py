@@ -1,0 +1,83 @@
+"""What must hold after every fault: the invariants A to F of the fault table, as functions."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from muisti import Memory, Muisti
+from muisti.adapters.files import frontmatter
+from muisti.bootstrap import open_vault
+from muisti.ports import Clock
+
+State = tuple[tuple[object, ...], ...]
+
+
+def everything(memory: Muisti) -> list[Memory]:
+    """All memories, those in the trash too."""
+    return memory.list(limit=None, include_deleted=True)
+
+
+def state(memory: Muisti) -> State:
+    """What the vault holds, without ids and use: the same for a first try and for its repetition."""
+    return tuple(sorted((m.content, m.title, m.kind, m.project, m.deleted_at is not None) for m in everything(memory)))
+
+
+def usage(memory: Muisti) -> dict[str, tuple[object, ...]]:
+    """How strong each memory is and how it was used."""
+    return {m.id: (m.salience, m.access_count, m.last_accessed, m.updated_at) for m in everything(memory)}
+
+
+def fingerprint(memory: Muisti) -> dict[str, str]:
+    return memory._parts.index.fingerprint()
+
+
+def markdown_files(vault: Path) -> list[Path]:
+    """Every memory's file; `.muisti` holds only the index and temporaries."""
+    return [path for path in vault.rglob("*.md") if ".muisti" not in path.relative_to(vault).parts]
+
+
+def check_files_whole(vault: Path) -> None:
+    """B: every file is whole, even before anybody has repaired anything."""
+    for path in markdown_files(vault):
+        document = frontmatter.parse(path.read_text("utf-8"))
+        assert document.body.strip(), f"{path} is not whole"
+
+
+def check_sound(memory: Muisti) -> None:
+    """D: the index is what a rebuild would make of the files, and nothing is left lying about."""
+    memory.flush()
+    report = memory.verify(deep=True)
+    assert report.ok, report.problems
+    left = [path.name for path in (memory.root / ".muisti" / "tmp").iterdir()]
+    assert not left, f"temporaries were left: {left}"
+
+
+def check_rebuild(vault: Path, clock: Clock) -> None:
+    """A: without the index, the files alone bring everything back. The vault must be closed."""
+    with open_vault(vault, clock=clock) as memory:
+        before = fingerprint(memory), state(memory), usage(memory)
+    shutil.rmtree(vault / ".muisti")
+    with open_vault(vault, clock=clock) as memory:
+        after = fingerprint(memory), state(memory), usage(memory)
+        check_sound(memory)
+    assert after == before
+
+
+def check_found(memory: Muisti) -> None:
+    """F: what is there is found."""
+    for one in everything(memory):
+        if one.deleted_at is None:
+            hits = memory.search(one.content, limit=1000)
+            assert one.id in {hit.memory.id for hit in hits}, one.content
+
+
+def leaks(vault: Path, canaries: list[str]) -> list[str]:
+    """Files below `.muisti` that hold a canary, in any case, in UTF-8."""
+    wanted = [canary.lower().encode() for canary in canaries]
+    found = []
+    for path in (vault / ".muisti").rglob("*"):
+        if path.is_file():
+            data = path.read_bytes().lower()
+            found += [f"{path.name}: {canary.decode()}" for canary in wanted if canary in data]
+    return found

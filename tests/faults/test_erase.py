@@ -1,0 +1,120 @@
+"""`hard=True` leaves no byte of the text below `.muisti/` (contract B6)."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from muisti import Muisti
+from muisti.bootstrap import open_vault
+from muisti.ports import Clock
+
+from .crash import killed_at
+from .invariants import check_sound, leaks
+from .test_index_locked import index_file
+
+
+def canary(n: int) -> str:
+    chance = random.Random(n)
+    return "qx" + "".join(chance.choices("bcdfghjklmnpqrstvwz", k=14))
+
+
+CANARIES = [canary(n) for n in range(60)]
+
+
+def _text(n: int) -> str:
+    return f"The {CANARIES[n]} of item {n}\n\nwith a longer body: {' '.join([CANARIES[n]] * 20)}"
+
+
+def _saved(memory: Muisti) -> list[str]:
+    """Singles and a batch, some updated, so that old versions have existed; canaries in every field."""
+    ids = [memory.save(_text(n), keywords=[CANARIES[n]], files=[f"src/{CANARIES[n]}.py"]).id for n in range(20)]
+    ids += [m.id for m in memory.save_batch([{"content": _text(n), "summary": CANARIES[n]} for n in range(20, 40)])]
+    for n in range(40, 60):
+        memory.update(ids[n - 40], content=_text(n), title=f"Title {CANARIES[n]}")
+    return ids
+
+
+def test_B6_hard_delete_leaves_no_byte(vault: Path, clock: Clock) -> None:
+    with open_vault(vault, clock=clock) as memory:
+        kept = [memory.save(f"Bystander {n}").id for n in range(50)]
+        ids = _saved(memory)
+        assert leaks(vault, CANARIES), "the search for canaries does not find them"
+        for canary_ in CANARIES[::7]:
+            memory.search(canary_)
+        for one in ids[::3]:
+            memory.delete(one)  # from the trash, too
+        for one in ids:
+            assert memory.delete(one, hard=True)
+        memory.flush()
+        assert leaks(vault, CANARIES) == []
+        assert len(memory.list(limit=None)) == len(kept)
+        check_sound(memory)
+        assert leaks(vault, CANARIES) == []
+    assert not [p for p in vault.rglob("*.md") if any(c in p.read_text() for c in CANARIES)]
+
+
+def test_B6_one_by_one(vault: Path, clock: Clock) -> None:
+    """Right after each call, with everything else still there."""
+    with open_vault(vault, clock=clock) as memory:
+        for n, one in enumerate(_saved(memory)):
+            memory.delete(one, hard=True)
+            gone = [CANARIES[n], *([CANARIES[n + 40]] if n < 20 else [])]
+            assert leaks(vault, gone) == [], n
+
+
+def test_B6_other_connections_are_open(vault: Path, clock: Clock) -> None:
+    with open_vault(vault, clock=clock) as memory, open_vault(vault, clock=clock) as other:
+        ids = _saved(memory)
+        other.search(CANARIES[3])
+        other.flush()
+        for one in ids:
+            memory.delete(one, hard=True)
+        assert other.search(CANARIES[3]) == []
+        assert leaks(vault, CANARIES) == []
+
+
+@pytest.mark.parametrize("k", range(1, 12, 2))
+def test_B6_what_a_killed_rebuild_left_goes_too(vault: Path, clock: Clock, k: int) -> None:
+    with open_vault(vault, clock=clock) as memory:
+        ids = _saved(memory)
+    killed_at(k, vault, clock, lambda m: m.verify(deep=True))
+    killed_at(k, vault, clock, lambda m: m.reindex())
+    _check_erased(vault, clock, ids)
+
+
+def test_B6_a_damaged_index_that_was_set_aside_goes_too(vault: Path, clock: Clock) -> None:
+    with open_vault(vault, clock=clock) as memory:
+        ids = _saved(memory)
+    index = index_file(vault)
+    index.write_bytes(bytes(100) + index.read_bytes()[100:])
+    open_vault(vault, clock=clock).close()
+    assert list((vault / ".muisti").glob("damaged-*"))
+    _check_erased(vault, clock, ids)
+
+
+def _check_erased(vault: Path, clock: Clock, ids: list[str]) -> None:
+    with open_vault(vault, clock=clock) as memory:
+        for one in ids:
+            memory.delete(one, hard=True)
+        assert leaks(vault, CANARIES) == []
+        check_sound(memory)
+
+
+def test_B6_erased_while_a_shadow_of_another_process_is_built(vault: Path, clock: Clock) -> None:
+    """A rebuild that saw the text before it was erased must not bring it back."""
+    with open_vault(vault, clock=clock) as memory, open_vault(vault, clock=clock) as other:
+        ids = _saved(memory)
+
+        def erase(_: int, __: int) -> None:
+            for one in ids:
+                other.delete(one, hard=True)
+
+        memory.reindex(progress=erase)
+        assert memory.list() == []
+        assert leaks(vault, CANARIES) == []
+        check_sound(memory)
+    shutil.rmtree(vault)
