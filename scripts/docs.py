@@ -15,7 +15,22 @@ import click
 
 from muisti.adapters.sqlite.migrate import migrations
 from muisti.engine import Muisti
-from muisti.model import KINDS
+from muisti.model import (
+    KINDS,
+    CompactResult,
+    Explanation,
+    Memory,
+    Problem,
+    SearchResult,
+    Session,
+    SessionUse,
+    Signal,
+    Stats,
+    SyncReport,
+    VerifyReport,
+)
+from muisti.recall.options import FilterOptions
+from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.settings import Settings
 from muisti.surfaces.cli.main import cli
 
@@ -89,7 +104,29 @@ def python_page() -> str:
         if not name.startswith("_") and inspect.isfunction(function) and name != "make_ready":
             signature = str(inspect.signature(function)).replace("self, ", "").replace("(self)", "()").replace("cls, ", "")
             parts.append(f"### {name}\n\n```python\n{name}{signature}\n```\n\n{inspect.getdoc(function)}\n")
+    parts.append("## Options\n")
+    for options in (SaveOptions, UpdateOptions, FilterOptions):
+        rows = [f"| `{name}` | `{_type(hint)}` |" for name, hint in options.__annotations__.items()]
+        parts.append(_rows(options, rows))
+    parts.append("## Values\n")
+    for value in VALUES:
+        rows = [f"| `{field.name}` | `{_type(field.type)}` |" for field in fields(value)]
+        parts.append(_rows(value, rows))
     return "\n".join(parts)
+
+
+VALUES = (
+    Memory, SearchResult, Signal, CompactResult, Explanation, Session, SessionUse, Stats, SyncReport, VerifyReport, Problem,
+)  # fmt: skip
+
+
+def _rows(described: type, rows: list[str]) -> str:
+    head = f"### {described.__name__}\n\n{inspect.getdoc(described)}\n\n| name | type |\n|---|---|\n"
+    return head + "\n".join(rows) + "\n"
+
+
+def _type(hint: object) -> str:
+    return str(getattr(hint, "__forward_arg__", hint)).replace("|", "\\|")
 
 
 PAGES = {"cli.md": cli_page, "settings.md": settings_page, "schema.md": schema_page, "python.md": python_page}

@@ -3,7 +3,7 @@
 from muisti import Muisti
 
 with Muisti.open("notes") as memory:
-memory.save("We chose PostgreSQL over MySQL for its JSON support", kind="decision")
+memory.save("We chose PostgreSQL as our database", kind="decision")
 print(memory.search("which database")[0].memory.content)
 """
 

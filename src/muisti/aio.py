@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from muisti.engine import Muisti
+from muisti.errors import MuistiError
 from muisti.settings import Settings
 
 P = ParamSpec("P")
@@ -36,6 +37,7 @@ class MemoryService:
     def __init__(self, memory: Muisti, threads: ThreadPoolExecutor) -> None:
         self._memory = memory
         self._threads = threads
+        self._closed = False
 
     @classmethod
     async def open(cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool) -> MemoryService:
@@ -50,6 +52,8 @@ class MemoryService:
         return cls(memory, threads)
 
     async def _run(self, work: Callable[[], R]) -> R:
+        if self._closed:
+            raise MuistiError("this vault has been closed; open it again")
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     @property
@@ -96,8 +100,10 @@ class MemoryService:
 
     async def close(self) -> None:
         """Write what is left and let go of the vault."""
-        await self._run(self._memory.close)
-        self._threads.shutdown(wait=False)
+        if not self._closed:
+            await self._run(self._memory.close)
+            self._closed = True
+            self._threads.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
         return self

@@ -79,6 +79,8 @@ class Muisti:
 
     def save_batch(self, items: Iterable[Draft | str | dict[str, Any]], *, progress: Progress | None = None) -> list[Memory]:
         """Remember many texts at once: all of them or, if one is not acceptable, none."""
+        if isinstance(items, str):
+            raise InvalidRequest("items", items[:40], "it must be a list; `save` takes one text")
         drafts = [as_draft(item) for item in items]
         return self._call(remember, drafts, progress) if drafts else []
 
@@ -183,8 +185,8 @@ class Muisti:
         given = checked_name("session_id", session_id) if session_id is not None else new_id(self._parts.clock.now())
         return self._call(sessions.start_session, given, name)
 
-    def end_session(self, session_id: str, summary: str = "", *, tool_calls: int = 0) -> Session:
-        """Complete a session. Raises SessionNotFound."""
+    def end_session(self, session_id: str, summary: str | None = None, *, tool_calls: int | None = None) -> Session:
+        """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
         return self._call(sessions.end_session, session_id, summary, tool_calls)
 
     def get_session(self, session_id: str) -> Session:

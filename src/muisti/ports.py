@@ -92,6 +92,10 @@ class Vault(Protocol):
         """Read one file; None if it is no memory. Adopt: write an id into it if it lacks one. Raises BrokenFile."""
         ...
 
+    def is_home(self, path: str) -> bool:
+        """Whether a path is where every Markdown file is a memory."""
+        ...
+
     def scan(self) -> Iterator[tuple[str, Stamp]]:
         """Every Markdown file that may be a memory, trash included."""
         ...

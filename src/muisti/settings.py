@@ -76,6 +76,8 @@ def find_vault(
     """Where the vault is: explicit path, `MUISTI_VAULT`, the nearest folder upwards with `muisti.toml`, user data."""
     environment = os.environ if environ is None else environ
     named = explicit if explicit is not None else environment.get("MUISTI_VAULT") or None
+    if named is not None and not str(named).strip():
+        raise SettingsError("the path of the vault is empty; name a folder, or leave it out")
     if named is not None:
         return Path(named).expanduser().absolute()
     here = (start or Path.cwd()).absolute()

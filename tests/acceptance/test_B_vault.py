@@ -283,3 +283,60 @@ def test_B_links_out_of_the_vault_are_not_followed(opened: Opener, vault: Path, 
 def test_B_a_missing_vault_is_an_error_if_none_is_to_be_made(tmp_path: Path) -> None:
     with pytest.raises(VaultError, match="muisti init"):
         open_vault(tmp_path / "none", create=False)
+
+
+def test_B1_an_existing_project_is_left_alone(vault: Path) -> None:
+    pages = {
+        ".gitignore": "*.pyc\n",
+        "README.md": "# A project\n",
+        "docs/intro.md": "---\nid: intro\n---\n\nA page of another program\n",
+        "docs/broken.md": "---\n: [\n---\n",
+        "node_modules/x/notes/a.md": "Not ours\n",
+    }
+    for name, text in pages.items():
+        (vault / name).parent.mkdir(parents=True, exist_ok=True)
+        (vault / name).write_text(text)
+    with open_vault(vault / "notes" / "inner") as inner:
+        inner.save("Of a vault of its own", kind="note")
+    with open_vault(vault) as memory:
+        memory.save("The only one", kind="fact")
+        assert [found.content for found in memory.list()] == ["The only one"]
+        assert memory.problems() == []
+        assert memory.verify(deep=True).ok
+    assert {name: (vault / name).read_text() for name in pages} == pages
+    subprocess.run(["git", "init", "-q", str(vault)], check=True)
+    tracked = subprocess.run(["git", "-C", vault, "add", "-An"], check=True, capture_output=True, text=True).stdout
+    assert ".muisti" not in tracked
+
+
+def test_B5_a_conflict_in_the_front_matter_is_called_one(opened: Opener, vault: Path) -> None:
+    saved = opened().save("Merged badly", kind="fact")
+    file = vault / str(saved.file_path)
+    file.write_text(file.read_text().replace("source: user\n", "<<<<<<< HEAD\nsource: user\n=======\nsource: ai\n>>>>>>> b\n"))
+    assert "resolve the merge" in opened().problems()[0].reason
+
+
+def test_B5_tags_and_dates_under_their_own_names_stay_in_use(opened: Opener, vault: Path) -> None:
+    opened().close()
+    file = vault / "notes" / "a.md"
+    file.parent.mkdir()
+    file.write_text("---\ntags: [alpha]\ncreated: 2024-01-05\ncategory: facts\n---\n\nFrom another program\n")
+    first = opened()
+    (found,) = first.list()
+    assert (found.keywords, found.kind, found.created_at.year) == (("alpha",), "fact", 2024)
+    file.write_text(file.read_text().replace("[alpha]", "[alpha, beta]"))
+    first.sync()
+    assert first.search_by_keywords(["beta"])[0].id == found.id
+    first.update(found.id, keywords=["gamma"])
+    text = file.read_text() if file.exists() else next(vault.rglob("a.md")).read_text()
+    assert "tags: [gamma]" in text
+    assert "keywords" not in text
+
+
+def test_B2_the_mode_of_a_file_is_kept(opened: Opener, vault: Path) -> None:
+    memory = opened()
+    saved = memory.save("Readable by the group")
+    file = vault / str(saved.file_path)
+    file.chmod(0o640)
+    memory.update(saved.id, importance=0.7)
+    assert file.stat().st_mode & 0o777 == 0o640

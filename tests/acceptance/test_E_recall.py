@@ -15,6 +15,9 @@ NAUGHTY = Path(__file__).parents[3] / "shared" / "data" / "blns.json"
 
 FOUND = [
     ("running", "He runs every morning"),  # stemming
+    ("chosen", "We choose wisely"),  # irregular forms
+    ("went", "They go there often"),
+    ("children", "A child plays"),
     ("cafe", "Meet at the Café de Flore"),  # diacritics
     ("café", "Meet at the cafe on the corner"),
     ("猫", "我喜欢猫和狗"),  # one character, inside a run
@@ -199,6 +202,13 @@ def test_E6_three_layers(memory: Muisti, clock: FakeClock) -> None:
     assert [found.id for found in memory.details([ids[5], ids[0]])] == [ids[5], ids[0]]
     with pytest.raises(MemoryNotFound, match="nope"):
         memory.details([ids[0], "nope"])
+
+
+def test_E6_a_long_title_in_any_script_fits_the_first_layer(memory: Muisti) -> None:
+    memory.save("walrus", title="海" * 300)
+    memory.save("walrus two", title="sea " * 75)
+    for item in memory.search_compact("walrus"):
+        assert sum(0.25 if char.isascii() else 1 for char in item.title) <= 42
 
 
 def test_E7_what_was_returned_is_counted(opened: Opener, clock: FakeClock) -> None:

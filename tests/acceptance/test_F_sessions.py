@@ -75,3 +75,19 @@ def test_F2_the_context_of_a_session_is_in_the_order_of_time(memory: Muisti, clo
     assert raw == "First thing\n\nSecond thing\n\nThird thing"
     assert memory.get_session_token_count(session.id) == len(raw) // 4
     assert memory.get_session_context(memory.start_session().id) == []
+
+
+def test_F1_ending_twice_or_going_on_keeps_what_is_known(memory: Muisti, clock: FakeClock) -> None:
+    session = memory.start_session("web")
+    memory.end_session(session.id, "Built it", tool_calls=4)
+    clock.forward(hours=1)
+    again = memory.end_session(session.id)
+    assert (again.summary, again.tool_calls, again.ended_at) == ("Built it", 4, clock.now())
+    resumed = memory.start_session(session_id=session.id)
+    assert (resumed.status, resumed.project, resumed.started_at, resumed.ended_at) == ("active", "web", session.started_at, None)
+
+
+def test_F1_what_is_saved_in_a_session_belongs_to_its_project(memory: Muisti) -> None:
+    session = memory.start_session("web")
+    assert memory.save("Here", session_id=session.id).project == "web"
+    assert memory.save("There", session_id=session.id, project="api").project == "api"

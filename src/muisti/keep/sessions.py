@@ -14,7 +14,7 @@ MAX_SUMMARY = 20_000
 
 
 def start_session(parts: Parts, session_id: str, project: str) -> Session:
-    """Begin a session; beginning one that is active already changes nothing."""
+    """Begin a session, or go on with one that had ended; beginning an active one changes nothing."""
     with writing(parts):
         known = parts.reader.session(session_id)
         if known is None or known.status != "active":
@@ -23,17 +23,19 @@ def start_session(parts: Parts, session_id: str, project: str) -> Session:
     return parts.reader.session(session_id) or Session(id=session_id, project=project, started_at=parts.clock.now())
 
 
-def end_session(parts: Parts, session_id: str, summary: str = "", tool_calls: int = 0) -> Session:
-    """Complete a session. Raises SessionNotFound."""
-    if not isinstance(summary, str) or len(summary) > MAX_SUMMARY:
+def end_session(parts: Parts, session_id: str, summary: str | None = None, tool_calls: int | None = None) -> Session:
+    """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
+    if summary is not None and (not isinstance(summary, str) or len(summary) > MAX_SUMMARY):
         raise InvalidRequest("summary", str(summary)[:40], f"it must be a text of at most {MAX_SUMMARY} characters")
-    if isinstance(tool_calls, bool) or not isinstance(tool_calls, int) or tool_calls < 0:
+    if tool_calls is not None and (isinstance(tool_calls, bool) or not isinstance(tool_calls, int) or tool_calls < 0):
         raise InvalidRequest("tool_calls", tool_calls, "it must be a count")
     with writing(parts):
-        if parts.reader.session(session_id) is None:
-            raise SessionNotFound(session_id)
-        ended = Event("session_ended", parts.clock.now(), (), session_id, {"summary": summary, "tool_calls": tool_calls})
-        commit(parts, events=[ended])
+        known = existing_session(parts, session_id)
+        data: dict[str, str | int] = {
+            "summary": known.summary if summary is None else summary,
+            "tool_calls": known.tool_calls if tool_calls is None else tool_calls,
+        }
+        commit(parts, events=[Event("session_ended", parts.clock.now(), (), session_id, data)])
     return existing_session(parts, session_id)
 
 

@@ -17,6 +17,8 @@ from muisti.ports import Changes, Index, Known, Parts, Progress, Shadow, Stamp, 
 log = logging.getLogger("muisti")
 
 BATCH = 1000
+NO_MEMORY = "none"
+"""Stands for the hash of a file that is somebody's, but no memory. One that is broken has an empty one."""
 FEW = 3
 """Fewer files than this may vanish without a question, however small the vault."""
 _CANNOT_WRITE = (VaultFull, IndexBusy)
@@ -51,7 +53,7 @@ def _something_new(parts: Parts) -> bool:
     here = 0
     for path, stamp in parts.vault.scan():
         before = known.get(path)
-        if before is None or _looks_different(before, stamp) or (before.memory_id is None and _became_one(parts, path)):
+        if before is None or _looks_different(before, stamp) or _became_one(parts, path, before):
             return True
         here += 1
     if here != len(known):
@@ -65,8 +67,10 @@ def _looks_different(known: Known, stamp: Stamp) -> bool:
     return known.stamp != stamp or known.seen_ns - stamp.mtime_ns < _TICK_NS
 
 
-def _became_one(parts: Parts, path: str) -> bool:
+def _became_one(parts: Parts, path: str, known: Known) -> bool:
     """Whether a file that was no memory, or had a problem, is one now: a kind was added, the original deleted or trashed."""
+    if known.memory_id is not None or not _may_be_one(parts, path, known):
+        return False
     try:
         file = parts.vault.read(path)
     except BrokenFile:
@@ -77,9 +81,13 @@ def _became_one(parts: Parts, path: str) -> bool:
     return holder is None or _precedence(path) < _precedence(str(holder.file_path))
 
 
-def is_suspect(known: Known | None, stamp: Stamp) -> bool:
-    """Whether a file must be read again."""
-    return known is None or known.memory_id is None or _looks_different(known, stamp)
+def _must_read(parts: Parts, path: str, known: Known | None, stamp: Stamp) -> bool:
+    """Whether a file is new, may have changed, or is none of ours but may have become a memory."""
+    return known is None or _looks_different(known, stamp) or (known.memory_id is None and _may_be_one(parts, path, known))
+
+
+def _may_be_one(parts: Parts, path: str, known: Known) -> bool:
+    return known.sha != NO_MEMORY or parts.vault.is_home(path)
 
 
 @dataclass
@@ -108,7 +116,7 @@ class _Reconciliation:
     def run(self) -> None:
         known = self.index.known()
         seen = dict(self.parts.vault.scan())
-        suspects = sorted((p for p, s in seen.items() if is_suspect(known.get(p), s)), key=_precedence)
+        suspects = sorted((p for p, s in seen.items() if _must_read(self.parts, p, known.get(p), s)), key=_precedence)
         settled = known.keys() & seen.keys() - set(suspects)
         self.owners = {id_: path for path in settled if (id_ := known[path].memory_id)}
         before = {id_: path for path, k in known.items() if (id_ := k.memory_id)}
@@ -127,7 +135,7 @@ class _Reconciliation:
             try:
                 file = self.parts.vault.read(path, adopt=self.adopt)
                 if file is None:
-                    unread[path] = Known(seen[path], time.time_ns(), "", None)
+                    unread[path] = Known(seen[path], time.time_ns(), NO_MEMORY, None)
                     continue
                 loser = self._claim(file.memory.id, path)
             except BrokenFile as error:

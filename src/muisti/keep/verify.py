@@ -20,7 +20,7 @@ def verify(parts: Parts, *, deep: bool = False, progress: Progress | None = None
             if path in paths and path not in reported:
                 problems += _compared(parts, path, known.get(path))
         gone = sorted(known.keys() - paths)
-        problems += [Problem(path, "is in the index, but the file is gone: run `muisti sync`") for path in gone]
+        problems += [Problem(path, _GONE) for path in gone]
         reading = parts.journal.read({})
     problems += [problem for problem in reading.problems if problem.path not in reported]
     problems += [Problem(".muisti", f"{what}: run `muisti reindex`") for what in parts.index.check()]
@@ -41,6 +41,9 @@ def _doubtful(parts: Parts, progress: Progress | None) -> list[str]:
         if progress and done % 200 == 0:
             progress(done, len(paths))
     return doubtful
+
+
+_GONE = "is in the index, but the file is gone: run `muisti sync`, with --confirm if many are"
 
 
 def _compared(parts: Parts, path: str, known: Known | None) -> list[Problem]:

@@ -64,8 +64,18 @@ def _result(memory: Memory, hit: LexicalHit, score: float, place: int, now: date
 def compact(results: Sequence[SearchResult]) -> list[CompactResult]:
     """The first layer: what to choose from."""
     return [
-        CompactResult(r.memory.id, r.memory.title[:160], r.memory.kind, round(r.score, 3), r.memory.created_at) for r in results
+        CompactResult(r.memory.id, _short(r.memory.title), r.memory.kind, round(r.score, 3), r.memory.created_at) for r in results
     ]
+
+
+def _short(title: str) -> str:
+    """At most about 40 tokens: a quarter of a token for each ASCII character, one for any other."""
+    room = 160
+    for at, char in enumerate(title):
+        room -= 1 if char.isascii() else 4
+        if room < 0:
+            return f"{title[:at]}…"
+    return title
 
 
 def search_by_keywords(
@@ -84,7 +94,7 @@ def timeline(parts: Parts, memory_id: str, before: int = 5, after: int = 5) -> l
         if not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
             raise InvalidRequest(option, value, f"it must be a number between 0 and {MAX_LIMIT}")
     around = parts.reader.around(anchor, before, after)
-    return [CompactResult(m.id, m.title, m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at) for m in around]
+    return [CompactResult(m.id, _short(m.title), m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at) for m in around]
 
 
 def details(parts: Parts, ids: Sequence[str]) -> list[Memory]:

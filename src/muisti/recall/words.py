@@ -103,10 +103,34 @@ def stem(word: str) -> str:
     """A word without its ending, case and diacritics."""
     lowered = word.casefold()[:MAX_WORD]
     folded = _folded(lowered)
+    folded = _irregular().get(folded, folded)
     if folded.isascii():  # diacritics go first: `naïve` and `naive` must become the same
         return str(_stemmer("english").stemWord(folded))
     language = _language(lowered[0])
     return _folded(_stemmer(language).stemWord(lowered)) if language else folded
+
+
+_IRREGULAR = """
+arise arose arisen; become became; begin began begun; bite bit bitten; blow blew blown; break broke broken; bring brought;
+build built; buy bought; catch caught; choose chose chosen; come came; creep crept; deal dealt; dig dug; draw drew drawn;
+drink drank drunk; drive drove driven; eat ate eaten; fall fell fallen; feed fed; feel felt; fight fought; find found;
+fly flew flown; forbid forbade forbidden; forget forgot forgotten; forgive forgave forgiven; freeze froze frozen;
+get got gotten; give gave given; go went gone; grow grew grown; hang hung; hear heard; hide hid hidden; hold held; keep kept;
+know knew known; lead led; lend lent; lose lost; make made; mean meant; meet met; pay paid; ride rode ridden; ring rang rung;
+rise rose risen; run ran; say said; see saw seen; seek sought; sell sold; send sent; shake shook shaken; shine shone;
+shoot shot; show shown; shrink shrank shrunk; sing sang sung; sink sank sunk; sit sat; sleep slept; speak spoke spoken;
+spend spent; stand stood; steal stole stolen; stick stuck; strike struck; swear swore sworn; swim swam swum; swing swung;
+take took taken; teach taught; tear tore torn; tell told; think thought; throw threw thrown; understand understood;
+wake woke woken; wear wore worn; win won; write wrote written; child children; man men; woman women; person people;
+foot feet; tooth teeth; mouse mice; goose geese; life lives; wife wives; knife knives; half halves; shelf shelves
+"""
+"""English words that no ending explains: each line of forms counts as its first."""
+
+
+@lru_cache(maxsize=1)
+def _irregular() -> dict[str, str]:
+    groups = (group.split() for group in _IRREGULAR.split(";"))
+    return {form: forms[0] for forms in groups for form in forms[1:]}
 
 
 _STEMMERS = (("CYRILLIC", "russian"), ("GREEK", "greek"), ("ARABIC", "arabic"), ("ARMENIAN", "armenian"))

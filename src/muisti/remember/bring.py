@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from muisti.commit import commit, writing
+from muisti.errors import ImportFailed, InvalidMemory
 from muisti.model import Event, Usage
 from muisti.ports import Incoming, Parts, Progress
 from muisti.remember.identity import new_id
@@ -27,7 +28,10 @@ def import_memories(
         replace(item.draft, id=id_, kind=kind or item.draft.kind, project=item.draft.project if project is None else project)
         for id_, item in incoming.items()
     ]
-    saved = {memory.id for memory in remember(parts, drafts, progress, reinforce=False)} if drafts else set()
+    try:
+        saved = {memory.id for memory in remember(parts, drafts, progress, reinforce=False)} if drafts else set()
+    except InvalidMemory as error:
+        raise ImportFailed(f"{source}: {error}") from error
     used = [_event(parts, id_, item) for id_, item in incoming.items() if id_ in saved and item.usage != Usage()]
     if used:
         with writing(parts):

@@ -25,7 +25,10 @@ def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = 
     """Save all drafts or none. A draft that says what a memory already says reinforces that memory instead."""
     now = parts.clock.now()
     prepared = []
+    projects = _projects_of_sessions(parts, drafts)
     for done, draft in enumerate(drafts):
+        if draft.project is None and draft.session_id in projects:
+            draft = replace(draft, project=projects[draft.session_id])  # noqa: PLW2901  # completed, not exchanged
         prepared.append(_prepared(draft, parts.settings, now))
         if progress and done % 100 == 0:
             progress(done // 2, len(drafts))
@@ -38,6 +41,13 @@ def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = 
         progress(len(drafts), len(drafts))
     placed = [replace(answer, file_path=paths.get(answer.id, answer.file_path)) for answer in answers]
     return _as_indexed(parts, placed) if indexed else [replace(memory, index_pending=True) for memory in placed]
+
+
+def _projects_of_sessions(parts: Parts, drafts: Sequence[Draft]) -> dict[str | None, str]:
+    """What is saved in a session belongs to the session's project, unless it is said otherwise."""
+    named = {draft.session_id for draft in drafts if draft.project is None and isinstance(draft.session_id, str)}
+    known = [parts.reader.session(session_id) for session_id in named if session_id.isprintable()]
+    return {session.id: session.project for session in known if session is not None and session.project}
 
 
 def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:

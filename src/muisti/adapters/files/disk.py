@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -101,6 +102,8 @@ class Disk:
     def replace(self, temporary: Path, final: Path) -> None:
         """Put a finished file in the place of another, in one step."""
         self.step("replace", final)
+        with suppress(FileNotFoundError):
+            os.chmod(temporary, stat.S_IMODE(os.stat(final).st_mode))  # who may read a person's file is theirs to say
         os.replace(temporary, final)
 
     def move(self, source: Path, target: Path) -> None:

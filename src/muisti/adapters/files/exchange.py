@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from muisti.adapters.files import frontmatter
-from muisti.adapters.files.fields import TYPED, from_document, from_text, to_fields
+from muisti.adapters.files.fields import TYPED, check_conflict, from_document, from_text, to_fields
 from muisti.errors import ImportFailed, InvalidMemory, InvalidRequest
 from muisti.model import Draft, Memory, Usage
 from muisti.plain import plain
@@ -61,7 +61,9 @@ class FileExchange:
         for number, section in enumerate(sections, start=1):
             where = f"{path}, memory {number}" if len(sections) > 1 else str(path)
             try:
-                document = frontmatter.parse(section.decode("utf-8"))
+                text = section.decode("utf-8")
+                check_conflict(text)
+                document = frontmatter.parse(text)
                 modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
                 memory = from_document(f"{path.parent.name}/{path.name}", document, self._settings, modified)
             except UnicodeDecodeError as error:

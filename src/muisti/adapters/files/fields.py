@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from muisti.adapters.files.frontmatter import BadFrontMatter, Document, Value
 from muisti.errors import InvalidMemory
-from muisti.model import Memory, Tier
+from muisti.model import KINDS, Memory, Tier
 from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.complete import completed, derived_title
 from muisti.remember.validate import checked_id, checked_memory
@@ -24,6 +24,7 @@ _TRASHED = re.compile(r"(?P<stem>.*)\.(?P<at>\d{8}T\d{12}Z)\.md\Z", re.DOTALL)
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d)[_ -]")
 _CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")
 
+_OTHER_NAMES = {"kind": "category", "keywords": "tags", "created_at": "created"}
 _TEXTS = ("id", "title", "kind", "sector", "tier", "project", "session_id", "source", "summary")
 _LISTS = ("keywords", "files")
 _TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
@@ -63,9 +64,10 @@ def changed_fields(document: Document, memory: Memory) -> dict[str, Value | None
     """Which keys must be written so that the file says what the memory says."""
     wanted = to_fields(memory)
     have = document.values
+    for key, other in _OTHER_NAMES.items():  # what a person calls otherwise keeps that name
+        if other in have and key not in have and key in wanted:
+            wanted[other] = wanted.pop(key)
     changes: dict[str, Value | None] = {key: value for key, value in wanted.items() if not _says(key, have.get(key), value)}
-    if "category" in have and changes.get("kind") and "kind" not in have:
-        changes["category"] = changes.pop("kind")
     for key in (*_TEXTS, *_LISTS, *_TIMES, *NUMBERS):
         if key in have and key not in wanted and have[key] not in ("", ()) and not _is_default(key, have[key]):
             changes[key] = None
@@ -77,13 +79,15 @@ def _says(key: str, have: Value | None, wanted: Value) -> bool:
     if have == wanted:
         return True
     try:
-        if key in _LISTS:
+        if key in (*_LISTS, "tags"):
             return _listed(have) == wanted
         if not isinstance(have, str) or not isinstance(wanted, str):
             return False
+        if key in ("kind", "category"):
+            return have.strip().casefold() in (wanted, KINDS[wanted].folder if wanted in KINDS else wanted)
         if key in _TEXTS and key != "summary":
             return have.rstrip("\r\n") == wanted
-        if key in _TIMES:
+        if key in (*_TIMES, "created"):
             return from_text(key, have) == from_text(key, wanted)
         if key in NUMBERS:
             return _number(key, have) == _number(key, wanted)
@@ -99,11 +103,9 @@ def _is_default(key: str, have: Value | None) -> bool:
 def from_document(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
     """The memory that a file holds. Raises BadFrontMatter that names the field and the cure."""
     values = document.values
-    if has_conflict(document.text) and "conflict_markers" not in values:
-        raise BadFrontMatter("it holds conflict markers (<<<<<<< … >>>>>>>): resolve the merge and save the file")
     content = document.body
     place = Place.of(path, settings)
-    created = _time(values, "created_at") or place.dated or modified
+    created = _time(values, "created_at") or _time(values, "created") or place.dated or modified
     kind = _text(values, "kind") or _text(values, "category") or place.kind or classify_kind(content)
     sector = _text(values, "sector") or classify_sector(content)
     concepts = _listed(values.get("concepts"))
@@ -182,6 +184,12 @@ def restored_path(path: str) -> str:
     inside = path.removeprefix(f"{TRASH}/")
     stamped = _TRASHED.match(inside)
     return f"{stamped['stem']}.md" if stamped else inside
+
+
+def check_conflict(text: str) -> None:
+    """Raises BadFrontMatter if a merge was left unresolved, in the front matter or below it."""
+    if has_conflict(text) and "\nconflict_markers:" not in text:
+        raise BadFrontMatter("it holds conflict markers (<<<<<<< … >>>>>>>): resolve the merge and save the file")
 
 
 def has_conflict(text: str) -> bool:

@@ -25,6 +25,15 @@ class Publisher:
         self._work = work
         self._disk = disk
 
+    def prepare(self) -> None:
+        """Make the working folder. Whatever the vault's own .gitignore says, what is beside the files is not for git."""
+        if not self._work.is_dir():
+            self._disk.make_folder(self._work)
+            ignore = self._work.parent / ".gitignore"
+            if not ignore.exists():
+                with suppress(FileExistsError):
+                    self._disk.write_unsynced(ignore, b"*\n")
+
     def create(self, planned: Sequence[Planned]) -> None:
         """Make new files, all or none; never over a file that exists."""
         with disk_errors(self._root):

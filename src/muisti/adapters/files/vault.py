@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import re
 import stat
 import threading
 import time
@@ -21,6 +23,7 @@ from muisti.adapters.files.fields import (
     TYPED,
     Place,
     changed_fields,
+    check_conflict,
     from_document,
     restored_path,
     to_fields,
@@ -33,7 +36,7 @@ from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, V
 from muisti.model import Memory
 from muisti.ports import Clock, Stamp, StoredFile
 from muisti.remember.identity import new_id
-from muisti.settings import RESERVED_FOLDERS, Settings
+from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings
 
 MAX_FILE = 4 * frontmatter.MAX_HEAD + 64
 """Bytes that a file may have beyond the largest content, for its front matter."""
@@ -55,7 +58,7 @@ class FileVault:
     def lock(self) -> Iterator[None]:
         """Hold the vault for writing."""
         with disk_errors(self.root):
-            self._disk.make_folder(self._work)
+            self._publisher.prepare()
             held = self._lock.hold()
             held.__enter__()
         try:
@@ -87,7 +90,7 @@ class FileVault:
     def rewrite(self, memory: Memory, expected_sha: str) -> StoredFile:
         """Replace a file's known fields and body; move it if its kind or project changed."""
         path = _file_of(memory)
-        data = self._bytes(path)
+        data = self._opened(path)[0]
         if hashlib.sha256(data).hexdigest() != expected_sha:
             raise Conflict(f"{path} was changed by somebody else; read the memory again and repeat the change")
         document = frontmatter.parse(data.decode())
@@ -142,10 +145,12 @@ class FileVault:
         seen = time.time_ns()
         data, status = self._opened(path)
         try:
-            document = frontmatter.parse(data.decode("utf-8"))
+            if not self.is_home(path) and not _OUR_ID.search(data[:4096]):
+                return None  # somebody's README, or a page of another program
+            text = data.decode("utf-8")
+            check_conflict(text)
+            document = frontmatter.parse(text)
             modified = datetime.fromtimestamp(status.st_mtime, UTC)
-            if not document.values.get("id") and not Place.of(path, self._settings).kind:
-                return None
             memory = from_document(path, document, self._settings, modified)
         except UnicodeDecodeError as error:
             raise BrokenFile(path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
@@ -160,8 +165,9 @@ class FileVault:
             memory = replace(memory, id=str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
         return StoredFile(memory, _stamp(status), hashlib.sha256(data).hexdigest(), seen)
 
-    def _bytes(self, path: str) -> bytes:
-        return self._opened(path)[0]
+    def is_home(self, path: str) -> bool:
+        """Whether a path lies in a kind's folder, where every Markdown file is a memory."""
+        return bool(Place.of(path, self._settings).kind)
 
     def _opened(self, path: str) -> tuple[bytes, os.stat_result]:
         """A file's bytes and its status, which are of the same file even if somebody replaces or moves it meanwhile.
@@ -174,6 +180,8 @@ class FileVault:
         except FileNotFoundError:
             raise BrokenFile(path, "is not there any more") from None
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise BrokenFile(path, "is a link, which muisti does not follow: put the file itself there") from error
             raise BrokenFile(path, f"cannot be read ({error.strerror}): check its permissions") from error
         with open(fd, "rb") as file:
             status = os.fstat(fd)
@@ -181,7 +189,9 @@ class FileVault:
                 raise BrokenFile(path, "is not a regular file")
             data = file.read(most + 1)
         if len(data) > most:
-            raise BrokenFile(path, f"has {status.st_size} bytes; the limit is {most}: split it, or raise max_content_bytes")
+            raise BrokenFile(
+                path, f"has {status.st_size} bytes; the limit is {most}: make it shorter, or raise max_content_bytes"
+            )
         return data, status
 
     def scan(self) -> Iterator[tuple[str, Stamp]]:
@@ -197,7 +207,7 @@ class FileVault:
         project = after.project if memory.project == before.project else memory.project
         if (kind, project) == (memory.kind, memory.project):
             return file
-        data = self._bytes(_file_of(memory))
+        data = self._opened(_file_of(memory))[0]
         document = frontmatter.parse(data.decode())
         moved = replace(memory, kind=kind, project=project)
         text = frontmatter.edit(document, changed_fields(document, moved), numbers=TYPED)
@@ -235,30 +245,42 @@ class FileVault:
 def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, Stamp]]:
     folders = []
     try:
-        entries = os.scandir(folder)
+        with os.scandir(folder) as listing:
+            entries = list(listing)
     except FileNotFoundError:
         if not prefix:
             raise
         return  # removed while we walked
-    with entries:
-        for entry in entries:
-            name = entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if (prefix or name not in RESERVED_FOLDERS - {"projects"}) and (name[0] != "." or name == TRASH):
-                    folders.append((entry.path, f"{prefix}{name}/"))
-            elif name.endswith(".md") and name[0] != ".":
-                with suppress(FileNotFoundError):
-                    status = entry.stat(follow_symlinks=False)
-                    yield prefix + name, _stamp(status)
+    if prefix and any(entry.name == SETTINGS_FILE for entry in entries):
+        return  # a vault of its own
+    for entry in entries:
+        name = entry.name
+        if entry.is_dir(follow_symlinks=False):
+            if _is_ours(name, top=not prefix):
+                folders.append((entry.path, f"{prefix}{name}/"))
+        elif name.endswith(".md") and name[0] != ".":
+            with suppress(FileNotFoundError):
+                yield prefix + name, _stamp(entry.stat(follow_symlinks=False))
     for path, below in folders:
         yield from _scan_folder(path, below)
+
+
+def _is_ours(name: str, *, top: bool) -> bool:
+    """Whether a folder may hold memories."""
+    if top:
+        return name == TRASH or (name[0] != "." and name not in _NOT_MEMORIES)
+    return name[0] != "." and name != "node_modules"
+
+
+_NOT_MEMORIES = RESERVED_FOLDERS - {"projects"} | {"node_modules"}
+_OUR_ID = re.compile(rb"^id: *[\"']?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.MULTILINE)
 
 
 class ReadOnlyVault(FileVault):
     """A vault that this process may read but not write."""
 
     def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None) -> None:
-        super().__init__(root, settings, clock, _NoDisk())
+        super().__init__(root, settings, clock, _NoDisk(root))
         self._thread = threading.RLock()
 
     @contextmanager
@@ -284,8 +306,11 @@ class ReadOnlyVault(FileVault):
 
 
 class _NoDisk(Disk):
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
     def step(self, what: str, path: Path) -> None:
-        raise VaultReadOnly(f"{path} cannot be written by this user: search works, saving needs write permission")
+        raise VaultReadOnly(f"{self._root} cannot be written by this user: search works, saving needs write permission")
 
 
 def _stamp(status: os.stat_result) -> Stamp:

@@ -189,7 +189,8 @@ def _note_session(db: apsw.Connection, event: Event) -> None:
     at = to_int(event.at)
     if event.name == "session_started":
         db.execute(
-            "INSERT OR REPLACE INTO sessions VALUES (?, ?, 'active', ?, NULL, '', 0)",
+            "INSERT INTO sessions VALUES (?, ?, 'active', ?, NULL, '', 0) "
+            "ON CONFLICT (id) DO UPDATE SET status = 'active', ended_at = NULL",
             (event.session_id, str(event.data.get("project") or ""), at),
         )
     elif event.name == "session_ended":

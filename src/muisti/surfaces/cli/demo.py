@@ -13,7 +13,7 @@ from muisti.engine import Muisti
 from muisti.model import SearchResult
 
 _SAVED: tuple[dict[str, str], ...] = (
-    {"content": "We chose PostgreSQL over MySQL because of its JSON support.", "kind": "decision", "project": "shop"},
+    {"content": "We chose PostgreSQL as our database because of its JSON support.", "kind": "decision", "project": "shop"},
     {"content": "Fixed the login bug: the session cookie was not renewed after a password change.", "project": "shop"},
     {"content": "Anna prefers short answers with a code example first."},
     {"content": "The deadline of the relaunch is March 15."},
@@ -49,7 +49,7 @@ def _tour(path: Path) -> None:
         _step("2", "This is one of them, as it is on the disk")
         click.echo(_indented((path / str(decision[0].memory.file_path)).read_text("utf-8")))
         _step("3", "Ask in plain words, in any language, by a path, with a slip of the pen")
-        for question in ("which SQL database did we choose?", "login cookie", "认证", "päätös", "auth/index.ts", "postgers"):
+        for question in ("which database did we choose?", "login cookie", "认证", "päätös", "auth/index.ts", "postgers"):
             _ask(memory, question)
         _edit(memory, path)
         _lose_the_index(memory, path)

@@ -49,7 +49,7 @@ def cli(ctx: click.Context) -> None:
     """Memory that you own: Markdown files that you can read, search that finds them.
 
     \b
-    muisti save "We chose PostgreSQL for its JSON support" --kind decision
+    muisti save "We chose PostgreSQL as our database" --kind decision
     muisti search "which database did we choose?"
     """  # noqa: D301  # \b keeps click from folding the two lines
     if ctx.invoked_subcommand is None:
@@ -73,7 +73,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has gone
         sys.exit(0)
-    except MuistiError as error:
+    except (MuistiError, OSError) as error:
         if "--json" in sys.argv:
             problem = {"error": type(error).__name__, "message": str(error)}
             click.echo(json.dumps(problem, ensure_ascii=False), err=True)

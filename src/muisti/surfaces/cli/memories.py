@@ -17,7 +17,7 @@ def _told(memory: Memory, as_json: bool, what: str) -> None:
     if as_json:
         print_json(memory)
         return
-    click.echo(f"{what} {memory.kind} {render.short(memory.id)}  {memory.title}")
+    click.echo(f"{what} {memory.kind} {render.short(memory.id)}  {render.visible(memory.title)}")
     click.echo(f"  {memory.file_path}")
     if memory.index_pending:
         note("The index was busy: the file is safe, and becomes searchable with the next command.")
@@ -52,6 +52,8 @@ def _given(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _content(words: tuple[str, ...]) -> str:
     """The text: the arguments, or standard input for `-` and for a pipe."""
+    if "-" in words and len(words) > 1:
+        raise click.UsageError("Either a text or - for standard input, not both.")
     if words == ("-",) or (not words and not sys.stdin.isatty()):
         try:
             return sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
@@ -70,7 +72,12 @@ def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any)
     """Remember TEXT; with - read it from standard input."""
     content = _content(text)
     with opened(vault, create=True) as memory:
-        _told(memory.save(content, **_given(fields)), as_json, "Remembered")
+        begun = render.now()
+        saved = memory.save(content, **_given(fields))
+    known = saved.created_at < begun
+    _told(saved, as_json, "Known already, and reinforced:" if known else "Remembered")
+    if known and len(_given(fields)) > 0:
+        note(f"It stays as it was; to change it: muisti update {saved.id[-8:]} …")
 
 
 @click.command()
@@ -106,10 +113,13 @@ def list_(narrowed: dict[str, Any], vault: str | None, as_json: bool, **page: An
         warn_of_problems(memory)
     if as_json:
         print_json(found)
-    elif not found:
-        note('No memories here yet. Make one: muisti save "…"')
-    else:
+    elif found:
         render.memories(found, render.now())
+        if len(found) == page["limit"]:
+            note(f"The first {len(found)}; --limit or --offset shows others.")
+    else:
+        narrow = page["offset"] or any(value for key, value in narrowed.items())
+        note("None that fit." if narrow or page["limit"] == 0 else 'No memories here yet. Make one: muisti save "…"')
 
 
 @click.command()
@@ -137,6 +147,8 @@ def delete(memory_ids: tuple[str, ...], hard: bool, yes: bool, vault: str | None
     """Move memories to the trash."""
     with opened(vault) as memory:
         ids = [whole_id(memory, part) for part in memory_ids]
+        if hard and not yes and not sys.stdin.isatty():
+            raise InvalidRequest("--hard", "no terminal to ask on", "add --yes to remove for good without a question")
         if hard and not yes:
             click.confirm(f"Remove {len(ids)} for good? This cannot be undone", abort=True)
         deleted = {memory_id: memory.delete(memory_id, hard=hard) for memory_id in ids}

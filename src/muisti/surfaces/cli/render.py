@@ -21,7 +21,7 @@ def console() -> Console:
     """Standard output."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    return Console(highlight=False, emoji=False)
 
 
 def _table(*columns: str) -> Table:
@@ -42,8 +42,8 @@ def results(found: Sequence[SearchResult], now: datetime) -> None:
     table = _table("score", "memory", "kind", "when", "id")
     for result in found:
         memory = result.memory
-        shown = Text(_visible(memory.title), style="bold")
-        body = _visible(" ".join(snippet(memory.content, _matched(result), SNIPPET).split()))
+        shown = Text(visible(memory.title), style="bold")
+        body = visible(" ".join(snippet(memory.content, _matched(result), SNIPPET).split()))
         if body and body.removesuffix(" …") != memory.title:
             shown.append("\n").append(body, style="not bold dim")
         shown.highlight_regex(_any_of(result), "not dim yellow")
@@ -67,7 +67,7 @@ def memories(found: Sequence[Memory], now: datetime) -> None:
     """A list of memories."""
     table = _table("title", "kind", "salience", "used", "when", "id")
     for memory in found:
-        title = f"[dim strike]{_safe(memory.title)}[/]" if memory.deleted_at else _safe(memory.title)
+        title = f"[dim strike]{_safe(memory.title)}[/] (deleted)" if memory.deleted_at else _safe(memory.title)
         used = str(memory.access_count or "")
         table.add_row(title, _kind(memory), f"{memory.salience:.2f}", used, ago(memory.created_at, now), short(memory.id))
     console().print(table)
@@ -96,7 +96,7 @@ def memory(shown: Memory) -> None:
         "keywords": ", ".join(shown.keywords),
         "concepts": ", ".join(shown.concepts),
         "files": ", ".join(shown.files),
-        "strength": f"importance {shown.importance:g}, salience {shown.salience:.2f}, used {shown.access_count} times",
+        "strength": f"importance {shown.importance:g}, salience {shown.salience:.2f}, used {count(shown.access_count, 'time')}",
         "created": f"{shown.created_at:%Y-%m-%d %H:%M} UTC by {shown.source}",
         "updated": f"{shown.updated_at:%Y-%m-%d %H:%M} UTC" if shown.updated_at != shown.created_at else None,
         "valid": _span(shown),
@@ -105,9 +105,9 @@ def memory(shown: Memory) -> None:
     }
     for name, value in facts.items():
         if value:
-            out.print(f"[dim]{name:>9}[/]  {_safe(str(value))}")
+            out.print(f"[dim]{name:>9}[/]  {_safe(str(value))}", soft_wrap=True)
     out.print()
-    out.print(Markdown(_visible(shown.content)))
+    out.print(Markdown(visible(shown.content)))
 
 
 def explanation(found: Explanation) -> None:
@@ -127,7 +127,9 @@ def sessions(found: Sequence[Session], now: datetime) -> None:
     table = _table("id", "project", "status", "started", "tool calls", "summary")
     for session in found:
         calls = str(session.tool_calls or "")
-        table.add_row(session.id, session.project, session.status, ago(session.started_at, now), calls, _safe(session.summary))
+        table.add_row(
+            short(session.id), session.project, session.status, ago(session.started_at, now), calls, _safe(session.summary)
+        )
     console().print(table)
 
 
@@ -174,6 +176,12 @@ def ago(at: datetime, now: datetime) -> str:
     return "just now"
 
 
+def count(number: int, what: str) -> str:
+    """`1 file`, `2 files`, `3 memories`."""
+    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{number} {what if number == 1 else plural}"
+
+
 def now() -> datetime:
     """The present moment."""
     return datetime.now(UTC)
@@ -204,9 +212,13 @@ def _safe(text: str) -> str:
     """Text of memories is shown, never taken for markup."""
     from rich.markup import escape
 
-    return escape(_visible(text))
+    return escape(visible(text))
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """Text of memories must not command the terminal."""
-    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return "".join(char if char.isprintable() or char in _INVISIBLE else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+_INVISIBLE = "\n\t\u200c\u200d"
+"""Line ends, tabs, and the joiners of which emoji families and Persian words are made."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from muisti.surfaces.cli import render
-from muisti.surfaces.cli.shared import common, note, opened, print_json
+from muisti.surfaces.cli.shared import common, note, opened, print_json, whole_id, whole_session
 
 
 @click.group()
@@ -26,13 +26,13 @@ def start(project: str | None, session_id: str | None, vault: str | None, as_jso
 
 @session.command()
 @click.argument("session_id", metavar="ID")
-@click.option("--summary", default="", help="What was done.")
-@click.option("--tool-calls", type=int, default=0)
+@click.option("--summary", help="What was done.")
+@click.option("--tool-calls", type=int, help="How many tools were called.")
 @common
-def end(session_id: str, summary: str, tool_calls: int, vault: str | None, as_json: bool) -> None:
+def end(session_id: str, summary: str | None, tool_calls: int | None, vault: str | None, as_json: bool) -> None:
     """Complete a session."""
     with opened(vault) as memory:
-        ended = memory.end_session(session_id, summary, tool_calls=tool_calls)
+        ended = memory.end_session(whole_session(memory, session_id), summary, tool_calls=tool_calls)
     print_json(ended) if as_json else click.echo(f"Completed {ended.id}")
 
 
@@ -60,6 +60,7 @@ def list_(project: str | None, limit: int, vault: str | None, as_json: bool) -> 
 def show(session_id: str, raw: bool, used: bool, vault: str | None, as_json: bool) -> None:
     """The memories of a session, in the order of time."""
     with opened(vault) as memory:
+        session_id = whole_session(memory, session_id)
         if raw:
             click.echo(memory.get_raw_session_content(session_id))
             return
@@ -78,7 +79,7 @@ def show(session_id: str, raw: bool, used: bool, vault: str | None, as_json: boo
 def tokens(session_id: str, vault: str | None, as_json: bool) -> None:
     """Roughly how many tokens a session's memories have."""
     with opened(vault) as memory:
-        count = memory.get_session_token_count(session_id)
+        count = memory.get_session_token_count(whole_session(memory, session_id))
     print_json({"session_id": session_id, "tokens": count}) if as_json else click.echo(count)
 
 
@@ -89,10 +90,9 @@ def tokens(session_id: str, vault: str | None, as_json: bool) -> None:
 @common
 def link(memory_id: str, session_id: str, use: str, vault: str | None, as_json: bool) -> None:
     """Note that a session used a memory."""
-    from muisti.surfaces.cli.shared import whole_id
-
     with opened(vault) as memory:
         whole = whole_id(memory, memory_id)
+        session_id = whole_session(memory, session_id)
         memory.link_to_session(whole, session_id, use)
     linked = {"memory_id": whole, "session_id": session_id, "use": use}
     print_json(linked) if as_json else click.echo(f"Linked {render.short(whole)} to {session_id} as {use}")

@@ -82,10 +82,21 @@ def opened(vault: str | None, *, create: bool = False) -> Iterator[Muisti]:
         yield memory
 
 
+@contextmanager
+def unsynced(vault: str | None) -> Iterator[Muisti]:
+    """The vault as it is: hand edits are not taken in on opening, so that there is something left to tell."""
+    from muisti.bootstrap import open_vault
+
+    with open_vault(vault, create=False, arguments={"sync_on_open": False}) as memory:
+        yield memory
+
+
 def whole_id(memory: Muisti, part: str) -> str:
     """The id that a person means by its first or last characters."""
     wanted = part.strip().lstrip("…").lower()
-    found = memory.find_ids(wanted) if len(wanted) >= 4 else []
+    if len(wanted) < 4:
+        raise InvalidRequest("id", part, "give at least four of its characters, the first or the last ones")
+    found = memory.find_ids(wanted)
     if wanted in found:
         return wanted
     if len(found) > 1:
@@ -93,6 +104,13 @@ def whole_id(memory: Muisti, part: str) -> str:
     if not found:
         raise MemoryNotFound(part)
     return found[0]
+
+
+def whole_session(memory: Muisti, part: str) -> str:
+    """The session that a person means by the last characters of its id."""
+    wanted = part.strip().lstrip("…")
+    fits = [s.id for s in memory.list_sessions(limit=1000) if s.id == wanted or (len(wanted) >= 4 and s.id.endswith(wanted))]
+    return wanted if wanted in fits or len(fits) != 1 else fits[0]
 
 
 def print_json(value: object) -> None:

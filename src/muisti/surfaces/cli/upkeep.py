@@ -10,23 +10,27 @@ from typing import Any
 import click
 
 from muisti.model import SyncReport
-from muisti.settings import Settings, find_vault, load_settings
+from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
 from muisti.surfaces.cli import render
-from muisti.surfaces.cli.shared import common, filters, note, opened, print_json, progress_bar
+from muisti.surfaces.cli.shared import common, filters, note, opened, print_json, progress_bar, unsynced
 
 
 @click.command()
-@click.argument("path", required=False, default=".")
+@click.argument("path", required=False)
 @common
-def init(path: str, vault: str | None, as_json: bool) -> None:
+def init(path: str | None, vault: str | None, as_json: bool) -> None:
     """Make a vault in PATH (default: here), or check the one that is there."""
-    with opened(vault or path, create=True) as memory:
-        root, count = str(memory.root), memory.get_stats().total_count
+    new = not (find_vault(vault or path or ".") / SETTINGS_FILE).is_file()
+    with opened(vault or path or ".", create=True) as memory:
+        root, count = memory.root, memory.get_stats().total_count
     if as_json:
-        print_json({"vault": root, "memories": count})
-    else:
-        click.echo(f"Vault ready: {root} ({count} memories)")
-        click.echo('Next: muisti save "something worth remembering"')
+        print_json({"vault": str(root), "memories": count})
+        return
+    taken_in = ", from files that were there; ids were written into them" if new and count else ""
+    click.echo(f"Vault ready: {root} ({render.count(count, 'memory')}{taken_in})")
+    click.echo('Next: muisti save "something worth remembering"')
+    if find_vault(start=root) != root:
+        note(f"But MUISTI_VAULT names {find_vault()}: that one is used until you unset it.")
 
 
 @click.command()
@@ -43,7 +47,8 @@ def _tell_sync(report: SyncReport, as_json: bool) -> None:
         print_json(report)
         return
     done = {"added": report.added, "changed": report.changed, "moved": report.moved, "removed": report.removed}
-    click.echo(", ".join(f"{count} {what}" for what, count in done.items() if count) or "Files and index agree.")
+    agree = "Nothing to take in." if report.paused or report.problems else "Files and index agree."
+    click.echo(", ".join(f"{count} {what}" for what, count in done.items() if count) or agree)
     if report.paused:
         note(f"{report.missing} files have vanished at once; nothing was forgotten. If you meant it: muisti sync --confirm")
     render.problems(report.problems)
@@ -54,10 +59,7 @@ def _tell_sync(report: SyncReport, as_json: bool) -> None:
 @common
 def sync(confirm: bool, vault: str | None, as_json: bool) -> None:
     """Take in what was edited, renamed, added or deleted by hand."""
-    from muisti.bootstrap import open_vault
-
-    # Not on opening: then there would be nothing left to tell.
-    with open_vault(vault, create=False, arguments={"sync_on_open": False}) as memory:
+    with unsynced(vault) as memory:
         _tell_sync(memory.sync(confirm=confirm), as_json)
 
 
@@ -71,7 +73,7 @@ def reindex(vault: str | None, as_json: bool) -> None:
     if as_json:
         print_json(report)
     else:
-        click.echo(f"The index is new: {count} memories.")
+        click.echo(f"The index is new: {render.count(count, 'memory')}.")
         render.problems(report.problems)
 
 
@@ -80,13 +82,14 @@ def reindex(vault: str | None, as_json: bool) -> None:
 @common
 def verify(deep: bool, vault: str | None, as_json: bool) -> None:
     """Prove that files and index agree; exit code 1 if they do not."""
-    with opened(vault) as memory, progress_bar("Comparing", quiet=as_json) as progress:
+    with unsynced(vault) as memory, progress_bar("Comparing", quiet=as_json) as progress:
         report = memory.verify(deep=deep, progress=progress)
     if as_json:
         print_json(report)
     else:
-        verdict = "all agree" if report.ok else f"{len(report.problems)} problems"
-        click.echo(f"{report.files} files, {report.memories} memories, {report.journal_events} events: {verdict}.")
+        verdict = "all agree" if report.ok else render.count(len(report.problems), "problem")
+        found = (render.count(report.files, "file"), render.count(report.memories, "memory"))
+        click.echo(f"{', '.join(found)}, {render.count(report.journal_events, 'event')}: {verdict}.")
         render.problems(report.problems)
     if not report.ok:
         sys.exit(1)
@@ -117,7 +120,7 @@ def import_(source: Path, kind: str | None, project: str | None, vault: str | No
     """Take in SOURCE: an export, a JSON or Markdown file, or a folder of Markdown."""
     with opened(vault, create=True) as memory, progress_bar("Importing", quiet=as_json) as progress:
         count = memory.import_memories(source, kind=kind, project=project, progress=progress)
-    print_json({"imported": count}) if as_json else click.echo(f"{count} new memories.")
+    print_json({"imported": count}) if as_json else click.echo(f"New: {render.count(count, 'memory')}.")
 
 
 @click.command()
