@@ -199,6 +199,10 @@ class LexicalHit:
 class MemoryReader(Protocol):
     """Reads memories and sessions from the index."""
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Everything that this thread reads within, words included, sees one state of the index."""
+        ...
+
     def get(self, memory_id: str, *, include_deleted: bool = False) -> Memory | None:
         """One memory."""
         ...

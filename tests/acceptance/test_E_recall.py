@@ -254,3 +254,10 @@ def test_E8_explain_tells_why_and_why_not(memory: Muisti) -> None:
     assert any("project" in reason for reason in memory.explain("heron", saved.id, project="web").reasons)
     memory.delete(saved.id)
     assert any("trash" in reason for reason in memory.explain("heron", saved.id).reasons)
+
+
+def test_E8_related_of_a_memory_with_very_many_words(memory: Muisti) -> None:
+    huge = memory.save(" ".join(f"word{n}" for n in range(50_000)) + " platypus platypus")
+    other = memory.save("A platypus lays eggs")
+    memory.save("Nothing of the kind")
+    assert [result.memory.id for result in memory.related(huge.id)] == [other.id]

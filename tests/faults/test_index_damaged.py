@@ -250,8 +250,9 @@ def _check_flipped(vault: Path, clock: Clock, data: bytes, held: State) -> None:
             wrong = state(memory) != held
             for n in (3, 17):
                 wrong |= not any(hit.memory.content == f"Memory {n} about subject{n}" for hit in memory.search(f"subject{n}"))
-            healed = index_file(vault).name != looked_at  # a later call met the damage and rebuilt the index
-            assert not wrong or healed or not memory.verify(deep=True).ok, "a wrong answer that nothing tells of"
+            sound = memory.verify(deep=True).ok
+            healed = index_file(vault).name != looked_at  # a later call, `verify` too, met the damage and rebuilt the index
+            assert not wrong or healed or not sound, "a wrong answer that nothing tells of"
             memory.reindex()
             assert state(memory) == held
             check_sound(memory)

@@ -12,7 +12,7 @@ from datetime import datetime
 from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model import CompactResult, Filter, Memory, SearchResult, Signal
 from muisti.ports import LexicalHit, Parts, Term
-from muisti.recall.query import choose_terms, query_words, without_stop_words
+from muisti.recall.query import MAX_WORDS, choose_terms, query_words, without_stop_words
 from muisti.recall.rank import closeness, prior, ranked
 from muisti.recall.snippet import snippet
 from muisti.recall.words import words
@@ -26,9 +26,10 @@ def search(parts: Parts, query: str, where: Filter, limit: int | None = None) ->
     limit = checked_limit(parts.settings.search_limit if limit is None else limit)
     query = _checked_query(query)
     now = parts.clock.now()
-    terms = parse(parts, query)
-    hits = _candidates(parts, terms, query, where, limit)
-    return _results(parts, ranked(hits, now)[:limit], now)
+    with parts.reader.snapshot():
+        terms = parse(parts, query)
+        hits = _candidates(parts, terms, query, where, limit)
+        return _results(parts, ranked(hits, now)[:limit], now)
 
 
 def parse(parts: Parts, query: str) -> list[Term]:
@@ -45,10 +46,10 @@ def _candidates(parts: Parts, terms: Sequence[Term], query: str, where: Filter, 
 
 
 def _results(parts: Parts, scored: Sequence[tuple[LexicalHit, float]], now: datetime) -> list[SearchResult]:
-    """Read the memories that made it. One that was erased in this very moment is left out."""
-    memories = {m.id: m for m in parts.reader.many([hit.memory_id for hit, _ in scored], include_deleted=True)}
-    answered = [(hit, score) for hit, score in scored if hit.memory_id in memories]
-    return [_result(memories[hit.memory_id], hit, score, place, now) for place, (hit, score) in enumerate(answered, start=1)]
+    """Read the memories that made it."""
+    memories = parts.reader.many([hit.memory_id for hit, _ in scored], include_deleted=True)
+    places = range(1, len(scored) + 1)
+    return [_result(m, hit, score, place, now) for m, (hit, score), place in zip(memories, scored, places, strict=True)]
 
 
 def _result(memory: Memory, hit: LexicalHit, score: float, place: int, now: datetime) -> SearchResult:
@@ -110,18 +111,24 @@ def details(parts: Parts, ids: Sequence[str]) -> list[Memory]:
 
 def related(parts: Parts, memory_id: str, where: Filter, limit: int = 10) -> list[SearchResult]:
     """Memories that share the most telling words of this one."""
-    memory = existing(parts, memory_id)
+    checked_limit(limit)
+    with parts.reader.snapshot():
+        existing(parts, memory_id)
+        terms = _telling_terms(parts, memory_id)
+        if not terms:
+            return []
+        now = parts.clock.now()
+        hits = [hit for hit in parts.lexical.lexical(terms, where, limit + 1) if hit.memory_id != memory_id]
+        return _results(parts, ranked(hits, now)[:limit], now)
+
+
+def _telling_terms(parts: Parts, memory_id: str) -> list[Term]:
+    """The words of a memory that others share and that say most about it."""
     counts = parts.lexical.words_of(memory_id)
-    telling = without_stop_words(list(counts))
+    telling = sorted(without_stop_words(list(counts)), key=lambda word: -counts[word])[:MAX_WORDS]
     frequencies = parts.lexical.frequencies(telling)
-    terms = choose_terms(telling, frequencies, lambda *_: [])
-    shared = [term for term in terms if frequencies.counts.get(term.text, 0) > 1]
-    strongest = sorted(shared, key=lambda term: -term.weight * counts.get(term.text, 1))[:RELATED_WORDS]
-    if not strongest:
-        return []
-    now = parts.clock.now()
-    hits = [h for h in parts.lexical.lexical(strongest, where, checked_limit(limit) + 1) if h.memory_id != memory.id]
-    return _results(parts, ranked(hits, now)[:limit], now)
+    shared = choose_terms([word for word in telling if frequencies.counts.get(word, 0) > 1], frequencies, lambda *_: [])
+    return sorted(shared, key=lambda term: -term.weight * counts.get(term.text, 1))[:RELATED_WORDS]
 
 
 def existing(parts: Parts, memory_id: str) -> Memory:

@@ -83,6 +83,7 @@ class Database:
         self._folder = folder
         self._timeout = timeout
         self._guard = threading.RLock()
+        self._held = threading.local()
         self._idle: list[apsw.Connection] = []
         self._writer: apsw.Connection | None = None
         self._pointer: tuple[int, int] | None = None
@@ -185,18 +186,23 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        """A connection that sees one consistent state."""
+        """A connection that sees one consistent state. Within a reading, the same thread goes on reading that state."""
+        held: apsw.Connection | None = getattr(self._held, "db", None)
+        if held is not None:
+            yield held
+            return
         with self._guard:
             path = self.path
             db = self._idle.pop() if self._idle else None
         if path is None:
             raise IndexProblem("the index is closed")
         with sqlite_errors():
-            db = db or connect(path, self._timeout)
-            db.execute("BEGIN")
+            self._held.db = db = db or connect(path, self._timeout)
             try:
+                db.execute("BEGIN")
                 yield db
             finally:
+                self._held.db = None
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 with self._guard:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import apsw
 
@@ -29,6 +30,12 @@ class SqliteReader:
 
     def __init__(self, database: Database) -> None:
         self._db = database
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything that this thread reads within sees one state."""
+        with self._db.reading():
+            yield
 
     def get(self, memory_id: str, *, include_deleted: bool = False) -> Memory | None:
         """One memory by its id."""
