@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from muisti.errors import InvalidRequest, MemoryNotFound
+from muisti.errors import IndexCorrupt, InvalidRequest, MemoryNotFound
 from muisti.model import CompactResult, Filter, Memory, SearchResult, Signal
 from muisti.ports import LexicalHit, Parts, Term
 from muisti.recall.query import MAX_WORDS, choose_terms, query_words, without_stop_words
@@ -46,8 +46,10 @@ def _candidates(parts: Parts, terms: Sequence[Term], query: str, where: Filter, 
 
 
 def _results(parts: Parts, scored: Sequence[tuple[LexicalHit, float]], now: datetime) -> list[SearchResult]:
-    """Read the memories that made it."""
+    """Read the memories that made it. Raises IndexCorrupt if the words name a memory that is not there."""
     memories = parts.reader.many([hit.memory_id for hit, _ in scored], include_deleted=True)
+    if len(memories) != len(scored):
+        raise IndexCorrupt("the index names memories that it does not have; it is rebuilt from the files")
     places = range(1, len(scored) + 1)
     return [_result(m, hit, score, place, now) for m, (hit, score), place in zip(memories, scored, places, strict=True)]
 

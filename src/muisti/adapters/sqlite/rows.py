@@ -37,12 +37,15 @@ def to_int(at: datetime | None) -> int | None:
 
 
 def to_time(value: int) -> datetime:
-    """Microseconds as a time."""
-    return _EPOCH + timedelta(microseconds=value)
+    """Microseconds as a time. Raises IndexCorrupt for what is none."""
+    try:
+        return _EPOCH + timedelta(microseconds=value)
+    except (OverflowError, TypeError) as error:
+        raise IndexCorrupt(f"the index has a time that is none ({value!r}); `muisti reindex` rebuilds it") from error
 
 
 def _time_or_none(value: int | None) -> datetime | None:
-    return None if value is None else _EPOCH + timedelta(microseconds=value)
+    return None if value is None else to_time(value)
 
 
 def to_list(values: Sequence[str]) -> str:
