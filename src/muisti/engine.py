@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack
 
-from muisti.errors import IndexCorrupt, InvalidRequest, MuistiError
+from muisti.errors import IndexBusy, IndexCorrupt, InvalidRequest, MuistiError, VaultFull
 from muisti.keep import reindex as rebuilding
 from muisti.keep import sessions, use
 from muisti.keep.sync import sync
@@ -43,6 +44,7 @@ from muisti.remember.validate import checked_name, checked_project
 from muisti.settings import Settings
 from muisti.usage import DEEMPHASIZE, REINFORCE
 
+log = logging.getLogger("muisti")
 P = ParamSpec("P")
 R = TypeVar("R")
 Listed = list
@@ -75,14 +77,14 @@ class Muisti:
 
     def save(self, content: str, **options: Unpack[SaveOptions]) -> Memory:
         """Remember a text. Raises InvalidMemory. Saying the same again reinforces what is there."""
-        return self._call(remember, [to_draft(content, options)])[0]
+        return self._change(remember, [to_draft(content, options)])[0]
 
     def save_batch(self, items: Iterable[Draft | str | dict[str, Any]], *, progress: Progress | None = None) -> list[Memory]:
         """Remember many texts at once: all of them or, if one is not acceptable, none."""
         if isinstance(items, str):
             raise InvalidRequest("items", items[:40], "it must be a list; `save` takes one text")
         drafts = [as_draft(item) for item in items]
-        return self._call(remember, drafts, progress) if drafts else []
+        return self._change(remember, drafts, progress) if drafts else []
 
     def update(
         self, memory_id: str, *, expected_hash: str | None = None, by_session: str | None = None, **changes: Unpack[UpdateOptions]
@@ -92,27 +94,27 @@ class Muisti:
         for name in ("keywords", "files"):
             if isinstance(given.get(name), list):
                 given[name] = tuple(given[name])
-        return self._call(change.update, memory_id, given, expected_hash=expected_hash, by_session=by_session)
+        return self._change(change.update, memory_id, given, expected_hash=expected_hash, by_session=by_session)
 
     def delete(self, memory_id: str, *, hard: bool = False) -> bool:
         """Move to the trash; hard: leave no byte. False if there is no such memory."""
-        return self._call(change.delete, memory_id, hard=hard)
+        return self._change(change.delete, memory_id, hard=hard)
 
     def restore(self, memory_id: str) -> Memory:
         """Bring back from the trash. Raises MemoryNotFound."""
-        return self._call(change.restore, memory_id)
+        return self._change(change.restore, memory_id)
 
     def touch(self, memory_id: str) -> Memory:
         """Note that a memory was looked at."""
-        return self._call(use.touch, memory_id)
+        return self._change(use.touch, memory_id)
 
     def reinforce(self, memory_id: str, amount: float = REINFORCE, *, session_id: str | None = None) -> Memory:
         """Make a memory stronger, with diminishing returns."""
-        return self._call(use.reinforce, memory_id, amount, session_id)
+        return self._change(use.reinforce, memory_id, amount, session_id)
 
     def deemphasize(self, memory_id: str, amount: float = DEEMPHASIZE) -> Memory:
         """Make a memory weaker, never below 0.05."""
-        return self._call(use.deemphasize, memory_id, amount)
+        return self._change(use.deemphasize, memory_id, amount)
 
     # -- Recall
 
@@ -183,11 +185,11 @@ class Muisti:
         """Begin a session; without an id it gets a new one."""
         name = checked_project(self.settings.project if project is None else project)
         given = checked_name("session_id", session_id) if session_id is not None else new_id(self._parts.clock.now())
-        return self._call(sessions.start_session, given, name)
+        return self._change(sessions.start_session, given, name)
 
     def end_session(self, session_id: str, summary: str | None = None, *, tool_calls: int | None = None) -> Session:
         """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
-        return self._call(sessions.end_session, session_id, summary, tool_calls)
+        return self._change(sessions.end_session, session_id, summary, tool_calls)
 
     def get_session(self, session_id: str) -> Session:
         """One session. Raises SessionNotFound."""
@@ -201,7 +203,7 @@ class Muisti:
         """Note what a session did with a memory: created, recalled, updated or reinforced."""
         if use not in tuple(Use):
             raise InvalidRequest("use", use, f"it must be one of {', '.join(Use)}")
-        self._call(sessions.link_to_session, memory_id, checked_name("session_id", session_id), Use(use))
+        self._change(sessions.link_to_session, memory_id, checked_name("session_id", session_id), Use(use))
 
     def session_uses(self, session_id: str) -> Listed[SessionUse]:
         """What a session did with memories, in the order of time."""
@@ -291,6 +293,18 @@ class Muisti:
         self._recorder.flush()
         return self._look(operation, *args, **kwargs)
 
+    def _change(self, operation: Callable[Concatenate[Parts, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run an operation that writes files: it goes on even while the index cannot take in what it lacks."""
+        self._recorder.flush()
+        try:
+            self._look(_nothing)
+        except (IndexBusy, VaultFull) as error:
+            if not self._parts.index.is_current():
+                raise
+            log.warning("the index is behind the files and catches up later: %s", error)
+            return operation(self._parts, *args, **kwargs)
+        return self._look(operation, *args, **kwargs)
+
     def _look(self, operation: Callable[Concatenate[Parts, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run an operation on an index that is ready. A damaged index is rebuilt from the files, once."""
         if self._closed:
@@ -318,6 +332,10 @@ class Muisti:
             self._parts.index.set_aside()
             self._parts.index.open()
             sync(self._parts)
+
+
+def _nothing(parts: Parts) -> None:
+    """Only makes ready."""
 
 
 def _get(parts: Parts, memory_id: str, include_deleted: bool) -> Memory | None:

@@ -110,3 +110,26 @@ def test_K2_upkeep_meets_a_locked_index(impatient: Muisti, vault: Path, operatio
             assert "try again" in str(error)
     check_sound(impatient)
     check_found(impatient)
+
+
+def test_K2_saving_goes_on_while_the_index_is_locked(impatient: Muisti, vault: Path) -> None:
+    with held(vault):
+        pending = [impatient.save(f"Saved while it was locked, number {n}") for n in range(3)]
+        assert all(memory.index_pending for memory in pending)
+        with pytest.raises(IndexBusy, match="try again"):
+            impatient.search("locked")
+    assert len(impatient.search("locked")) == 3
+    check_sound(impatient)
+
+
+def test_B6_text_that_a_reader_kept_in_the_log_goes_with_the_next_change(impatient: Muisti, vault: Path) -> None:
+    secret = impatient.save("The combination is xyzzyplugh")
+    reader = apsw.Connection(str(index_file(vault)))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM memories").fetchall()
+    assert impatient.delete(secret.id, hard=True)
+    reader.execute("ROLLBACK")
+    reader.close()
+    impatient.save("Something else")
+    left = b"".join(path.read_bytes() for path in (vault / ".muisti").rglob("*") if path.is_file())
+    assert b"xyzzyplugh" not in left.lower()

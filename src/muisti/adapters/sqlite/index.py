@@ -25,6 +25,7 @@ class SqliteIndex:
         self._db = database
         self._timeout = timeout
         self._behind = False
+        self._owes_scrubbing = False
 
     @property
     def behind(self) -> bool:
@@ -56,6 +57,8 @@ class SqliteIndex:
         """One transaction."""
         with self._db.writing() as db:
             apply_changes(db, changes)
+        if self._owes_scrubbing:
+            self._owes_scrubbing = not self._db.checkpoint()
 
     def known(self) -> dict[str, Known]:
         """Every file that was seen."""
@@ -79,8 +82,9 @@ class SqliteIndex:
         """
         self._db.sweep()
         self._db.vacuum()
-        if not self._db.checkpoint():
-            raise IndexBusy("a reader kept the write-ahead log open; the removed text leaves it at the next write")
+        self._owes_scrubbing = not self._db.checkpoint()
+        if self._owes_scrubbing:
+            raise IndexBusy("a reader keeps the write-ahead log open; the text leaves it with the next change after that")
 
     @contextmanager
     def shadow(self) -> Iterator[ShadowIndex]:

@@ -44,7 +44,8 @@ def results(found: Sequence[SearchResult], now: datetime) -> None:
         memory = result.memory
         shown = Text(visible(memory.title), style="bold")
         body = visible(" ".join(snippet(memory.content, _matched(result), SNIPPET).split()))
-        if body and body.removesuffix(" …") != memory.title:
+        body = body.removeprefix(memory.title).strip()  # which a memory without a title of its own begins with
+        if body.strip("… "):
             shown.append("\n").append(body, style="not bold dim")
         shown.highlight_regex(_any_of(result), "not dim yellow")
         table.add_row(f"{result.score:.2f}", shown, _kind(memory), ago(memory.created_at, now), short(memory.id))
