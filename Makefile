@@ -4,6 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# uv is faster where it is there and works; pip is always there.
+WITH_UV = { command -v uv >/dev/null 2>&1 && \
+	uv venv -q --allow-existing --python "$(PYTHON)" $(VENV) && \
+	uv pip install -q --python $(BIN)/python -r requirements/dev.txt && \
+	uv pip install -q --python $(BIN)/python --no-deps -e .; }
+WITH_PIP = { "$(PYTHON)" -m venv $(VENV) && \
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; }
+
 .PHONY: demo test lint types imports shape docs docs-write check faults bench bench-quality pins clean
 
 demo: $(READY)
@@ -50,15 +59,7 @@ pins: $(READY)  ## renew requirements/dev.txt
 $(READY): pyproject.toml requirements/dev.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed"; exit 1; }
 	@echo "Setting up $(VENV) …"
-	@if command -v uv >/dev/null 2>&1; then \
-		uv venv -q --allow-existing --python "$(PYTHON)" $(VENV) && \
-		uv pip install -q --python $(BIN)/python -r requirements/dev.txt && \
-		uv pip install -q --python $(BIN)/python --no-deps -e .; \
-	else \
-		"$(PYTHON)" -m venv $(VENV) && \
-		$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
-		$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; \
-	fi
+	@$(WITH_UV) || $(WITH_PIP)
 	@touch $(READY)
 
 clean:
