@@ -299,8 +299,8 @@ class Muisti:
         try:
             self._look(_nothing)
         except (IndexBusy, VaultFull) as error:
-            if not self._parts.index.is_current():
-                raise
+            if not self._parts.index.is_current() or self._parts.index.open():
+                raise  # an index that was never filled knows no twins: a retry would make a double
             log.warning("the index is behind the files and catches up later: %s", error)
             return operation(self._parts, *args, **kwargs)
         return self._look(operation, *args, **kwargs)
