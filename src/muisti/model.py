@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -149,6 +149,8 @@ class Filter:
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None
+    known_at: datetime | None = None
+    """Only memories that existed then."""
     include_deleted: bool = False
 
 
@@ -174,6 +176,17 @@ class SearchResult:
     matched_snippet: str
     matched_keywords: tuple[str, ...] = ()
     why: tuple[Signal, ...] = ()
+
+
+class SearchResults(list[SearchResult]):
+    """The answers to one search, best first, and how they were found."""
+
+    def __init__(self, results: Iterable[SearchResult] = (), mode: str = "hybrid", degraded: str = "") -> None:
+        super().__init__(results)
+        self.mode = mode
+        """`hybrid`, `vector` or `keyword`: what the answers go by."""
+        self.degraded = degraded
+        """Why they go by less than was asked for; empty when they do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +301,22 @@ class VerifyReport:
         return not self.problems
 
 
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """A model of the catalogue, and whether it is on this machine."""
+
+    name: str
+    description: str
+    dimensions: int
+    size: int
+    """Bytes of the weights."""
+    licence: str
+    package: str
+    """The package of the registry that carries it."""
+    installed: bool
+    in_use: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """The vault in numbers."""
@@ -303,4 +332,8 @@ class Stats:
     deleted_count: int
     session_count: int
     index_size_bytes: int
+    embedding_model: str | None = None
+    """The model of the vectors that searches go by; None while there are none."""
+    waiting_count: int = 0
+    """Memories that have no vectors yet."""
     problems: tuple[Problem, ...] = ()

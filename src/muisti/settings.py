@@ -38,10 +38,24 @@ class Settings:
     sync_on_open: bool = _setting(True, "Look for edits, renames and deletions made by hand when the vault is opened.")
     vanished_share: float = _setting(0.2, "Share of files that may vanish at once before a confirmation is asked.", low=0, high=1)
     record_recall: bool = _setting(True, "Write to the journal which memories a search returned.")
+    embedder: str = _setting("onnx", "What makes vectors: onnx (on this machine), ollama, openai (or alike), hashing, none.")
+    model: str = _setting("", "The embedder's model; empty: its default. `muisti model list` shows those for onnx.")
+    embedder_url: str = _setting("", "Address of the ollama or openai server; empty: the usual one on this machine.")
+    embedder_key_variable: str = _setting("OPENAI_API_KEY", "Name of the environment variable that holds the key for openai.")
+    embedder_timeout: float = _setting(30.0, "Seconds to wait for an answer of the embedder.", low=0.1, high=3600)
+    embedder_retry: float = _setting(60.0, "Seconds after which an embedder that failed is tried again.", low=0, high=86_400)
+    embedder_threads: int = _setting(1, "Threads that one embedding uses on this machine.", low=1, high=256)
+    embed_on_save: bool = _setting(True, "Make a memory's vectors when it is saved; if not, before the next search.")
+    vector_index: str = _setting("bits", "How the nearest vectors are found: bits, hnsw (needs usearch) or sqlite-vec.")
     kinds: Mapping[str, Kind] = field(
         default_factory=lambda: dict(KINDS),
         metadata={"doc": "Kinds of your own: `[kinds.idea]` with `folder`, `decay_per_day`, `protected`."},
     )
+
+    @property
+    def embedder_key(self) -> str | None:
+        """The key for the embedder's server, which stands in the environment and in no file."""
+        return os.environ.get(self.embedder_key_variable) or None
 
     def kind(self, name: str) -> Kind | None:
         """The kind with this name or this folder (`decisions` is `decision`), in any case."""

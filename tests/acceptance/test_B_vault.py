@@ -64,6 +64,7 @@ def test_B2_the_body_is_kept_verbatim(opened: Opener, vault: Path, content: str)
     shutil.rmtree(vault / ".muisti")
     again = opened()
     assert [found.content for found in again.list()] == [content]
+    again.reindex_missing()
     assert again.get(saved.id) == saved
 
 
@@ -120,6 +121,7 @@ def test_B3_delete_the_index_and_everything_comes_back(opened: Opener, vault: Pa
     first.close()
     shutil.rmtree(vault / ".muisti")
     again = opened(record_recall=False)
+    again.reindex_missing()  # vectors come with the next search; who wants them now, says so
     assert _everything(again) == before
     again.reindex()
     assert _everything(again) == before
@@ -147,7 +149,8 @@ def test_B5_edits_renames_moves_additions_and_deletions_are_picked_up(opened: Op
     (vault / "insights").mkdir(exist_ok=True)
     (vault / "insights" / "new one.md").write_text("Penguins do not fly.\n")
     again = opened()
-    assert [r.memory.id for r in again.search("walruses")] == [edited.id]
+    assert [r.memory.id for r in again.search("walruses")][:1] == [edited.id]
+    assert [r.memory.id for r in again.search("walruses", mode="keyword")] == [edited.id]
     assert again.get(renamed.id).file_path == "facts/my own name.md"  # type: ignore[union-attr]
     followed = again.get(moved.id)
     assert followed is not None
@@ -156,7 +159,9 @@ def test_B5_edits_renames_moves_additions_and_deletions_are_picked_up(opened: Op
     penguins = again.search("penguins")[0].memory
     assert (penguins.kind, penguins.content) == ("insight", "Penguins do not fly.")
     assert f"id: {penguins.id}" in (vault / "insights" / "new one.md").read_text()
-    assert again.get(rest[0].id) == rest[0]
+    kept = again.get(rest[0].id)
+    assert kept is not None
+    assert (kept.content, kept.file_path, kept.created_at) == (rest[0].content, rest[0].file_path, rest[0].created_at)
     assert again.verify(deep=True).ok
 
 

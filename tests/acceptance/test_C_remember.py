@@ -64,7 +64,7 @@ def test_C5_update_changes_what_is_named_and_keeps_the_rest(memory: Muisti, cloc
     assert updated.updated_at == clock.now()
     assert updated.content_hash != saved.content_hash
     assert [r.memory.id for r in memory.search("two")] == [saved.id]
-    assert memory.search("one") == []
+    assert memory.search("one", mode="keyword") == []
 
 
 def test_C5_a_title_of_its_own_survives_new_content(memory: Muisti) -> None:

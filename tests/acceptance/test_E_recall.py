@@ -61,7 +61,7 @@ def test_E1_title_and_keywords_weigh_more_than_the_body(memory: Muisti) -> None:
     body = memory.save(f"The walrus is mentioned here {filler}", title="Something else")
     title = memory.save(f"It is mentioned above {filler}", title="The walrus")
     keyword = memory.save(f"It is tagged only {filler}", title="Other", keywords=["walrus"])
-    order = [result.memory.id for result in memory.search("walrus")]
+    order = [result.memory.id for result in memory.search("walrus", mode="keyword")]
     assert order == [title.id, keyword.id, body.id]
 
 

@@ -71,10 +71,10 @@ def test_the_rarest_words_come_first() -> None:
     assert terms[0].weight > terms[1].weight > terms[2].weight
 
 
-def test_common_words_are_left_out_once_the_budget_is_spent() -> None:
+def test_common_words_lead_nowhere_once_the_budget_is_spent_but_still_count() -> None:
     counts = {"a1": 10, "b1": POSTINGS - 10, "c1": POSTINGS}
     terms = choose_terms(list(counts), Frequencies(10 * POSTINGS, counts), no_others)
-    assert [term.text for term in terms] == ["a1", "b1"]
+    assert [(term.text, term.sought) for term in terms] == [("a1", True), ("b1", True), ("c1", False)]
 
 
 def test_the_only_word_is_looked_for_however_common() -> None:
@@ -119,7 +119,9 @@ def test_the_budget_holds_for_any_frequencies(counts: dict[str, int]) -> None:
     assert len(terms) <= MAX_TERMS
     assert {term.text for term in terms} <= set(counts)
     assert bool(terms) == bool(known)
-    assert len(terms) <= 1 or sum(known.get(term.text, 0) for term in terms) <= POSTINGS
+    sought = [term for term in terms if term.sought]
+    assert bool(sought) == bool(terms)
+    assert len(sought) <= 1 or sum(known.get(term.text, 0) for term in sought) <= POSTINGS
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.ports import LexicalHit
-from muisti.recall.rank import BOUND, LOOSE, closeness, prior, ranked
+from muisti.ports import Candidate
+from muisti.recall.fuse import as_share, fused
+from muisti.recall.gather import Evidence, Meaning, Question
+from muisti.recall.rank import PRIOR, prior, ranked, timely
 from muisti.recall.snippet import LENGTH, snippet
+from muisti.recall.speaker import speaker_of, without_names
+from muisti.recall.when import When, parse_when
 from muisti.recall.words import words
 from tests.unit.making import ANY_SHARE, NOON, a_memory
 from tests.unit.timing import grows_linearly
@@ -79,49 +84,124 @@ def test_snippets_of_hostile_texts_take_linear_time(text) -> None:
     assert grows_linearly(lambda content: snippet(content, {"a"}), text, 500_000)
 
 
-def hit(
-    number: int = 1, score: float = 0.5, matched: tuple[str, ...] = ("a",), loose: tuple[str, ...] = (), **fields
-) -> LexicalHit:
+def candidate(number: int = 1, **fields) -> Candidate:
     memory = a_memory(number, **fields)
-    weights = (memory.created_at, memory.importance, memory.salience)
-    return LexicalHit(memory.id, score, *weights, frozenset(matched), frozenset(loose))
+    return Candidate(
+        memory_id=memory.id,
+        created_at=memory.created_at,
+        valid_from=memory.valid_from,
+        valid_until=memory.valid_until,
+        importance=memory.importance,
+        salience=memory.salience,
+        opening=memory.content[:80],
+        content_hash=f"hash of {number}",
+        session_id=None,
+        before=(),
+        after=(),
+        allowed=True,
+    )
+
+
+def order(scores: dict[Candidate, float], text: str = "question", when: When | None = None) -> list[str]:
+    found = {one.memory_id: one for one in scores}
+    evidence = Evidence(Meaning(), found, {}, {}, {one.memory_id: score for one, score in scores.items()})
+    return [one.candidate.memory_id[-1] for one in ranked(Question(text, "keyword", when=when), evidence, NOON)]
 
 
 @given(ANY_SHARE, ANY_SHARE, st.integers(-10_000, 10_000))
 def test_strength_importance_and_age_move_a_score_within_the_bound(salience: float, importance: float, days: int) -> None:
-    weighed = hit(salience=salience, importance=importance, created_at=NOON - timedelta(days=days))
-    assert 1 - BOUND - 1e-9 <= prior(weighed, NOON) <= 1 + 1e-9
+    weighed = candidate(salience=salience, importance=importance, created_at=NOON - timedelta(days=days))
+    assert -1e-9 <= prior(weighed, NOON) <= PRIOR + 1e-9
 
 
 def test_each_of_them_counts() -> None:
     base = {"salience": 0.5, "importance": 0.5, "created_at": NOON - timedelta(days=10)}
-    middle = prior(hit(**base), NOON)
-    assert prior(hit(**{**base, "salience": 0.9}), NOON) > middle
-    assert prior(hit(**{**base, "importance": 0.9}), NOON) > middle
-    assert prior(hit(**{**base, "created_at": NOON}), NOON) > middle
+    middle = prior(candidate(**base), NOON)
+    assert prior(candidate(**{**base, "salience": 0.9}), NOON) > middle
+    assert prior(candidate(**{**base, "importance": 0.9}), NOON) > middle
+    assert prior(candidate(**{**base, "created_at": NOON}), NOON) > middle
 
 
-@pytest.mark.parametrize(
-    ("matched", "loose", "expected"), [("ab", "", 1.0), ("ab", "a", 1 - LOOSE / 2), ("a", "a", 1 - LOOSE), ("", "", 1.0)]
-)
-def test_closeness(matched: str, loose: str, expected: float) -> None:
-    assert closeness(hit(matched=tuple(matched), loose=tuple(loose))) == pytest.approx(expected)
+def test_what_is_no_longer_true_steps_back() -> None:
+    current = candidate(1)
+    over = candidate(2, valid_until=NOON - timedelta(days=1))
+    crowd = {candidate(n): 0.01 * n for n in range(3, 9)}
+    assert order({over: 1.0, current: 0.95, **crowd})[0] == "1"
+    assert order({replace(over, valid_until=None): 1.0, current: 0.95, **crowd})[0] == "2"
 
 
 def test_a_faded_exact_match_stands_above_a_fresh_weak_one() -> None:
-    faded = hit(1, 0.9, salience=0.05, importance=0.0, created_at=NOON - timedelta(days=3000))
-    fresh = hit(2, 0.7, salience=1.0, importance=1.0)
-    assert [h.memory_id for h, _ in ranked([fresh, faded], NOON)] == [faded.memory_id, fresh.memory_id]
+    faded = candidate(1, salience=0.05, importance=0.0, created_at=NOON - timedelta(days=3000))
+    fresh = candidate(2, salience=1.0, importance=1.0)
+    assert order({fresh: 0.7, faded: 0.9}) == ["1", "2"]
 
 
 def test_equal_scores_the_latest_first_then_by_id() -> None:
-    old = hit(1, created_at=NOON - timedelta(days=400))
-    hits = [hit(3), hit(2), old]
-    assert [h.memory_id[-1] for h, _ in ranked(hits, NOON)] == ["2", "3", "1"]
+    old = candidate(1, created_at=NOON - timedelta(days=400))
+    assert order({candidate(3): 1.0, candidate(2): 1.0, old: 1.0}) == ["2", "3", "1"]
 
 
-@given(st.permutations([hit(number, score) for number, score in ((1, 0.5), (2, 0.5), (3, 0.9), (4, 0.1))]))
-def test_the_order_does_not_depend_on_the_order_before(hits: list[LexicalHit]) -> None:
-    result = ranked(hits, NOON)
-    assert [h.memory_id[-1] for h, _ in result] == ["3", "1", "2", "4"]
-    assert all(0 <= score <= 1 for _, score in result)
+@given(st.permutations([(1, 0.5), (2, 0.5), (3, 0.9), (4, 0.1)]))
+def test_the_order_does_not_depend_on_the_order_before(scored: list[tuple[int, float]]) -> None:
+    assert order({candidate(number): score for number, score in scored}) == ["3", "1", "2", "4"]
+
+
+def test_the_same_text_is_shown_once() -> None:
+    twins = {candidate(number): 1.0 for number in (1, 2)}
+    same = {replace(one, content_hash="same"): score for one, score in twins.items()}
+    assert order(same) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [("What did I eat?", "1"), ("What did you say?", "2"), ("What did Anna eat?", "3"), ("What did Anna tell Ben?", "2")],
+)
+def test_who_is_asked_about_stands_first(question: str, first: str) -> None:
+    said = {1: "user: rice", 2: "assistant: rice is good", 3: "Anna: rice", 4: "Ben: rice"}
+    scores = {candidate(number, content=text): 1.0 + (number == 2) * 0.1 for number, text in said.items()}
+    scores |= {candidate(number, content="Cleo: no"): 0.0 for number in range(5, 9)}
+    assert order(scores, question)[0] == first
+
+
+def test_a_memory_of_the_time_that_is_asked_for_stands_first() -> None:
+    may, june = (candidate(n, created_at=datetime(2025, month, 10, tzinfo=UTC)) for n, month in ((1, 5), (2, 6)))
+    when = parse_when("in May 2025", NOON)
+    assert order({june: 1.0, may: 0.8}, when=when) == ["1", "2"]
+    assert timely(may, when) > timely(june, when) > 0 == timely(may, None)
+
+
+@given(st.dictionaries(st.text(max_size=3), st.floats(-5, 5), min_size=1, max_size=30))
+def test_opinions_count_in_standard_deviations(scores: dict[str, float]) -> None:
+    once = fused([(1.0, scores)], scores)
+    scaled = fused([(1.0, {id_: 2 * score + 3 for id_, score in scores.items()})], scores)
+    assert all(abs(once[id_] - scaled[id_]) < 1e-3 for id_ in scores)
+    assert all(0 <= as_share(total) <= 1 for total in once.values())
+
+
+def test_who_has_no_opinion_of_itself_counts_as_the_lowest() -> None:
+    assert (
+        fused([(1.0, {"a": 2.0, "b": 1.0})], ["a", "b", "c"])["c"] == fused([(1.0, {"a": 2.0, "b": 1.0})], ["a", "b", "c"])["b"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("opening", "speaker"),
+    [
+        ("Anna: hello", "anna"),
+        ("user: hello", "user"),
+        ("**Anna Maria:** hello", "anna maria"),
+        ("Note: see https://x.org", "note"),
+        ("https://example.org: gone", ""),
+        ("12:30 we met", ""),
+        ("No speaker here", ""),
+        ("", ""),
+    ],
+)
+def test_speaker(opening: str, speaker: str) -> None:
+    assert speaker_of(opening) == speaker
+
+
+def test_a_question_without_the_names_of_speakers() -> None:
+    assert without_names("What is Anna's cat called?", {"anna"}) == "What is cat called?"
+    assert without_names("Anna?", {"anna"}) == "Anna?"
+    assert without_names("What did I eat?", {"user"}) == "What did I eat?"

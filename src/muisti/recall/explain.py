@@ -13,12 +13,12 @@ from muisti.recall.query import query_words
 _POOL = 200
 
 
-def explain(parts: Parts, query: str, memory_id: str, where: Filter) -> Explanation:
+def explain(parts: Parts, query: str, memory_id: str, where: Filter, mode: str = "hybrid") -> Explanation:
     """Rank and reasons for one memory. Raises MemoryNotFound."""
     memory = parts.reader.get(memory_id, include_deleted=True)
     if memory is None:
         raise MemoryNotFound(memory_id)
-    results = search(parts, query, where, _POOL)
+    results = search(parts, query, where, _POOL, mode)
     place = next((n for n, result in enumerate(results, start=1) if result.memory.id == memory_id), None)
     terms = parse(parts, query)
     stored = parts.lexical.words_of(memory_id)
@@ -33,7 +33,7 @@ def explain(parts: Parts, query: str, memory_id: str, where: Filter) -> Explanat
 
 def _words_missing(matched: tuple[str, ...], asked: tuple[str, ...], found: int) -> list[str]:
     if not matched:
-        return [f"none of the words asked for ({', '.join(asked)}) stands in it"]
+        return [f"none of the words asked for ({', '.join(asked)}) stands in it, and it is not near them in meaning"]
     missing = [word for word in asked if word not in matched]
     lacking = f"; it lacks {', '.join(missing)}" if missing else ""
     crowded = f"; {found} others match better" if found >= _POOL else ""

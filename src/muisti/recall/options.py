@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from muisti.errors import InvalidRequest
 from muisti.model import Filter, Sector, Tier
@@ -13,6 +13,7 @@ from muisti.ports import Order
 from muisti.settings import Settings
 
 ALL_PROJECTS = "*"
+Mode = Literal["hybrid", "vector", "keyword"]
 
 
 class FilterOptions(TypedDict, total=False):
@@ -33,6 +34,8 @@ class FilterOptions(TypedDict, total=False):
     since: datetime | None
     until: datetime | None
     as_of: datetime | None
+    known_at: datetime | None
+    """Only what had been remembered by then."""
     include_deleted: bool
 
 
@@ -56,9 +59,10 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
         keywords=_texts("keywords", options.get("keywords", ())),
         files=_texts("files", options.get("files", ())),
         min_salience=_share(options.get("min_salience", 0.0)),
-        since=_moment("since", options.get("since")),
-        until=_moment("until", options.get("until")),
-        as_of=_moment("as_of", options.get("as_of")),
+        since=to_moment("since", options.get("since")),
+        until=to_moment("until", options.get("until")),
+        as_of=to_moment("as_of", options.get("as_of")),
+        known_at=to_moment("known_at", options.get("known_at")),
         include_deleted=bool(options.get("include_deleted", False)),
     )
 
@@ -114,7 +118,8 @@ def _share(value: float) -> float:
     return float(value)
 
 
-def _moment(option: str, value: datetime | None) -> datetime | None:
+def to_moment(option: str, value: datetime | None) -> datetime | None:
+    """A time in UTC. Raises InvalidRequest for one without a time zone."""
     if value is None:
         return None
     if not isinstance(value, datetime) or value.tzinfo is None:

@@ -1,6 +1,6 @@
 """The read path: context out. Each step is named here in its order.
 
-parse → keyword search → rank → results with snippet and reasons
+read the question → keyword and vector lists → neighbours → fuse → rank → results with snippet and reasons
 """
 
 from __future__ import annotations
@@ -9,27 +9,42 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from muisti.errors import IndexCorrupt, InvalidRequest, MemoryNotFound
-from muisti.model import CompactResult, Filter, Memory, SearchResult, Signal
+from muisti.errors import IndexCorrupt, InvalidRequest
+from muisti.model import Filter, Memory, SearchResult, SearchResults, Signal
 from muisti.ports import LexicalHit, Parts, Term
+from muisti.recall.gather import Evidence, Meaning, Question, gathered
+from muisti.recall.layers import checked_limit, existing
 from muisti.recall.query import MAX_WORDS, choose_terms, query_words, without_stop_words
-from muisti.recall.rank import closeness, prior, ranked
+from muisti.recall.rank import PRIOR, Ranked, ranked, share
 from muisti.recall.snippet import snippet
+from muisti.recall.when import parse_when
 from muisti.recall.words import words
 
-MAX_LIMIT = 1000
+MODES = ("hybrid", "vector", "keyword")
 RELATED_WORDS = 16
 
 
-def search(parts: Parts, query: str, where: Filter, limit: int | None = None) -> list[SearchResult]:
-    """The memories that answer a query, best first."""
+def search(
+    parts: Parts, query: str, where: Filter, limit: int | None = None, mode: str = "hybrid", asked_at: datetime | None = None
+) -> SearchResults:
+    """The memories that answer a query, best first. Asked at: "yesterday" is the day before that, not before now."""
     limit = checked_limit(parts.settings.search_limit if limit is None else limit)
     query = _checked_query(query)
-    now = parts.clock.now()
+    now = asked_at or parts.clock.now()
     with parts.reader.snapshot():
-        terms = parse(parts, query)
-        hits = _candidates(parts, terms, query, where, limit)
-        return _results(parts, ranked(hits, now)[:limit], now)
+        question = read_question(parts, query, checked_mode(mode), now)
+        evidence = gathered(parts, question, where, limit)
+        if mode == "vector" and evidence.asked.vector is None:  # there is nothing to go by but the words
+            question = read_question(parts, query, "keyword", now)
+            evidence = gathered(parts, question, where, limit, evidence.asked)
+        best = ranked(question, evidence, now)[:limit]
+        went_by = "keyword" if evidence.asked.vector is None else mode
+        return SearchResults(_results(parts, best, evidence), went_by, evidence.asked.degraded)
+
+
+def read_question(parts: Parts, query: str, mode: str, now: datetime) -> Question:
+    """Its words and its time. Its meaning is asked for when it is known who may be spoken of."""
+    return Question(query, mode, [] if mode == "vector" else parse(parts, query), parse_when(query, now))
 
 
 def parse(parts: Parts, query: str) -> list[Term]:
@@ -38,90 +53,74 @@ def parse(parts: Parts, query: str) -> list[Term]:
     return choose_terms(found, parts.lexical.frequencies(found), parts.lexical.similar_words) if found else []
 
 
-def _candidates(parts: Parts, terms: Sequence[Term], query: str, where: Filter, limit: int) -> list[LexicalHit]:
-    """More than are asked for, so that ranking has something to choose from."""
-    if terms:
-        return parts.lexical.lexical(terms, where, limit + min(limit, 20))
-    return [] if query_words(query) else parts.lexical.literal(query, where, limit)
-
-
-def _results(parts: Parts, scored: Sequence[tuple[LexicalHit, float]], now: datetime) -> list[SearchResult]:
-    """Read the memories that made it. Raises IndexCorrupt if the words name a memory that is not there."""
-    memories = parts.reader.many([hit.memory_id for hit, _ in scored], include_deleted=True)
-    if len(memories) != len(scored):
+def _results(parts: Parts, best: Sequence[Ranked], evidence: Evidence) -> list[SearchResult]:
+    """Read the memories that made it. Raises IndexCorrupt if the index names a memory that is not there."""
+    memories = parts.reader.many([one.candidate.memory_id for one in best], include_deleted=True)
+    if len(memories) != len(best):
         raise IndexCorrupt("the index names memories that it does not have; it is rebuilt from the files")
-    places = range(1, len(scored) + 1)
-    return [_result(m, hit, score, place, now) for m, (hit, score), place in zip(memories, scored, places, strict=True)]
+    places = _Places(evidence)
+    return [places.result(memory, one) for memory, one in zip(memories, best, strict=True)]
 
 
-def _result(memory: Memory, hit: LexicalHit, score: float, place: int, now: datetime) -> SearchResult:
-    matched = tuple(keyword for keyword in memory.keywords if hit.found.intersection(words(keyword)))
-    why = (
-        Signal("keyword", place, round(hit.score, 4), f"matched {', '.join(sorted(hit.matched))}"),
-        Signal("closeness", None, round(closeness(hit), 4), "below 1: only parts or near spellings matched" if hit.loose else ""),
-        Signal("prior", None, round(prior(hit, now), 4), "salience, importance and recency; at most 15 %"),
-    )
-    return SearchResult(memory, score, 1.0 - score, snippet(memory.content, hit.found), matched, why)
+class _Places:
+    """Where each list put a memory."""
 
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._keyword = {id_: place for place, id_ in enumerate(evidence.keyword, start=1)}
+        self._vector = {id_: place for place, id_ in enumerate(evidence.vector, start=1)}
 
-def compact(results: Sequence[SearchResult]) -> list[CompactResult]:
-    """The first layer: what to choose from."""
-    return [
-        CompactResult(r.memory.id, _short(r.memory.title), r.memory.kind, round(r.score, 3), r.memory.created_at) for r in results
-    ]
+    def result(self, memory: Memory, one: Ranked) -> SearchResult:
+        """The memory as an answer."""
+        hit = self._evidence.keyword.get(memory.id)
+        found = hit.found if hit else frozenset()
+        matched = tuple(keyword for keyword in memory.keywords if found.intersection(words(keyword)))
+        score = share(one)
+        return SearchResult(memory, score, 1.0 - score, self._snippet(memory, hit), matched, self.why(memory.id, one))
 
+    def _snippet(self, memory: Memory, hit: LexicalHit | None) -> str:
+        piece = self._evidence.vector.get(memory.id)
+        if hit is None and piece is not None:
+            return snippet(memory.content[piece.start : piece.end], frozenset())
+        return snippet(memory.content, hit.found if hit else frozenset())
 
-def _short(title: str) -> str:
-    """At most about 40 tokens: a quarter of a token for each ASCII character, one for any other."""
-    room = 160
-    for at, char in enumerate(title):
-        room -= 1 if char.isascii() else 4
-        if room < 0:
-            return f"{title[:at]}…"
-    return title
-
-
-def search_by_keywords(
-    parts: Parts, keywords: Sequence[str], where: Filter, *, match_all: bool = False, limit: int = 10
-) -> list[Memory]:
-    """Memories with any, or all, of these keywords."""
-    if isinstance(keywords, str) or not keywords or not all(isinstance(k, str) and k.strip() for k in keywords):
-        raise InvalidRequest("keywords", keywords, "give a list of one or more keywords")
-    return parts.reader.by_keywords([k.strip() for k in keywords], match_all=match_all, where=where, limit=checked_limit(limit))
-
-
-def timeline(parts: Parts, memory_id: str, before: int = 5, after: int = 5) -> list[CompactResult]:
-    """The second layer: what happened around a memory in its project, in the order of time."""
-    anchor = existing(parts, memory_id)
-    for option, value in (("before", before), ("after", after)):
-        if not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
-            raise InvalidRequest(option, value, f"it must be a number between 0 and {MAX_LIMIT}")
-    around = parts.reader.around(anchor, before, after)
-    return [CompactResult(m.id, _short(m.title), m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at) for m in around]
-
-
-def details(parts: Parts, ids: Sequence[str]) -> list[Memory]:
-    """The third layer: whole memories, in the order asked. Raises MemoryNotFound that names all that are missing."""
-    if isinstance(ids, str):
-        raise InvalidRequest("ids", ids, "give a list of ids")
-    found = parts.reader.many(list(ids)[:MAX_LIMIT])
-    missing = [memory_id for memory_id in ids if memory_id not in {memory.id for memory in found}]
-    if missing:
-        raise MemoryNotFound(*missing)
-    return found
+    def why(self, memory_id: str, one: Ranked) -> tuple[Signal, ...]:
+        """What speaks for it."""
+        hit, near = self._evidence.keyword.get(memory_id), self._evidence.vector.get(memory_id)
+        signals = []
+        if hit is not None:
+            loosely = f"; only nearly: {', '.join(sorted(hit.loose))}" if hit.loose else ""
+            signals.append(
+                Signal(
+                    "keyword", self._keyword[memory_id], round(hit.score, 4), f"matched {', '.join(sorted(hit.matched))}{loosely}"
+                )
+            )
+        if near is not None:
+            signals.append(Signal("vector", self._vector[memory_id], round(near.score, 4), "similar in meaning"))
+        if hit is None and near is None:
+            signals.append(Signal("context", None, 0.0, "found through its neighbours in the conversation"))
+        if one.speaker:
+            signals.append(Signal("speaker", None, one.speaker, "said by the one whom the question is about"))
+        if one.time:
+            signals.append(Signal("time", None, one.time, "of the time that the question names, or near it"))
+        signals.append(Signal("prior", None, round(one.prior, 4), f"salience, importance and recency; at most {PRIOR:g}"))
+        return tuple(signals)
 
 
 def related(parts: Parts, memory_id: str, where: Filter, limit: int = 10) -> list[SearchResult]:
-    """Memories that share the most telling words of this one."""
+    """Memories that share the most telling words of this one, or are near it in meaning."""
     checked_limit(limit)
     with parts.reader.snapshot():
-        existing(parts, memory_id)
+        memory = existing(parts, memory_id)
+        space = next((space for space in parts.vectors.spaces() if space.serving), None)
+        vector = parts.vectors.vector_of(space, memory_id) if space else None
         terms = _telling_terms(parts, memory_id)
-        if not terms:
+        if not terms and vector is None:
             return []
-        now = parts.clock.now()
-        hits = [hit for hit in parts.lexical.lexical(terms, where, limit + 1) if hit.memory_id != memory_id]
-        return _results(parts, ranked(hits, now)[:limit], now)
+        question = Question(memory.title, "hybrid", terms)
+        evidence = gathered(parts, question, where, limit + 1, Meaning(vector, space, 1.0))
+        best = [one for one in ranked(question, evidence, parts.clock.now()) if one.candidate.memory_id != memory_id]
+        return _results(parts, best[:limit], evidence)
 
 
 def _telling_terms(parts: Parts, memory_id: str) -> list[Term]:
@@ -133,19 +132,11 @@ def _telling_terms(parts: Parts, memory_id: str) -> list[Term]:
     return sorted(shared, key=lambda term: -term.weight * counts.get(term.text, 1))[:RELATED_WORDS]
 
 
-def existing(parts: Parts, memory_id: str) -> Memory:
-    """The memory with this id. Raises MemoryNotFound."""
-    memory = parts.reader.get(memory_id)
-    if memory is None:
-        raise MemoryNotFound(memory_id)
-    return memory
-
-
-def checked_limit(limit: int) -> int:
-    """A sensible number of results."""
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
-        raise InvalidRequest("limit", limit, f"it must be a whole number between 1 and {MAX_LIMIT}")
-    return limit
+def checked_mode(mode: str) -> str:
+    """One of the three modes. Raises InvalidRequest."""
+    if mode not in MODES:
+        raise InvalidRequest("mode", mode, f"it must be one of {', '.join(MODES)}")
+    return mode
 
 
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")

@@ -14,8 +14,8 @@ MAX_QUERY = 100_000
 MAX_WORDS = 1000
 """Distinct words of a query that are looked up: each costs something, even if nobody ever wrote it."""
 MAX_TERMS = 48
-POSTINGS = 40_000
-"""How many memories the words of one query may touch before the most common are left out: cost stays flat."""
+POSTINGS = 20_000
+"""How many memories the words of one query may touch before the most common no longer lead to any: cost stays flat."""
 RARE = 3
 """A word in fewer memories than this is also looked for inside longer words."""
 ALTERNATIVES = 12
@@ -47,22 +47,26 @@ def without_stop_words(found: list[str]) -> list[str]:
 
 
 def choose_terms(found: Sequence[str], frequencies: Frequencies, similar: Callable[[str, int], list[str]]) -> list[Term]:
-    """The rarest words first, as many as the budget allows, each with its weight and its stand-ins."""
+    """The rarest words first, each with its weight and its stand-ins. Memories are sought by as many as the budget allows."""
     counts = frequencies.counts
     terms: list[Term] = []
     touched = 0
     for word in sorted(found, key=lambda w: counts.get(w, 0)):
         count = counts.get(word, 0)
-        if terms and touched + count > POSTINGS and any(counts.get(term.text) for term in terms):
-            break
+        sought = touched + count <= POSTINGS or not any(counts.get(term.text) for term in terms)
         touched += count
         lone = len(word) == 1 and is_spaceless(word)
-        others = tuple(similar(word, ALTERNATIVES)) if count < RARE and not lone and not word.isdigit() else ()
+        others = tuple(similar(word, ALTERNATIVES)) if count < RARE and not lone and _may_be_part(word) else ()
         if count or others or lone:
-            terms.append(Term(word, weight(count, frequencies.documents), others, prefix=lone))
+            terms.append(Term(word, weight(count, frequencies.documents), others, lone, sought))
         if len(terms) == MAX_TERMS:
             break
     return terms
+
+
+def _may_be_part(word: str) -> bool:
+    """Whether longer words that contain this one may mean the same: not numbers, and not `new`, which is in `renewed`."""
+    return not word.isdigit() and (len(word) > 3 or not word.isascii())
 
 
 def weight(count: int, documents: int) -> float:

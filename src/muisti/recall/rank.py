@@ -1,32 +1,109 @@
-"""What may move a result, and by how much. Pure."""
+"""What may move a result, and by how much. Pure.
+
+All is counted in standard deviations among the candidates: a memory that stands out by its words or by its meaning is
+three or four of them above the rest, and nothing here but the answer itself moves a memory as far as that.
+"""
 
 from __future__ import annotations
 
 import math
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from muisti.ports import LexicalHit
+from muisti.ports import Candidate
+from muisti.recall.fuse import as_share, fused
+from muisti.recall.gather import Evidence, Question
+from muisti.recall.speaker import favoured, speaker_of
+from muisti.recall.when import When
 
-BOUND = 0.15
-"""Strength, importance and recency together move a score by at most this share: decay never hides an exact match."""
-LOOSE = 0.3
-"""What a memory loses that has only stand-ins (compounds, slips of the pen) of the words asked for."""
+PRIOR = 0.5
+"""Strength, importance and recency together: decay never hides an exact match."""
+IN_TIME = 4.0
+"""For a memory of the time that is asked for; for one of before or after, the less the further."""
+VAGUE = 0.3
+"""What is left of that, if the time is only vaguely named."""
+LENIENT = 5.0
+"""Days after which it is down to a third: people tell of things a little later."""
+WORDS_POWER = 0.7
+"""A score by words twice as high is not twice as good."""
+SESSION_WORDS, SESSION_MEANING = 0.3, 0.2
+"""For being said in a session that is about the question."""
+ALONE = 1.5
+"""What one opinion counts for that has no other beside it, so that speakers and times keep their measure."""
+EXPIRED = 1.5
+"""Against a memory that is no longer true."""
 _HALF_LIFE_DAYS = 30.0
 
 
-def prior(hit: LexicalHit, now: datetime) -> float:
-    """Between 1 − BOUND and 1."""
-    age = max(0.0, (now - hit.created_at).total_seconds()) / 86_400
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate with what moved it."""
+
+    candidate: Candidate
+    score: float
+    speaker: float
+    time: float
+    prior: float
+
+
+def ranked(question: Question, evidence: Evidence, now: datetime) -> list[Ranked]:
+    """Candidates, best first; equal ones in the order of time, latest first. The same text is shown once."""
+    among = evidence.candidates
+    total = fused(_opinions(evidence), among)
+    speakers = {id_: speaker_of(candidate.opening) for id_, candidate in among.items()}
+    gains = favoured(question.text, speakers.values())
+    found = []
+    for id_, candidate in among.items():
+        speaker = gains.get(speakers[id_], 0.0)
+        time = timely(candidate, question.when)
+        before = prior(candidate, now)
+        found.append(Ranked(candidate, total[id_] + speaker + time + before, speaker, time, before))
+    found.sort(key=lambda one: (-one.score, -one.candidate.created_at.timestamp(), one.candidate.memory_id))
+    return _unrepeated(found)
+
+
+def _opinions(evidence: Evidence) -> list[tuple[float, Mapping[str, float]]]:
+    words = {id_: score**WORDS_POWER for id_, score in evidence.words.items()}
+    weight = evidence.asked.weight if evidence.meaning else 0.0
+    lone = not words or not weight
+    return [
+        (ALONE if lone else 1.0, words),
+        (SESSION_WORDS, evidence.session_words),
+        (ALONE if lone else weight, evidence.meaning),
+        (SESSION_MEANING * weight, evidence.session_meaning),
+    ]
+
+
+def _unrepeated(found: list[Ranked]) -> list[Ranked]:
+    seen: set[str] = set()
+    kept = []
+    for one in found:
+        if one.candidate.content_hash not in seen:
+            seen.add(one.candidate.content_hash)
+            kept.append(one)
+    return kept
+
+
+def share(one: Ranked) -> float:
+    """The score as others see it: between 0 and 1."""
+    return as_share(one.score)
+
+
+def prior(candidate: Candidate, now: datetime) -> float:
+    """Between 0 and PRIOR; lower for what is no longer, or not yet, true."""
+    age = max(0.0, (now - candidate.created_at).total_seconds()) / 86_400
     recency = math.pow(0.5, age / _HALF_LIFE_DAYS)
-    return 1 - BOUND + BOUND * (hit.salience + hit.importance + recency) / 3
+    strength = PRIOR * (candidate.salience + candidate.importance + recency) / 3
+    expired = candidate.valid_until is not None and candidate.valid_until <= now
+    early = candidate.valid_from is not None and candidate.valid_from > now
+    return strength - (EXPIRED if expired or early else 0.0)
 
 
-def closeness(hit: LexicalHit) -> float:
-    """1 when every matched word is the word itself."""
-    return 1 - LOOSE * len(hit.loose) / max(1, len(hit.matched))
-
-
-def ranked(hits: list[LexicalHit], now: datetime) -> list[tuple[LexicalHit, float]]:
-    """Hits with their final scores, best first; equal scores in the order of time, latest first."""
-    scored = [(hit, hit.score * closeness(hit) * prior(hit, now)) for hit in hits]
-    return sorted(scored, key=lambda pair: (-pair[1], -pair[0].created_at.timestamp(), pair[0].memory_id))
+def timely(candidate: Candidate, when: When | None) -> float:
+    """For a memory of the time that the question names."""
+    if when is None:
+        return 0.0
+    about = candidate.valid_from or candidate.created_at
+    outside = max(timedelta(0), when.start - about, about - when.end) / timedelta(days=1)
+    return (IN_TIME if when.exact else IN_TIME * VAGUE) * math.exp(-outside / LENIENT)

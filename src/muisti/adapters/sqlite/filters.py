@@ -51,6 +51,7 @@ def _add_times(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
         ("m.created_at < ?", where.until),
         ("coalesce(m.valid_from, m.created_at) <= ?", where.as_of),
         ("(m.valid_until IS NULL OR m.valid_until > ?)", where.as_of),
+        ("m.created_at <= ?", where.known_at),
     )
     for sql, at in moments:
         if at is not None:

@@ -106,6 +106,10 @@ class SqliteIndex:
                     found.append(f"{table}: {error}")
             # In this order: the pragma alone trusts what FTS5 cached before other processes wrote, and sees damage.
             found += [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            if not found and fetch(db, "SELECT 1 FROM spaces"):
+                from muisti.adapters.sqlite.vector_rows import wrong_vectors  # numpy
+
+                found += wrong_vectors(db)
             return found
 
     def fingerprint(self) -> dict[str, str]:
@@ -156,6 +160,7 @@ class ShadowIndex:
         """Make it the index in use."""
         db = self._connection()
         with sqlite_errors():
+            self._keep_vectors(db)
             db.pragma("synchronous", "full")  # from here on it has to survive a power cut
             db.execute("INSERT INTO word_index (word_index) VALUES ('optimize')")
             db.pragma("application_id", COMPLETE)
@@ -163,6 +168,14 @@ class ShadowIndex:
             db.close()
         self._db = None
         self._database.adopt(self.path)
+
+    def _keep_vectors(self, db: apsw.Connection) -> None:
+        """Take the vectors of unchanged texts along from the index in use."""
+        old = self._database.path
+        if old is not None and old.exists():
+            from muisti.adapters.sqlite.vector_rows import copy_vectors  # numpy
+
+            copy_vectors(db, str(old))
 
     def discard(self) -> None:
         """Remove it, unless it was swapped in."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import apsw
 
 from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.filters import conditions
 from muisti.adapters.sqlite.rows import COLUMNS, FROM, Cell, fetch, memory_of, session_of, to_int, to_time
+from muisti.adapters.sqlite.spaces import all_spaces, as_json
 from muisti.model import Filter, Memory, Problem, Session, SessionUse, Stats, Tier, Use
-from muisti.ports import Order
+from muisti.ports import Candidate, Order
 
 _ORDERS: dict[Order, str] = {
     "created_at": "m.created_at, m.id",
@@ -75,7 +78,7 @@ class SqliteReader:
         """The memory that says exactly this where this one would be seen."""
         session = memory.session_id if memory.tier is Tier.SESSION else None
         found = self._memories(
-            "m.content_hash = ? AND m.project = ? AND m.tier = ? AND m.deleted_at IS NULL AND m.valid_until IS NULL "
+            "m.content_hash = ? AND +m.project = ? AND +m.tier = ? AND m.deleted_at IS NULL AND m.valid_until IS NULL "
             "AND (? IS NULL OR m.session_id = ?) ORDER BY m.created_at LIMIT 1",
             [memory.content_hash, memory.project, memory.tier.value, session, session],
         )
@@ -94,6 +97,16 @@ class SqliteReader:
             f"{base} AND (m.created_at, m.id) > (?, ?) ORDER BY m.created_at, m.id LIMIT ?", [*values, *at, after]
         )
         return [*reversed(earlier), memory, *later]
+
+    def candidates(self, ids: Sequence[str], where: Filter) -> dict[str, Candidate]:
+        """These memories and their neighbours in their sessions, all of which know their own neighbours."""
+        with self._db.reading() as db:
+            around = _around(db, ids)
+            beside = [id_ for id_ in _neighbours(around) if id_ not in around]
+            around |= _around(db, beside)
+            sql, values = conditions(where)
+            rows = fetch(db, _CANDIDATES.format(condition=sql), (*values, as_json(dict.fromkeys([*ids, *beside]))))
+        return {row[0]: _candidate(row, *around.get(row[0], ((), ()))) for row in rows}
 
     def session(self, session_id: str) -> Session | None:
         """One session."""
@@ -144,6 +157,49 @@ class SqliteReader:
             return [memory_of(row) for row in db.execute(f"SELECT {COLUMNS} FROM {FROM} WHERE {sql}", values)]
 
 
+_BESIDE = """(SELECT json_group_array(id) FROM (SELECT p.id FROM memories p
+    WHERE p.session_id = m.session_id AND p.deleted_at IS NULL AND (p.created_at, p.id) {side} (m.created_at, m.id)
+    ORDER BY p.created_at {order}, p.id {order} LIMIT 2))"""
+_AROUND = f"""
+SELECT m.id, {_BESIDE.format(side="<", order="DESC")}, {_BESIDE.format(side=">", order="ASC")}
+FROM json_each(?) j JOIN memories m ON m.id = j.value WHERE m.session_id IS NOT NULL
+"""
+_CANDIDATES = """
+SELECT m.id, m.created_at, m.valid_from, m.valid_until, m.importance, coalesce(u.salience, m.salience),
+    substr(m.content, 1, 80), m.content_hash, m.session_id, ({condition})
+FROM json_each(?) j JOIN memories m ON m.id = j.value LEFT JOIN usage u ON u.id = m.id
+"""
+
+
+_Sides = tuple[Sequence[str], Sequence[str]]
+
+
+def _around(db: apsw.Connection, ids: Sequence[str]) -> dict[str, _Sides]:
+    return {id_: (json.loads(before), json.loads(after)) for id_, before, after in fetch(db, _AROUND, (as_json(ids),))}
+
+
+def _neighbours(around: Mapping[str, _Sides]) -> list[str]:
+    return list(dict.fromkeys(id_ for sides in around.values() for side in sides for id_ in side))
+
+
+def _candidate(row: Sequence[Any], before: Sequence[str], after: Sequence[str]) -> Candidate:
+    id_, created, valid_from, valid_until, importance, salience, opening, content_hash, session, allowed = row
+    return Candidate(
+        memory_id=id_,
+        created_at=to_time(created),
+        valid_from=None if valid_from is None else to_time(valid_from),
+        valid_until=None if valid_until is None else to_time(valid_until),
+        importance=importance,
+        salience=salience,
+        opening=opening,
+        content_hash=content_hash,
+        session_id=session,
+        before=tuple(before),
+        after=tuple(after),
+        allowed=bool(allowed),
+    )
+
+
 def _stats(db: apsw.Connection, size: int) -> Stats:
     def counted(column: str) -> dict[str, int]:
         sql = f"SELECT {column}, count(*) FROM memories WHERE deleted_at IS NULL GROUP BY 1 ORDER BY 2 DESC, 1"
@@ -157,6 +213,7 @@ def _stats(db: apsw.Connection, size: int) -> Stats:
     (deleted,) = db.execute("SELECT count(*) FROM memories WHERE deleted_at IS NOT NULL").fetchone() or (0,)
     (sessions,) = db.execute("SELECT count(*) FROM sessions").fetchone() or (0,)
     problems = [Problem(path, reason) for path, reason in db.execute("SELECT path, reason FROM problems ORDER BY path")]
+    spaces = all_spaces(db)
     return Stats(
         total_count=total,
         by_kind=counted("kind"),
@@ -169,5 +226,7 @@ def _stats(db: apsw.Connection, size: int) -> Stats:
         deleted_count=deleted,
         session_count=sessions,
         index_size_bytes=size,
+        embedding_model=spaces[0].identity.model if spaces else None,
+        waiting_count=spaces[-1].missing if spaces else 0,
         problems=tuple(problems),
     )

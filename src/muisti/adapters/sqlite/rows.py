@@ -21,9 +21,12 @@ COLUMNS = (
     "m.id, m.content, m.title, m.kind, m.sector, m.tier, m.project, m.session_id, m.source, m.summary, "
     "m.keywords, m.concepts, m.files, m.importance, coalesce(u.salience, m.salience), coalesce(u.access_count, 0), "
     "m.created_at, max(m.updated_at, coalesce(u.edited_at, m.updated_at)), u.last_accessed, m.valid_from, m.valid_until, "
-    "m.deleted_at, m.content_hash, m.simhash, m.path"
+    "m.deleted_at, m.content_hash, m.simhash, m.path, e.pieces, (SELECT model FROM spaces WHERE serving)"
 )
-FROM = "memories m LEFT JOIN usage u ON u.id = m.id"
+FROM = (
+    "memories m LEFT JOIN usage u ON u.id = m.id "
+    "LEFT JOIN embedded e ON e.n = m.n AND e.space = (SELECT space FROM spaces WHERE serving)"
+)
 
 
 def fetch(db: apsw.Connection, sql: str, values: Sequence[Cell] = ()) -> list[tuple[Any, ...]]:
@@ -70,7 +73,7 @@ def _memory_of(row: Sequence[Any]) -> Memory:
         id_, content, title, kind, sector, tier, project, session_id, source, summary,
         keywords, concepts, files, importance, salience, access_count,
         created_at, updated_at, last_accessed, valid_from, valid_until,
-        deleted_at, content_hash, simhash, path, *_,
+        deleted_at, content_hash, simhash, path, pieces, model, *_,
     ) = row  # fmt: skip
     return Memory(
         id=id_,
@@ -97,6 +100,8 @@ def _memory_of(row: Sequence[Any]) -> Memory:
         deleted_at=_time_or_none(deleted_at),
         content_hash=content_hash,
         simhash=simhash,
+        chunk_count=pieces or 0,
+        embedding_model=None if pieces is None else model,
         file_path=path,
     )
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import apsw
 
 from muisti.adapters.sqlite.rows import to_int, to_list, to_time
+from muisti.adapters.sqlite.spaces import await_vectors, forget_vectors
 from muisti.model import Event, Memory, Usage, Use
 from muisti.ports import Changes, Known, Reading, StoredFile
 from muisti.recall.words import words
 from muisti.remember.complete import derived_title
+from muisti.remember.embed import source_hash
 from muisti.usage import counted, folded
 
 MANY = 100
@@ -23,8 +26,10 @@ def apply_changes(db: apsw.Connection, changes: Changes) -> None:
     counts: Counter[str] = Counter()
     gone = list(changes.removed)
     arriving = {file.memory.id: file for file in changes.files}
-    counts.subtract(_remove(db, gone, list(arriving)))
-    counts.update(_insert(db, list(arriving.values())))
+    removed = _remove(db, gone, list(arriving), counts)
+    forget_vectors(db, [known.n for id_, known in removed.items() if id_ not in arriving])
+    # Those that keep their number first: SQLite gives a new row the next one after the highest, which may be theirs.
+    _insert(db, sorted(arriving.values(), key=lambda file: file.memory.id not in removed), removed, counts)
     _count_words(db, counts)
     if len(arriving) >= MANY:
         # A negative number of pages: work towards one segment, which is what queries are fastest on.
@@ -33,38 +38,49 @@ def apply_changes(db: apsw.Connection, changes: Changes) -> None:
     _note_problems(db, gone, changes)
     if changes.reading is not None:
         _read_journal(db, changes.reading)
+    if changes.embedded:
+        from muisti.adapters.sqlite.vector_rows import store_vectors  # numpy, which most changes do without
+
+        store_vectors(db, changes.embedded)
 
 
-def _remove(db: apsw.Connection, paths: Sequence[str], ids: Sequence[str]) -> Counter[str]:
+class _Row(NamedTuple):
+    """What stays of a memory's row when it is written anew: its number, so that its vectors stay its own."""
+
+    n: int
+    source_hash: str
+
+
+def _remove(db: apsw.Connection, paths: Sequence[str], ids: Sequence[str], counts: Counter[str]) -> dict[str, _Row]:
     """Take memories out, by the path that is gone or the id that is about to be written anew."""
-    numbers = [
-        n
-        for column, values in (("path", paths), ("id", ids))
-        for value in values
-        for (n,) in db.execute(f"SELECT n FROM memories WHERE {column} = ?", (value,))
-    ]
-    counts: Counter[str] = Counter()
-    for n in dict.fromkeys(numbers):
-        for row in db.execute("SELECT title, labels, body FROM words WHERE n = ?", (n,)):
-            counts.update(set(" ".join(row).split()))
+    found: dict[str, _Row] = {}
+    for column, values in (("path", paths), ("id", ids)):
+        for value in values:
+            for id_, n, source in db.execute(f"SELECT id, n, source_hash FROM memories WHERE {column} = ?", (value,)):
+                found[str(id_)] = _Row(n, source)
+    for known in found.values():
+        for row in db.execute("SELECT title, labels, body FROM words WHERE n = ?", (known.n,)):
+            counts.subtract(set(" ".join(row).split()))
         for table in ("words", "labels", "memories"):
-            db.execute(f"DELETE FROM {table} WHERE n = ?", (n,))
+            db.execute(f"DELETE FROM {table} WHERE n = ?", (known.n,))
     db.executemany("DELETE FROM seen WHERE path = ?", [(path,) for path in paths])
-    return counts
+    return found
 
 
 _INSERT = """
-INSERT INTO memories (id, project, tier, session_id, kind, sector, deleted_at, valid_from, valid_until, created_at,
-    updated_at, importance, salience, source, path, title, summary, keywords, concepts, files, content_hash, simhash, content)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO memories (n, source_hash, id, project, tier, session_id, kind, sector, deleted_at, valid_from, valid_until,
+    created_at, updated_at, importance, salience, source, path, title, summary, keywords, concepts, files,
+    content_hash, simhash, content)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 
-def _insert(db: apsw.Connection, files: Sequence[StoredFile]) -> Counter[str]:
-    counts: Counter[str] = Counter()
+def _insert(db: apsw.Connection, files: Sequence[StoredFile], earlier: Mapping[str, _Row], counts: Counter[str]) -> None:
     for file in files:
         memory = file.memory
-        db.execute(_INSERT, _cells(memory))
+        known = earlier.get(memory.id)
+        source = source_hash(memory)
+        db.execute(_INSERT, (known.n if known else None, source, *_cells(memory)))
         n = db.last_insert_rowid()
         columns = _word_columns(memory)
         db.execute("INSERT INTO words VALUES (?, ?, ?, ?)", (n, *columns))
@@ -72,7 +88,9 @@ def _insert(db: apsw.Connection, files: Sequence[StoredFile]) -> Counter[str]:
         labels = [("keyword", k.casefold(), n) for k in memory.keywords] + [("file", f.casefold(), n) for f in memory.files]
         if labels:
             db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
-    return counts
+        if known is None or known.source_hash != source:
+            forget_vectors(db, [n])
+            await_vectors(db, n)
 
 
 def _cells(memory: Memory) -> tuple[str | int | float | None, ...]:

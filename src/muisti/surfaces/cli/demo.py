@@ -21,6 +21,15 @@ _SAVED: tuple[dict[str, str], ...] = (
     {"content": "认证模块在 src/auth/index.ts 里。"},
     {"content": "Arkkitehtuuripäätös: hakuindeksi voidaan aina rakentaa uudelleen tiedostoista."},
 )
+_QUESTIONS = (
+    "which database did we choose?",
+    "where do we store our data?",
+    "login cookie",
+    "认证",
+    "päätös",
+    "auth/index.ts",
+    "postgers",
+)
 
 
 @click.command()
@@ -48,8 +57,16 @@ def _tour(path: Path) -> None:
         decision = memory.search("database")[:1] or memory.search("PostgreSQL")
         _step("2", "This is one of them, as it is on the disk")
         click.echo(_indented((path / str(decision[0].memory.file_path)).read_text("utf-8")))
-        _step("3", "Ask in plain words, in any language, by a path, with a slip of the pen")
-        for question in ("which database did we choose?", "login cookie", "认证", "päätös", "auth/index.ts", "postgers"):
+        _step("3", "Ask in plain words, by meaning, in any language, by a path, with a slip of the pen")
+        for question in (
+            "which database did we choose?",
+            "how do we ship a new version?",
+            "login cookie",
+            "认证",
+            "päätös",
+            "auth/index.ts",
+            "postgers",
+        ):
             _ask(memory, question)
         _edit(memory, path)
         _lose_the_index(memory, path)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from muisti.surfaces.cli import render
-from muisti.surfaces.cli.shared import common, filters, note, opened, print_json, warn_of_problems, whole_id
+from muisti.surfaces.cli.shared import common, filters, mode, note, opened, print_json, tell_degraded, warn_of_problems, whole_id
 
 
 def _nothing(query: str) -> None:
@@ -18,18 +18,20 @@ def _nothing(query: str) -> None:
 @click.argument("query", nargs=-1, required=True)
 @filters
 @click.option("--limit", "-n", type=int, help="How many results; default 10.")
+@mode
 @common
-def search(query: tuple[str, ...], narrowed: dict[str, Any], limit: int | None, vault: str | None, as_json: bool) -> None:
+def search(query: tuple[str, ...], narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any) -> None:
     """Find memories that answer QUERY, in plain words."""
     question = " ".join(query)
     with opened(vault) as memory:
-        found = memory.search(question, limit=limit, **narrowed)
+        found = memory.search(question, **how, **narrowed)
         if as_json:
             print_json(found)
         elif found:
             render.results(found, render.now())
         else:
             _nothing(question)
+        tell_degraded(found)
         warn_of_problems(memory)
 
 
@@ -55,11 +57,12 @@ def keywords(wanted: tuple[str, ...], narrowed: dict[str, Any], vault: str | Non
 @click.argument("query", nargs=-1, required=True)
 @filters
 @click.option("--limit", "-n", type=int)
+@mode
 @common
-def compact(query: tuple[str, ...], narrowed: dict[str, Any], limit: int | None, vault: str | None, as_json: bool) -> None:
+def compact(query: tuple[str, ...], narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any) -> None:
     """First layer: ids, titles and scores only."""
     with opened(vault) as memory:
-        found = memory.search_compact(" ".join(query), limit=limit, **narrowed)
+        found = memory.search_compact(" ".join(query), **how, **narrowed)
     if as_json:
         print_json(found)
     elif found:
@@ -118,11 +121,12 @@ def related(memory_id: str, limit: int, vault: str | None, as_json: bool) -> Non
 @click.argument("query")
 @click.argument("memory_id", metavar="ID")
 @filters
+@mode
 @common
-def explain(query: str, memory_id: str, narrowed: dict[str, Any], vault: str | None, as_json: bool) -> None:
+def explain(query: str, memory_id: str, narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any) -> None:
     """Why a memory is, or is not, an answer to QUERY."""
     with opened(vault) as memory:
-        found = memory.explain(query, whole_id(memory, memory_id), **narrowed)
+        found = memory.explain(query, whole_id(memory, memory_id), **how, **narrowed)
     if as_json:
         print_json(found)
     else:

@@ -15,6 +15,7 @@ VERBS = {
     "memories": ("save", "show", "list", "update", "delete", "restore", "touch", "reinforce", "deemphasize"),
     "find": ("search", "keywords", "compact", "timeline", "details", "related", "explain"),
     "sessions": ("session",),
+    "model": ("model",),
     "upkeep": ("init", "stats", "sync", "reindex", "verify", "export", "import", "settings", "completion"),
     "demo": ("demo",),
 }

@@ -146,6 +146,7 @@ def stats(shown: Stats, root: str) -> None:
         "oldest": f"{shown.oldest_memory:%Y-%m-%d}" if shown.oldest_memory else "none",
         "newest": f"{shown.newest_memory:%Y-%m-%d}" if shown.newest_memory else "none",
         "index": f"{shown.index_size_bytes / 1e6:.1f} MB",
+        "vectors": (shown.embedding_model or "none yet") + (f", {shown.waiting_count} wait" if shown.waiting_count else ""),
         "kinds": _counts(shown.by_kind),
         "sectors": _counts(shown.by_sector),
         "projects": _counts({name or "(none)": count for name, count in shown.by_project.items()}),

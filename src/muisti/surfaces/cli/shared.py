@@ -44,6 +44,7 @@ def filters(function: Function) -> Function:
         click.option("--since", type=Moment(), help="Only memories made at or after this time."),
         click.option("--until", type=Moment(), help="Only memories made before this time."),
         click.option("--as-of", type=Moment(), help="Only what was valid at this time."),
+        click.option("--known-at", type=Moment(), help="Only what had been remembered by this time."),
         click.option("--include-deleted", is_flag=True, help="The trash too."),
     )
     names = tuple(FilterOptions.__annotations__)
@@ -56,6 +57,19 @@ def filters(function: Function) -> Function:
     for option in reversed(options):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
+
+
+def mode(function: Function) -> Function:
+    """`--mode`, of verbs that search."""
+    choice = click.Choice(["hybrid", "vector", "keyword"])
+    return click.option("--mode", type=choice, default="hybrid", show_default=True, help="What to go by.")(function)
+
+
+def tell_degraded(found: object) -> None:
+    """Say so if an answer goes by less than was asked for."""
+    degraded = getattr(found, "degraded", "")
+    if degraded:
+        note(f"Note: {degraded}")
 
 
 class Moment(click.ParamType[datetime]):
@@ -78,7 +92,8 @@ def opened(vault: str | None, *, create: bool = False) -> Iterator[Muisti]:
     """The vault, for one verb."""
     from muisti.bootstrap import open_vault
 
-    with open_vault(vault, create=create) as memory:
+    # A process that lives for one command leaves vectors to the next search, which needs the model anyway.
+    with open_vault(vault, create=create, arguments={"embed_on_save": False}) as memory:
         yield memory
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
+from muisti.errors import EmbedderProblem
 from muisti.model import SyncReport
 from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
 from muisti.surfaces.cli import render
@@ -64,10 +66,15 @@ def sync(confirm: bool, vault: str | None, as_json: bool) -> None:
 
 
 @click.command()
+@click.option("--vectors", is_flag=True, help="Only make the vectors that are missing, all of them after a change of the model.")
 @common
-def reindex(vault: str | None, as_json: bool) -> None:
-    """Rebuild the index from the files; others keep reading meanwhile."""
-    with opened(vault) as memory, progress_bar("Reading files", quiet=as_json) as progress:
+def reindex(vectors: bool, vault: str | None, as_json: bool) -> None:
+    """Rebuild the index from the files, and its vectors; others keep reading meanwhile."""
+    with opened(vault) as memory, progress_bar("Making vectors" if vectors else "Rebuilding", quiet=as_json) as progress:
+        if vectors:
+            made = memory.reindex_missing(progress=progress)
+            print_json({"embedded": made}) if as_json else click.echo(f"New vectors: {render.count(made, 'memory')}.")
+            return
         report = memory.reindex(progress=progress)
         count = memory.get_stats().total_count
     if as_json:
@@ -120,6 +127,8 @@ def import_(source: Path, kind: str | None, project: str | None, vault: str | No
     """Take in SOURCE: an export, a JSON or Markdown file, or a folder of Markdown."""
     with opened(vault, create=True) as memory, progress_bar("Importing", quiet=as_json) as progress:
         count = memory.import_memories(source, kind=kind, project=project, progress=progress)
+        with suppress(EmbedderProblem):  # then they are made before the next search
+            memory.reindex_missing(progress=progress)
     print_json({"imported": count}) if as_json else click.echo(f"New: {render.count(count, 'memory')}.")
 
 

@@ -1,0 +1,1 @@
+"""Embedders: models on this machine, hashing without a model, and servers that speak Ollama's or OpenAI's language."""

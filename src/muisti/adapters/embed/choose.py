@@ -1,0 +1,110 @@
+"""From settings to an embedder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Lock
+
+from muisti.adapters.embed.breaker import Breaker
+from muisti.adapters.embed.catalogue import DEFAULT, find_model, locate
+from muisti.adapters.embed.guarded import GuardedEmbedder
+from muisti.errors import EmbedderProblem, ModelNotInstalled, SettingsError
+from muisti.ports import Embedder, Embedders, Identity
+from muisti.settings import Settings
+
+KINDS = ("onnx", "hashing", "ollama", "openai", "none")
+_OLLAMA_URL = "http://localhost:11434"
+_OLLAMA_MODEL = "nomic-embed-text"
+
+
+def make_embedder(
+    kind: str,
+    *,
+    model: str = "",
+    url: str = "",
+    key: str | None = None,
+    dimensions: int = 0,
+    timeout: float = 30.0,
+    threads: int = 1,
+) -> Embedder | None:
+    """The embedder of this kind; None for `none`. Empty values and 0 dimensions stand for the kind's own defaults.
+
+    Raises SettingsError, and ModelNotInstalled when the model of `onnx` is not on this machine. Nothing is loaded or
+    asked yet.
+    """
+    if kind == "none":
+        return None
+    if kind == "onnx":
+        return _onnx(model, threads)
+    if kind == "hashing":
+        from muisti.adapters.embed.hashing import HashingEmbedder
+
+        return HashingEmbedder(dimensions or 256)
+    if kind == "ollama":
+        from muisti.adapters.embed.ollama import OllamaEmbedder
+
+        return OllamaEmbedder(url or _OLLAMA_URL, model or _OLLAMA_MODEL, dimensions=dimensions or None, timeout=timeout)
+    if kind == "openai":
+        from muisti.adapters.embed.openai import OpenAIEmbedder
+
+        if not url or not model:
+            raise SettingsError("the embedder `openai` needs a url and a model, such as https://api.openai.com/v1")
+        return OpenAIEmbedder(url, model, key, dimensions=dimensions or None, timeout=timeout)
+    raise SettingsError(f"there is no embedder {kind!r}; choose one of {', '.join(KINDS)}")
+
+
+def _onnx(name: str, threads: int) -> Embedder:
+    from muisti.adapters.embed.onnx import OnnxEmbedder
+
+    model = find_model(name or DEFAULT)
+    path: Path | None = locate(model)
+    if path is None:
+        raise ModelNotInstalled(f"the model {model.name} is not on this machine; `muisti model install {model.name}` gets it")
+    return OnnxEmbedder(model, path, threads=threads)
+
+
+def embedders_of(settings: Settings) -> Embedders:
+    """The embedder of the settings, made when it is first asked for, and those of earlier settings as far as they are here.
+
+    The function raises SettingsError and EmbedderProblem. Equal models are one embedder.
+    """
+    made: dict[Identity | None, Embedder | None] = {}
+    guard = Lock()
+
+    def find(identity: Identity | None) -> Embedder | None:
+        with guard:
+            if None not in made:
+                made[None] = _guarded(settings, settings.embedder, settings.model)
+            current = made[None]
+            if identity is None or (current is not None and current.identity() == identity):
+                return current
+            if identity not in made:
+                made[identity] = _earlier(settings, identity)
+            return made[identity]
+
+    return find
+
+
+def _guarded(settings: Settings, kind: str, model: str) -> Embedder | None:
+    inner = make_embedder(
+        kind,
+        model=model,
+        url=settings.embedder_url,
+        key=settings.embedder_key,
+        timeout=settings.embedder_timeout,
+        threads=settings.embedder_threads,
+    )
+    return None if inner is None else GuardedEmbedder(inner, Breaker(pause=settings.embedder_retry))
+
+
+def _earlier(settings: Settings, identity: Identity) -> Embedder | None:
+    """The embedder that made these vectors, if it can be had without a word in the settings."""
+    kinds = ["onnx", "hashing"] + [settings.embedder] * (settings.embedder in ("ollama", "openai"))
+    for kind in kinds:
+        try:
+            embedder = _guarded(settings, kind, identity.model)
+            if embedder is not None and embedder.identity() == identity:
+                return embedder
+        except (EmbedderProblem, SettingsError):
+            continue
+    return None

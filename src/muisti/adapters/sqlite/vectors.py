@@ -1,0 +1,95 @@
+"""The vectors of the index. What needs numpy is loaded when a vector is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from muisti.adapters.sqlite.connect import Database
+from muisti.adapters.sqlite.rows import fetch
+from muisti.adapters.sqlite.spaces import all_spaces, as_json, make_space, space_of
+from muisti.model import Filter
+from muisti.ports import Identity, Space, Vector, VectorHit
+
+if TYPE_CHECKING:
+    from muisti.adapters.sqlite.nearest import Scan
+
+TAKE = 400
+"""How many of those with the most signs in common are compared by their numbers, at least."""
+
+
+class SqliteVectors:
+    """The vectors of the index that is open."""
+
+    def __init__(self, database: Database, kind: str = "bits") -> None:
+        self._db = database
+        self._kind = kind
+        self._loaded: Scan | None = None
+
+    @property
+    def _scan(self) -> Scan:
+        if self._loaded is None:
+            from muisti.adapters.sqlite.nearest import scan_of
+
+            self._loaded = scan_of(self._kind)
+        return self._loaded
+
+    def spaces(self) -> list[Space]:
+        """All spaces, the serving one first."""
+        with self._db.reading() as db:
+            return all_spaces(db)
+
+    def prepare(self, identity: Identity) -> Space:
+        """The space of a model, made if there is none."""
+        with self._db.writing() as db:
+            number = space_of(db, identity)
+            if number is None:
+                number = make_space(db, identity)
+            return next(space for space in all_spaces(db) if space.number == number)
+
+    def missing(self, space: Space, limit: int) -> list[str]:
+        """Memories that wait for their vectors."""
+        sql = "SELECT id FROM unembedded u JOIN memories m USING (n) WHERE u.space = ? ORDER BY m.n LIMIT ?"
+        with self._db.reading() as db:
+            return [id_ for (id_,) in fetch(db, sql, (space.number, limit))]
+
+    def nearest(self, space: Space, query: Vector, where: Filter, limit: int) -> list[VectorHit]:
+        """The nearest memories that the filter lets through."""
+        from muisti.adapters.sqlite.nearest import allowed_numbers, check_length, hits_of
+
+        check_length(space, query)
+        with self._db.reading() as db:
+            take = max(TAKE, 4 * limit)
+            numbers = self._scan.nearest(db, self._db.path, space, query, take)
+            hits = hits_of(db, numbers, query, where)
+            if len(hits) < limit and len(numbers) >= take:
+                # The filter let too few of the nearest through: look among all that it lets through.
+                allowed = allowed_numbers(db, space, where)
+                numbers = self._scan.nearest(db, self._db.path, space, query, take, allowed)
+                hits = hits_of(db, numbers, query, where)
+        return hits[:limit]
+
+    def similarities(self, space: Space, query: Vector, ids: Sequence[str]) -> dict[str, float]:
+        """The cosine of each memory's nearest piece."""
+        from muisti.adapters.sqlite.nearest import check_length, cosines
+
+        check_length(space, query)
+        sql = """SELECT m.id, v.scale, v.codes FROM json_each(?) j JOIN memories m ON m.id = j.value
+                 JOIN vectors v ON v.n = m.n AND v.space = ?"""
+        with self._db.reading() as db:
+            rows = fetch(db, sql, (as_json(ids), space.number))
+        best: dict[str, float] = {}
+        for (id_, _, _), score in zip(rows, cosines(rows, query), strict=True):
+            best[id_] = max(score, best.get(id_, -1.0))
+        return best
+
+    def vector_of(self, space: Space, memory_id: str) -> Vector | None:
+        """The mean of a memory's pieces."""
+        sql = "SELECT v.scale, v.codes FROM memories m JOIN vectors v ON v.n = m.n AND v.space = ? WHERE m.id = ?"
+        with self._db.reading() as db:
+            rows = fetch(db, sql, (space.number, memory_id))
+        if not rows:
+            return None
+        from muisti.adapters.sqlite.nearest import mean_vector
+
+        return mean_vector(rows)

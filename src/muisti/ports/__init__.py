@@ -1,0 +1,72 @@
+"""What the core needs from the outside world. Adapters implement these; the core names no adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from muisti.ports.embedding import Embedded, Embedder, Identity, Matrix, Piece, Space, Vector, VectorHit, Vectors
+from muisti.ports.files import Clock, Exchange, Incoming, Journal, Known, Mark, Reading, Stamp, StoredFile, Vault
+from muisti.ports.index import Changes, Index, Shadow
+from muisti.ports.recall import Candidate, Frequencies, Lexical, LexicalHit, MemoryReader, Occurrences, Order, Term
+from muisti.settings import Settings
+
+Progress = Callable[[int, int], None]
+"""Called with how much is done and how much there is."""
+
+Embedders = Callable[[Identity | None], Embedder | None]
+"""The embedder of the settings, or the one that made these vectors; None if there is none. Raises EmbedderProblem."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything that an operation may touch."""
+
+    vault: Vault
+    journal: Journal
+    index: Index
+    reader: MemoryReader
+    lexical: Lexical
+    vectors: Vectors
+    embedders: Embedders
+    exchange: Exchange
+    clock: Clock
+    settings: Settings
+
+
+__all__ = [
+    "Candidate",
+    "Changes",
+    "Clock",
+    "Embedded",
+    "Embedder",
+    "Embedders",
+    "Exchange",
+    "Frequencies",
+    "Identity",
+    "Incoming",
+    "Index",
+    "Journal",
+    "Known",
+    "Lexical",
+    "LexicalHit",
+    "Mark",
+    "Matrix",
+    "MemoryReader",
+    "Occurrences",
+    "Order",
+    "Parts",
+    "Piece",
+    "Progress",
+    "Reading",
+    "Settings",
+    "Shadow",
+    "Space",
+    "Stamp",
+    "StoredFile",
+    "Term",
+    "Vault",
+    "Vector",
+    "VectorHit",
+    "Vectors",
+]

@@ -1,0 +1,153 @@
+"""The vault's files and its journal: the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from muisti.model import Draft, Event, Memory, Problem, Usage
+
+
+class Clock(Protocol):
+    """Where "now" comes from; tests bring their own."""
+
+    def now(self) -> datetime:
+        """The present moment, timezone-aware UTC."""
+        ...
+
+
+class Stamp(NamedTuple):
+    """What the file system says of a file without reading it. A tuple: there are many, and they are made often."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A memory together with the state of its file at the moment it was read or written."""
+
+    memory: Memory
+    stamp: Stamp
+    sha: str
+    """SHA-256 of the file's bytes."""
+    seen_ns: int
+    """When it was looked at; a file changed in the same tick is read again."""
+
+
+class Known(NamedTuple):
+    """What the index remembers of a file."""
+
+    stamp: Stamp
+    seen_ns: int
+    sha: str
+    memory_id: str | None
+    """None for a file that has a problem, or is no memory."""
+
+
+class Vault(Protocol):
+    """The files: the truth. Paths are relative to the vault, with forward slashes."""
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Hold the vault for writing, across processes and threads. Raises VaultBusy."""
+        ...
+
+    def create(self, memories: Sequence[Memory]) -> list[StoredFile]:
+        """Write new files, all or none, durably. Names are chosen here and never overwrite anything."""
+        ...
+
+    def rewrite(self, memory: Memory, expected_sha: str) -> StoredFile:
+        """Replace a file's known fields and body, keep all else in it. Raises Conflict if the file is not that one."""
+        ...
+
+    def trash(self, path: str, at: datetime) -> str:
+        """Move a file to the trash; answers its new path."""
+        ...
+
+    def restore(self, path: str) -> str:
+        """Move a file out of the trash; answers its new path."""
+        ...
+
+    def erase(self, path: str) -> None:
+        """Remove a file for good."""
+        ...
+
+    def read(self, path: str, *, adopt: bool = False) -> StoredFile | None:
+        """Read one file; None if it is no memory. Adopt: write an id into it if it lacks one. Raises BrokenFile."""
+        ...
+
+    def is_home(self, path: str) -> bool:
+        """Whether a path is where every Markdown file is a memory."""
+        ...
+
+    def scan(self) -> Iterator[tuple[str, Stamp]]:
+        """Every Markdown file that may be a memory, trash included."""
+        ...
+
+    def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
+        """A person moved a file to another kind's or project's folder: let its front matter say so too."""
+        ...
+
+    def leftovers(self) -> bool:
+        """Whether a process died, or is at work, in the middle of a write."""
+        ...
+
+    def recover(self) -> None:
+        """Finish or undo what a crashed process left half done. Call under the lock."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a journal file has been read, and what its last bytes were then."""
+
+    offset: int
+    tail_sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """New events of the journal, and where to go on next time."""
+
+    events: Sequence[Event]
+    marks: Mapping[str, Mark]
+    restarted: bool
+    """True when the journal was rewritten (git, a restore): the events are all of them, from the start."""
+    problems: tuple[Problem, ...] = ()
+
+
+class Journal(Protocol):
+    """The append-only log of what files do not tell: sessions, use, audit."""
+
+    def append(self, events: Sequence[Event], *, durable: bool) -> None:
+        """Add lines. Durable: on the disk before this returns. Call under the vault's lock."""
+        ...
+
+    def read(self, marks: Mapping[str, Mark]) -> Reading:
+        """All whole lines after these marks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A memory from elsewhere, with the use it had there."""
+
+    draft: Draft
+    usage: Usage = field(default_factory=Usage)
+
+
+class Exchange(Protocol):
+    """Memories as text for other programs, and back."""
+
+    def dump(self, memories: Sequence[Memory], form: str) -> str:
+        """As `markdown` or `json`. Raises InvalidRequest for another form."""
+        ...
+
+    def load(self, source: Path) -> list[Incoming]:
+        """What a file or folder holds. Raises ImportFailed."""
+        ...

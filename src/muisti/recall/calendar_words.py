@@ -1,0 +1,295 @@
+"""The words for time, as tables, and the spans of a calendar that they name. Pure. A new word is a new entry.
+
+Moments here have no time zone: they are what a wall calendar shows. Beyond the years 1–9999 they stop at the last there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta, tzinfo
+
+Span = tuple[datetime, datetime]
+"""`[start, end)`."""
+OfYear = Callable[[int], Span]
+"""What comes once a year: the span that it has in one. Raises ValueError in a year without it."""
+
+
+def _numbered(names: str) -> dict[str, int]:
+    return {name: at for at, same in enumerate(names.split("|"), 1) for name in same.split()}
+
+
+MONTHS = _numbered(
+    "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|"
+    "september sept sep|october oct|november nov|december dec"
+)
+VERBS = ("may", "march", "mar")
+"""Months that are verbs too, unless something beside them says otherwise."""
+PEOPLE = ("april", "june", "august", "jan")
+"""Months that are people too."""
+FOREIGN_MONTHS = (
+    _numbered(
+        "tammikuussa|helmikuussa|maaliskuussa|huhtikuussa|toukokuussa|kesäkuussa|"
+        "heinäkuussa|elokuussa|syyskuussa|lokakuussa|marraskuussa|joulukuussa"
+    )
+    | {
+        f"i {name}": at
+        for name, at in _numbered("januari|februari|mars|april|maj|juni|juli|augusti|september|oktober|november|december").items()
+    }
+    | {
+        f"im {name}": at
+        for name, at in _numbered(
+            "januar jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember"
+        ).items()
+    }
+)
+WEEKDAYS = {name: at for at, name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())}
+COUNTS = {
+    **_numbered(
+        "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|"
+        "sixteen|seventeen|eighteen|nineteen|twenty"
+    ),
+    **dict.fromkeys(("a couple of", "a couple", "couple of", "couple"), 2),
+    **dict.fromkeys(("a few", "few"), 3),
+    "several": 5,
+}
+ONE = ("a", "an")
+VAGUE = ("a few", "few", "several")
+STEPS = {"this": 0, "next": 1, "coming": 1, "last": -1, "past": -1, "previous": -1}
+MONTHS_IN = {"month": 1, "quarter": 3, "year": 12}
+DAYS_IN = {"day": 1, "week": 7, "month": 30, "year": 365}
+SLACK = {"day": 0, "week": 3, "month": 15, "year": 183}
+"""Days around "N weeks ago": who counts in weeks does not mean the day."""
+DAYS = {
+    "the day before yesterday": -2,
+    "day before yesterday": -2,
+    **dict.fromkeys(("toissapäivänä", "i förrgår", "förrgår", "vorgestern"), -2),
+    **dict.fromkeys(("yesterday", "eilen", "igår", "i går", "gestern"), -1),
+    **dict.fromkeys(("today", "tänään", "idag", "i dag", "heute"), 0),
+    **dict.fromkeys(("tomorrow", "huomenna", "imorgon", "i morgon"), 1),
+    **dict.fromkeys(("the day after tomorrow", "day after tomorrow", "ylihuomenna", "i övermorgon", "übermorgen"), 2),
+}
+HOURS = {
+    "this morning": (4, 12),
+    "this afternoon": (12, 18),
+    "this evening": (18, 24),
+    "tonight": (18, 30),
+    "last night": (-6, 6),
+    "yesterday morning": (-20, -12),
+    "yesterday afternoon": (-12, -6),
+    "yesterday evening": (-6, 0),
+}
+"""Hours from the midnight that began today."""
+PERIODS = {
+    "the week before last": ("week", -2),
+    "the month before last": ("month", -2),
+    "the year before last": ("year", -2),
+    **dict.fromkeys(("viime viikolla", "förra veckan", "letzte woche", "letzter woche"), ("week", -1)),
+    **dict.fromkeys(("viime kuussa", "förra månaden", "letzten monat"), ("month", -1)),
+    **dict.fromkeys(("viime vuonna", "förra året", "letztes jahr"), ("year", -1)),
+    **dict.fromkeys(("tällä viikolla", "den här veckan", "diese woche"), ("week", 0)),
+}
+PARTS = {
+    **dict.fromkeys(("early", "the beginning of", "the start of"), 0),
+    **dict.fromkeys(("mid", "the middle of"), 1),
+    **dict.fromkeys(("late", "the end of"), 2),
+}
+"""Which third of a month or year."""
+QUARTERS = _numbered("q1 first 1st|q2 second 2nd|q3 third 3rd|q4 fourth 4th")
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+"""The month that begins each, in the northern hemisphere; the winter of 2022 ends in February 2023."""
+
+
+FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
+def zone_of(now: datetime) -> tzinfo:
+    """Whose days are meant; UTC if it does not say."""
+    try:
+        return UTC if now.tzinfo is None or now.utcoffset() is None else now.tzinfo
+    except (OverflowError, ValueError):  # a zone that cannot reckon so far
+        return UTC
+
+
+def in_utc(moment: datetime, zone: tzinfo) -> datetime:
+    """When the calendar and clock of a zone show this."""
+    try:
+        return moment.replace(tzinfo=zone).astimezone(UTC)
+    except (OverflowError, ValueError):
+        return FIRST if moment.year < 5000 else LAST
+
+
+def number(word: str) -> int:
+    """What a count says."""
+    return 1 if word in ONE else COUNTS.get(word) or int(word)
+
+
+def shifted(moment: datetime, days: int, hours: int = 0) -> datetime:
+    """So much later."""
+    try:
+        return moment + timedelta(days, hours=hours)
+    except OverflowError:
+        return datetime.max if days + hours > 0 else datetime.min
+
+
+def later(moment: datetime, months: int) -> datetime:
+    """So many months later, on the same day or the last that the month has."""
+    years, month = divmod(moment.month - 1 + months, 12)
+    if not 1 <= moment.year + years <= 9999:
+        return datetime.max if months > 0 else datetime.min
+    first = moment.replace(year=moment.year + years, month=month + 1, day=1)
+    return min(shifted(first, moment.day - 1), shifted(later(first, 1), -1)) if moment.day > 1 else first
+
+
+def days(now: datetime, first: int, count: int = 1) -> Span:
+    """Whole days, counted from today."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    return shifted(midnight, first), shifted(midnight, first + count)
+
+
+def months(year: int, month: int, count: int = 1) -> Span:
+    """Whole months."""
+    first = datetime(year, month, 1)
+    return first, later(first, count)
+
+
+def back(now: datetime, count: int, unit: str) -> datetime:
+    """The midnight so many days, weeks, months, quarters or years before the last."""
+    midnight = days(now, 0)[0]
+    if unit in MONTHS_IN:
+        return later(midnight, -count * MONTHS_IN[unit])
+    return shifted(midnight, -count * DAYS_IN[unit])
+
+
+def ago(now: datetime, count: int, unit: str, slack: int) -> Span:
+    """The day so long ago and the days around it. Raises ValueError before the calendar begins."""
+    day = back(now, count, unit)
+    if count and day == datetime.min:
+        raise ValueError("before the calendar")
+    return days(day, -slack, 2 * slack + 1)
+
+
+def weekday(now: datetime, day: int, which: str, of_week: bool) -> Span:
+    """The latest, today included; last: before today; this, next, or of a week: in that week, from Monday."""
+    step = STEPS.get(which, -1)
+    if of_week or step >= 0:
+        return days(now, 7 * step - now.weekday() + day)
+    back = (now.weekday() - day) % 7
+    return days(now, -(back or 7) if which else -back)
+
+
+def period(now: datetime, unit: str, step: int) -> Span:
+    """The week, weekend, month, quarter or year that is, was or comes, as the calendar has them."""
+    if unit == "week":
+        return days(now, 7 * step - now.weekday(), 7)
+    if unit == "weekend":
+        return days(now, 7 * step - now.weekday() + 5, 2)
+    size = MONTHS_IN[unit]
+    first = datetime(now.year, (now.month - 1) // size * size + 1, 1)
+    return later(first, step * size), later(first, (step + 1) * size)
+
+
+def occurrence(of: OfYear, now: datetime, which: str = "") -> Span:
+    """The one that is meant of what comes every year; unsaid, the latest that has begun. ValueError if there is none."""
+    spans = []
+    for year in range(max(1, now.year - 9), min(9999, now.year + 9) + 1):
+        try:
+            spans.append(of(year))
+        except ValueError:  # 29 February
+            continue
+    if which in ("next", "coming"):
+        return min(span for span in spans if span[0] > now)
+    if which in ("last", "past", "previous"):
+        return max(span for span in spans if span[1] <= now)
+    begun = [span for span in spans if span[0] <= now]
+    if which == "this" and not (begun and now < begun[-1][1]):
+        return next(span for span in spans if span[0].year == now.year)
+    return max(begun)
+
+
+def monthly(month: int, count: int = 1) -> OfYear:
+    """A month or several, each year."""
+    return lambda year: months(year, month, count)
+
+
+def dated(month: int, day: int, around: int = 0, count: int = 1) -> OfYear:
+    """A day or several, each year, and as many days around them."""
+    return lambda year: days(datetime(year, month, day), -around, 2 * around + count)
+
+
+def _thanksgiving(year: int) -> Span:
+    first = datetime(year, 11, 1)
+    return days(first, (WEEKDAYS["thursday"] - first.weekday()) % 7 + 21)
+
+
+def easter_sunday(year: int) -> datetime:
+    """After Butcher, in the Gregorian calendar."""
+    century, rest = divmod(year, 100)
+    lift = (century - (century + 8) // 25 + 1) // 3
+    moon = (19 * (year % 19) + century - century // 4 - lift + 15) % 30
+    week = (32 + 2 * (century % 4) + 2 * (rest // 4) - moon - rest % 4) % 7
+    late = (year % 19 + 11 * moon + 22 * week) // 451
+    month, day = divmod(moon + week - 7 * late + 114, 31)
+    return datetime(year, month, day + 1)
+
+
+HOLIDAYS: dict[str, OfYear] = {
+    "christmas eve": dated(12, 24),
+    "christmas day": dated(12, 25),
+    "new years eve": dated(12, 31),
+    "new years day": dated(1, 1),
+    "new years": dated(12, 31, count=2),
+    "valentines day": dated(2, 14),
+    "halloween": dated(10, 31),
+    "thanksgiving": _thanksgiving,
+    "thanksgiving day": _thanksgiving,
+    "easter sunday": lambda year: days(easter_sunday(year), 0),
+    "easter": lambda year: days(easter_sunday(year), -2, 4),
+    "christmas": dated(12, 25, around=3),
+}
+"""Written without apostrophes. Easter is Good Friday to Easter Monday."""
+
+
+def any_of(names: Iterable[str]) -> str:
+    """A pattern for them, the longest first."""
+    return "|".join(sorted(names, key=len, reverse=True))
+
+
+OPENERS = {
+    **dict.fromkeys(("since", "starting"), "since"),
+    **dict.fromkeys(("after", "later than"), "after"),
+    **dict.fromkeys(("before", "prior to", "earlier than"), "before"),
+    **dict.fromkeys(("until", "till", "up to", "by"), "until"),
+}
+"""What takes the beginning or the end from a span; after and before leave out what is named, the others do not."""
+OPENS = rf"(?P<opens>{any_of(OPENERS)})(?: the)? "
+WHICH = r"(?P<which>last|(?:this )?past|previous|this|next|coming) "
+VERB = rf"(?P<month>{any_of(VERBS)})"
+CAPITAL = rf"(?P<month>(?-i:{any_of(map(str.title, VERBS))}))"
+NOUN = rf"(?P<month>{any_of(name for name in MONTHS if name not in VERBS)})"
+PERSON = rf"(?P<month>{any_of(PEOPLE)}|(?-i:May|March))"
+PLAIN = rf"(?P<month>{any_of(name for name in MONTHS if name not in VERBS + PEOPLE)})"
+SURE = rf"(?P<month>{any_of(name for name in MONTHS if name not in VERBS)}|(?-i:{any_of(map(str.title, VERBS))}))"
+MONTH = rf"(?P<month>{any_of(MONTHS)})"
+DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
+YEAR = r"(?P<year>(?:19|20)\d\d)"
+WEEKDAY = rf"(?P<weekday>{any_of(WEEKDAYS)})"
+HOLIDAY, HOLIDAY_DAY = (
+    rf"(?P<holiday>{any_of(names)})".replace("years", "year['’]?s").replace("tines", "tine['’]?s")
+    for names in (HOLIDAYS, [name for name in HOLIDAYS if name.endswith(("day", "eve"))])
+)
+QUARTER = rf"(?P<quarter>q[1-4]|(?:{any_of(QUARTERS)})(?= quarter))(?: quarter)?"
+SEASON = rf"(?P<season>{any_of(SEASONS)})"
+PART = rf"(?P<part>{any_of(PARTS)})(?: |-)(?:in )?"
+NUMBER = rf"(?P<count>\d{{1,4}}|{any_of(COUNTS)})"
+COUNT = rf"(?P<count>\d{{1,4}}|{any_of([*COUNTS, *ONE])})"
+UNIT = r"(?P<unit>day|week|month|year)"
+TO = r"(?:(?: )?[-–](?: )?)(?P<to>[0-3]?\d)(?:st|nd|rd|th)?"
+AND = r" (?:and|to|until|till|through) (?:the )?(?P<to>[0-3]?\d)(?:st|nd|rd|th)?"
+ENDS = r"""(?=(?: )?(?:\Z|[?.!,;:)\]"']))"""
+SAYS_ON = r"(?= (?:i|we|did|have|has|was|what|until)\b)"
+IN = rf"(?:{OPENS}|(?:in|during|throughout|over|around)(?: the)? )"
+AT = rf"(?:{OPENS}|(?:on|at|for|in|during|over|around) )"
+NO_COUNT = r"(?! (?:(?:people|men|women|children|percent|of)\b|(?!(?:this|was|has|is|does|as|his|its|always)\b)[a-z]{1,20}s\b))"
+NO_VERB = r"(?! (?:of|apart|down|off|over|under|through|into|short|behind|out|on|to|asleep|from|up|back|open|loose)\b)"
+NO_THING = r"(?! (?:trees?|gifts?|presents?|cards?|eggs?|songs?|movies?|lights|carols?|costumes?|cookies?|bunny)\b)"
+NO_SCHOOL = r"(?! (?:school|dress|best)\b)"

@@ -1,0 +1,144 @@
+"""Who may answer, and what speaks for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from muisti.errors import EmbedderProblem
+from muisti.model import Filter
+from muisti.ports import Candidate, LexicalHit, Parts, Space, Term, Vector, VectorHit
+from muisti.recall.context import covered_by_sessions, of_sessions, scored_meaning, scored_words
+from muisti.recall.query import MAX_QUERY, query_words
+from muisti.recall.speaker import speaker_of, without_names
+from muisti.recall.when import When
+
+POOL = 50
+"""How many of each list are looked at more closely, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query, read."""
+
+    text: str
+    mode: str
+    terms: Sequence[Term] = ()
+    when: When | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A question's vector, with the space that it belongs to."""
+
+    vector: Vector | None = None
+    space: Space | None = None
+    weight: float = 0.0
+    """What it counts for beside the words."""
+    unrelated: float = -1.0
+    """What is no nearer than this, and has none of the words, is no answer."""
+    degraded: str = ""
+    """What is less than it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything that was found out about the candidates."""
+
+    asked: Meaning
+    candidates: dict[str, Candidate]
+    """Those that may be answers."""
+    keyword: dict[str, LexicalHit]
+    vector: dict[str, VectorHit]
+    words: dict[str, float] = field(default_factory=dict)
+    """By words, neighbours included."""
+    meaning: dict[str, float] = field(default_factory=dict)
+    """By vectors, neighbours included."""
+    session_words: dict[str, float] = field(default_factory=dict)
+    """How much of the question a candidate's session covers."""
+    session_meaning: dict[str, float] = field(default_factory=dict)
+    """How near the nearest of its session is."""
+
+
+def gathered(parts: Parts, question: Question, where: Filter, limit: int, asked: Meaning | None = None) -> Evidence:
+    """The best by words, the nearest by meaning, and what their neighbours add."""
+    pool = max(POOL, 2 * limit)
+    narrowed = _narrowed(question, where)
+    keyword: dict[str, LexicalHit] = {}
+    for filter_ in narrowed:
+        keyword |= {hit.memory_id: hit for hit in _by_words(parts, question, filter_, pool) if hit.memory_id not in keyword}
+    if asked is None:
+        asked = _meaning(parts, question, keyword.values())
+    vector: dict[str, VectorHit] = {}
+    if asked.vector is not None and asked.space is not None:
+        for filter_ in narrowed:
+            hits = parts.vectors.nearest(asked.space, asked.vector, filter_, pool)
+            vector |= {hit.memory_id: hit for hit in hits if hit.score > asked.unrelated or hit.memory_id in keyword}
+    return _weighed(parts, question, asked, where, keyword, vector)
+
+
+def _narrowed(question: Question, where: Filter) -> list[Filter]:
+    """The filter; and first one for the time that is asked for, of which there are perhaps few, far down the lists."""
+    when = question.when
+    if when is None or not when.exact or where.since is not None or where.until is not None:
+        return [where]
+    return [replace(where, since=when.start, until=when.end), where]
+
+
+def _by_words(parts: Parts, question: Question, where: Filter, pool: int) -> list[LexicalHit]:
+    if question.terms:
+        return parts.lexical.lexical(question.terms, where, pool)
+    return [] if question.mode == "vector" or query_words(question.text) else parts.lexical.literal(question.text, where, pool)
+
+
+def _weighed(
+    parts: Parts, question: Question, asked: Meaning, where: Filter, keyword: dict[str, LexicalHit], vector: dict[str, VectorHit]
+) -> Evidence:
+    around = parts.reader.candidates([*dict.fromkeys([*keyword, *vector])], where)
+    everybody = list(dict.fromkeys([*around, *(id_ for one in around.values() for id_ in (*one.before, *one.after))]))
+    found = parts.lexical.occurrences(everybody, _words_of(question.terms))
+    near: dict[str, float] = {}
+    if asked.vector is not None and asked.space is not None:
+        near = parts.vectors.similarities(asked.space, asked.vector, everybody)
+    return Evidence(
+        asked,
+        {id_: candidate for id_, candidate in around.items() if candidate.allowed},
+        keyword,
+        vector,
+        scored_words(around, found, question.terms) if question.terms else {id_: hit.score for id_, hit in keyword.items()},
+        scored_meaning(around, near, found),
+        covered_by_sessions(around, found, question.terms) if question.terms else {},
+        of_sessions(around, near),
+    )
+
+
+def _meaning(parts: Parts, question: Question, hits: Iterable[LexicalHit]) -> Meaning:
+    """The question's vector. Names of speakers are left out: who speaks is judged by itself, and in a conversation a name
+    is closest to what is said to that person by others.
+    """
+    if question.mode == "keyword":
+        return Meaning()
+    text = question.text[:MAX_QUERY]
+    try:
+        space = next((space for space in parts.vectors.spaces() if space.serving), None)
+        embedder = parts.embedders(space.identity if space else None)
+        if space is None or embedder is None:
+            return Meaning(degraded=_without(parts, space))
+        weight = embedder.understands(text)
+        if not weight and question.mode == "hybrid":
+            return Meaning()
+        vector = embedder.embed_query(without_names(text, {speaker_of(hit.opening) for hit in hits}))
+        waiting = f"{space.missing} memories wait for their vectors and are found by keyword only" if space.missing else ""
+        return Meaning(vector, space, weight or 1.0, embedder.unrelated if question.mode == "hybrid" else -1.0, waiting)
+    except EmbedderProblem as error:
+        return Meaning(degraded=f"by keyword only: {error}")
+
+
+def _without(parts: Parts, space: Space | None) -> str:
+    if space is not None:
+        return f"by keyword only: the model {space.identity.model} that made the vectors is not here; `muisti reindex --vectors`"
+    return "" if parts.settings.embedder == "none" else "by keyword only: there are no vectors yet"
+
+
+def _words_of(terms: Sequence[Term]) -> list[str]:
+    return list(dict.fromkeys(word for term in terms for word in (term.text, *term.alternatives)))

@@ -1,0 +1,73 @@
+"""The three layers of an answer, and look-ups that need no ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from muisti.errors import InvalidRequest, MemoryNotFound
+from muisti.model import CompactResult, Filter, Memory, SearchResult
+from muisti.ports import Parts
+
+MAX_LIMIT = 1000
+
+
+def compact(results: Sequence[SearchResult]) -> list[CompactResult]:
+    """The first layer: what to choose from."""
+    return [
+        CompactResult(r.memory.id, _short(r.memory.title), r.memory.kind, round(r.score, 3), r.memory.created_at) for r in results
+    ]
+
+
+def _short(title: str) -> str:
+    """At most about 40 tokens: a quarter of a token for each ASCII character, one for any other."""
+    room = 160
+    for at, char in enumerate(title):
+        room -= 1 if char.isascii() else 4
+        if room < 0:
+            return f"{title[:at]}…"
+    return title
+
+
+def search_by_keywords(
+    parts: Parts, keywords: Sequence[str], where: Filter, *, match_all: bool = False, limit: int = 10
+) -> list[Memory]:
+    """Memories with any, or all, of these keywords."""
+    if isinstance(keywords, str) or not keywords or not all(isinstance(k, str) and k.strip() for k in keywords):
+        raise InvalidRequest("keywords", keywords, "give a list of one or more keywords")
+    return parts.reader.by_keywords([k.strip() for k in keywords], match_all=match_all, where=where, limit=checked_limit(limit))
+
+
+def timeline(parts: Parts, memory_id: str, before: int = 5, after: int = 5) -> list[CompactResult]:
+    """The second layer: what happened around a memory in its project, in the order of time."""
+    anchor = existing(parts, memory_id)
+    for option, value in (("before", before), ("after", after)):
+        if not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
+            raise InvalidRequest(option, value, f"it must be a number between 0 and {MAX_LIMIT}")
+    around = parts.reader.around(anchor, before, after)
+    return [CompactResult(m.id, _short(m.title), m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at) for m in around]
+
+
+def details(parts: Parts, ids: Sequence[str]) -> list[Memory]:
+    """The third layer: whole memories, in the order asked. Raises MemoryNotFound that names all that are missing."""
+    if isinstance(ids, str):
+        raise InvalidRequest("ids", ids, "give a list of ids")
+    found = parts.reader.many(list(ids)[:MAX_LIMIT])
+    missing = [memory_id for memory_id in ids if memory_id not in {memory.id for memory in found}]
+    if missing:
+        raise MemoryNotFound(*missing)
+    return found
+
+
+def existing(parts: Parts, memory_id: str) -> Memory:
+    """The memory with this id. Raises MemoryNotFound."""
+    memory = parts.reader.get(memory_id)
+    if memory is None:
+        raise MemoryNotFound(memory_id)
+    return memory
+
+
+def checked_limit(limit: int) -> int:
+    """A sensible number of results."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+        raise InvalidRequest("limit", limit, f"it must be a whole number between 1 and {MAX_LIMIT}")
+    return limit

@@ -1,0 +1,120 @@
+"""Memories that wait for their vectors get them: at once, in the background, or when somebody asks (contract D5, D6)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from muisti.commit import writing
+from muisti.errors import EmbedderProblem, IndexProblem, MuistiError, VaultError
+from muisti.ports import Changes, Embedder, Parts, Progress, Space
+from muisti.remember.embed import embed
+
+log = logging.getLogger("muisti")
+BATCH = 32
+AT_ONCE = 64
+"""How many memories a search embeds before it answers; if more wait, a thread goes on with them."""
+
+
+def fill(parts: Parts, *, limit: int | None = None, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
+    """Give vectors to memories that have none, of the model of the settings. Answers how many got theirs.
+
+    A space that is complete takes the place of the one that served before. Raises EmbedderProblem.
+    """
+    embedder = parts.embedders(None)
+    if embedder is None:
+        return 0
+    space = _space(parts, embedder)
+    done, total = 0, space.missing if limit is None else min(limit, space.missing)
+    while done < total and not (stop is not None and stop.is_set()):
+        ids = parts.vectors.missing(space, min(BATCH, total - done))
+        if not ids:
+            break
+        embedded = embed(embedder, parts.reader.many(ids, include_deleted=True))
+        with writing(parts):
+            parts.index.apply(Changes(embedded=embedded))
+        done += len(ids)
+        if progress:
+            progress(done, total)
+    return done
+
+
+def _space(parts: Parts, embedder: Embedder) -> Space:
+    """The space of this embedder, made if there is none."""
+    identity = embedder.identity()
+    known = next((space for space in parts.vectors.spaces() if space.identity == identity), None)
+    if known is not None:
+        return known
+    with writing(parts):
+        return parts.vectors.prepare(identity)
+
+
+class Filler:
+    """Embeds in a thread of its own what is more than a search or a save can wait for, and what failed before."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._guard = threading.Lock()
+        self._warned = False
+
+    def catch_up(self) -> None:
+        """Embed what waits, if it is little; leave the rest to the thread. Raises EmbedderProblem."""
+        try:
+            embedder = self._parts.embedders(None)
+            if embedder is None:
+                return
+            waiting = _space(self._parts, embedder).missing
+            if waiting and not self._is_busy():
+                fill(self._parts, limit=AT_ONCE)
+            if waiting > AT_ONCE:
+                self.go_on()
+        except EmbedderProblem as error:
+            self._warn(error)
+            self.go_on()
+            raise
+        except (VaultError, IndexProblem) as error:  # a vault that can only be read is searched with what it has
+            log.debug("vectors have to wait: %s", error)
+
+    def go_on(self) -> None:
+        """Let the thread look for memories that wait."""
+        with self._guard:
+            if self._stop.is_set():
+                return
+            self._wake.set()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="muisti-embedding", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """End the thread after the batch that it is at."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(timeout=self._parts.settings.embedder_timeout)
+
+    def _is_busy(self) -> bool:
+        return self._thread is not None and self._wake.is_set()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                fill(self._parts, stop=self._stop)
+                self._wake.clear()
+                self._warned = False
+            except MuistiError as error:
+                self._warn(error)
+            except Exception:
+                log.exception("could not embed the memories that wait")
+            if not self._wake.is_set():
+                self._wake.wait()
+            elif not self._stop.is_set():
+                self._stop.wait(self._parts.settings.embedder_retry)
+
+    def _warn(self, error: MuistiError) -> None:
+        """Once for each time that it breaks down, not once for each search."""
+        if not self._warned:
+            log.warning("no vectors for now, searches go by keyword: %s", error)
+            self._warned = True

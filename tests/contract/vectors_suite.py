@@ -1,0 +1,485 @@
+"""What everything that keeps vectors must do: find nearly all of the nearest, filter inside, follow the memories, never mix models."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from muisti.errors import EmbedderMisbehaved
+from muisti.model import Filter, Memory, Tier
+from muisti.ports import Changes, Embedded, Identity, Index, Piece, Space, VectorHit, Vectors
+from muisti.remember.embed import source_hash
+from tests.contract.making import filed, stored
+from tests.unit.making import NOON
+
+Floats = NDArray[np.float32]
+FIRST = Identity("first", 64, "1")
+SAME_SIZE = Identity("second", 64, "1")
+OTHER_SIZE = Identity("second", 32, "1")
+RECALL = 0.98
+OFF = 0.01
+"""What bytes in place of numbers may change in a cosine."""
+TIED = 0.001
+"""So close to the tenth, another is as good."""
+
+RARE: dict[int, tuple[dict[str, Any], Filter]] = {
+    0: ({"project": "rare"}, Filter(project="rare")),
+    1: ({"kind": "decision"}, Filter(kinds=("decision",))),
+    2: ({"tier": Tier.SESSION, "session_id": "asking"}, Filter(session_id="asking", tiers=("session",))),
+    3: ({"tier": Tier.SESSION, "session_id": "other"}, Filter(session="other", all_sessions=True)),
+    4: ({"created_at": NOON - timedelta(days=10)}, Filter(until=NOON - timedelta(days=5))),
+    5: ({"created_at": NOON + timedelta(days=10)}, Filter(since=NOON + timedelta(days=5), until=NOON + timedelta(days=15))),
+    6: ({"keywords": ("rare",), "deleted_at": NOON}, Filter(keywords=("Rare",), include_deleted=True)),
+}
+"""One memory in a hundred is like this, and the filter that lets only those through."""
+
+
+def clustered(count: int, dimensions: int = 64, seed: int = 1) -> Floats:
+    """Vectors of length 1, some of which belong together, as those of texts do; all of them point a little one way."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(40, dimensions)) + 0.3
+    return _unit(centres[rng.integers(0, 40, count)] + 0.7 * rng.normal(size=(count, dimensions)))
+
+
+def questions(vectors: Floats, count: int, seed: int = 2) -> Floats:
+    """Something near one or another of them."""
+    rng = np.random.default_rng(seed)
+    chosen = vectors[rng.choice(len(vectors), count)]
+    return _unit(chosen + 0.4 * rng.normal(size=chosen.shape) * np.abs(chosen).mean())
+
+
+def _unit(vectors: NDArray[np.float64]) -> Floats:
+    lengths = np.linalg.norm(vectors, axis=1)[:, None]
+    return np.asarray(vectors / lengths, np.float32)
+
+
+def embedded(memory: Memory, vectors: Floats, identity: Identity = FIRST) -> Embedded:
+    pieces = tuple(Piece(10 * at, 10 * at + 9, f"part {at}") for at in range(len(vectors)))
+    return Embedded(memory.id, source_hash(memory), identity, pieces, vectors)
+
+
+def numbered(count: int, start: int = 1) -> list[Memory]:
+    return [filed(n, f"text {n}") for n in range(start, start + count)]
+
+
+@dataclass(frozen=True)
+class Place:
+    """An open, empty index with its vectors."""
+
+    index: Index
+    vectors: Vectors
+    again: Callable[[], Place]
+    """The same index as another process has it."""
+
+    def fill(self, memories: Sequence[Memory], vectors: Floats, identity: Identity = FIRST) -> Space:
+        """Memories with their vectors, equally many each."""
+        self.vectors.prepare(identity)
+        each = len(vectors) // len(memories)
+        rows = [embedded(m, vectors[at * each : (at + 1) * each], identity) for at, m in enumerate(memories)]
+        self.index.apply(Changes(files=[stored(memory) for memory in memories], embedded=rows))
+        return self.space(identity)
+
+    def embed(self, memory: Memory, vectors: Floats, identity: Identity = FIRST) -> None:
+        self.index.apply(Changes(embedded=[embedded(memory, vectors, identity)]))
+
+    def remove(self, memories: Sequence[Memory]) -> None:
+        self.index.apply(Changes(removed=[str(memory.file_path) for memory in memories]))
+
+    def space(self, identity: Identity = FIRST) -> Space:
+        return next(space for space in self.vectors.spaces() if space.identity == identity)
+
+    def nearest(self, query: Floats, limit: int = 10, where: Filter | None = None, identity: Identity = FIRST) -> list[VectorHit]:
+        return self.vectors.nearest(self.space(identity), query, where or Filter(), limit)
+
+    def ids(self, query: Floats, limit: int = 10, identity: Identity = FIRST) -> list[str]:
+        return [hit.memory_id for hit in self.nearest(query, limit, identity=identity)]
+
+
+def recall(place: Place, memories: Sequence[Memory], vectors: Floats, identity: Identity = FIRST) -> float:
+    """Which share of ten memories is as near as the ten that comparing with all gives, over many questions."""
+    asked = questions(vectors, 40)
+    cosines = (asked @ vectors.T).reshape(len(asked), len(memories), -1).max(axis=2)
+    found = 0
+    for query, row in zip(asked, cosines, strict=True):
+        near = {memories[at].id for at in np.flatnonzero(row >= np.sort(row)[-10:][0] - TIED).tolist()}
+        found += len(near & set(place.ids(query, 10, identity)))
+    return found / (10 * len(asked))
+
+
+class VectorsContract:
+    """Subclasses give a fixture `place`, which finds nothing wrong with the index after each test."""
+
+    # -- Finding
+
+    def test_nothing_in_it(self, place: Place) -> None:
+        assert place.vectors.spaces() == []
+        space = place.vectors.prepare(FIRST)
+        assert (space.identity, space.serving, space.missing) == (FIRST, True, 0)
+        assert place.nearest(clustered(1)[0]) == []
+        assert place.vectors.similarities(space, clustered(1)[0], ["nobody"]) == {}
+        assert place.vectors.vector_of(space, "nobody") is None
+
+    def test_the_nearest_of_few_are_exact(self, place: Place) -> None:
+        memories, vectors = numbered(60), clustered(60)
+        place.fill(memories, vectors)
+        for query in questions(vectors, 10):
+            hits = place.nearest(query, 100)
+            true = {memory.id: float(vector @ query) for memory, vector in zip(memories, vectors, strict=True)}
+            assert {hit.memory_id for hit in hits} == set(true)
+            assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+            assert all(abs(hit.score - true[hit.memory_id]) < OFF for hit in hits)
+            assert place.nearest(query, 7) == hits[:7]
+
+    def test_equal_vectors_come_in_one_order(self, place: Place) -> None:
+        place.fill(numbered(12), np.repeat(clustered(1), 12, axis=0))
+        assert place.ids(clustered(1)[0], 12) == [memory.id for memory in numbered(12)]
+
+    def test_a_cosine_is_never_above_one(self, place: Place) -> None:
+        vectors = clustered(300)
+        place.fill(numbered(300), vectors)
+        assert max(place.nearest(vector, 1)[0].score for vector in vectors) <= 1
+
+    def test_nearly_all_of_the_nearest_are_found_however_many_there_are(self, place: Place) -> None:
+        """The centre of the signs is found at 1,024 vectors and again at 4,096; full blocks of 4,096 are sealed."""
+        memories, vectors = numbered(2100), clustered(4200)
+        before = 0
+        for count in (500, 515, 2045, 2100):
+            place.fill(memories[before:count], vectors[2 * before : 2 * count])
+            assert recall(place, memories[:count], vectors[: 2 * count]) >= RECALL
+            before = count
+
+    def test_removed_from_among_many(self, place: Place) -> None:
+        memories, vectors = numbered(900), clustered(4500)
+        place.fill(memories, vectors)
+        assert recall(place, memories, vectors) >= RECALL
+        place.remove(memories[100:103])
+        place.remove(memories[:100:3])
+        left = [at for at in range(900) if not (100 <= at < 103 or (at < 100 and at % 3 == 0))]
+        for place_ in (place, place.again()):  # one that has the removed in memory, one that reads anew
+            assert recall(place_, [memories[at] for at in left], vectors.reshape(900, 5, -1)[left].reshape(-1, 64)) >= RECALL
+            assert memories[100].id not in place_.ids(vectors[500], 50)
+
+    def test_most_are_removed(self, place: Place) -> None:
+        memories, vectors = numbered(1500), clustered(1500)
+        place.fill(memories, vectors)
+        assert len(place.ids(vectors[0])) == 10
+        near = np.argsort(-(vectors @ vectors[0]))
+        place.remove([memories[at] for at in near[:900]])
+        assert set(place.ids(vectors[0], 10)) & {memories[at].id for at in near[900:910]}
+        assert len(place.ids(vectors[0], 10)) == 10
+        place.remove([memories[at] for at in near[900:1495]])
+        assert set(place.ids(vectors[0], 10)) == {memories[at].id for at in near[1495:]}
+
+    def test_a_memory_is_found_by_its_nearest_piece(self, place: Place) -> None:
+        vectors = clustered(90)
+        place.fill(numbered(30), vectors)
+        for at in (0, 1, 2, 47, 89):
+            best = place.nearest(vectors[at], 30)
+            assert len({hit.memory_id for hit in best}) == 30
+            assert (best[0].memory_id, best[0].start, best[0].end) == (
+                numbered(30)[at // 3].id,
+                10 * (at % 3),
+                10 * (at % 3) + 9,
+            )
+            assert best[0].score > 1 - OFF
+
+    def test_a_long_memory_does_not_crowd_out_the_others(self, place: Place) -> None:
+        long, *others = numbered(31)
+        query = clustered(1)
+        place.fill([long], _unit(query + 0.01 * np.random.default_rng(3).normal(size=(900, 64))))
+        place.fill(others, clustered(30, seed=5))
+        assert len(place.ids(query[0], 10)) == 10
+
+    def test_a_question_of_another_length(self, place: Place) -> None:
+        space = place.fill(numbered(3), clustered(3))
+        for wrong in (clustered(1, 32)[0], clustered(1, 65)[0], clustered(2)):
+            with pytest.raises(EmbedderMisbehaved, match="reindex --vectors"):
+                place.vectors.nearest(space, wrong, Filter(), 5)
+            with pytest.raises(EmbedderMisbehaved, match="reindex --vectors"):
+                place.vectors.similarities(space, wrong, [numbered(1)[0].id])
+
+    # -- Filters inside
+
+    def test_filters_that_let_one_in_a_hundred_through(self, place: Place) -> None:
+        vectors = clustered(2000)
+        memories = [
+            filed(n, f"text {n}", **{"project": "app", **(RARE[n % 100][0] if n % 100 in RARE else {})}) for n in range(2000)
+        ]
+        place.fill(memories, vectors)
+        for rest, (_, where) in RARE.items():
+            for query in questions(vectors, 4):
+                hits = place.nearest(query, 10, where)
+                true = {memories[at].id: float(vectors[at] @ query) for at in range(rest, 2000, 100)}
+                assert len(hits) == 10, where
+                assert {hit.memory_id for hit in hits} <= set(true), where
+                best = sorted(true.values(), reverse=True)[:10]
+                assert all(abs(hit.score - score) < OFF for hit, score in zip(hits, best, strict=True)), where
+            assert len(place.nearest(vectors[0], 50, where)) == 20, where
+
+    def test_a_filter_that_lets_half_through(self, place: Place) -> None:
+        """And the nearest of all are in the other half."""
+        vectors = clustered(2000)
+        cosines = vectors @ vectors[0]
+        middle = np.median(cosines)
+        memories = [filed(n + 1, f"text {n}", kind="fact" if cosines[n] >= middle else "decision") for n in range(2000)]
+        place.fill(memories, vectors)
+        hits = place.nearest(vectors[0], 10, Filter(kinds=("decision",)))
+        assert len(hits) == 10
+        assert all(middle - OFF < hit.score < middle + OFF for hit in hits)
+
+    def test_what_others_may_not_see_is_not_found(self, place: Place) -> None:
+        mine = filed(1, "mine", tier=Tier.SESSION, session_id="me")
+        gone = filed(2, "gone", deleted_at=NOON)
+        vectors = clustered(2)
+        place.fill([mine, gone], vectors)
+        assert place.nearest(vectors[0]) == []
+        assert place.nearest(vectors[0], where=Filter(session_id="you")) == []
+        assert [hit.memory_id for hit in place.nearest(vectors[0], where=Filter(session_id="me"))] == [mine.id]
+        assert [hit.memory_id for hit in place.nearest(vectors[1], where=Filter(include_deleted=True))] == [gone.id]
+
+    # -- Reading
+
+    def test_similarities(self, place: Place) -> None:
+        memories, vectors = numbered(10), clustered(20)
+        space = place.fill(memories, vectors)
+        query = clustered(1, seed=9)[0]
+        found = place.vectors.similarities(space, query, [memories[3].id, "nobody", memories[7].id])
+        assert set(found) == {memories[3].id, memories[7].id}
+        assert found[memories[3].id] == pytest.approx(float((vectors[6:8] @ query).max()), abs=OFF)
+        assert place.vectors.similarities(space, query, []) == {}
+        assert place.vectors.similarities(space, -vectors[0], [memories[0].id])[memories[0].id] >= -1
+
+    def test_what_a_memory_means_as_a_whole(self, place: Place) -> None:
+        memories, vectors = numbered(2), clustered(6)
+        space = place.fill(memories, vectors)
+        mean = vectors[:3].mean(axis=0)
+        found = place.vectors.vector_of(space, memories[0].id)
+        assert found is not None
+        assert found.dtype == np.float32
+        assert float(np.linalg.norm(found)) == pytest.approx(1, abs=1e-5)
+        assert float(found @ mean / np.linalg.norm(mean)) == pytest.approx(1, abs=OFF)
+
+    def test_those_that_wait(self, place: Place) -> None:
+        memories = numbered(5)
+        space = place.vectors.prepare(FIRST)
+        place.index.apply(Changes(files=[stored(memory) for memory in memories]))
+        assert place.vectors.missing(space, 3) == [memory.id for memory in memories[:3]]
+        assert place.space().missing == 5
+        place.embed(memories[1], clustered(2))
+        assert place.vectors.missing(space, 10) == [memories[at].id for at in (0, 2, 3, 4)]
+        assert place.vectors.vector_of(space, memories[0].id) is None
+        assert place.ids(clustered(1)[0]) == [memories[1].id]
+
+    def test_a_memory_without_pieces_waits_no_longer(self, place: Place) -> None:
+        place.vectors.prepare(FIRST)
+        place.index.apply(Changes(files=[stored(numbered(1)[0])]))
+        place.embed(numbered(1)[0], np.zeros((0, 64), np.float32))
+        assert place.space().missing == 0
+        assert place.nearest(clustered(1)[0]) == []
+
+    # -- Following the memories
+
+    def test_another_text_loses_the_vectors(self, place: Place) -> None:
+        memories, vectors = numbered(3), clustered(6)
+        space = place.fill(memories, vectors)
+        place.index.apply(Changes(files=[stored(replace(memories[0], content="another text"))]))
+        assert place.vectors.missing(space, 10) == [memories[0].id]
+        assert memories[0].id not in place.ids(vectors[0])
+        assert place.vectors.vector_of(space, memories[0].id) is None
+
+    def test_the_same_text_keeps_them(self, place: Place) -> None:
+        memories, vectors = numbered(3), clustered(6)
+        space = place.fill(memories, vectors)
+        before = place.nearest(vectors[0])
+        place.index.apply(Changes(files=[stored(replace(memories[0], kind="decision", file_path="notes/moved.md"))]))
+        assert place.nearest(vectors[0]) == before
+        assert place.vectors.missing(space, 10) == []
+        assert [hit.memory_id for hit in place.nearest(vectors[0], where=Filter(kinds=("decision",)))] == [memories[0].id]
+
+    def test_vectors_of_an_earlier_text_are_not_kept(self, place: Place) -> None:
+        (memory,) = numbered(1)
+        space = place.vectors.prepare(FIRST)
+        late = embedded(memory, clustered(1))
+        place.index.apply(Changes(files=[stored(replace(memory, content="changed meanwhile"))]))
+        place.index.apply(Changes(embedded=[late]))
+        assert place.vectors.missing(space, 10) == [memory.id]
+        assert place.nearest(clustered(1)[0]) == []
+
+    def test_vectors_of_nobody_and_of_no_model_are_not_kept(self, place: Place) -> None:
+        (memory,) = numbered(1)
+        place.vectors.prepare(FIRST)
+        place.embed(memory, clustered(1))
+        place.index.apply(Changes(files=[stored(memory)]))
+        place.embed(memory, clustered(1), SAME_SIZE)
+        assert place.nearest(clustered(1)[0]) == []
+        assert place.space().missing == 1
+
+    def test_embedded_once_more(self, place: Place) -> None:
+        memories, vectors = numbered(2), clustered(6)
+        place.fill(memories, vectors)
+        place.embed(memories[0], vectors[5:6])
+        hit = place.nearest(vectors[5], 1)[0]
+        assert place.vectors.similarities(place.space(), vectors[0], [memories[0].id])[memories[0].id] < 1 - OFF
+        assert hit.score > 1 - OFF
+
+    def test_removed_and_back(self, place: Place) -> None:
+        memories, vectors = numbered(3), clustered(3)
+        space = place.fill(memories, vectors)
+        place.remove(memories[:1])
+        assert memories[0].id not in place.ids(vectors[0])
+        assert place.vectors.missing(space, 10) == []
+        place.index.apply(Changes(files=[stored(memories[0])]))
+        assert place.vectors.missing(space, 10) == [memories[0].id]
+        place.remove(memories[:1])
+        assert place.vectors.missing(space, 10) == []
+
+    def test_another_process_is_seen_at_once(self, place: Place) -> None:
+        memories, vectors = numbered(1200), clustered(1200)
+        place.fill(memories[:600], vectors[:600])
+        other = place.again()
+        for one in (place, other):
+            assert one.ids(vectors[0], 1) == [memories[0].id]
+        other.fill(memories[600:], vectors[600:])
+        assert place.ids(vectors[900], 1) == [memories[900].id]
+        place.remove(memories[900:901])
+        assert memories[900].id not in other.ids(vectors[900], 20)
+        other.index.apply(Changes(files=[stored(memories[900])]))
+        place.embed(memories[900], vectors[900:901])
+        assert other.ids(vectors[900], 1) == [memories[900].id]
+        assert recall(place, memories, vectors) >= RECALL
+        assert recall(other, memories, vectors) >= RECALL
+
+    def test_searches_beside_changes(self, place: Place) -> None:
+        memories, vectors = numbered(1400), clustered(1400)
+        place.fill(memories[:500], vectors[:500])
+        done = threading.Event()
+
+        def search(seed: int) -> int:
+            count = 0
+            while not done.is_set() or not count:
+                assert len(place.ids(vectors[(seed * 97 + count) % 500], 5)) == 5
+                count += 1
+            return count
+
+        with ThreadPoolExecutor(3) as pool:
+            searching = [pool.submit(search, seed) for seed in range(3)]
+            try:
+                for start in range(500, 1400, 100):
+                    place.fill(memories[start : start + 100], vectors[start : start + 100])
+                    place.remove(memories[start : start + 30])
+            finally:
+                done.set()
+            assert all(one.result() for one in searching)
+
+    # -- Another model
+
+    @pytest.mark.parametrize("new", [SAME_SIZE, OTHER_SIZE], ids=["same size", "other size"])
+    def test_a_new_model_takes_over_when_it_is_complete(self, place: Place, new: Identity) -> None:
+        memories, old = numbered(20), clustered(20)
+        fresh = clustered(20, new.dimensions, seed=7)
+        place.fill(memories, old)
+        space = place.vectors.prepare(new)
+        assert (space.serving, space.missing) == (False, 20)
+        assert [one.identity for one in place.vectors.spaces()] == [FIRST, new]
+        for at in range(19):
+            place.embed(memories[at], fresh[at : at + 1], new)
+            assert place.space().serving
+        assert place.ids(old[19], 1) == [memories[19].id]
+        assert place.ids(fresh[3], 1, new) == [memories[3].id]
+        assert len(place.ids(fresh[3], 20, new)) == 19
+        place.embed(memories[19], fresh[19:], new)
+        assert [(one.identity, one.serving, one.missing) for one in place.vectors.spaces()] == [(new, True, 0)]
+        assert place.ids(fresh[19], 1, new) == [memories[19].id]
+        assert all(hit.score > 1 - OFF for at in range(20) for hit in place.nearest(fresh[at], 1, identity=new))
+        assert place.vectors.prepare(new) == place.space(new)
+
+    def test_two_models_do_not_mix(self, place: Place) -> None:
+        """Many of both, so that they are found by the quick way."""
+        memories, old, fresh = numbered(700), clustered(700), clustered(700, seed=7)
+        place.fill(memories, old)
+        place.vectors.prepare(SAME_SIZE)
+        swapped = [embedded(memory, fresh[at : at + 1], SAME_SIZE) for at, memory in enumerate(memories[:-1])]
+        place.index.apply(Changes(embedded=swapped))
+        for _ in range(2):
+            assert recall(place, memories, old) >= RECALL
+            assert recall(place, memories[:-1], fresh[:-1], SAME_SIZE) >= RECALL
+        place.embed(memories[-1], fresh[-1:], SAME_SIZE)
+        assert recall(place, memories, fresh, SAME_SIZE) >= RECALL
+
+    def test_changes_while_a_model_is_being_changed(self, place: Place) -> None:
+        memories, old, fresh = numbered(4), clustered(4), clustered(4, 32)
+        place.fill(memories[:3], old[:3])
+        space = place.vectors.prepare(OTHER_SIZE)
+        place.embed(memories[0], fresh[:1], OTHER_SIZE)
+        place.index.apply(Changes(files=[stored(replace(memories[0], content="other")), stored(memories[3])]))
+        assert place.vectors.missing(space, 10) == [memory.id for memory in memories]
+        assert place.vectors.missing(place.space(), 10) == [memories[0].id, memories[3].id]
+
+    def test_a_third_model_takes_the_place_of_the_second(self, place: Place) -> None:
+        memories, old, fresh = numbered(3), clustered(3), clustered(3, 32)
+        place.fill(memories, old)
+        place.vectors.prepare(SAME_SIZE)
+        place.embed(memories[0], clustered(1, seed=4), SAME_SIZE)
+        place.vectors.prepare(OTHER_SIZE)
+        assert [one.identity for one in place.vectors.spaces()] == [FIRST, OTHER_SIZE]
+        place.embed(memories[1], clustered(1, seed=4), SAME_SIZE)
+        assert place.ids(old[0], 1) == [memories[0].id]
+        for at in range(3):
+            place.embed(memories[at], fresh[at : at + 1], OTHER_SIZE)
+        assert [one.identity for one in place.vectors.spaces()] == [OTHER_SIZE]
+
+    def test_a_model_takes_over_when_the_last_that_waited_is_removed(self, place: Place) -> None:
+        memories = numbered(3)
+        place.fill(memories, clustered(3))
+        place.vectors.prepare(OTHER_SIZE)
+        for at in range(2):
+            place.embed(memories[at], clustered(1, 32), OTHER_SIZE)
+        place.remove(memories[2:])
+        assert [(one.identity, one.serving) for one in place.vectors.spaces()] == [(OTHER_SIZE, True)]
+
+    def test_a_new_model_where_there_is_nothing_to_embed(self, place: Place) -> None:
+        place.vectors.prepare(FIRST)
+        assert place.vectors.prepare(OTHER_SIZE).serving
+
+    def test_back_to_the_model_that_serves(self, place: Place) -> None:
+        """What was begun for the other must not take over behind its back."""
+        memories = numbered(3)
+        place.fill(memories, clustered(3))
+        place.vectors.prepare(OTHER_SIZE)
+        assert place.vectors.prepare(FIRST).serving
+        assert [one.identity for one in place.vectors.spaces()] == [FIRST]
+
+    # -- Building the index anew
+
+    def test_a_rebuilt_index_keeps_the_vectors_of_unchanged_texts(self, place: Place) -> None:
+        memories, vectors = numbered(1100), clustered(1100)
+        place.fill(memories, vectors)
+        assert place.ids(vectors[700], 1) == [memories[700].id]
+        changed = [*memories[2:], replace(memories[0], content="changed"), filed(5000, "new")]
+        with place.index.shadow() as shadow:
+            shadow.apply(Changes(files=[stored(memory) for memory in reversed(changed)]))
+            shadow.swap()
+        assert place.index.check() == []
+        assert set(place.vectors.missing(place.space(), 10)) == {memories[0].id, filed(5000, "new").id}
+        assert recall(place, memories[2:], vectors[2:]) >= RECALL
+        place.embed(filed(5000, "new"), clustered(1, seed=8))
+        assert place.ids(clustered(1, seed=8)[0], 1) == [filed(5000, "new").id]
+
+    def test_a_rebuilt_index_goes_on_with_both_models(self, place: Place) -> None:
+        memories = numbered(4)
+        place.fill(memories, clustered(4))
+        place.vectors.prepare(OTHER_SIZE)
+        place.embed(memories[0], clustered(1, 32), OTHER_SIZE)
+        with place.index.shadow() as shadow:
+            shadow.apply(Changes(files=[stored(memory) for memory in memories]))
+            shadow.swap()
+        assert [(one.identity, one.missing) for one in place.vectors.spaces()] == [(FIRST, 0), (OTHER_SIZE, 3)]
+        assert place.ids(clustered(1, 32)[0], 1, OTHER_SIZE) == [memories[0].id]
