@@ -13,7 +13,7 @@ WITH_PIP = { "$(PYTHON)" -m venv $(VENV) && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; }
 
-.PHONY: demo test lint types imports shape docs docs-write check faults bench bench-quality pins clean
+.PHONY: demo test lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-peers pins clean
 
 demo: $(READY)
 	@$(BIN)/muisti demo
@@ -49,7 +49,14 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.speed
 
 bench-quality: $(READY)  ## needs the evaluation data, see docs/benchmarks.md
-	$(BIN)/python -m benchmarks.keyword_quality
+	$(BIN)/python -m benchmarks.quality
+
+bench-vectors: $(READY)
+	$(BIN)/python -m benchmarks.vector_speed
+
+bench-peers: $(READY)  ## other systems, in an environment of their own
+	$(BIN)/python -m benchmarks.peers --setup
+	$(BIN)/python -m benchmarks.peers
 
 pins: $(READY)  ## renew requirements/dev.txt
 	$(BIN)/python -m pip install -q uv

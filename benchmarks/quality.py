@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from benchmarks import datasets
+from benchmarks.chart import CHART, drawn
 from benchmarks.datasets import Store
 from benchmarks.tables import PAGE, Table, rewrite
 from muisti import Muisti
@@ -150,7 +151,7 @@ def run(folder: Path, vaults: Path, ways: Sequence[str]) -> Found:
         if not (folder / load.file).is_file():
             continue
         stores = load.read(folder)
-        for way in ways:
+        for way in ways if load.sessions else [way for way in ways if way in MODES]:  # paragraphs have no neighbours
             print(f"{name}: {way} …", file=sys.stderr)
             figures = measured(stores, vaults / name, way, sessions=load.sessions)
             for part, one in zip(("turn", "session"), figures, strict=False):
@@ -188,6 +189,12 @@ def table(found: Found) -> Table:
     return Table("quality", "What is found", ("set", "search", *FIGURES), tuple(rows), note)
 
 
+def bars(found: Found) -> dict[str, dict[str, float]]:
+    """Recall of the first ten, for the chart."""
+    plain = {name: {"plain BM25": figures["recall@10"]} for name, figures in PLAIN.items() if "recall@10" in figures}
+    return {name: plain.get(name, {}) | {way: one["recall@10"] for way, one in ways.items()} for name, ways in found.items()}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.quality", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder with the question sets")
@@ -213,6 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.json.write_text(json.dumps(found, indent=2), "utf-8")
     if options.markdown:
         rewrite(PAGE, {shown.name: shown.markdown()})
+        CHART.write_text(drawn("Recall of the first ten results", bars(found), ("plain BM25", *MODES)), "utf-8")
     return 0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from muisti.adapters.clock import SystemClock
 from muisti.adapters.embed.catalogue import DEFAULT, MODELS, find_model, locate
-from muisti.adapters.embed.choose import embedders_of
+from muisti.adapters.embed.choose import SettingsEmbedders
 from muisti.adapters.files.create import create_vault, is_vault
 from muisti.adapters.files.disk import Disk
 from muisti.adapters.files.exchange import FileExchange
@@ -58,7 +58,7 @@ def open_vault(
         reader=SqliteReader(database),
         lexical=SqliteLexical(database),
         vectors=SqliteVectors(database, settings.vector_index),
-        embedders=embedders_of(settings),
+        embedders=SettingsEmbedders(settings),
         exchange=FileExchange(settings),
         clock=clock,
         settings=settings if writable else load_settings(root, arguments={**(arguments or {}), "record_recall": False}),

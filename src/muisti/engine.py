@@ -40,7 +40,7 @@ from muisti.recall.options import FilterOptions, Mode, to_filter, to_moment, to_
 from muisti.recall.record import Recorder
 from muisti.remember import change
 from muisti.remember.bring import import_memories
-from muisti.remember.fill import Filler, fill
+from muisti.remember.fill import LONG, Filler, fill, halves
 from muisti.remember.identity import new_id
 from muisti.remember.options import SaveOptions, UpdateOptions, as_draft, to_draft
 from muisti.remember.pipeline import remember
@@ -92,15 +92,17 @@ class Muisti:
         return self._remember(drafts, progress) if drafts else []
 
     def _remember(self, drafts: Listed[Draft], progress: Progress | None = None) -> Listed[Memory]:
-        return self._with_vectors(self._change(remember, drafts, progress))
+        first, second = halves(progress) if self.settings.embed_on_save else (progress, None)
+        return self._with_vectors(self._change(remember, drafts, first), second)
 
-    def _with_vectors(self, memories: Listed[Memory]) -> Listed[Memory]:
+    def _with_vectors(self, memories: Listed[Memory], progress: Progress | None = None) -> Listed[Memory]:
         """What was saved, with its vectors. If they cannot be had now, they are made later: the memories are safe."""
-        if not self.settings.embed_on_save or self.settings.embedder == "none":
+        waiting = [m.id for m in memories if m.embedding_model is None and not m.index_pending and len(m.content) <= LONG]
+        if not waiting or not self.settings.embed_on_save or self.settings.embedder == "none":
+            progress and progress(len(memories), len(memories))
             return memories
-        self._catch_up()
-        waiting = [memory.id for memory in memories if memory.embedding_model is None]
-        known = {memory.id: memory for memory in self._parts.reader.many(waiting)} if waiting else {}
+        self._filler.embed_now(waiting, progress)
+        known = {memory.id: memory for memory in self._parts.reader.many(waiting)}
         return [known.get(memory.id, memory) for memory in memories]
 
     def update(
@@ -337,6 +339,7 @@ class Muisti:
             self._closed = True
             self._filler.close()
             self._recorder.close()
+            self._parts.embedders.close()
             self._parts.index.close()
 
     def __enter__(self) -> Self:

@@ -24,17 +24,8 @@ from muisti.adapters.sqlite.vectors import SqliteVectors
 from muisti.errors import IndexCorrupt, SettingsError
 from muisti.ports import Changes
 from tests.contract.making import stored
-from tests.contract.vectors_suite import (
-    FIRST,
-    OTHER_SIZE,
-    RECALL,
-    Place,
-    VectorsContract,
-    clustered,
-    embedded,
-    numbered,
-    recall,
-)  # fmt: skip
+from tests.contract.vectors_making import FIRST, OTHER_SIZE, RECALL, Place, clustered, embedded, numbered, recall
+from tests.contract.vectors_suite import VectorsContract
 
 KINDS = ["bits", "hnsw", "sqlite-vec"]
 
@@ -171,7 +162,7 @@ class TestDamage:
 
 
 class TestTheFileOfTheGraph:
-    COUNT = 450
+    COUNT = 750
     MEMORIES = numbered(COUNT // 3)
 
     @pytest.fixture
@@ -262,6 +253,15 @@ class TestTheFileOfTheGraph:
         digest = hashlib.sha256(line + body).hexdigest().encode()
         file.write_bytes(hnsw._MAGIC + digest + b"\n" + line + body)
         assert self.found(place.again()) >= RECALL
+
+    def test_removed_so_that_erased_memories_leave_no_trace(self, place: Place, file: Path, added: list[int]) -> None:
+        place.remove(self.MEMORIES[:2])
+        place.nearest(clustered(1)[0])
+        assert added == []
+        file.unlink()
+        place.nearest(clustered(1)[0])
+        assert added == [self.COUNT - 6]
+        assert hnsw._opened(file.read_bytes())[0]["count"] == self.COUNT - 6
 
     def test_a_folder_in_its_place(self, place: Place, file: Path) -> None:
         file.unlink()

@@ -12,8 +12,8 @@ import muisti
 from muisti import MemoryService, Muisti
 
 PUBLIC = [
-    "KINDS", "BrokenFile", "CompactResult", "Conflict", "Draft", "Explanation", "ImportFailed", "InvalidMemory", "InvalidRequest",
-    "Kind", "Memory", "MemoryNotFound", "MemoryService", "Muisti", "MuistiError", "NotFound", "SearchResult", "Sector", "Session",
+    "KINDS", "BrokenFile", "CompactResult", "Conflict", "Draft", "EmbedderProblem", "Explanation", "ImportFailed", "InvalidMemory", "InvalidRequest",
+    "Kind", "Memory", "MemoryNotFound", "MemoryService", "Muisti", "MuistiError", "NotFound", "SearchResult", "SearchResults", "Sector", "Session",
     "SessionNotFound", "SettingsError", "Signal", "Stats", "SyncReport", "Tier", "Use", "VaultError", "VerifyReport", "__version__",
 ]  # fmt: skip
 METHODS = sorted(name for name in vars(Muisti) if not name.startswith("_"))

@@ -14,11 +14,11 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def vectors(count: int, dimensions: int, seed: int = 1) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(count, dimensions)).astype(np.float32)
+    return np.asarray(np.random.default_rng(seed).normal(size=(count, dimensions)), np.float32)
 
 
 def different(bits: np.ndarray, asked: np.ndarray) -> np.ndarray:
-    return np.bitwise_count(bits ^ asked).sum(axis=1)
+    return np.asarray(np.bitwise_count(bits ^ asked).sum(axis=1))
 
 
 def a_table(count: int, dimensions: int, seed: int = 1) -> tuple[SignTable, np.ndarray]:
@@ -55,7 +55,7 @@ class TestBytes:
     def test_close_to_the_numbers(self, dimensions: int, seed: int, size: float) -> None:
         rows = vectors(5, dimensions, seed) * np.float32(size)
         codes, scale = as_bytes(rows)
-        assert (codes.dtype, scale.dtype) == (np.int8, np.float32)
+        assert (str(codes.dtype), str(scale.dtype)) == ("int8", "float32")
         assert (np.abs(codes).max(axis=1) == 127).all()
         assert (np.abs(codes * scale[:, None] - rows) <= scale[:, None] * 0.51).all()
 

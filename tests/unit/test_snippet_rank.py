@@ -172,15 +172,21 @@ def test_a_memory_of_the_time_that_is_asked_for_stands_first() -> None:
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(-5, 5), min_size=1, max_size=30))
 def test_opinions_count_in_standard_deviations(scores: dict[str, float]) -> None:
-    once = fused([(1.0, scores)], scores)
-    scaled = fused([(1.0, {id_: 2 * score + 3 for id_, score in scores.items()})], scores)
+    once = fused([(1.0, scores, 0.0)], scores)
+    scaled = fused([(1.0, {id_: 2 * score + 3 for id_, score in scores.items()}, 0.0)], scores)
     assert all(abs(once[id_] - scaled[id_]) < 1e-3 for id_ in scores)
     assert all(0 <= as_share(total) <= 1 for total in once.values())
 
 
+def test_small_differences_among_a_few_say_little() -> None:
+    nearly = fused([(1.0, {"a": 0.640, "b": 0.631}, 0.03)], ["a", "b"])
+    assert nearly["a"] - nearly["b"] == pytest.approx(0.3)
+
+
 def test_who_has_no_opinion_of_itself_counts_as_the_lowest() -> None:
     assert (
-        fused([(1.0, {"a": 2.0, "b": 1.0})], ["a", "b", "c"])["c"] == fused([(1.0, {"a": 2.0, "b": 1.0})], ["a", "b", "c"])["b"]
+        fused([(1.0, {"a": 2.0, "b": 1.0}, 0.0)], ["a", "b", "c"])["c"]
+        == fused([(1.0, {"a": 2.0, "b": 1.0}, 0.0)], ["a", "b", "c"])["b"]
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from muisti.ports.embedding import Embedded, Embedder, Identity, Matrix, Piece, Space, Vector, VectorHit, Vectors
 from muisti.ports.files import Clock, Exchange, Incoming, Journal, Known, Mark, Reading, Stamp, StoredFile, Vault
@@ -14,8 +15,17 @@ from muisti.settings import Settings
 Progress = Callable[[int, int], None]
 """Called with how much is done and how much there is."""
 
-Embedders = Callable[[Identity | None], Embedder | None]
-"""The embedder of the settings, or the one that made these vectors; None if there is none. Raises EmbedderProblem."""
+
+class Embedders(Protocol):
+    """The embedders that can be had."""
+
+    def __call__(self, identity: Identity | None) -> Embedder | None:
+        """The embedder of the settings, or the one that made these vectors; None if there is none. Raises EmbedderProblem."""
+        ...
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ def gathered(parts: Parts, question: Question, where: Filter, limit: int, asked:
         for filter_ in narrowed:
             hits = parts.vectors.nearest(asked.space, asked.vector, filter_, pool)
             vector |= {hit.memory_id: hit for hit in hits if hit.score > asked.unrelated or hit.memory_id in keyword}
+    keyword = dict(sorted(keyword.items(), key=lambda item: -item[1].score))
+    vector = dict(sorted(vector.items(), key=lambda item: -item[1].score))
     return _weighed(parts, question, asked, where, keyword, vector)
 
 
@@ -123,6 +125,8 @@ def _meaning(parts: Parts, question: Question, hits: Iterable[LexicalHit]) -> Me
         space = next((space for space in parts.vectors.spaces() if space.serving), None)
         embedder = parts.embedders(space.identity if space else None)
         if space is None or embedder is None:
+            if embedder is not None:
+                embedder.identity()  # one that cannot even say who it is says why
             return Meaning(degraded=_without(parts, space))
         weight = embedder.understands(text)
         if not weight and question.mode == "hybrid":

@@ -14,7 +14,7 @@ MAX_QUERY = 100_000
 MAX_WORDS = 1000
 """Distinct words of a query that are looked up: each costs something, even if nobody ever wrote it."""
 MAX_TERMS = 48
-POSTINGS = 20_000
+POSTINGS = 8_000
 """How many memories the words of one query may touch before the most common no longer lead to any: cost stays flat."""
 RARE = 3
 """A word in fewer memories than this is also looked for inside longer words."""

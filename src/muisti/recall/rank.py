@@ -29,6 +29,8 @@ WORDS_POWER = 0.7
 """A score by words twice as high is not twice as good."""
 SESSION_WORDS, SESSION_MEANING = 0.3, 0.2
 """For being said in a session that is about the question."""
+LEAST_WORDS, LEAST_MEANING = 0.1, 0.03
+"""Deviations that count as one, at least: as a share of the best score, and in cosines."""
 ALONE = 1.5
 """What one opinion counts for that has no other beside it, so that speakers and times keep their measure."""
 EXPIRED = 1.5
@@ -63,15 +65,16 @@ def ranked(question: Question, evidence: Evidence, now: datetime) -> list[Ranked
     return _unrepeated(found)
 
 
-def _opinions(evidence: Evidence) -> list[tuple[float, Mapping[str, float]]]:
+def _opinions(evidence: Evidence) -> list[tuple[float, Mapping[str, float], float]]:
     words = {id_: score**WORDS_POWER for id_, score in evidence.words.items()}
     weight = evidence.asked.weight if evidence.meaning else 0.0
     lone = not words or not weight
+    best = max(words.values(), default=0.0)
     return [
-        (ALONE if lone else 1.0, words),
-        (SESSION_WORDS, evidence.session_words),
-        (ALONE if lone else weight, evidence.meaning),
-        (SESSION_MEANING * weight, evidence.session_meaning),
+        (ALONE if lone else 1.0, words, LEAST_WORDS * best),
+        (SESSION_WORDS, evidence.session_words, LEAST_WORDS * max(evidence.session_words.values(), default=0.0)),
+        (ALONE if lone else weight, evidence.meaning, LEAST_MEANING),
+        (SESSION_MEANING * weight, evidence.session_meaning, LEAST_MEANING),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 
 from muisti.commit import writing
 from muisti.errors import EmbedderProblem, IndexProblem, MuistiError, VaultError
@@ -14,6 +15,8 @@ log = logging.getLogger("muisti")
 BATCH = 32
 AT_ONCE = 64
 """How many memories a search embeds before it answers; if more wait, a thread goes on with them."""
+LONG = 100_000
+"""Characters: longer texts take seconds to embed, and nobody waits for them."""
 
 
 def fill(parts: Parts, *, limit: int | None = None, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
@@ -30,23 +33,48 @@ def fill(parts: Parts, *, limit: int | None = None, progress: Progress | None = 
         ids = parts.vectors.missing(space, min(BATCH, total - done))
         if not ids:
             break
-        embedded = embed(embedder, parts.reader.many(ids, include_deleted=True))
-        with writing(parts):
-            parts.index.apply(Changes(embedded=embedded))
+        _embed(parts, embedder, ids)
         done += len(ids)
         if progress:
             progress(done, total)
     return done
 
 
+def embed_these(parts: Parts, ids: Sequence[str], progress: Progress | None = None) -> int:
+    """Give vectors to these memories now. Answers how many others wait for theirs. Raises EmbedderProblem."""
+    embedder = parts.embedders(None)
+    if embedder is None:
+        return 0
+    _space(parts, embedder)
+    for start in range(0, len(ids), BATCH):
+        _embed(parts, embedder, ids[start : start + BATCH])
+        if progress:
+            progress(min(start + BATCH, len(ids)), len(ids))
+    return _space(parts, embedder).missing
+
+
+def _embed(parts: Parts, embedder: Embedder, ids: Sequence[str]) -> None:
+    embedded = embed(embedder, parts.reader.many(ids, include_deleted=True))
+    with writing(parts):
+        parts.index.apply(Changes(embedded=embedded))
+
+
 def _space(parts: Parts, embedder: Embedder) -> Space:
     """The space of this embedder, made if there is none."""
     identity = embedder.identity()
-    known = next((space for space in parts.vectors.spaces() if space.identity == identity), None)
-    if known is not None:
-        return known
+    spaces = parts.vectors.spaces()
+    known = next((space for space in spaces if space.identity == identity), None)
+    if known is not None and (not known.serving or len(spaces) == 1):
+        return known  # else there also is what was begun for a model that is not wanted any more
     with writing(parts):
         return parts.vectors.prepare(identity)
+
+
+def halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
+    """The progress of a work in two parts, the second of which is the embedding."""
+    if progress is None:
+        return None, None
+    return lambda done, all_: progress(done // 2, all_), lambda done, all_: progress(all_ // 2 + (done + 1) // 2, all_)
 
 
 class Filler:
@@ -59,6 +87,7 @@ class Filler:
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
         self._warned = False
+        self._busy = False
 
     def catch_up(self) -> None:
         """Embed what waits, if it is little; leave the rest to the thread. Raises EmbedderProblem."""
@@ -67,7 +96,7 @@ class Filler:
             if embedder is None:
                 return
             waiting = _space(self._parts, embedder).missing
-            if waiting and not self._is_busy():
+            if waiting and not self._busy:
                 fill(self._parts, limit=AT_ONCE)
             if waiting > AT_ONCE:
                 self.go_on()
@@ -76,6 +105,17 @@ class Filler:
             self.go_on()
             raise
         except (VaultError, IndexProblem) as error:  # a vault that can only be read is searched with what it has
+            log.debug("vectors have to wait: %s", error)
+
+    def embed_now(self, ids: Sequence[str], progress: Progress | None = None) -> None:
+        """Embed what was just saved; what else waits is left to the thread. If it fails, that waits too."""
+        try:
+            if embed_these(self._parts, ids, progress):
+                self.go_on()
+        except EmbedderProblem as error:
+            self._warn(error)
+            self.go_on()
+        except (VaultError, IndexProblem) as error:
             log.debug("vectors have to wait: %s", error)
 
     def go_on(self) -> None:
@@ -95,22 +135,19 @@ class Filler:
         if self._thread is not None:
             self._thread.join(timeout=self._parts.settings.embedder_timeout)
 
-    def _is_busy(self) -> bool:
-        return self._thread is not None and self._wake.is_set()
-
     def _run(self) -> None:
         while not self._stop.is_set():
+            self._busy = True
+            self._wake.clear()  # before the work: whoever asks while it is done is heard
             try:
                 fill(self._parts, stop=self._stop)
-                self._wake.clear()
-                self._warned = False
+                self._warned = self._busy = False
+                self._wake.wait()
             except MuistiError as error:
                 self._warn(error)
+                self._stop.wait(self._parts.settings.embedder_retry)
             except Exception:
                 log.exception("could not embed the memories that wait")
-            if not self._wake.is_set():
-                self._wake.wait()
-            elif not self._stop.is_set():
                 self._stop.wait(self._parts.settings.embedder_retry)
 
     def _warn(self, error: MuistiError) -> None:

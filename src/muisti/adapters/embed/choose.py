@@ -9,7 +9,7 @@ from muisti.adapters.embed.breaker import Breaker
 from muisti.adapters.embed.catalogue import DEFAULT, find_model, locate
 from muisti.adapters.embed.guarded import GuardedEmbedder
 from muisti.errors import EmbedderProblem, ModelNotInstalled, SettingsError
-from muisti.ports import Embedder, Embedders, Identity
+from muisti.ports import Embedder, Identity
 from muisti.settings import Settings
 
 KINDS = ("onnx", "hashing", "ollama", "openai", "none")
@@ -63,26 +63,43 @@ def _onnx(name: str, threads: int) -> Embedder:
     return OnnxEmbedder(model, path, threads=threads)
 
 
-def embedders_of(settings: Settings) -> Embedders:
+class SettingsEmbedders:
     """The embedder of the settings, made when it is first asked for, and those of earlier settings as far as they are here.
 
-    The function raises SettingsError and EmbedderProblem. Equal models are one embedder.
+    Equal models are one embedder.
     """
-    made: dict[Identity | None, Embedder | None] = {}
-    guard = Lock()
 
-    def find(identity: Identity | None) -> Embedder | None:
-        with guard:
-            if None not in made:
-                made[None] = _guarded(settings, settings.embedder, settings.model)
-            current = made[None]
-            if identity is None or (current is not None and current.identity() == identity):
-                return current
-            if identity not in made:
-                made[identity] = _earlier(settings, identity)
-            return made[identity]
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._made: dict[Identity | None, Embedder | None] = {}
+        self._guard = Lock()
 
-    return find
+    def __call__(self, identity: Identity | None) -> Embedder | None:
+        """Raises SettingsError and EmbedderProblem."""
+        with self._guard:
+            if identity is None:
+                return self._current()
+            if identity not in self._made:
+                self._made[identity] = self._current() if self._is_current(identity) else _earlier(self._settings, identity)
+            return self._made[identity]
+
+    def _current(self) -> Embedder | None:
+        if None not in self._made:
+            self._made[None] = _guarded(self._settings, self._settings.embedder, self._settings.model)
+        return self._made[None]
+
+    def _is_current(self, identity: Identity) -> bool:
+        try:
+            current = self._current()
+            return current is not None and current.identity() == identity
+        except EmbedderProblem:  # one that does not answer made no vectors that we could ask it about
+            return False
+
+    def close(self) -> None:
+        """Close all of them; they open again if they are asked."""
+        with self._guard:
+            for embedder in {id(one): one for one in self._made.values() if one is not None}.values():
+                embedder.close()
 
 
 def _guarded(settings: Settings, kind: str, model: str) -> Embedder | None:
@@ -105,6 +122,8 @@ def _earlier(settings: Settings, identity: Identity) -> Embedder | None:
             embedder = _guarded(settings, kind, identity.model)
             if embedder is not None and embedder.identity() == identity:
                 return embedder
+            if embedder is not None:
+                embedder.close()
         except (EmbedderProblem, SettingsError):
             continue
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -65,6 +66,8 @@ class JsonPost:
     def __call__(self, body: Mapping[str, object]) -> object:
         """The answer's JSON. Raises EmbedderUnavailable, EmbedderMisbehaved."""
         import stamina  # only those with a server need it
+
+        logging.getLogger("stamina").setLevel(logging.ERROR)  # one warning is enough, and it is ours
 
         def wait(error: Exception) -> bool | float:
             if isinstance(error, _TryAgain):

@@ -159,7 +159,7 @@ class Database:
 
     def sweep(self) -> None:
         """Remove every index file but the current one, damaged ones that were kept included."""
-        self._sweep("index-*.db*", "build-*.db*", "damaged-*")
+        self._sweep("index-*.db*", "build-*.db*", "damaged-*", "vectors-*.hnsw")
 
     def _sweep(self, *patterns: str) -> None:
         if self.path is None:

@@ -58,6 +58,8 @@ class _Graph:
     saved: int = 0
     """How many were in when it was saved."""
     removed: int = 0
+    on_disk: bool = False
+    """Whether it was there as a file. If that is gone now, so is something that was to leave no trace."""
 
 
 class HnswScan:
@@ -92,7 +94,8 @@ class HnswScan:
         graph = self._graph
         if graph is None or graph.origin != origin:
             graph = self._loaded(db, path, space, origin) or _Graph(origin, self._empty(space))
-        if 2 * graph.removed > len(graph.index):  # what is removed is still walked through
+        # What is removed is still walked through, and still has its numbers in the file.
+        if 2 * graph.removed > len(graph.index) or (graph.on_disk and not path.exists()):
             graph = _Graph(origin, self._empty(space))
         self._graph = None  # if adding fails half-way, the next search begins anew
         _extend(db, graph, space)
@@ -130,7 +133,7 @@ class HnswScan:
             with suppress(OSError):
                 os.replace(path, path.with_name(f"damaged-{path.name}"))
             return None
-        return _Graph(origin, index, head["last"], head["count"], head["removed"])
+        return _Graph(origin, index, head["last"], head["count"], head["removed"], on_disk=True)
 
 
 def _usearch() -> type[Index]:
@@ -243,6 +246,7 @@ def _save(db: apsw.Connection, graph: _Graph, path: Path, space: Space) -> None:
             file.write(_MAGIC + digest.hexdigest().encode() + b"\n" + line)
             file.write(body)
         os.replace(temporary, path)
+        graph.on_disk = True
     except OSError as error:
         log.debug("%s is not saved: %s", path.name, error)
         with suppress(OSError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
@@ -175,7 +175,9 @@ class ShadowIndex:
         if old is not None and old.exists():
             from muisti.adapters.sqlite.vector_rows import copy_vectors  # numpy
 
-            copy_vectors(db, str(old))
+            # What cannot be read is embedded anew: a damaged index is what people build a new one for.
+            with suppress(apsw.CorruptError, apsw.NotADBError):
+                copy_vectors(db, str(old))
 
     def discard(self) -> None:
         """Remove it, unless it was swapped in."""

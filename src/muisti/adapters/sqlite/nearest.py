@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import apsw
@@ -11,7 +11,7 @@ import numpy as np
 
 from muisti.adapters.sqlite.filters import conditions
 from muisti.adapters.sqlite.rows import fetch
-from muisti.adapters.sqlite.signs import Floats, Numbers, SignTable, signs
+from muisti.adapters.sqlite.signs import Floats, Numbers, SignTable, as_numbers, signs
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.errors import EmbedderMisbehaved, IndexCorrupt, SettingsError
 from muisti.model import Filter
@@ -106,39 +106,58 @@ def allowed_numbers(db: apsw.Connection, space: Space, where: Filter) -> Numbers
     return np.array([v for (v,) in rows], np.int64)
 
 
-def hits_of(db: apsw.Connection, numbers: Numbers, query: Vector, where: Filter) -> list[VectorHit]:
-    """The memories of these vectors that the filter lets through, each by its nearest piece, best first."""
+def hits_of(db: apsw.Connection, numbers: Numbers, query: Vector, where: Filter, limit: int) -> tuple[list[VectorHit], float]:
+    """The memories of these vectors that the filter lets through, each by its nearest piece, best first.
+
+    And which share of the vectors it lets through.
+    """
+    sql = "SELECT v, scale, codes, rest FROM json_each(?) j JOIN vectors ON v = j.value"
+    rows = fetch(db, sql, (as_json(numbers.tolist()),))
+    scores = dict(zip((row[0] for row in rows), cosines(rows, query), strict=True))
+    best = sorted(scores, key=lambda v: -scores[v])
+    # Few of those that were compared are asked for: only these are looked at more closely, unless the filter takes too many.
+    hits, share = _let_through(db, best[: 4 * limit], scores, where)
+    return (hits, share) if len(hits) >= limit or len(best) <= 4 * limit else _let_through(db, best, scores, where)
+
+
+def _let_through(
+    db: apsw.Connection, best: Sequence[int], scores: Mapping[int, float], where: Filter
+) -> tuple[list[VectorHit], float]:
     sql, values = conditions(where)
     rows = fetch(
         db,
-        f"SELECT m.id, v.scale, v.codes, v.first, v.last FROM json_each(?) j JOIN vectors v ON v.v = j.value "
+        f"SELECT v.v, m.id, v.first, v.last FROM json_each(?) j JOIN vectors v ON v.v = j.value "
         f"JOIN memories m USING (n) LEFT JOIN usage u ON u.id = m.id WHERE {sql}",
-        (as_json(numbers.tolist()), *values),
+        (as_json(best), *values),
     )
-    best: dict[str, VectorHit] = {}
-    for (id_, _, _, first, last), score in zip(rows, cosines(rows, query), strict=True):
-        if id_ not in best or score > best[id_].score:
-            best[id_] = VectorHit(id_, score, first, last)
-    return sorted(best.values(), key=lambda hit: (-hit.score, hit.memory_id))
+    nearest: dict[str, VectorHit] = {}
+    for v, id_, first, last in rows:
+        if id_ not in nearest or scores[v] > nearest[id_].score:
+            nearest[id_] = VectorHit(id_, scores[v], first, last)
+    hits = sorted(nearest.values(), key=lambda hit: (-hit.score, hit.memory_id))
+    return hits, len(rows) / max(1, len(best))
 
 
 def cosines(rows: Sequence[Sequence[Any]], query: Vector) -> list[float]:
-    """Cosines, from rows whose second and third cells are scale and codes. Raises IndexCorrupt."""
+    """Cosines, from rows whose second, third and fourth cells are scale, codes and rest. Raises IndexCorrupt."""
     if not rows:
         return []
-    joined = b"".join(row[2] for row in rows)
-    if len(joined) != len(rows) * len(query):
-        raise IndexCorrupt("the index has vectors of a wrong length; it is rebuilt from the files")
-    codes = np.frombuffer(joined, np.int8).reshape(len(rows), -1).astype(np.float32)
-    scores = (codes @ query) * np.array([row[1] for row in rows], np.float32)
-    found: list[float] = np.clip(scores, -1, 1).tolist()  # bytes are not quite the numbers: equal vectors come out above 1
+    found: list[float] = np.clip(_vectors(rows, len(query)) @ query, -1, 1).tolist()  # rounded, equal ones come out above 1
     return found
 
 
-def mean_vector(rows: Sequence[Sequence[Any]]) -> Vector:
-    """The mean of vectors, of length 1, from rows of scale and codes. Raises IndexCorrupt."""
-    if len({len(codes) for _, codes in rows}) > 1:
-        raise IndexCorrupt("the index has vectors of different lengths; it is rebuilt from the files")
-    total: Vector = np.sum([np.frombuffer(codes, np.int8) * np.float32(scale) for scale, codes in rows], axis=0)
+def _vectors(rows: Sequence[Sequence[Any]], dimensions: int) -> Floats:
+    codes, rest = (b"".join(row[at] for row in rows) for at in (2, 3))
+    if len(codes) != len(rows) * dimensions or len(rest) != len(codes):
+        raise IndexCorrupt("the index has vectors of a wrong length; it is rebuilt from the files")
+    scale = np.array([row[1] for row in rows], np.float32)
+    return as_numbers(
+        np.frombuffer(codes, np.int8).reshape(len(rows), -1), np.frombuffer(rest, np.int8).reshape(len(rows), -1), scale
+    )
+
+
+def mean_vector(rows: Sequence[Sequence[Any]], dimensions: int) -> Vector:
+    """The mean of vectors, of length 1, from rows as above. Raises IndexCorrupt."""
+    total: Vector = _vectors(rows, dimensions).sum(axis=0)
     length = float(np.linalg.norm(total)) or 1.0
     return total / np.float32(length)

@@ -30,11 +30,21 @@ def space_of(db: apsw.Connection, identity: Identity) -> int | None:
     return None if row is None else int(row[0])
 
 
-def make_space(db: apsw.Connection, identity: Identity) -> int:
+def choose_space(db: apsw.Connection, identity: Identity) -> int:
+    """The space of the model that is wanted now, made if there is none. What was begun for another model is dropped."""
+    number = space_of(db, identity)
+    for (other,) in fetch(db, "SELECT space FROM spaces WHERE NOT serving"):
+        if other != number:
+            _drop_space(db, other)  # the model was changed once more before the last change was through
+    if number is None:
+        number = _make_space(db, identity)
+    take_over(db)  # at once where there is nothing to embed
+    return number
+
+
+def _make_space(db: apsw.Connection, identity: Identity) -> int:
     """A new space in which every memory waits for its vectors. It serves at once if none does."""
     (serving,) = db.execute("SELECT NOT EXISTS (SELECT 1 FROM spaces WHERE serving)").fetchone() or (0,)
-    for (other,) in fetch(db, "SELECT space FROM spaces WHERE NOT serving"):
-        _drop_space(db, other)  # the model was changed once more before the last change was through
     db.execute(
         "INSERT INTO spaces (model, dimensions, revision, serving) VALUES (?, ?, ?, ?)",
         (identity.model, identity.dimensions, identity.revision, serving),

@@ -8,7 +8,7 @@ import apsw
 import numpy as np
 
 from muisti.adapters.sqlite.rows import fetch
-from muisti.adapters.sqlite.signs import BLOCK, Floats, as_bytes, signs
+from muisti.adapters.sqlite.signs import BLOCK, Floats, as_bytes, as_numbers, left_over, signs
 from muisti.adapters.sqlite.spaces import forget_vectors, space_of, take_over
 from muisti.ports import Embedded
 
@@ -59,11 +59,12 @@ def _insert(db: apsw.Connection, space: int, n: int, embedded: Embedded) -> None
     if not embedded.pieces:
         return
     codes, scales = as_bytes(embedded.vectors)
+    rests = left_over(embedded.vectors, codes, scales)
     bits = signs(embedded.vectors, _centre(db, space))
-    for piece, row, scale, word in zip(embedded.pieces, codes, scales, bits, strict=True):
+    for piece, row, rest, scale, word in zip(embedded.pieces, codes, rests, scales, bits, strict=True):
         db.execute(
-            "INSERT INTO vectors (space, n, first, last, heading, scale, codes) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (space, n, piece.start, piece.end, piece.heading, float(scale), row.tobytes()),
+            "INSERT INTO vectors (space, n, first, last, heading, scale, codes, rest) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (space, n, piece.start, piece.end, piece.heading, float(scale), row.tobytes(), rest.tobytes()),
         )
         db.execute("INSERT INTO signs VALUES (?, ?, ?)", (db.last_insert_rowid(), space, word.tobytes()))
 
@@ -110,9 +111,9 @@ def _recentre(db: apsw.Connection, space: int) -> None:
 
 
 def _read(db: apsw.Connection, space: int, dimensions: int) -> tuple[list[int], Floats]:
-    rows = fetch(db, "SELECT v, scale, codes FROM vectors WHERE space = ? ORDER BY v", (space,))
-    codes = np.frombuffer(b"".join(row[2] for row in rows), np.int8).reshape(-1, dimensions)
-    return [row[0] for row in rows], codes * np.array([row[1] for row in rows], np.float32)[:, None]
+    rows = fetch(db, "SELECT v, scale, codes, rest FROM vectors WHERE space = ? ORDER BY v", (space,))
+    codes, rest = (np.frombuffer(b"".join(row[at] for row in rows), np.int8).reshape(-1, dimensions) for at in (2, 3))
+    return [row[0] for row in rows], as_numbers(codes, rest, np.array([row[1] for row in rows], np.float32))
 
 
 def copy_vectors(db: apsw.Connection, old: str) -> None:
@@ -124,12 +125,11 @@ def copy_vectors(db: apsw.Connection, old: str) -> None:
         with db:
             db.execute("INSERT INTO spaces SELECT * FROM old.spaces WHERE space NOT IN (SELECT space FROM spaces)")
             db.execute(_SAME)
-            for table, columns in (
-                ("vectors", "v, space, {n}, first, last, heading, scale, codes"),
-                ("embedded", "space, {n}, pieces"),
-            ):
-                chosen = columns.format(n="same.new_n")
-                db.execute(f"INSERT OR IGNORE INTO {table} SELECT {chosen} FROM old.{table} o JOIN temp.same ON o.n = same.old_n")
+            db.execute(
+                "INSERT INTO vectors SELECT v, o.space, new_n, first, last, heading, scale, codes, rest "
+                "FROM old.vectors o JOIN temp.same ON o.n = old_n AND o.space = same.space"
+            )
+            db.execute("INSERT INTO embedded SELECT space, new_n, pieces FROM temp.same")
             db.execute("DELETE FROM unembedded")
             db.execute(
                 "INSERT INTO unembedded SELECT space, n FROM spaces, memories "
@@ -141,13 +141,13 @@ def copy_vectors(db: apsw.Connection, old: str) -> None:
         db.execute("DETACH old")
 
 
-_CARRIED = {
-    "vectors": "v, space, same.new_n, first, last, heading, scale, codes",
-    "embedded": "space, same.new_n, pieces",
-}
+# Of a memory whose vectors are not all there and whole, none is taken over.
 _SAME = """
-CREATE TEMP TABLE same AS SELECT o.n AS old_n, m.n AS new_n
+CREATE TEMP TABLE same AS SELECT e.space, o.n AS old_n, m.n AS new_n, e.pieces
 FROM old.memories o JOIN main.memories m ON m.id = o.id AND m.source_hash = o.source_hash
+JOIN old.embedded e ON e.n = o.n JOIN old.spaces s ON s.space = e.space
+WHERE (SELECT count(*) = e.pieces AND total(length(v.codes) = s.dimensions AND length(v.rest) = s.dimensions) = e.pieces
+       FROM old.vectors v WHERE v.n = o.n AND v.space = e.space)
 """
 
 
@@ -172,7 +172,8 @@ def wrong_vectors(db: apsw.Connection) -> list[str]:
         "memories that neither have vectors nor wait for them": """SELECT count(*) FROM spaces s, memories m WHERE
             (SELECT count(*) FROM embedded e WHERE e.space = s.space AND e.n = m.n)
             + (SELECT count(*) FROM unembedded u WHERE u.space = s.space AND u.n = m.n) <> 1""",
-        "vectors of another length": "SELECT count(*) FROM vectors JOIN spaces USING (space) WHERE length(codes) <> dimensions",
+        "vectors of another length": "SELECT count(*) FROM vectors JOIN spaces USING (space) "
+        "WHERE length(codes) <> dimensions OR length(rest) <> dimensions",
     }
     found = []
     for what, sql in checks.items():

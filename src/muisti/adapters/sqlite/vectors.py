@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import apsw
+
 from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.rows import fetch
-from muisti.adapters.sqlite.spaces import all_spaces, as_json, make_space, space_of
+from muisti.adapters.sqlite.spaces import all_spaces, as_json, choose_space
 from muisti.model import Filter
 from muisti.ports import Identity, Space, Vector, VectorHit
 
 if TYPE_CHECKING:
     from muisti.adapters.sqlite.nearest import Scan
 
-TAKE = 400
-"""How many of those with the most signs in common are compared by their numbers, at least."""
+MOST, NARROW = 0.9, 0.25
+"""A filter that lets fewer than these shares through is taken into account, and is a narrow one."""
+TAKE, TAKE_MANY, MANY = 500, 1000, 250_000
+"""How many of those with the most signs in common are compared by their numbers, at least, and from how many vectors on more."""
 
 
 class SqliteVectors:
@@ -42,9 +46,7 @@ class SqliteVectors:
     def prepare(self, identity: Identity) -> Space:
         """The space of a model, made if there is none."""
         with self._db.writing() as db:
-            number = space_of(db, identity)
-            if number is None:
-                number = make_space(db, identity)
+            number = choose_space(db, identity)
             return next(space for space in all_spaces(db) if space.number == number)
 
     def missing(self, space: Space, limit: int) -> list[str]:
@@ -59,37 +61,47 @@ class SqliteVectors:
 
         check_length(space, query)
         with self._db.reading() as db:
-            take = max(TAKE, 4 * limit)
+            take = max(self._take(db), 4 * limit)
             numbers = self._scan.nearest(db, self._db.path, space, query, take)
-            hits = hits_of(db, numbers, query, where)
-            if len(hits) < limit and len(numbers) >= take:
-                # The filter let too few of the nearest through: look among all that it lets through.
-                allowed = allowed_numbers(db, space, where)
+            hits, share = hits_of(db, numbers, query, where, limit)
+            allowed = None
+            while len(numbers) >= take and (len(hits) < limit or share < MOST):
+                # The filter lets few of the nearest through, or many of them are pieces of the same memories: look at more,
+                # and if the filter is narrow, among those only that it lets through.
+                if allowed is None and share < NARROW:
+                    allowed = allowed_numbers(db, space, where)
+                else:
+                    take = int(take / max(NARROW, min(share, 0.5) if len(hits) < limit else share))
                 numbers = self._scan.nearest(db, self._db.path, space, query, take, allowed)
-                hits = hits_of(db, numbers, query, where)
+                hits, _ = hits_of(db, numbers, query, where, limit)
+                share = 1.0
         return hits[:limit]
+
+    def _take(self, db: apsw.Connection) -> int:
+        (last,) = db.execute("SELECT coalesce(max(v), 0) FROM vectors").fetchone() or (0,)
+        return TAKE if last < MANY else TAKE_MANY
 
     def similarities(self, space: Space, query: Vector, ids: Sequence[str]) -> dict[str, float]:
         """The cosine of each memory's nearest piece."""
         from muisti.adapters.sqlite.nearest import check_length, cosines
 
         check_length(space, query)
-        sql = """SELECT m.id, v.scale, v.codes FROM json_each(?) j JOIN memories m ON m.id = j.value
+        sql = """SELECT m.id, v.scale, v.codes, v.rest FROM json_each(?) j JOIN memories m ON m.id = j.value
                  JOIN vectors v ON v.n = m.n AND v.space = ?"""
         with self._db.reading() as db:
             rows = fetch(db, sql, (as_json(ids), space.number))
         best: dict[str, float] = {}
-        for (id_, _, _), score in zip(rows, cosines(rows, query), strict=True):
+        for (id_, *_), score in zip(rows, cosines(rows, query), strict=True):
             best[id_] = max(score, best.get(id_, -1.0))
         return best
 
     def vector_of(self, space: Space, memory_id: str) -> Vector | None:
         """The mean of a memory's pieces."""
-        sql = "SELECT v.scale, v.codes FROM memories m JOIN vectors v ON v.n = m.n AND v.space = ? WHERE m.id = ?"
+        sql = "SELECT m.id, v.scale, v.codes, v.rest FROM memories m JOIN vectors v ON v.n = m.n AND v.space = ? WHERE m.id = ?"
         with self._db.reading() as db:
             rows = fetch(db, sql, (space.number, memory_id))
         if not rows:
             return None
         from muisti.adapters.sqlite.nearest import mean_vector
 
-        return mean_vector(rows)
+        return mean_vector(rows, space.identity.dimensions)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import apsw
 
 from muisti.adapters.sqlite.rows import to_int, to_list, to_time
-from muisti.adapters.sqlite.spaces import await_vectors, forget_vectors
+from muisti.adapters.sqlite.spaces import await_vectors, forget_vectors, take_over
 from muisti.model import Event, Memory, Usage, Use
 from muisti.ports import Changes, Known, Reading, StoredFile
 from muisti.recall.words import words
@@ -42,6 +42,8 @@ def apply_changes(db: apsw.Connection, changes: Changes) -> None:
         from muisti.adapters.sqlite.vector_rows import store_vectors  # numpy, which most changes do without
 
         store_vectors(db, changes.embedded)
+    if removed.keys() - arriving.keys():
+        take_over(db)  # what was removed may have been the last that another model's space waited for
 
 
 class _Row(NamedTuple):

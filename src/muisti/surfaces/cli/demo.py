@@ -87,6 +87,7 @@ def _lose_the_index(memory: Muisti, path: Path) -> None:
     _step("5", "Delete the index: the files are the truth, so nothing is lost")
     questions = ("login cookie", "deadline", "PostgreSQL")
     before = [_ids(memory.search(question)) for question in questions]
+    memory.flush()
     shutil.rmtree(path / ".muisti")
     click.echo("   rm -r .muisti")
     begun = time.perf_counter()

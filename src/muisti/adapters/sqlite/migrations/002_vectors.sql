@@ -25,7 +25,8 @@ CREATE TABLE vectors (
     last    INTEGER NOT NULL,
     heading TEXT NOT NULL,
     scale   REAL NOT NULL,
-    codes   BLOB NOT NULL
+    codes   BLOB NOT NULL,
+    rest    BLOB NOT NULL         -- what the bytes leave over, in 254ths: together as good as the numbers themselves
 );
 CREATE INDEX vectors_by_memory ON vectors (n, space);
 
@@ -56,3 +57,7 @@ CREATE TABLE unembedded (
     n     INTEGER NOT NULL,
     PRIMARY KEY (n, space)
 ) WITHOUT ROWID;
+
+-- Rows that are there do not know which text they stand for: the files are read once more.
+DELETE FROM seen;
+PRAGMA application_id = 0;

@@ -1,0 +1,136 @@
+"""D6 · The model changes: the old vectors serve until the new ones are complete, and the two never mix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from muisti.adapters.embed.hashing import HashingEmbedder
+from muisti.errors import EmbedderProblem
+from tests.acceptance.test_D_embeddings import DOWN, TEXTS, lengths, remote, spaces
+from tests.conftest import Opener
+from tests.embed_server import EmbedServer, changed, serving
+
+
+@pytest.fixture
+def server() -> Iterator[EmbedServer]:
+    with serving() as running:
+        yield running
+
+
+def test_D6_a_changed_model_takes_over_when_it_is_complete(opened: Opener) -> None:
+    first = opened(embedder="hashing")
+    first.save_batch(TEXTS)
+    assert first.get_stats().embedding_model == "hashing"
+    first.close()
+    memory = opened(embedder="onnx", model="minilm", embed_on_save=False)
+    assert memory.get_stats().embedding_model == "hashing", "the old vectors serve"
+    seen: list[tuple[object, ...]] = []
+    done = memory.reindex_missing(progress=lambda *at: seen.append(at))
+    assert (done, seen[-1]) == (len(TEXTS), (len(TEXTS), len(TEXTS)))
+    assert memory.get_stats().embedding_model == "minilm"
+    assert spaces(memory) == [("minilm", 384, 1)]
+    assert lengths(memory) == {("minilm", 384)}
+    assert {one.embedding_model for one in memory.list()} == {"minilm"}
+    assert memory.search("feline", mode="vector")[0].memory.content == TEXTS[3]
+    assert memory.verify(deep=True).ok
+
+
+def test_D6_the_old_vectors_stay_while_the_new_ones_cannot_be_made(opened: Opener, server: EmbedServer) -> None:
+    first = opened(embedder="onnx", model="minilm")
+    first.save_batch(TEXTS)
+    first.close()
+    server.script = [DOWN] * 1000
+    memory = remote(opened, server.url, model="new", embedder_retry=60.0)
+    assert memory.search("cat sofa")[0].memory.content == TEXTS[3]
+    assert memory.get_stats().embedding_model == "minilm"
+    assert lengths(memory) == {("minilm", 384)}
+    memory.close()
+    back = opened(embedder="onnx", model="minilm")
+    assert back.reindex_missing() == 0
+    assert back.search("feline", mode="vector")[0].memory.content == TEXTS[3]
+
+
+def test_D6_half_of_the_new_vectors_are_never_searched(opened: Opener, server: EmbedServer) -> None:
+    first = opened(embedder="onnx", model="minilm")
+    first.save_batch([*TEXTS, *(f"Remark number {n} on nothing" for n in range(35))])
+    first.close()
+    memory = remote(opened, server.url, model="new", embedder_timeout=5.0, embedder_retry=60.0)
+    good = changed(lambda found: found)
+    server.script = [good, good, *[DOWN] * 1000]  # the dimensions and one batch
+    with pytest.raises(EmbedderProblem):
+        memory.reindex_missing()
+    assert spaces(memory) == [("minilm", 384, 1), ("new", 64, 0)]
+    assert lengths(memory) == {("minilm", 384), ("new", 64)}
+    found = memory.search("feline", mode="vector")
+    assert (found[0].memory.content, found.mode) == (TEXTS[3], "vector")
+    assert memory._parts.index.check() == []
+    memory.close()
+    server.script.clear()
+    again = remote(opened, server.url, model="new", embedder_timeout=5.0)
+    assert again.reindex_missing() == 40 - 32
+    assert spaces(again) == [("new", 64, 1)]
+    assert lengths(again) == {("new", 64)}
+    assert again._parts.index.check() == []
+
+
+@pytest.mark.parametrize(("before", "after"), [(384, 768), (768, 384), (384, 384)])
+def test_D6_from_one_server_model_to_another(opened: Opener, server: EmbedServer, before: int, after: int) -> None:
+    server.hasher = HashingEmbedder(before)
+    first = remote(opened, server.url, model="old", embedder_timeout=5.0)
+    first.save_batch(TEXTS)
+    assert spaces(first) == [("old", before, 1)]
+    first.close()
+    server.hasher = HashingEmbedder(after)
+    memory = remote(opened, server.url, model="new", embedder_timeout=5.0)
+    assert memory.search("walrus")[0].memory.content == TEXTS[0]
+    memory.reindex_missing()
+    assert spaces(memory) == [("new", after, 1)]
+    assert lengths(memory) == {("new", after)}
+    found = memory.search("docker compose deploys", mode="vector")
+    assert (found[0].memory.content, found.mode, found.degraded) == (TEXTS[2], "vector", "")
+    assert memory._parts.index.check() == []
+
+
+def test_D6_the_same_name_with_other_dimensions_is_another_model(opened: Opener, server: EmbedServer) -> None:
+    first = remote(opened, server.url, embedder_timeout=5.0)
+    first.save_batch(TEXTS)
+    first.close()
+    server.hasher = HashingEmbedder(96)
+    memory = remote(opened, server.url, embedder_timeout=5.0)
+    assert memory.reindex_missing() == len(TEXTS)
+    assert lengths(memory) == {("m", 96)}
+
+
+def test_D6_a_model_changed_twice_leaves_nothing_of_the_one_between(opened: Opener, server: EmbedServer) -> None:
+    first = opened(embedder="hashing")
+    first.save_batch([f"Text {n} of many" for n in range(40)])
+    first.close()
+    between = remote(opened, server.url, model="between", embedder_timeout=5.0, embedder_retry=60.0)
+    good = changed(lambda found: found)
+    server.script = [good, good, *[DOWN] * 1000]
+    with pytest.raises(EmbedderProblem):
+        between.reindex_missing()
+    between.close()
+    last = opened(embedder="onnx", model="minilm")
+    assert last.reindex_missing() == 40
+    assert lengths(last) == {("minilm", 384)}
+    assert spaces(last) == [("minilm", 384, 1)]
+    assert last._parts.index.check() == []
+
+
+def test_D6_what_is_saved_during_the_change_is_in_both(opened: Opener, server: EmbedServer) -> None:
+    first = opened(embedder="hashing")
+    first.save_batch(TEXTS[:3])
+    first.close()
+    server.script = [DOWN] * 1000
+    memory = remote(opened, server.url, embedder_retry=60.0)
+    late = memory.save(TEXTS[3])
+    assert memory.search("cat sofa")[0].memory.id == late.id
+    memory.close()
+    server.script.clear()
+    again = remote(opened, server.url, embedder_timeout=5.0)
+    assert again.reindex_missing() == 4
+    assert spaces(again) == [("m", 64, 1)]
+    assert again.search("cat sofa").degraded == ""
