@@ -12,7 +12,7 @@ from pathlib import Path
 
 from muisti.adapters.clock import SystemClock
 from muisti.adapters.embed.catalogue import DEFAULT, MODELS, find_model, locate
-from muisti.adapters.embed.choose import SettingsEmbedders
+from muisti.adapters.embed.choose import SettingsEmbedders, check_settings
 from muisti.adapters.files.create import create_vault, is_vault
 from muisti.adapters.files.disk import Disk
 from muisti.adapters.files.exchange import FileExchange
@@ -46,6 +46,7 @@ def open_vault(
             raise VaultNotFound(f"there is no vault at {root}: `muisti init` makes one, `muisti save` too")
         create_vault(root, disk or Disk())
     settings = load_settings(root, arguments=arguments)
+    check_settings(settings)
     clock = clock or SystemClock()
     writable = _is_writable(root)
     vault = (FileVault if writable else ReadOnlyVault)(root, settings, clock, disk)

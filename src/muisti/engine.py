@@ -40,7 +40,7 @@ from muisti.recall.options import FilterOptions, Mode, to_filter, to_moment, to_
 from muisti.recall.record import Recorder
 from muisti.remember import change
 from muisti.remember.bring import import_memories
-from muisti.remember.fill import LONG, Filler, fill, halves
+from muisti.remember.fill import Filler, fill, halves
 from muisti.remember.identity import new_id
 from muisti.remember.options import SaveOptions, UpdateOptions, as_draft, to_draft
 from muisti.remember.pipeline import remember
@@ -97,12 +97,12 @@ class Muisti:
 
     def _with_vectors(self, memories: Listed[Memory], progress: Progress | None = None) -> Listed[Memory]:
         """What was saved, with its vectors. If they cannot be had now, they are made later: the memories are safe."""
-        waiting = [m.id for m in memories if m.embedding_model is None and not m.index_pending and len(m.content) <= LONG]
+        waiting = [m for m in memories if m.embedding_model is None and not m.index_pending]
         if not waiting or not self.settings.embed_on_save or self.settings.embedder == "none":
             progress and progress(len(memories), len(memories))
             return memories
         self._filler.embed_now(waiting, progress)
-        known = {memory.id: memory for memory in self._parts.reader.many(waiting)}
+        known = {memory.id: memory for memory in self._parts.reader.many([memory.id for memory in waiting])}
         return [known.get(memory.id, memory) for memory in memories]
 
     def update(
@@ -315,7 +315,7 @@ class Muisti:
 
     def warm_up(self) -> None:
         """Load the model in the background, so that the first search does not wait for it."""
-        self._filler.go_on()
+        self._filler.warm_up()
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Prove that files and index agree. Deep: compare with an index built anew."""

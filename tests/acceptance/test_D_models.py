@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from muisti.adapters.embed.hashing import HashingEmbedder
-from muisti.errors import EmbedderProblem
-from tests.acceptance.test_D_embeddings import DOWN, TEXTS, lengths, remote, spaces
+from muisti.errors import EmbedderProblem, SettingsError
+from tests.acceptance.test_D_embeddings import DOWN, TEXTS, lengths, remote, spaces, until
 from tests.conftest import Opener
 from tests.embed_server import EmbedServer, changed, serving
 
@@ -134,3 +134,35 @@ def test_D6_what_is_saved_during_the_change_is_in_both(opened: Opener, server: E
     assert again.reindex_missing() == 4
     assert spaces(again) == [("m", 64, 1)]
     assert again.search("cat sofa").degraded == ""
+
+
+def test_D5_a_process_that_began_while_the_server_was_down_gets_its_vectors_back(opened: Opener, server: EmbedServer) -> None:
+    first = remote(opened, server.url, embedder_timeout=5.0)
+    first.save_batch(TEXTS)
+    first.close()
+    server.script = [DOWN] * 1000
+    memory = remote(opened, server.url, embedder_timeout=5.0, embedder_retry=0.2)
+    answer = memory.search("walrus")
+    assert answer[0].memory.content == TEXTS[0]
+    assert "out of order" in answer.degraded
+    server.script = []
+    assert until(lambda: memory.search("walrus").mode == "hybrid")
+    assert memory.search("walrus").degraded == ""
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"embedder": "magic"}, {"embedder": "openai"}, {"model": "no-such"}], ids=["kind", "no address", "model"]
+)
+def test_D_an_embedder_that_cannot_be_is_refused_before_anything_is_saved(opened: Opener, wrong: dict[str, str]) -> None:
+    with pytest.raises(SettingsError, match="embedder|no model"):
+        opened(**wrong)
+
+
+def test_D1_a_server_loads_the_model_in_the_background(opened: Opener) -> None:
+    memory = opened()
+    embedder = memory._parts.embedders(None)
+    assert embedder is not None
+    embedder.close()
+    assert not embedder.is_ready()
+    memory.warm_up()
+    assert until(embedder.is_ready)

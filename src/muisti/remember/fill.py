@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from muisti.commit import writing
 from muisti.errors import EmbedderProblem, IndexProblem, MuistiError, VaultError
+from muisti.model import Memory
 from muisti.ports import Changes, Embedder, Parts, Progress, Space
 from muisti.remember.embed import embed
 
@@ -70,6 +71,13 @@ def _space(parts: Parts, embedder: Embedder) -> Space:
         return parts.vectors.prepare(identity)
 
 
+def load(parts: Parts) -> None:
+    """Have the embedder ready for the next question. Raises EmbedderProblem."""
+    embedder = parts.embedders(None)
+    if embedder is not None and not embedder.is_ready():
+        embedder.embed_query("ready?")
+
+
 def halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
     """The progress of a work in two parts, the second of which is the embedding."""
     if progress is None:
@@ -88,6 +96,7 @@ class Filler:
         self._guard = threading.Lock()
         self._warned = False
         self._busy = False
+        self._cold = False
 
     def catch_up(self) -> None:
         """Embed what waits, if it is little; leave the rest to the thread. Raises EmbedderProblem."""
@@ -107,8 +116,9 @@ class Filler:
         except (VaultError, IndexProblem) as error:  # a vault that can only be read is searched with what it has
             log.debug("vectors have to wait: %s", error)
 
-    def embed_now(self, ids: Sequence[str], progress: Progress | None = None) -> None:
-        """Embed what was just saved; what else waits is left to the thread. If it fails, that waits too."""
+    def embed_now(self, memories: Sequence[Memory], progress: Progress | None = None) -> None:
+        """Embed what was just saved; long texts and what else waits are left to the thread. If it fails, that waits too."""
+        ids = [memory.id for memory in memories if len(memory.content) <= LONG]
         try:
             if embed_these(self._parts, ids, progress):
                 self.go_on()
@@ -117,6 +127,11 @@ class Filler:
             self.go_on()
         except (VaultError, IndexProblem) as error:
             log.debug("vectors have to wait: %s", error)
+
+    def warm_up(self) -> None:
+        """Let the thread load the model."""
+        self._cold = True
+        self.go_on()
 
     def go_on(self) -> None:
         """Let the thread look for memories that wait."""
@@ -140,6 +155,9 @@ class Filler:
             self._busy = True
             self._wake.clear()  # before the work: whoever asks while it is done is heard
             try:
+                if self._cold:
+                    load(self._parts)
+                    self._cold = False
                 fill(self._parts, stop=self._stop)
                 self._warned = self._busy = False
                 self._wake.wait()

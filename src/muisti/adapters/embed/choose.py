@@ -53,6 +53,16 @@ def make_embedder(
     raise SettingsError(f"there is no embedder {kind!r}; choose one of {', '.join(KINDS)}")
 
 
+def check_settings(settings: Settings) -> None:
+    """Raises SettingsError for an embedder that cannot be, before anything is saved with it. Loads and asks nothing."""
+    if settings.embedder not in KINDS:
+        raise SettingsError(f"embedder = {settings.embedder!r}: choose one of {', '.join(KINDS)}")
+    if settings.embedder == "openai" and not (settings.embedder_url and settings.model):
+        raise SettingsError('embedder = "openai" needs embedder_url and model too, such as "https://api.openai.com/v1"')
+    if settings.embedder == "onnx":
+        find_model(settings.model or DEFAULT)
+
+
 def _onnx(name: str, threads: int) -> Embedder:
     from muisti.adapters.embed.onnx import OnnxEmbedder
 
@@ -80,7 +90,10 @@ class SettingsEmbedders:
             if identity is None:
                 return self._current()
             if identity not in self._made:
-                self._made[identity] = self._current() if self._is_current(identity) else _earlier(self._settings, identity)
+                made = self._matching(identity)
+                if made is None:
+                    return None  # and asked for again: a server may come back, a model be installed
+                self._made[identity] = made
             return self._made[identity]
 
     def _current(self) -> Embedder | None:
@@ -88,12 +101,17 @@ class SettingsEmbedders:
             self._made[None] = _guarded(self._settings, self._settings.embedder, self._settings.model)
         return self._made[None]
 
-    def _is_current(self, identity: Identity) -> bool:
+    def _matching(self, identity: Identity) -> Embedder | None:
         try:
             current = self._current()
-            return current is not None and current.identity() == identity
-        except EmbedderProblem:  # one that does not answer made no vectors that we could ask it about
-            return False
+            if current is not None and current.identity() == identity:
+                return current
+        except EmbedderProblem:
+            earlier = _earlier(self._settings, identity)
+            if earlier is None:
+                raise  # most likely these are its own vectors: that it does not answer is the news
+            return earlier
+        return _earlier(self._settings, identity)
 
     def close(self) -> None:
         """Close all of them; they open again if they are asked."""
@@ -118,12 +136,13 @@ def _earlier(settings: Settings, identity: Identity) -> Embedder | None:
     """The embedder that made these vectors, if it can be had without a word in the settings."""
     kinds = ["onnx", "hashing"] + [settings.embedder] * (settings.embedder in ("ollama", "openai"))
     for kind in kinds:
+        embedder = None
         try:
             embedder = _guarded(settings, kind, identity.model)
             if embedder is not None and embedder.identity() == identity:
                 return embedder
-            if embedder is not None:
-                embedder.close()
         except (EmbedderProblem, SettingsError):
-            continue
+            pass  # not this one
+        if embedder is not None:
+            embedder.close()
     return None

@@ -8,7 +8,7 @@ import apsw
 import numpy as np
 
 from muisti.adapters.sqlite.rows import fetch
-from muisti.adapters.sqlite.signs import BLOCK, Floats, as_bytes, as_numbers, left_over, signs
+from muisti.adapters.sqlite.signs import BLOCK, Bits, Floats, as_bytes, as_numbers, left_over, signs
 from muisti.adapters.sqlite.spaces import forget_vectors, space_of, take_over
 from muisti.ports import Embedded
 
@@ -102,12 +102,15 @@ def _recentre(db: apsw.Connection, space: int) -> None:
     numbers, vectors = _read(db, space, row[1])
     centre = vectors.mean(axis=0).astype(np.float32)
     db.execute("UPDATE spaces SET centre = ?, centred_on = ? WHERE space = ?", (centre.tobytes(), count, space))
-    db.execute("DELETE FROM sign_blocks WHERE space = ?", (space,))
-    db.execute("DELETE FROM signs WHERE space = ?", (space,))
-    bits = signs(vectors, centre)
-    db.executemany(
-        "INSERT INTO signs VALUES (?, ?, ?)", [(v, space, word.tobytes()) for v, word in zip(numbers, bits, strict=True)]
-    )
+    _sign(db, space, numbers, signs(vectors, centre))
+
+
+def _sign(db: apsw.Connection, space: int, numbers: Sequence[int], bits: Bits) -> None:
+    """Write all signs of a space anew."""
+    for table in ("sign_blocks", "signs"):
+        db.execute(f"DELETE FROM {table} WHERE space = ?", (space,))
+    rows = [(v, space, word.tobytes()) for v, word in zip(numbers, bits, strict=True)]
+    db.executemany("INSERT INTO signs VALUES (?, ?, ?)", rows)
 
 
 def _read(db: apsw.Connection, space: int, dimensions: int) -> tuple[list[int], Floats]:
@@ -155,11 +158,7 @@ def _sign_again(db: apsw.Connection) -> None:
     for space, dimensions in fetch(db, "SELECT space, dimensions FROM spaces"):
         numbers, vectors = _read(db, space, dimensions)
         if numbers:
-            db.execute("DELETE FROM signs WHERE space = ?", (space,))
-            bits = signs(vectors, _centre(db, space))
-            db.executemany(
-                "INSERT INTO signs VALUES (?, ?, ?)", [(v, space, word.tobytes()) for v, word in zip(numbers, bits, strict=True)]
-            )
+            _sign(db, space, numbers, signs(vectors, _centre(db, space)))
             _seal(db, space)
 
 
