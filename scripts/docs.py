@@ -15,6 +15,7 @@ import click
 
 from muisti.adapters.sqlite.migrate import migrations
 from muisti.engine import Muisti
+from muisti.engine.opened import Opened
 from muisti.model import (
     KINDS,
     CompactResult,
@@ -99,7 +100,7 @@ def python_page() -> str:
         f"{HEAD}# Python\n\n`Muisti.open(path)` for ordinary code, `await MemoryService.open(path)` for asyncio: the same\n"
         "methods, each a coroutine there. Errors are `MuistiError`s that name the field and the cure.\n"
     ]
-    for name, method in vars(Muisti).items():
+    for name, method in ((name, vars(part)[name]) for part in (Muisti, *Muisti.__bases__, Opened) for name in vars(part)):
         function = method.__func__ if isinstance(method, classmethod) else method
         if not name.startswith("_") and inspect.isfunction(function) and name != "make_ready":
             signature = str(inspect.signature(function)).replace("self, ", "").replace("(self)", "()").replace("cls, ", "")

@@ -16,7 +16,7 @@ PUBLIC = [
     "Kind", "Memory", "MemoryNotFound", "MemoryService", "Muisti", "MuistiError", "NotFound", "SearchResult", "SearchResults", "Sector", "Session",
     "SessionNotFound", "SettingsError", "Signal", "Stats", "SyncReport", "Tier", "Use", "VaultError", "VerifyReport", "__version__",
 ]  # fmt: skip
-METHODS = sorted(name for name in vars(Muisti) if not name.startswith("_"))
+METHODS = sorted(name for name in dir(Muisti) if not name.startswith("_"))
 INNER = {"make_ready"}
 """For the parts of the package, not for callers."""
 PROMISED = [

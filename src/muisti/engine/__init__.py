@@ -1,0 +1,24 @@
+"""Muisti: the whole product as one object. It holds the parts and delegates; the rules live elsewhere."""
+
+from __future__ import annotations
+
+import os
+
+from muisti.engine.attending import Attending
+from muisti.engine.keeping import Keeping
+from muisti.engine.recalling import Recalling
+from muisti.engine.remembering import Remembering
+
+
+class Muisti(Remembering, Recalling, Attending, Keeping):
+    """A vault, open for use from any number of threads. `Muisti.open(path)` makes one; `close` it, or use `with`."""
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool) -> Muisti:
+        """Open the vault at this path, or the one that is found from here; a missing one is created."""
+        from muisti.bootstrap import open_vault  # the only import upwards: this is where a caller begins
+
+        return open_vault(path, arguments=settings)
+
+
+__all__ = ["Muisti"]

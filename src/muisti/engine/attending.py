@@ -1,0 +1,58 @@
+"""Stretches of work."""
+
+from __future__ import annotations
+
+from muisti.engine.opened import Opened
+from muisti.errors import InvalidRequest
+from muisti.keep import sessions
+from muisti.model import Memory, Session, SessionUse, Use
+from muisti.remember.identity import new_id
+from muisti.remember.validate import checked_name, checked_project
+
+
+class Attending(Opened):
+    """Sessions and what they did with memories."""
+
+    def start_session(self, project: str | None = None, *, session_id: str | None = None) -> Session:
+        """Begin a session; without an id it gets a new one."""
+        name = checked_project(self.settings.project if project is None else project)
+        given = checked_name("session_id", session_id) if session_id is not None else new_id(self._parts.clock.now())
+        return self._change(sessions.start_session, given, name)
+
+    def end_session(self, session_id: str, summary: str | None = None, *, tool_calls: int | None = None) -> Session:
+        """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
+        return self._change(sessions.end_session, session_id, summary, tool_calls)
+
+    def get_session(self, session_id: str) -> Session:
+        """One session. Raises SessionNotFound."""
+        return self._call(sessions.existing_session, session_id)
+
+    def list_sessions(self, project: str | None = None, *, limit: int = 50) -> list[Session]:
+        """The latest sessions first."""
+        return self._call(lambda parts: parts.reader.sessions(project, limit))
+
+    def link_to_session(self, memory_id: str, session_id: str, use: str = "recalled") -> None:
+        """Note what a session did with a memory: created, recalled, updated or reinforced."""
+        if use not in tuple(Use):
+            raise InvalidRequest("use", use, f"it must be one of {', '.join(Use)}")
+        self._change(sessions.link_to_session, memory_id, checked_name("session_id", session_id), Use(use))
+
+    def session_uses(self, session_id: str) -> list[SessionUse]:
+        """What a session did with memories, in the order of time."""
+        return self._call(sessions.session_uses, session_id)
+
+    def get_by_session(self, session_id: str) -> list[Memory]:
+        """The memories that a session made or used."""
+        return self._call(sessions.get_by_session, session_id)
+
+    def get_session_context(self, session_id: str) -> list[Memory]:
+        """The memories that a session made, in the order of time."""
+        return self._call(sessions.session_context, session_id)
+
+    def get_raw_session_content(self, session_id: str) -> str:
+        """Their contents as one text, for a summary."""
+        return sessions.raw_content(self.get_session_context(session_id))
+
+    def get_session_token_count(self, session_id: str) -> int:
+        """Roughly how many tokens that text has."""
+        return sessions.token_count(self.get_session_context(session_id))

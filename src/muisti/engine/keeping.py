@@ -1,0 +1,83 @@
+"""Upkeep of files and index."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Unpack
+
+from muisti.engine.opened import Opened
+from muisti.errors import EmbedderProblem
+from muisti.keep import reindex as rebuilding
+from muisti.keep.sync import sync
+from muisti.keep.verify import verify
+from muisti.model import Problem, Stats, SyncReport, VerifyReport
+from muisti.ports import Progress
+from muisti.recall.options import FilterOptions, to_filter
+from muisti.remember.bring import import_memories
+from muisti.remember.fill import fill
+
+log = logging.getLogger("muisti")
+
+
+class Keeping(Opened):
+    """Numbers, exchange, files and index."""
+
+    def get_stats(self) -> Stats:
+        """The vault in numbers."""
+        return self._call(lambda parts: parts.reader.stats())
+
+    def export_memories(self, *, format: str = "markdown", **options: Unpack[FilterOptions]) -> str:
+        """All memories, or those a filter lets through, as one text that `import_memories` reads."""
+        where = to_filter(self.settings, options, all_sessions=True)
+        memories = self._call(lambda parts: parts.reader.select(where, order="created_at", limit=None))
+        return self._parts.exchange.dump(memories, format)
+
+    def import_memories(
+        self,
+        source_path: str | os.PathLike[str],
+        *,
+        kind: str | None = None,
+        project: str | None = None,
+        progress: Progress | None = None,
+    ) -> int:
+        """Take in a file or folder; answers how many memories were new. Raises ImportFailed; then nothing was."""
+        source = Path(source_path).expanduser()
+        return self._call(import_memories, source, kind=kind, project=project, progress=progress)
+
+    def sync(self, *, confirm: bool = False) -> SyncReport:
+        """Look for what was changed by hand. Confirm: forget files that vanished, however many."""
+        return self._call(sync, confirm=confirm)
+
+    def reindex(self, *, progress: Progress | None = None) -> SyncReport:
+        """Rebuild the index from the files, while others keep reading, and make the vectors that are missing."""
+        report = self._call(rebuilding.reindex, progress)
+        try:
+            self.reindex_missing(progress=progress)
+        except EmbedderProblem as error:
+            log.warning("the index is rebuilt; vectors follow when they can be made: %s", error)
+        return report
+
+    def reindex_missing(self, *, progress: Progress | None = None) -> int:
+        """Make the vectors that are missing, all of them after a change of the model. Answers how many memories got theirs.
+
+        Raises EmbedderProblem.
+        """
+        return self._call(lambda parts: fill(parts, progress=progress))
+
+    def warm_up(self) -> None:
+        """Load the model in the background, so that the first search does not wait for it."""
+        self._filler.warm_up()
+
+    def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
+        """Prove that files and index agree. Deep: compare with an index built anew."""
+        return self._call(verify, deep=deep, progress=progress)
+
+    def problems(self) -> list[Problem]:
+        """Files that could not be read at the last look, each with what to do."""
+        return self._call(lambda parts: parts.index.problems())
+
+    def find_ids(self, part: str, *, limit: int = 10) -> list[str]:
+        """Ids that begin or end with this text: what people type instead of a whole id."""
+        return self._call(lambda parts: parts.reader.matching_ids(part.strip().lower(), limit))

@@ -1,0 +1,108 @@
+"""Context out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Unpack
+
+from muisti.engine.opened import Opened
+from muisti.errors import EmbedderProblem, InvalidRequest
+from muisti.model import CompactResult, Explanation, Memory, SearchResult, SearchResults
+from muisti.recall import layers
+from muisti.recall import pipeline as recalling
+from muisti.recall.explain import explain
+from muisti.recall.options import FilterOptions, Mode, to_filter, to_moment, to_order
+
+Listed = list
+"""The built-in type: inside the class `list` is the method."""
+
+
+class Recalling(Opened):
+    """Finding and reading memories."""
+
+    def get(self, memory_id: str, *, include_deleted: bool = False) -> Memory | None:
+        """One memory, or None."""
+        return self._call(lambda parts: parts.reader.get(memory_id, include_deleted=include_deleted))
+
+    def list(
+        self,
+        *,
+        limit: int | None = 100,
+        offset: int = 0,
+        order_by: str = "created_at",
+        order: str = "desc",
+        **options: Unpack[FilterOptions],
+    ) -> Listed[Memory]:
+        """Memories of all sessions, sorted. Raises InvalidRequest."""
+        if (limit is not None and limit < 0) or offset < 0:
+            raise InvalidRequest("limit, offset", (limit, offset), "neither may be below 0")
+        where, by = to_filter(self.settings, options, all_sessions=True), to_order(order_by, order)
+        return self._call(lambda parts: parts.reader.select(where, order=by, limit=limit, offset=offset))
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        mode: Mode = "hybrid",
+        asked_at: datetime | None = None,
+        **options: Unpack[FilterOptions],
+    ) -> SearchResults:
+        """The memories that answer a query, best first, each with a score, a snippet and the reasons.
+
+        `asked_at` says from when on "yesterday" and "last week" count back; unset: from now.
+        Where the vectors cannot be asked, the answer goes by keyword, and its `degraded` says why.
+        """
+        results = self._searched(query, limit, mode, options, to_moment("asked_at", asked_at))
+        self._recorder.note([result.memory.id for result in results], options.get("session_id"))
+        return results
+
+    def _searched(
+        self, query: str, limit: int | None, mode: str, options: FilterOptions, asked_at: datetime | None = None
+    ) -> SearchResults:
+        where = to_filter(self.settings, options)
+        if recalling.checked_mode(mode) != "keyword":
+            self._catch_up()
+        return self._look(recalling.search, query, where, limit, mode, asked_at)
+
+    def _catch_up(self) -> None:
+        with suppress(EmbedderProblem):  # the answer says so
+            self._ready()
+            self._filler.catch_up()
+
+    def search_compact(
+        self, query: str, *, limit: int | None = None, mode: Mode = "hybrid", **options: Unpack[FilterOptions]
+    ) -> Listed[CompactResult]:
+        """The first of three layers: ids, titles and scores to choose from. Counts as no recall."""
+        return layers.compact(self._searched(query, limit, mode, options))
+
+    def timeline(self, memory_id: str, *, before: int = 5, after: int = 5) -> Listed[CompactResult]:
+        """The second layer: what came before and after in the same project."""
+        return self._call(layers.timeline, memory_id, before, after)
+
+    def details(self, ids: Sequence[str], *, session_id: str | None = None) -> Listed[Memory]:
+        """The third layer: whole memories. Raises MemoryNotFound."""
+        found = self._call(layers.details, ids)
+        self._recorder.note([memory.id for memory in found], session_id)
+        return found
+
+    def search_by_keywords(
+        self, keywords: Sequence[str], /, *, match_all: bool = False, limit: int = 10, **options: Unpack[FilterOptions]
+    ) -> Listed[Memory]:
+        """Memories that carry any, or all, of these keywords."""
+        where = to_filter(self.settings, options)
+        found = self._call(layers.search_by_keywords, keywords, where, match_all=match_all, limit=limit)
+        self._recorder.note([memory.id for memory in found], options.get("session_id"))
+        return found
+
+    def related(self, memory_id: str, *, limit: int = 10, **options: Unpack[FilterOptions]) -> Listed[SearchResult]:
+        """Memories that share the most telling words with this one, or are near it in meaning."""
+        return self._call(recalling.related, memory_id, to_filter(self.settings, options), limit)
+
+    def explain(self, query: str, memory_id: str, *, mode: Mode = "hybrid", **options: Unpack[FilterOptions]) -> Explanation:
+        """Why this memory is, or is not, an answer to the query."""
+        where = to_filter(self.settings, options)
+        self._catch_up()
+        return self._call(explain, query, memory_id, where, mode)

@@ -1,0 +1,77 @@
+"""Text in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Unpack
+
+from muisti.engine.opened import Opened
+from muisti.errors import InvalidRequest
+from muisti.keep import use
+from muisti.model import Draft, Memory
+from muisti.ports import Progress
+from muisti.remember import change
+from muisti.remember.fill import halves
+from muisti.remember.options import SaveOptions, UpdateOptions, as_draft, to_draft
+from muisti.remember.pipeline import remember
+from muisti.usage import DEEMPHASIZE, REINFORCE
+
+
+class Remembering(Opened):
+    """Saving and changing memories."""
+
+    def save(self, content: str, **options: Unpack[SaveOptions]) -> Memory:
+        """Remember a text. Raises InvalidMemory. Saying the same again reinforces what is there."""
+        return self._remember([to_draft(content, options)])[0]
+
+    def save_batch(self, items: Iterable[Draft | str | dict[str, Any]], *, progress: Progress | None = None) -> list[Memory]:
+        """Remember many texts at once: all of them or, if one is not acceptable, none."""
+        if isinstance(items, str):
+            raise InvalidRequest("items", items[:40], "it must be a list; `save` takes one text")
+        drafts = [as_draft(item) for item in items]
+        return self._remember(drafts, progress) if drafts else []
+
+    def _remember(self, drafts: list[Draft], progress: Progress | None = None) -> list[Memory]:
+        first, second = halves(progress) if self.settings.embed_on_save else (progress, None)
+        return self._with_vectors(self._change(remember, drafts, first), second)
+
+    def _with_vectors(self, memories: list[Memory], progress: Progress | None = None) -> list[Memory]:
+        """What was saved, with its vectors. If they cannot be had now, they are made later: the memories are safe."""
+        waiting = [m for m in memories if m.embedding_model is None and not m.index_pending]
+        if not waiting or not self.settings.embed_on_save or self.settings.embedder == "none":
+            progress and progress(len(memories), len(memories))
+            return memories
+        self._filler.embed_now(waiting, progress)
+        known = {memory.id: memory for memory in self._parts.reader.many([memory.id for memory in waiting])}
+        return [known.get(memory.id, memory) for memory in memories]
+
+    def update(
+        self, memory_id: str, *, expected_hash: str | None = None, by_session: str | None = None, **changes: Unpack[UpdateOptions]
+    ) -> Memory:
+        """Change some fields. With `expected_hash` (a `content_hash`), only if nobody changed the content since."""
+        given: dict[str, Any] = dict(changes)
+        for name in ("keywords", "files"):
+            if isinstance(given.get(name), list):
+                given[name] = tuple(given[name])
+        changed = self._change(change.update, memory_id, given, expected_hash=expected_hash, by_session=by_session)
+        return self._with_vectors([changed])[0]
+
+    def delete(self, memory_id: str, *, hard: bool = False) -> bool:
+        """Move to the trash; hard: leave no byte. False if there is no such memory."""
+        return self._change(change.delete, memory_id, hard=hard)
+
+    def restore(self, memory_id: str) -> Memory:
+        """Bring back from the trash. Raises MemoryNotFound."""
+        return self._change(change.restore, memory_id)
+
+    def touch(self, memory_id: str) -> Memory:
+        """Note that a memory was looked at."""
+        return self._change(use.touch, memory_id)
+
+    def reinforce(self, memory_id: str, amount: float = REINFORCE, *, session_id: str | None = None) -> Memory:
+        """Make a memory stronger, with diminishing returns."""
+        return self._change(use.reinforce, memory_id, amount, session_id)
+
+    def deemphasize(self, memory_id: str, amount: float = DEEMPHASIZE) -> Memory:
+        """Make a memory weaker, never below 0.05."""
+        return self._change(use.deemphasize, memory_id, amount)
