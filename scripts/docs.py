@@ -32,7 +32,7 @@ from muisti.model import (
 )
 from muisti.recall.options import FilterOptions
 from muisti.remember.options import SaveOptions, UpdateOptions
-from muisti.settings import Settings
+from muisti.settings import TABLES, Settings
 from muisti.surfaces.cli.main import cli
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -64,7 +64,7 @@ def settings_page() -> str:
     rows = [
         f"| `{field.name}` | `MUISTI_{field.name.upper()}` | `{field.default!r}` | {field.metadata['doc']} |"
         for field in fields(Settings)
-        if field.name != "kinds"
+        if field.name not in TABLES
     ]
     kinds = [
         f"| {kind.name} | `{kind.folder}/` | {_decay(kind.decay_per_day)} | {'yes' if kind.protected else ''} |"

@@ -13,16 +13,21 @@ from pathlib import Path
 from muisti.adapters.clock import SystemClock
 from muisti.adapters.embed.catalogue import DEFAULT, MODELS, find_model, locate
 from muisti.adapters.embed.choose import SettingsEmbedders, check_settings
+from muisti.adapters.files.attic import FileAttic
 from muisti.adapters.files.create import create_vault, is_vault
 from muisti.adapters.files.disk import Disk
 from muisti.adapters.files.exchange import FileExchange
 from muisti.adapters.files.journal import FileJournal
 from muisti.adapters.files.toml import change_settings
 from muisti.adapters.files.vault import FileVault, ReadOnlyVault
+from muisti.adapters.sqlite.census import SqliteCensus
 from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.index import SqliteIndex
 from muisti.adapters.sqlite.lexical import SqliteLexical
+from muisti.adapters.sqlite.links import SqliteLinks
 from muisti.adapters.sqlite.reader import SqliteReader
+from muisti.adapters.sqlite.strength import salience_sql
+from muisti.adapters.sqlite.twins import SqliteTwins
 from muisti.adapters.sqlite.vectors import SqliteVectors
 from muisti.engine import Muisti
 from muisti.errors import ModelNotInstalled, VaultNotFound
@@ -51,12 +56,16 @@ def open_vault(
     writable = _is_writable(root)
     vault = (FileVault if writable else ReadOnlyVault)(root, settings, clock, disk)
     folder = root / ".muisti" if writable else _private_copy(root / ".muisti")
-    database = Database(folder, settings.index_timeout)
+    database = Database(folder, settings.index_timeout, clock, salience_sql(settings.kinds, settings.decay_rates))
     parts = Parts(
         vault=vault,
+        attic=FileAttic(root, settings, disk),
         journal=FileJournal(root, clock, disk),
         index=SqliteIndex(database, settings.index_timeout),
         reader=SqliteReader(database),
+        links=SqliteLinks(database),
+        twins=SqliteTwins(database),
+        census=SqliteCensus(database, settings.kinds, settings.decay_rates),
         lexical=SqliteLexical(database),
         vectors=SqliteVectors(database, settings.vector_index),
         embedders=SettingsEmbedders(settings),

@@ -14,9 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from muisti.errors import SettingsError
-from muisti.model import KINDS, Kind
+from muisti.model import KINDS, RATES, Kind, Sector
+from muisti.patterns import fault
 
 SETTINGS_FILE = "muisti.toml"
+TABLES = ("kinds", "classify")
+"""What only the file sets: these are tables, not single values."""
+MOST_PATTERNS = 100
 
 Value = str | int | float | bool
 
@@ -47,10 +51,30 @@ class Settings:
     embedder_threads: int = _setting(1, "Threads that one embedding uses on this machine.", low=1, high=256)
     embed_on_save: bool = _setting(True, "Make a memory's vectors when it is saved; if not, before the next search.")
     vector_index: str = _setting("bits", "How the nearest vectors are found: bits, hnsw (needs usearch) or sqlite-vec.")
+    redact_secrets: bool = _setting(True, "Replace keys, tokens and passwords by `[redacted:KIND]` before anything is stored.")
+    merge_duplicates: bool = _setting(True, "Let a text that says what a memory says already strengthen that memory instead.")
+    propose_links: bool = _setting(True, "Propose a link when a new memory seems to contradict or update an earlier one.")
+    decay_emotional: float = _setting(RATES[Sector.EMOTIONAL], "What an emotional memory loses a day.", low=0, high=1)
+    decay_semantic: float = _setting(RATES[Sector.SEMANTIC], "What a semantic memory loses a day.", low=0, high=1)
+    decay_reflective: float = _setting(RATES[Sector.REFLECTIVE], "What a reflective memory loses a day.", low=0, high=1)
+    decay_procedural: float = _setting(RATES[Sector.PROCEDURAL], "What a procedural memory loses a day.", low=0, high=1)
+    decay_episodic: float = _setting(RATES[Sector.EPISODIC], "What an episodic memory loses a day.", low=0, high=1)
+    cleanup_below: float = _setting(0.0, "Salience below which upkeep moves a memory to the trash; 0: never.", low=0, high=1)
+    evict_above: int = _setting(524_288_000, "Bytes of memories above which upkeep archives the longest unused; 0: never.", low=0)
+    evict_to: float = _setting(0.85, "Share of that limit that is left when upkeep has archived.", low=0, high=1)
     kinds: Mapping[str, Kind] = field(
         default_factory=lambda: dict(KINDS),
         metadata={"doc": "Kinds of your own: `[kinds.idea]` with `folder`, `decay_per_day`, `protected`."},
     )
+    classify: Mapping[str, Mapping[str, tuple[str, ...]]] = field(
+        default_factory=dict,
+        metadata={"doc": 'Patterns of your own: `[classify.kind]` with `idea = ["what if"]`, `[classify.sector]` likewise.'},
+    )
+
+    @property
+    def decay_rates(self) -> dict[Sector, float]:
+        """What is lost a day, by sector."""
+        return {sector: getattr(self, f"decay_{sector.value}") for sector in Sector}
 
     @property
     def embedder_key(self) -> str | None:
@@ -118,9 +142,11 @@ def _from_file(path: Path) -> dict[str, Any]:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: is not valid TOML ({error}); mend that line") from error
-    values: dict[str, Any] = {key: _checked(key, value, str(path)) for key, value in table.items() if key != "kinds"}
+    values: dict[str, Any] = {key: _checked(key, value, str(path)) for key, value in table.items() if key not in TABLES}
     if "kinds" in table:
         values["kinds"] = {**KINDS, **_kinds(table["kinds"], str(path))}
+    if "classify" in table:
+        values["classify"] = _patterns(table["classify"], values.get("kinds", KINDS), str(path))
     return values
 
 
@@ -134,14 +160,14 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _scalar_fields() -> list[str]:
-    return [f.name for f in fields(Settings) if f.name != "kinds"]
+    return [f.name for f in fields(Settings) if f.name not in TABLES]
 
 
 def _checked(key: str, value: object, where: str) -> Value:
-    known = {f.name: f for f in fields(Settings) if f.name != "kinds"}
+    known = {f.name: f for f in fields(Settings) if f.name not in TABLES}
     if key not in known:
         near = get_close_matches(key, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}, kinds"
+        hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join((*known, *TABLES))}"
         raise SettingsError(f"{where}: there is no setting {key!r}; {hint}")
     spec = known[key]
     converted = _converted(key, value, type(spec.default), where)
@@ -193,6 +219,36 @@ def _kind(name: str, spec: object, where: str) -> Kind:
     if not isinstance(protected, bool):
         raise SettingsError(f"{where}: [kinds.{name}] protected = {protected!r} must be true or false")
     return Kind(name, folder, decay, protected)
+
+
+def _patterns(table: object, kinds: Mapping[str, Kind], where: str) -> dict[str, dict[str, tuple[str, ...]]]:
+    known = {"kind": tuple(kinds), "sector": tuple(sector.value for sector in Sector)}
+    if not isinstance(table, dict) or not set(table) <= set(known):
+        raise SettingsError(f"{where}: classify takes the tables [classify.kind] and [classify.sector], nothing else")
+    found = {what: _pattern_lists(what, lists, known[what], where) for what, lists in table.items()}
+    count = sum(len(patterns) for lists in found.values() for patterns in lists.values())
+    if count > MOST_PATTERNS:  # each of them is searched for in every memory
+        raise SettingsError(f"{where}: classify has {count} patterns; {MOST_PATTERNS} are allowed: join some with |")
+    return found
+
+
+def _pattern_lists(what: str, lists: object, known: tuple[str, ...], where: str) -> dict[str, tuple[str, ...]]:
+    if not isinstance(lists, dict):
+        raise SettingsError(f'{where}: classify.{what} must be a table such as [classify.{what}] with {known[0]} = ["a word"]')
+    for name in lists:
+        if name not in known:
+            raise SettingsError(f"{where}: [classify.{what}] there is no {what} {name!r}; known are: {', '.join(known)}")
+    return {name: _pattern_list(f"{where}: [classify.{what}] {name}", patterns) for name, patterns in lists.items()}
+
+
+def _pattern_list(place: str, patterns: object) -> tuple[str, ...]:
+    if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
+        raise SettingsError(f'{place} = {patterns!r} must be a list of texts such as ["hotfix", "post-?mortem"]')
+    for pattern in patterns:
+        wrong = fault(pattern)
+        if wrong:
+            raise SettingsError(f"{place}: the pattern {pattern[:80]!r} {wrong}")
+    return tuple(patterns)
 
 
 RESERVED_FOLDERS = frozenset({"projects", "conversations", "journal", "archive"})

@@ -1,17 +1,60 @@
-"""How use changes a memory's strength: pure rules over the journal's events (contract B3, C5)."""
+"""How use and time change a memory's strength: pure rules over the journal's events (contract B3, C5, G1, G2)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime
+import math
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
-from muisti.model import Event, Usage
+from muisti.model import RATES, Event, Sector, Usage
 
 FLOOR = 0.05
 REINFORCE = 0.1
 DEEMPHASIZE = 0.2
 MAX_COUNT = 1 << 53
 """Larger whole numbers are not the same in every program, and far larger ones fit into no database."""
+IDLE_DAYS = 7.0
+"""How long a memory of a kind with a decay of its own may lie before it begins to fade."""
+PROTECTION, MOST_PROTECTION = 0.02, 0.1
+"""What having been used gives back: grows with the logarithm of the uses, up to the most."""
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """All that a memory's strength depends on, beside the present moment."""
+
+    salience: float
+    """At the time when it was last weighed: saved, reinforced, de-emphasised or imported."""
+    weighed_at: datetime
+    used_at: datetime | None = None
+    idle_days: float = 0.0
+    """Days that it had already lain idle too long, before it was last used."""
+    access_count: int = 0
+    importance: float = 0.5
+    rate: float = RATES[Sector.SEMANTIC]
+    """The sector's."""
+    decay_per_day: float | None = None
+    """The kind's, which then counts instead of the sector's."""
+
+
+def strength(trace: Trace, now: datetime) -> float:
+    """A memory's salience now. The same however often, and whenever, it was asked for before.
+
+    Time alone never makes it stronger, and a clock that stands before the last weighing counts as no time at all.
+    """
+    if trace.decay_per_day is None:
+        faded = math.exp(-trace.rate / (trace.importance + 0.1) * days(trace.weighed_at, now))
+    else:
+        used = trace.weighed_at if trace.used_at is None else max(trace.weighed_at, trace.used_at)
+        faded = math.pow(trace.decay_per_day, trace.idle_days + max(0.0, days(used, now) - IDLE_DAYS))
+    protection = min(MOST_PROTECTION, PROTECTION * math.log1p(trace.access_count))
+    return max(min(FLOOR, trace.salience), min(trace.salience, trace.salience * faded + protection))
+
+
+def days(since: datetime, now: datetime) -> float:
+    """Whole hours between two moments, in days; none if the clock went back."""
+    return max(0, (now - since) // _HOUR) / 24
 
 
 def reinforced(salience: float, amount: float) -> float:
@@ -29,11 +72,13 @@ def folded(usage: Usage, event: Event) -> Usage:
     if event.name == "recalled":
         return _accessed(usage, event.at)
     if event.name == "touched":
-        return replace(usage, last_accessed=_later(usage.last_accessed, event.at))
-    if event.name == "reinforced":
+        return _used(usage, event.at)
+    if event.name in ("reinforced", "merged"):
         return _accessed(_weighed(usage, event), event.at)
     if event.name == "deemphasized":
         return _weighed(usage, event)
+    if event.name == "saved":
+        return replace(usage, touched_at=_later(usage.touched_at, event.at))
     if event.name == "edited":
         return replace(usage, edited_at=_later(usage.edited_at, event.at))
     if event.name == "imported":
@@ -47,14 +92,21 @@ def counted(value: object, otherwise: int = 0) -> int:
 
 
 def _accessed(usage: Usage, at: datetime) -> Usage:
-    return replace(usage, access_count=usage.access_count + 1, last_accessed=_later(usage.last_accessed, at))
+    return replace(_used(usage, at), access_count=usage.access_count + 1)
+
+
+def _used(usage: Usage, at: datetime) -> Usage:
+    """Use ends a time of lying idle. What it cost is kept: using a memory stops its fading, it does not undo it."""
+    before = max((moment for moment in (usage.touched_at, usage.last_accessed) if moment is not None), default=at)
+    idle = max(0.0, days(before, at) - IDLE_DAYS)
+    return replace(usage, last_accessed=_later(usage.last_accessed, at), idle_days=usage.idle_days + idle)
 
 
 def _weighed(usage: Usage, event: Event) -> Usage:
     salience = event.data.get("salience")
     if isinstance(salience, bool) or not isinstance(salience, int | float) or not 0 <= salience <= 1:
         return usage
-    return replace(usage, salience=float(salience), touched_at=_later(usage.touched_at, event.at))
+    return replace(usage, salience=float(salience), touched_at=_later(usage.touched_at, event.at), idle_days=0.0)
 
 
 def _later(known: datetime | None, at: datetime) -> datetime:

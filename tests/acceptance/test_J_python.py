@@ -105,11 +105,12 @@ def test_J7_export_and_import_bring_the_same_memories(opened: Opener, tmp_path: 
     _filled(memory)
     file = tmp_path / ("out.json" if form == "json" else "out.md")
     file.write_bytes(memory.export_memories(format=form).encode())
+    was = memory.list(order="asc")
     clock.forward(days=3)
     with open_vault(tmp_path / "second", clock=clock) as other:
         assert other.import_memories(file) == 4
         assert other.import_memories(file) == 0  # again does no harm
-        was, now = memory.list(order="asc"), other.list(order="asc")
+        now = other.list(order="asc")
         for field in (
             "id",
             "content",

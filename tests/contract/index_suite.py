@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from muisti.model import Event, Problem, Use
 from muisti.ports import Changes, Known, Mark, Reading, Stamp
 from tests.contract.making import Parts, filed, known, stored
-from tests.unit.making import NOON
+from tests.unit.making import NOON, faded
 from tests.unit.test_fields import memories
 
 _QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -32,7 +32,10 @@ class IndexContract:
     def test_any_memory_comes_back(self, parts: Parts, memory) -> None:
         memory = replace(memory, file_path=f"notes/{memory.id}.md")
         parts.add(memory)
-        assert parts.reader.get(memory.id) == memory
+        found = parts.reader.get(memory.id)
+        assert found is not None
+        assert found.salience == pytest.approx(faded(memory).salience)
+        assert replace(found, salience=memory.salience) == memory
         assert parts.index.known()[str(memory.file_path)] == known(memory)
         parts.index.apply(Changes(removed=[str(memory.file_path)]))
         assert parts.reader.get(memory.id, include_deleted=True) is None

@@ -7,7 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from muisti.model import Event, Filter, Memory
-from muisti.ports import Changes, Index, Known, Lexical, LexicalHit, Mark, MemoryReader, Reading, Stamp, StoredFile
+from muisti.ports import (
+    Census,
+    Changes,
+    Index,
+    Known,
+    Lexical,
+    LexicalHit,
+    Links,
+    Mark,
+    MemoryReader,
+    Reading,
+    Stamp,
+    StoredFile,
+    Twins,
+)
 from muisti.recall.query import choose_terms, query_words
 from tests.unit.making import a_memory
 
@@ -19,6 +33,9 @@ class Parts:
     index: Index
     reader: MemoryReader
     lexical: Lexical
+    twins: Twins
+    census: Census
+    links: Links
 
     def add(self, *memories: Memory) -> None:
         self.index.apply(Changes(files=[stored(memory) for memory in memories]))

@@ -12,7 +12,7 @@ from muisti.errors import MuistiError
 from muisti.model import Event, Filter, Sector, Tier
 from muisti.ports import Order
 from tests.contract.making import Parts, filed, ids
-from tests.unit.making import NOON
+from tests.unit.making import NOON, faded
 
 DAY = timedelta(days=1)
 ALL = Filter(all_sessions=True, include_deleted=True)
@@ -96,9 +96,9 @@ class ReaderContract:
             assert len(store.reader.select(ALL, order=order, limit=None)) == len(STORE)
 
     def test_get_and_many(self, store: Parts) -> None:
-        assert store.reader.get(STORE[0].id) == STORE[0]
+        assert store.reader.get(STORE[0].id) == faded(STORE[0])
         assert store.reader.get(STORE[4].id) is None
-        assert store.reader.get(STORE[4].id, include_deleted=True) == STORE[4]
+        assert store.reader.get(STORE[4].id, include_deleted=True) == faded(STORE[4])
         assert store.reader.get("none") is None
         wanted = [STORE[3].id, "none", STORE[4].id, STORE[0].id]
         assert ids(store.reader.many(wanted)) == [STORE[3].id, STORE[0].id]
@@ -148,14 +148,14 @@ class ReaderContract:
     )
     def test_twins(self, store: Parts, changes: dict[str, object], is_twin: bool) -> None:
         fields = {"content": "of a project", "project": "app", **changes}
-        twin = store.reader.twin(filed(99, str(fields.pop("content")), **fields))
+        twin = store.twins.twin(filed(99, str(fields.pop("content")), **fields))
         assert (twin is not None and twin.id == STORE[1].id) is is_twin
 
     def test_the_dead_and_the_outdated_have_no_twins_and_sessions_only_their_own(self, store: Parts) -> None:
-        assert store.reader.twin(filed(99, "in the trash")) is None
-        assert store.reader.twin(filed(99, "true for a while")) is None
-        assert store.reader.twin(replace(STORE[2], id="x", session_id="t")) is None
-        assert store.reader.twin(replace(STORE[2], id="x")) is not None
+        assert store.twins.twin(filed(99, "in the trash")) is None
+        assert store.twins.twin(filed(99, "true for a while")) is None
+        assert store.twins.twin(replace(STORE[2], id="x", session_id="t")) is None
+        assert store.twins.twin(replace(STORE[2], id="x")) is not None
 
     def test_around(self, parts: Parts) -> None:
         parts.add(*(filed(n, f"text {n}", created_at=NOON + n * DAY) for n in range(1, 8)), filed(9, "elsewhere", project="app"))
@@ -180,17 +180,17 @@ class ReaderContract:
         assert len(parts.reader.sessions(None, 1)) == 1
 
     def test_stats(self, store: Parts) -> None:
-        stats = store.reader.stats()
+        stats = store.census.stats()
         assert (stats.total_count, stats.deleted_count, stats.session_count) == (5, 1, 0)
         assert dict(stats.by_kind) == {"note": 3, "decision": 1, "fact": 1}
         assert dict(stats.by_project) == {"": 2, "app": 2, "other": 1}
         assert dict(stats.by_sector) == {"semantic": 4, "emotional": 1}
-        assert stats.avg_salience == pytest.approx((0.2 + 0.9 + 0.5 + 1 + 1) / 5)
+        assert stats.avg_salience == pytest.approx(sum(faded(STORE[n]).salience for n in (0, 1, 2, 3, 5)) / 5)
         assert (stats.oldest_memory, stats.newest_memory) == (NOON - 5 * DAY, NOON - DAY)
         assert stats.index_size_bytes > 0
 
     def test_stats_of_nothing(self, parts: Parts) -> None:
-        stats = parts.reader.stats()
+        stats = parts.census.stats()
         assert (stats.total_count, stats.avg_salience, stats.oldest_memory) == (0, 0.0, None)
 
     def test_matching_ids(self, store: Parts) -> None:

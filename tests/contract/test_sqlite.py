@@ -9,13 +9,18 @@ import apsw
 import pytest
 
 from muisti.adapters.sqlite import migrate as migrating
+from muisti.adapters.sqlite.census import SqliteCensus
 from muisti.adapters.sqlite.connect import Database, connect
 from muisti.adapters.sqlite.index import SqliteIndex
 from muisti.adapters.sqlite.lexical import SqliteLexical
+from muisti.adapters.sqlite.links import SqliteLinks
 from muisti.adapters.sqlite.migrate import migrate, migrations
 from muisti.adapters.sqlite.reader import SqliteReader
+from muisti.adapters.sqlite.twins import SqliteTwins
 from muisti.errors import IndexTooNew
+from muisti.model import KINDS
 from muisti.ports import Changes
+from tests.conftest import FakeClock
 from tests.contract.index_suite import IndexContract
 from tests.contract.lexical_suite import LexicalContract
 from tests.contract.making import Parts, filed
@@ -24,11 +29,18 @@ from tests.contract.reader_suite import ReaderContract
 
 @pytest.fixture
 def parts(tmp_path: Path) -> Iterator[Parts]:
-    database = Database(tmp_path, 5)
+    database = Database(tmp_path, 5, FakeClock())
     index = SqliteIndex(database, 5)
     assert index.open() is True
     index.behind = False
-    yield Parts(index, SqliteReader(database), SqliteLexical(database))
+    yield Parts(
+        index,
+        SqliteReader(database),
+        SqliteLexical(database),
+        SqliteTwins(database),
+        SqliteCensus(database, KINDS),
+        SqliteLinks(database),
+    )
     index.close()
 
 

@@ -8,19 +8,39 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from muisti.model import Memory, Sector
+from muisti.model import KINDS, RATES, Memory, Sector
 from muisti.remember.complete import completed, derived_title
+from muisti.remember.privacy import cleaned
+from muisti.usage import Trace, strength
 
 NOON = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 """Everything that a file can hold: no lone surrogates."""
-ANY_LINE = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=40).filter(str.strip)
-ANY_CONTENT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=80).filter(
-    str.strip
+ANY_LINE = (
+    st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=40)
+    .filter(str.strip)
+    .filter(lambda text: cleaned(text) == text)
+)
+ANY_CONTENT = (
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=80)
+    .filter(str.strip)
+    .filter(lambda text: cleaned(text) == text)
 )
 ANY_TIME = st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
 ANY_SHARE = st.floats(0, 1)
+
+
+def faded(memory: Memory, now: datetime = NOON) -> Memory:
+    """The memory as it is read at a later time, if nobody has used it since it was made."""
+    trace = Trace(
+        salience=memory.salience,
+        weighed_at=memory.created_at,
+        importance=memory.importance,
+        rate=RATES[memory.sector],
+        decay_per_day=KINDS[memory.kind].decay_per_day if memory.kind in KINDS else None,
+    )
+    return replace(memory, salience=strength(trace, now))
 
 
 def a_memory(number: int = 1, content: str = "We chose PostgreSQL for its JSON support.", **fields: Any) -> Memory:

@@ -16,14 +16,13 @@ from muisti.adapters.files.fields import (
     changed_fields,
     check_conflict,
     from_document,
-    from_text,
     has_conflict,
     restored_path,
     to_fields,
-    to_text,
     trashed_path,
 )
 from muisti.adapters.files.frontmatter import BadFrontMatter, compose, edit, parse
+from muisti.adapters.files.moments import from_text, to_text
 from muisti.model import Memory, Sector, Tier
 from muisti.settings import Settings
 from tests.unit.making import ANY_CONTENT, ANY_LINE, ANY_SHARE, ANY_TIME, NOON, a_memory
@@ -73,7 +72,7 @@ def test_every_field_survives_the_file(memory: Memory) -> None:
 @given(memories(), memories())
 def test_a_rewritten_file_says_what_the_new_memory_says(old: Memory, new: Memory) -> None:
     document = parse(compose(to_fields(old), old.content, numbers=TYPED))
-    text = edit(document, changed_fields(document, new), new.content, numbers=TYPED)
+    text = edit(document, changed_fields(document, new, Settings()), new.content, numbers=TYPED)
     found = from_document("notes/x.md", parse(text), SETTINGS, NOON)
     expected = replace(new, file_path="notes/x.md")
     assert found == expected
@@ -81,7 +80,7 @@ def test_a_rewritten_file_says_what_the_new_memory_says(old: Memory, new: Memory
 
 @given(memories())
 def test_a_memory_that_did_not_change_changes_nothing(memory: Memory) -> None:
-    assert changed_fields(parse(compose(to_fields(memory), memory.content, numbers=TYPED)), memory) == {}
+    assert changed_fields(parse(compose(to_fields(memory), memory.content, numbers=TYPED)), memory, Settings()) == {}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +95,7 @@ def test_a_memory_that_did_not_change_changes_nothing(memory: Memory) -> None:
 def test_a_persons_way_of_writing_is_left_alone(head: str) -> None:
     document = parse(f"---\nid: x\ntitle: T\nkind: note\nsector: semantic\nsource: me\n{head}---\n\nText\n")
     memory = from_document("notes/x.md", document, SETTINGS, NOON)
-    touched = set(changed_fields(document, memory))
+    touched = set(changed_fields(document, memory, Settings()))
     assert not touched & {line.split(":")[0] for line in head.splitlines()}
 
 

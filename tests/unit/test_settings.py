@@ -153,6 +153,46 @@ def test_bad_kinds(folder: Path, text: str, cure: str) -> None:
         load_settings(written(folder, text + "\n"), environ={})
 
 
+def test_patterns_of_ones_own(folder: Path) -> None:
+    text = '[kinds.idea]\n[classify.kind]\nbugfix = ["hotfix", "post-?mortem"]\nidea = ["what if"]\n[classify.sector]\nemotional = ["ugh"]\n'
+    found = load_settings(written(folder, text), environ={"MUISTI_CLASSIFY": "x"})
+    assert found.classify == {
+        "kind": {"bugfix": ("hotfix", "post-?mortem"), "idea": ("what if",)},
+        "sector": {"emotional": ("ugh",)},
+    }
+    assert Settings().classify == {}
+    with pytest.raises(SettingsError, match="no setting 'classify'"):
+        load_settings(environ={}, arguments={"classify": "x"})
+
+
+BAD_PATTERNS = [
+    ("classify = 5", r"\[classify.kind\] and \[classify.sector\]"),
+    ("[classify.tier]", r"\[classify.kind\] and \[classify.sector\]"),
+    ("[classify]\nkind = 5", r"a table such as \[classify.kind\]"),
+    ('[classify.kind]\nidea = ["x"]', "no kind 'idea'; known are: .*bugfix"),
+    ('[classify.sector]\nbugfix = ["x"]', "no sector 'bugfix'; known are: .*episodic"),
+    ('[classify.kind]\nbugfix = "x"', "bugfix = 'x' must be a list of texts"),
+    ("[classify.kind]\nbugfix = [5]", "must be a list of texts"),
+    ("[classify.kind]\nbugfix = {}", "must be a list of texts"),
+    (
+        '[classify.kind]\nbugfix = ["(oops"]',
+        r"\[classify.kind\] bugfix: the pattern '\(oops' is no regular expression: .* position 0; mend",
+    ),
+    ('[classify.kind]\nbugfix = ["ok", "(a+)+b"]', r"the pattern '\(a\+\)\+b' could take very long .*say how often"),
+    ('[classify.sector]\nemotional = [""]', "is empty"),
+    ('[classify.sector]\nemotional = ["x*"]', "nothing at all"),
+    (f'[classify.kind]\nbugfix = ["{"x" * 501}"]', "501 characters; 500 are allowed"),
+    (f"[classify.kind]\nbugfix = {['x'] * 60}\nfact = {['x'] * 41}", "101 patterns; 100 are allowed"),
+]
+
+
+@pytest.mark.parametrize(("text", "cure"), BAD_PATTERNS)
+def test_bad_patterns(folder: Path, text: str, cure: str) -> None:
+    with pytest.raises(SettingsError, match=cure) as raised:
+        load_settings(written(folder, text + "\n"), environ={})
+    assert str(folder / SETTINGS_FILE) in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("name", "kind"), [("decision", "decision"), ("Decisions", "decision"), (" note ", "note"), ("laws", "law"), ("LAWS", "law")]
 )

@@ -6,11 +6,12 @@ import os
 
 from muisti.engine.attending import Attending
 from muisti.engine.keeping import Keeping
+from muisti.engine.ordering import Ordering
 from muisti.engine.recalling import Recalling
 from muisti.engine.remembering import Remembering
 
 
-class Muisti(Remembering, Recalling, Attending, Keeping):
+class Muisti(Remembering, Recalling, Attending, Ordering, Keeping):
     """A vault, open for use from any number of threads. `Muisti.open(path)` makes one; `close` it, or use `with`."""
 
     @classmethod

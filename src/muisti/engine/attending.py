@@ -7,6 +7,7 @@ from muisti.errors import InvalidRequest
 from muisti.keep import sessions
 from muisti.model import Memory, Session, SessionUse, Use
 from muisti.remember.identity import new_id
+from muisti.remember.screen import screened_text
 from muisti.remember.validate import checked_name, checked_project
 
 
@@ -21,7 +22,8 @@ class Attending(Opened):
 
     def end_session(self, session_id: str, summary: str | None = None, *, tool_calls: int | None = None) -> Session:
         """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
-        return self._change(sessions.end_session, session_id, summary, tool_calls)
+        safe = screened_text(summary, self.settings) if isinstance(summary, str) else summary
+        return self._change(sessions.end_session, session_id, safe, tool_calls)
 
     def get_session(self, session_id: str) -> Session:
         """One session. Raises SessionNotFound."""

@@ -26,7 +26,7 @@ class Keeping(Opened):
 
     def get_stats(self) -> Stats:
         """The vault in numbers."""
-        return self._call(lambda parts: parts.reader.stats())
+        return self._call(lambda parts: parts.census.stats())
 
     def export_memories(self, *, format: str = "markdown", **options: Unpack[FilterOptions]) -> str:
         """All memories, or those a filter lets through, as one text that `import_memories` reads."""
@@ -40,11 +40,15 @@ class Keeping(Opened):
         *,
         kind: str | None = None,
         project: str | None = None,
+        trusted: bool = False,
         progress: Progress | None = None,
     ) -> int:
-        """Take in a file or folder; answers how many memories were new. Raises ImportFailed; then nothing was."""
+        """Take in a file or folder; answers how many memories were new. Raises ImportFailed; then nothing was.
+
+        What comes from elsewhere is not trusted unless you say so: agents that recall it are told.
+        """
         source = Path(source_path).expanduser()
-        return self._call(import_memories, source, kind=kind, project=project, progress=progress)
+        return self._call(import_memories, source, kind=kind, project=project, trusted=trusted, progress=progress)
 
     def sync(self, *, confirm: bool = False) -> SyncReport:
         """Look for what was changed by hand. Confirm: forget files that vanished, however many."""
@@ -80,4 +84,9 @@ class Keeping(Opened):
 
     def find_ids(self, part: str, *, limit: int = 10) -> list[str]:
         """Ids that begin or end with this text: what people type instead of a whole id."""
-        return self._call(lambda parts: parts.reader.matching_ids(part.strip().lower(), limit))
+        wanted = part.strip().lower()
+        found = self._call(lambda parts: parts.reader.matching_ids(wanted, limit))
+        if found or not wanted:
+            return found
+        archived = [memory.id for memory in self._parts.attic.archived()]
+        return [id_ for id_ in archived if id_.startswith(wanted) or id_.endswith(wanted)][:limit]

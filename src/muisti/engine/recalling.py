@@ -14,6 +14,7 @@ from muisti.recall import layers
 from muisti.recall import pipeline as recalling
 from muisti.recall.explain import explain
 from muisti.recall.options import FilterOptions, Mode, to_filter, to_moment, to_order
+from muisti.remember.screen import screened_text
 
 Listed = list
 """The built-in type: inside the class `list` is the method."""
@@ -65,7 +66,11 @@ class Recalling(Opened):
         where = to_filter(self.settings, options)
         if recalling.checked_mode(mode) != "keyword":
             self._catch_up()
-        return self._look(recalling.search, query, where, limit, mode, asked_at)
+        return self._look(recalling.search, self._screened(query), where, limit, mode, asked_at)
+
+    def _screened(self, query: str) -> str:
+        """A question may be sent to an embedder: what is private in it is not."""
+        return screened_text(query, self.settings) if isinstance(query, str) else query
 
     def _catch_up(self) -> None:
         with suppress(EmbedderProblem):  # the answer says so
@@ -105,4 +110,4 @@ class Recalling(Opened):
         """Why this memory is, or is not, an answer to the query."""
         where = to_filter(self.settings, options)
         self._catch_up()
-        return self._call(explain, query, memory_id, where, mode)
+        return self._call(explain, self._screened(query), memory_id, where, mode)

@@ -210,6 +210,7 @@ class _Reconciliation:
         """Take out what is gone, unless it is so much at once that somebody should be asked."""
         vanished = [path for path in vanished if path not in self.kept]
         lost = [p for p in vanished if (id_ := known[p].memory_id) and id_ not in self.owners and p[0] != "."]
+        lost = [p for p in lost if not self.parts.attic.is_archived(p, str(known[p].memory_id))]
         alive = sum(1 for path, k in known.items() if k.memory_id and path[0] != ".")
         if len(lost) >= FEW and len(lost) > alive * self.parts.settings.vanished_share and not self.confirm:
             self.missing = len(lost)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muisti.ports.embedding import Embedded, Embedder, Identity, Matrix, Piece, Space, Vector, VectorHit, Vectors
-from muisti.ports.files import Clock, Exchange, Incoming, Journal, Known, Mark, Reading, Stamp, StoredFile, Vault
+from muisti.ports.files import Attic, Clock, Exchange, Incoming, Journal, Kept, Known, Mark, Reading, Stamp, StoredFile, Vault
 from muisti.ports.index import Changes, Index, Shadow
-from muisti.ports.recall import Candidate, Frequencies, Lexical, LexicalHit, MemoryReader, Occurrences, Order, Term
+from muisti.ports.recall import Candidate, Frequencies, Lexical, LexicalHit, Links, MemoryReader, Occurrences, Order, Term
+from muisti.ports.tend import Census, Footprint, Twins
 from muisti.settings import Settings
 
 Progress = Callable[[int, int], None]
@@ -33,9 +34,13 @@ class Parts:
     """Everything that an operation may touch."""
 
     vault: Vault
+    attic: Attic
     journal: Journal
     index: Index
     reader: MemoryReader
+    links: Links
+    twins: Twins
+    census: Census
     lexical: Lexical
     vectors: Vectors
     embedders: Embedders
@@ -45,21 +50,26 @@ class Parts:
 
 
 __all__ = [
+    "Attic",
     "Candidate",
+    "Census",
     "Changes",
     "Clock",
     "Embedded",
     "Embedder",
     "Embedders",
     "Exchange",
+    "Footprint",
     "Frequencies",
     "Identity",
     "Incoming",
     "Index",
     "Journal",
+    "Kept",
     "Known",
     "Lexical",
     "LexicalHit",
+    "Links",
     "Mark",
     "Matrix",
     "MemoryReader",
@@ -75,6 +85,7 @@ __all__ = [
     "Stamp",
     "StoredFile",
     "Term",
+    "Twins",
     "Vault",
     "Vector",
     "VectorHit",

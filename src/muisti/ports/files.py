@@ -103,6 +103,61 @@ class Vault(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A text that is no longer, or never was, a memory of its own."""
+
+    path: str
+    at: datetime
+    memory: Memory
+    merged: bool
+    """Whether it was merged into the memory that it is kept for; else it is what that memory said before."""
+
+
+class Attic(Protocol):
+    """What is out of the way but not gone: earlier versions, merged texts, archived memories."""
+
+    def keep_version(self, path: str, memory_id: str, at: datetime) -> None:
+        """Keep a copy of a memory's file as it is now."""
+        ...
+
+    def keep_merged(self, memory: Memory, into: str, at: datetime) -> None:
+        """Keep a text that is merged into another memory, whole."""
+        ...
+
+    def kept(self, memory_id: str) -> list[Kept]:
+        """All that is kept for a memory, oldest first."""
+        ...
+
+    def forget(self, memory_id: str) -> None:
+        """Remove all that is kept for a memory."""
+        ...
+
+    def drop(self, path: str) -> None:
+        """Remove one kept text."""
+        ...
+
+    def archive(self, path: str, memory_id: str) -> None:
+        """Move a memory's file to the archive."""
+        ...
+
+    def is_archived(self, path: str, memory_id: str) -> bool:
+        """Whether the archive has the memory that was at this path."""
+        ...
+
+    def archived(self) -> list[Memory]:
+        """Everything in the archive, the latest first."""
+        ...
+
+    def archived_path(self, memory_id: str) -> str | None:
+        """Where in the archive a memory is."""
+        ...
+
+    def unarchive(self, path: str, memory_id: str) -> str:
+        """Move a file back out of the archive; answers its new path."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
     """How far a journal file has been read, and what its last bytes were then."""
 
@@ -130,6 +185,10 @@ class Journal(Protocol):
 
     def read(self, marks: Mapping[str, Mark]) -> Reading:
         """All whole lines after these marks."""
+        ...
+
+    def about(self, memory_id: str) -> list[Event]:
+        """All events that name a memory, in their order."""
         ...
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from muisti.model import Filter, Memory, Session, SessionUse, Stats
+from muisti.model import Filter, Link, Memory, Session, SessionUse
 
 Order = Literal["created_at", "created_at_desc", "salience", "salience_asc", "last_accessed", "last_accessed_asc"]
 
@@ -84,6 +84,22 @@ class Occurrences:
     counts: Mapping[str, float]
 
 
+class Links(Protocol):
+    """Reads how memories are linked. Links to or from memories that are not there, or are deleted, are left out."""
+
+    def of(self, memory_id: str) -> list[Link]:
+        """Those that begin or end at a memory, oldest first."""
+        ...
+
+    def among(self, ids: Sequence[str]) -> list[Link]:
+        """Those that begin or end at any of these, oldest first."""
+        ...
+
+    def successors(self, ids: Sequence[str]) -> dict[str, str]:
+        """For each of these that was superseded: by which memory, the latest if there are several."""
+        ...
+
+
 class MemoryReader(Protocol):
     """Reads memories and sessions from the index."""
 
@@ -107,10 +123,6 @@ class MemoryReader(Protocol):
         """Memories with these keywords, those with most of them first."""
         ...
 
-    def twin(self, memory: Memory) -> Memory | None:
-        """The memory that already says exactly this, where this one would be seen."""
-        ...
-
     def around(self, memory: Memory, before: int, after: int) -> list[Memory]:
         """Its neighbours in time in the same project, itself included."""
         ...
@@ -129,10 +141,6 @@ class MemoryReader(Protocol):
 
     def uses(self, *, session_id: str | None = None, memory_id: str | None = None) -> list[SessionUse]:
         """What sessions did with memories, in the order of time."""
-        ...
-
-    def stats(self) -> Stats:
-        """The vault in numbers."""
         ...
 
     def matching_ids(self, part: str, limit: int) -> list[str]:

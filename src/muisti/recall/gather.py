@@ -58,6 +58,8 @@ class Evidence:
     """How much of the question a candidate's session covers."""
     session_meaning: dict[str, float] = field(default_factory=dict)
     """How near the nearest of its session is."""
+    successors: dict[str, str] = field(default_factory=dict)
+    """For each candidate that was superseded: the memory that took its place, which then is a candidate too."""
 
 
 def gathered(parts: Parts, question: Question, where: Filter, limit: int, asked: Meaning | None = None) -> Evidence:
@@ -96,7 +98,9 @@ def _by_words(parts: Parts, question: Question, where: Filter, pool: int) -> lis
 def _weighed(
     parts: Parts, question: Question, asked: Meaning, where: Filter, keyword: dict[str, LexicalHit], vector: dict[str, VectorHit]
 ) -> Evidence:
-    around = parts.reader.candidates([*dict.fromkeys([*keyword, *vector])], where)
+    found_ids = [*dict.fromkeys([*keyword, *vector])]
+    successors = _successors(parts, found_ids)
+    around = parts.reader.candidates([*dict.fromkeys([*found_ids, *successors.values()])], where)
     everybody = list(dict.fromkeys([*around, *(id_ for one in around.values() for id_ in (*one.before, *one.after))]))
     found = parts.lexical.occurrences(everybody, _words_of(question.terms))
     near: dict[str, float] = {}
@@ -111,7 +115,17 @@ def _weighed(
         scored_meaning(around, near, found),
         covered_by_sessions(around, found, question.terms) if question.terms else {},
         of_sessions(around, near),
+        successors,
     )
+
+
+def _successors(parts: Parts, ids: Sequence[str]) -> dict[str, str]:
+    """Who took the place of these, and of those in turn."""
+    found: dict[str, str] = {}
+    while ids:
+        found |= (new := parts.links.successors(ids))
+        ids = [id_ for id_ in new.values() if id_ not in found]
+    return found
 
 
 def _meaning(parts: Parts, question: Question, hits: Iterable[LexicalHit]) -> Meaning:

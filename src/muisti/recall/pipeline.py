@@ -97,7 +97,9 @@ class _Places:
             )
         if near is not None:
             signals.append(Signal("vector", self._vector[memory_id], round(near.score, 4), "similar in meaning"))
-        if hit is None and near is None:
+        if one.instead_of:
+            signals.append(Signal("supersedes", None, 1.0, f"took the place of {one.instead_of}"))
+        elif hit is None and near is None:
             signals.append(Signal("context", None, 0.0, "found through its neighbours in the conversation"))
         if one.speaker:
             signals.append(Signal("speaker", None, one.speaker, "said by the one whom the question is about"))

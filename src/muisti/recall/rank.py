@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from muisti.ports import Candidate
@@ -35,6 +35,8 @@ ALONE = 1.5
 """What one opinion counts for that has no other beside it, so that speakers and times keep their measure."""
 EXPIRED = 1.5
 """Against a memory that is no longer true."""
+LIFT = 0.001
+"""By which what took another's place stands before it, at least."""
 _HALF_LIFE_DAYS = 30.0
 
 
@@ -47,6 +49,8 @@ class Ranked:
     speaker: float
     time: float
     prior: float
+    instead_of: str = ""
+    """The memory whose place it took, if that is why it is here."""
 
 
 def ranked(question: Question, evidence: Evidence, now: datetime) -> list[Ranked]:
@@ -61,8 +65,24 @@ def ranked(question: Question, evidence: Evidence, now: datetime) -> list[Ranked
         time = timely(candidate, question.when)
         before = prior(candidate, now)
         found.append(Ranked(candidate, total[id_] + speaker + time + before, speaker, time, before))
+    found = [*with_successors({one.candidate.memory_id: one for one in found}, evidence.successors).values()]
     found.sort(key=lambda one: (-one.score, -one.candidate.created_at.timestamp(), one.candidate.memory_id))
     return _unrepeated(found)
+
+
+def with_successors(found: dict[str, Ranked], successors: Mapping[str, str]) -> dict[str, Ranked]:
+    """Whatever took a memory's place stands before it, and the latest answers at least as well as that one would have."""
+    lifted = dict(found)
+    for old in found.keys() & successors.keys():
+        value, at, seen = found[old].score, successors[old], {old}
+        while at in lifted and at not in seen:
+            seen.add(at)
+            value += LIFT if at in successors else LIFT + EXPIRED  # which the old one lost for being no longer true
+            if lifted[at].score < value:
+                lifted[at] = replace(lifted[at], score=value, instead_of=old)
+            value = max(value, lifted[at].score)
+            at = successors.get(at, old)
+    return lifted
 
 
 def _opinions(evidence: Evidence) -> list[tuple[float, Mapping[str, float], float]]:

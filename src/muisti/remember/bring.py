@@ -15,7 +15,13 @@ from muisti.usage import FLOOR
 
 
 def import_memories(
-    parts: Parts, source: Path, *, kind: str | None = None, project: str | None = None, progress: Progress | None = None
+    parts: Parts,
+    source: Path,
+    *,
+    kind: str | None = None,
+    project: str | None = None,
+    trusted: bool = False,
+    progress: Progress | None = None,
 ) -> int:
     """How many were new. What is here already, by id or by content, is left alone, so a repeat does no harm."""
     now = parts.clock.now()
@@ -25,11 +31,17 @@ def import_memories(
         if item.draft.id is None or parts.reader.get(item.draft.id, include_deleted=True) is None
     }
     drafts = [
-        replace(item.draft, id=id_, kind=kind or item.draft.kind, project=item.draft.project if project is None else project)
+        replace(
+            item.draft,
+            id=id_,
+            kind=kind or item.draft.kind,
+            project=item.draft.project if project is None else project,
+            trusted=trusted,
+        )
         for id_, item in incoming.items()
     ]
     try:
-        saved = {memory.id for memory in remember(parts, drafts, progress, reinforce=False)} if drafts else set()
+        saved = {memory.id for memory in remember(parts, drafts, progress, merge=False)} if drafts else set()
     except InvalidMemory as error:
         raise ImportFailed(f"{source}: {error}") from error
     used = [_event(parts, id_, item) for id_, item in incoming.items() if id_ in saved and item.usage != Usage()]

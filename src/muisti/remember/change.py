@@ -7,18 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from muisti.commit import commit, writing
-from muisti.errors import BrokenFile, Conflict, IndexProblem, InvalidRequest, MemoryNotFound
+from muisti.commit import commit, current, writing
+from muisti.errors import Conflict, IndexProblem, InvalidRequest, MemoryNotFound
 from muisti.model import Event, Memory
-from muisti.ports import Parts, StoredFile
+from muisti.ports import Parts
 from muisti.remember.complete import completed, derived_title
+from muisti.remember.screen import screened_fields
 from muisti.remember.validate import checked_content, checked_memory
 
 log = logging.getLogger("muisti")
 
 CHANGEABLE = (
     "content", "title", "kind", "sector", "tier", "project", "session_id", "source", "summary",
-    "keywords", "files", "importance", "valid_from", "valid_until",
+    "keywords", "files", "importance", "valid_from", "valid_until", "pinned", "trusted",
 )  # fmt: skip
 
 
@@ -35,11 +36,13 @@ def update(
     if unknown:
         raise InvalidRequest("update", sorted(unknown)[0], f"only these can be changed: {', '.join(CHANGEABLE)}")
     with writing(parts):
-        file = _current(parts, memory_id, content_too="content" in changes)
+        file = current(parts, memory_id, content_too="content" in changes)
         if expected_hash is not None and file.memory.content_hash != expected_hash:
             raise Conflict(f"{memory_id} has changed since you read it; read it again and repeat the change")
         now = parts.clock.now()
-        wanted = _changed(file.memory, changes, parts, now)
+        wanted = _changed(file.memory, screened_fields(changes, parts.settings), parts, now)
+        if wanted.content != file.memory.content:
+            parts.attic.keep_version(str(file.memory.file_path), memory_id, now)
         stored = parts.vault.rewrite(wanted, file.sha)
         events = [Event("updated", now, (memory_id,), by_session)]
         removed = [str(file.memory.file_path)]
@@ -58,31 +61,12 @@ def _changed(memory: Memory, changes: Mapping[str, object], parts: Parts, now: d
     return completed(replace(checked, concepts=())) if "content" in changes else checked
 
 
-def _current(parts: Parts, memory_id: str, *, content_too: bool) -> StoredFile:
-    """The memory as its file has it now: a person may have edited it since the index looked."""
-    known = parts.reader.get(memory_id)
-    if known is None or known.file_path is None:
-        raise MemoryNotFound(memory_id)
-    try:
-        file = parts.vault.read(known.file_path)
-    except BrokenFile:
-        parts.index.behind = True
-        raise
-    if file is None or file.memory.id != memory_id:
-        parts.index.behind = True
-        raise Conflict(f"{known.file_path} now holds something else; run `muisti sync` and try again")
-    if content_too and file.memory.content != known.content:
-        parts.index.behind = True
-        raise Conflict(f"{known.file_path} was edited by hand in the meantime; read it again and repeat the change")
-    return file
-
-
 def delete(parts: Parts, memory_id: str, *, hard: bool = False) -> bool:
     """Move to the trash; hard: remove for good. False if there is no such memory."""
     with writing(parts):
         memory = parts.reader.get(memory_id, include_deleted=hard)
         if memory is None or memory.file_path is None:
-            return False
+            return hard and _erase_archived(parts, memory_id)
         return _erase(parts, memory) if hard else _trash(parts, memory, memory.file_path)
 
 
@@ -98,6 +82,7 @@ def _trash(parts: Parts, memory: Memory, path: str) -> bool:
 def _erase(parts: Parts, memory: Memory) -> bool:
     path = str(memory.file_path)
     parts.vault.erase(path)
+    parts.attic.forget(memory.id)
     indexed = commit(parts, removed=[path], events=[Event("erased", parts.clock.now(), (memory.id,))])
     try:
         if indexed:
@@ -107,17 +92,36 @@ def _erase(parts: Parts, memory: Memory) -> bool:
     return True
 
 
+def _erase_archived(parts: Parts, memory_id: str) -> bool:
+    path = parts.attic.archived_path(memory_id)
+    if path is not None:
+        parts.vault.erase(path)
+        parts.attic.forget(memory_id)
+        commit(parts, events=[Event("erased", parts.clock.now(), (memory_id,))])
+    return path is not None
+
+
 def restore(parts: Parts, memory_id: str) -> Memory:
-    """Bring a memory back from the trash. Raises MemoryNotFound; one that is not deleted is simply returned."""
+    """Bring a memory back from the trash or the archive. Raises MemoryNotFound; one that is neither is simply returned."""
     with writing(parts):
         memory = parts.reader.get(memory_id, include_deleted=True)
-        if memory is None or memory.file_path is None:
-            raise MemoryNotFound(memory_id)
-        if memory.deleted_at is None:
+        if memory is not None and memory.deleted_at is None:
             return memory
-        path = parts.vault.restore(memory.file_path)
+        path, left = _brought_back(parts, memory_id, memory)
         file = parts.vault.read(path)
+        if file is None:
+            raise MemoryNotFound(memory_id)
         event = Event("restored", parts.clock.now(), (memory_id,))
-        indexed = commit(parts, files=[file] if file else [], removed=[memory.file_path], events=[event], durable=False)
+        indexed = commit(parts, files=[file], removed=[left], events=[event], durable=False)
     known = parts.reader.get(memory_id) if indexed else None
-    return known or replace(memory, deleted_at=None, file_path=path, index_pending=True)
+    return known or replace(file.memory, index_pending=True)
+
+
+def _brought_back(parts: Parts, memory_id: str, memory: Memory | None) -> tuple[str, str]:
+    """Where the file is now, and where it was."""
+    if memory is not None and memory.file_path is not None:
+        return parts.vault.restore(memory.file_path), memory.file_path
+    archived = parts.attic.archived_path(memory_id)
+    if archived is None:
+        raise MemoryNotFound(memory_id)
+    return parts.attic.unarchive(archived, memory_id), archived

@@ -29,6 +29,8 @@ class SaveOptions(TypedDict, total=False):
     created_at: datetime | None
     valid_from: datetime | None
     valid_until: datetime | None
+    pinned: bool
+    trusted: bool
 
 
 class UpdateOptions(TypedDict, total=False):
@@ -48,6 +50,8 @@ class UpdateOptions(TypedDict, total=False):
     importance: float
     valid_from: datetime | None
     valid_until: datetime | None
+    pinned: bool
+    trusted: bool
 
 
 def to_draft(content: str, options: SaveOptions) -> Draft:

@@ -1,6 +1,6 @@
 """The write path: text in. Each step is named here in its order.
 
-check → classify → complete → find the twin → file → journal and index
+privacy → check → classify → complete → merge with what says the same, or tell what it contradicts → file → journal and index
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ from muisti.model import Draft, Event, Memory, Tier
 from muisti.ports import Parts, Progress
 from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.complete import completed, derived_title
+from muisti.remember.dedup import Resolved, measured, resolved
 from muisti.remember.identity import new_id
+from muisti.remember.merge import Merged, merge_into
+from muisti.remember.screen import screened
 from muisti.remember.validate import checked_content, checked_id, checked_kind, checked_memory
 from muisti.settings import Settings
-from muisti.usage import REINFORCE, reinforced
 
 
-def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = None, *, reinforce: bool = True) -> list[Memory]:
-    """Save all drafts or none. A draft that says what a memory already says reinforces that memory instead."""
+def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = None, *, merge: bool = True) -> list[Memory]:
+    """Save all drafts or none. A draft that says what a memory already says reinforces that memory instead.
+
+    Merge off, for imports: only exactly the same text counts, and it reinforces nothing.
+    """
     now = parts.clock.now()
     prepared = []
     projects = _projects_of_sessions(parts, drafts)
@@ -32,15 +37,26 @@ def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = 
         prepared.append(_prepared(draft, parts.settings, now))
         if progress and done % 100 == 0:
             progress(done // 2, len(drafts))
-    with writing(parts):
-        answers = _with_twins(parts, prepared)
-        fresh = [memory for memory, answer in zip(prepared, answers, strict=True) if memory is answer]
-        events = _reinforcements(prepared, answers, now) if reinforce else []
-        paths, indexed = _stored(parts, fresh, events, now)
+    cosines = None
+    while True:
+        with writing(parts):
+            answers = resolved(parts, prepared, near=merge, cosines=cosines)
+            if cosines is not None or not any(answer.undecided for answer in answers):
+                paths, indexed = _kept(parts, answers, now, merge=merge)
+                break
+        cosines = measured(parts, answers)  # not while others wait for the lock; then it is decided anew
     if progress:
         progress(len(drafts), len(drafts))
-    placed = [replace(answer, file_path=paths.get(answer.id, answer.file_path)) for answer in answers]
+    placed = [answer.twin or answer.memory for answer in answers]
+    placed = [replace(memory, file_path=paths.get(memory.id, memory.file_path)) for memory in placed]
     return _as_indexed(parts, placed) if indexed else [replace(memory, index_pending=True) for memory in placed]
+
+
+def _kept(parts: Parts, answers: Sequence[Resolved], now: datetime, *, merge: bool) -> tuple[dict[str, str | None], bool]:
+    """Merge what is known, store what is new."""
+    merged = merge_into(parts, answers, now) if merge else Merged()
+    fresh = [merged.grown.get(answer.memory.id, answer.memory) for answer in answers if answer.twin is None]
+    return _stored(parts, fresh, merged, now)
 
 
 def _projects_of_sessions(parts: Parts, drafts: Sequence[Draft]) -> dict[str | None, str]:
@@ -51,16 +67,18 @@ def _projects_of_sessions(parts: Parts, drafts: Sequence[Draft]) -> dict[str | N
 
 
 def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
-    """Check, classify, complete."""
+    """Take out what is private, check, classify, complete."""
+    draft = screened(draft, settings)
     content = checked_content(draft.content, settings)
     created = now if draft.created_at is None else draft.created_at
     title = draft.title.strip() if isinstance(draft.title, str) else draft.title
+    id_ = checked_id(draft.id) if draft.id is not None else new_id(now)
     memory = Memory(
-        id=checked_id(draft.id) if draft.id is not None else new_id(now),
+        id=id_,
         content=content,
         title=derived_title(content) if title is None or title == "" else title,
-        kind=checked_kind(draft.kind, settings) if draft.kind is not None else classify_kind(content),
-        sector=draft.sector if draft.sector is not None else classify_sector(content),  # type: ignore[arg-type]
+        kind=checked_kind(draft.kind, settings) if draft.kind is not None else classify_kind(content, settings),
+        sector=draft.sector if draft.sector is not None else classify_sector(content, settings),  # type: ignore[arg-type]
         tier=draft.tier if draft.tier is not None else Tier.PROJECT,  # type: ignore[arg-type]
         project=settings.project if draft.project is None else draft.project,
         session_id=draft.session_id,
@@ -74,6 +92,9 @@ def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
         updated_at=created,
         valid_from=draft.valid_from,
         valid_until=draft.valid_until,
+        pinned=draft.pinned,
+        trusted=draft.trusted,
+        links=tuple(replace(link, source=id_) for link in draft.links),
     )
     memory = checked_memory(memory, settings)
     if memory.tier is Tier.SESSION and memory.session_id is None:
@@ -81,40 +102,19 @@ def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
     return completed(memory)
 
 
-def _with_twins(parts: Parts, prepared: Sequence[Memory]) -> list[Memory]:
-    """For each memory: itself, or the one that says the same already, in the vault or earlier in this batch."""
-    first: dict[tuple[str | None, ...], Memory] = {}
-    answers = []
-    for memory in prepared:
-        session = memory.session_id if memory.tier is Tier.SESSION else None
-        key = (memory.content_hash, memory.project, memory.tier, session)
-        if key not in first:
-            first[key] = parts.reader.twin(memory) or memory
-        answers.append(first[key])
-    return answers
-
-
-def _reinforcements(prepared: Sequence[Memory], answers: Sequence[Memory], now: datetime) -> list[Event]:
-    events = []
-    for memory, answer in zip(prepared, answers, strict=True):
-        if answer is not memory:
-            salience = reinforced(answer.salience, REINFORCE)
-            data = {"amount": REINFORCE, "salience": salience}
-            events.append(Event("reinforced", now, (answer.id,), memory.session_id, data))
-    return events
-
-
-def _stored(parts: Parts, fresh: Sequence[Memory], events: list[Event], now: datetime) -> tuple[dict[str, str | None], bool]:
+def _stored(parts: Parts, fresh: Sequence[Memory], merged: Merged, now: datetime) -> tuple[dict[str, str | None], bool]:
     """Files, then journal and index. If the journal cannot be written, the files are taken back.
 
     Answers where each memory is, and whether the index has it.
     """
     files = parts.vault.create(fresh)
+    events = list(merged.events)
     if fresh:
         # The files tell everything but this: when they were saved, which for an import is not when they were made.
         events = [Event("saved", now, tuple(memory.id for memory in fresh)), *events]
     try:
-        indexed = commit(parts, files=files, events=events, durable=len(events) > bool(fresh))
+        removed = [str(file.memory.file_path) for file in merged.files]
+        indexed = commit(parts, files=[*files, *merged.files], removed=removed, events=events, durable=bool(merged.events))
     except MuistiError:
         for file in files:
             parts.vault.erase(str(file.memory.file_path))

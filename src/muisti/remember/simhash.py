@@ -39,6 +39,13 @@ def hamming(first: str, second: str) -> int:
     return (int(first, 16) ^ int(second, 16)).bit_count()
 
 
+def bands(hash_: str) -> tuple[int, ...]:
+    """Four keys; fingerprints that differ in at most three bits share one of them. None for a text without a word."""
+    if hash_ == "0" * 16 or len(hash_) != 16:
+        return ()
+    return tuple(position << 16 | int(hash_[4 * position : 4 * position + 4], 16) for position in range(4))
+
+
 def _features(text: str) -> list[str]:
     if text.isascii():
         return _WORD.findall(text)

@@ -45,6 +45,8 @@ def checked_memory(memory: Memory, settings: Settings) -> Memory:
         updated_at=checked_time("updated_at", memory.updated_at),
         valid_from=None if memory.valid_from is None else checked_time("valid_from", memory.valid_from),
         valid_until=None if memory.valid_until is None else _checked_end(memory.valid_until, memory.valid_from),
+        pinned=_checked_flag("pinned", memory.pinned),
+        trusted=_checked_flag("trusted", memory.trusted),
     )
 
 
@@ -130,6 +132,12 @@ def _checked_end(end: datetime, start: datetime | None) -> datetime:
     if start is not None and checked < start:
         raise InvalidMemory("valid_until", checked.isoformat(), f"it must not be before valid_from ({start.isoformat()})")
     return checked
+
+
+def _checked_flag(field: str, value: bool) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidMemory(field, value, "it must be true or false")
+    return value
 
 
 def _word(field: str, value: str, words: type[Word]) -> Word:

@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from muisti.adapters.files import frontmatter
-from muisti.adapters.files.fields import TYPED, check_conflict, from_document, from_text, to_fields
+from muisti.adapters.files.fields import TYPED, check_conflict, from_document, to_fields
+from muisti.adapters.files.linked import link_from
+from muisti.adapters.files.moments import from_text
 from muisti.errors import ImportFailed, InvalidMemory, InvalidRequest
-from muisti.model import Draft, Memory, Usage
+from muisti.model import Draft, Link, Memory, Usage
 from muisti.plain import plain
 from muisti.ports import Incoming
 from muisti.remember.validate import checked_id, checked_share
@@ -131,6 +133,19 @@ def _texts(key: str, value: object) -> tuple[str, ...]:
     return tuple(item.strip() for item in items if item.strip())
 
 
+def _links(value: object) -> tuple[Link, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise InvalidMemory("links", value, "it must be a list of objects with `type` and `target`")
+    return tuple(_link(item) for item in value)
+
+
+def _link(item: Mapping[str, object]) -> Link:
+    said = {"by": item.get("extracted_by"), "at": item.get("created_at"), "confidence": item.get("confidence")}
+    said |= {"from": item.get("valid_from"), "until": item.get("valid_until")}
+    words = (f"{key}={value}" for key, value in said.items() if value is not None)
+    return link_from("", " ".join((str(item.get("type")), str(item.get("target")), *words)), datetime.fromtimestamp(0, UTC))
+
+
 def _incoming(where: str, item: object) -> Incoming:
     """A JSON object as a draft. Other programs' names of fields are understood; what we do not know is left out."""
     if not isinstance(item, Mapping):
@@ -145,6 +160,8 @@ def _incoming(where: str, item: object) -> Incoming:
         for key in ("keywords", "files"):
             if key in values:
                 values[key] = _texts(key, values[key])
+        if "links" in values:
+            values["links"] = _links(values["links"])
         for key in values.keys() & _TEXTS:
             if not isinstance(values[key], str):
                 raise InvalidMemory(key, values[key], "it must be a text")

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from muisti.adapters.files.frontmatter import BadFrontMatter, Document, Value
+from muisti.adapters.files.linked import link_from, link_text
+from muisti.adapters.files.moments import from_text, to_text
 from muisti.errors import InvalidMemory
-from muisti.model import KINDS, Memory, Tier
+from muisti.model import KINDS, Link, Memory, Tier
 from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.complete import completed, derived_title
+from muisti.remember.screen import screened, screened_fields, screened_text
 from muisti.remember.validate import checked_id, checked_memory
 from muisti.settings import Settings
 
 TRASH = ".trash"
 NUMBERS = frozenset({"importance", "salience"})
-TYPED = NUMBERS | {"created_at", "updated_at", "valid_from", "valid_until"}
+TYPED = NUMBERS | {"created_at", "updated_at", "valid_from", "valid_until", "pinned", "trusted"}
 """Keys whose values other YAML parsers shall read as what they are; all else is text to them."""
 _TRASHED = re.compile(r"(?P<stem>.*)\.(?P<at>\d{8}T\d{12}Z)\.md\Z", re.DOTALL)
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d)[_ -]")
@@ -26,7 +30,9 @@ _CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")
 
 _OTHER_NAMES = {"kind": "category", "keywords": "tags", "created_at": "created"}
 _TEXTS = ("id", "title", "kind", "sector", "tier", "project", "session_id", "source", "summary")
-_LISTS = ("keywords", "files")
+_LISTS = ("keywords", "files", "links")
+_FLAGS = {"pinned": False, "trusted": True}
+"""With what they are when nothing is said."""
 _TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
 
 
@@ -50,6 +56,9 @@ def to_fields(memory: Memory) -> dict[str, Value]:
         "updated_at": to_text(memory.updated_at),
         "valid_from": to_text(memory.valid_from) if memory.valid_from else None,
         "valid_until": to_text(memory.valid_until) if memory.valid_until else None,
+        "pinned": "true" if memory.pinned else None,
+        "trusted": None if memory.trusted else "false",
+        "links": tuple(link_text(link) for link in memory.links),
         "conflict_markers": "intended" if has_conflict(memory.content) else None,
     }
     return {key: value for key, value in known.items() if value}
@@ -60,15 +69,15 @@ def _shortest(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-def changed_fields(document: Document, memory: Memory) -> dict[str, Value | None]:
-    """Which keys must be written so that the file says what the memory says."""
+def changed_fields(document: Document, memory: Memory, settings: Settings) -> dict[str, Value | None]:
+    """Which keys must be written so that the file says what the memory says. What a person wrote that is private stays theirs."""
     wanted = to_fields(memory)
-    have = document.values
+    have = screened_fields(document.values, settings)
     for key, other in _OTHER_NAMES.items():  # what a person calls otherwise keeps that name
         if other in have and key not in have and key in wanted:
             wanted[other] = wanted.pop(key)
     changes: dict[str, Value | None] = {key: value for key, value in wanted.items() if not _says(key, have.get(key), value)}
-    for key in (*_TEXTS, *_LISTS, *_TIMES, *NUMBERS):
+    for key in (*_TEXTS, *_LISTS, *_TIMES, *NUMBERS, *_FLAGS):
         if key in have and key not in wanted and have[key] not in ("", ()) and not _is_default(key, have[key]):
             changes[key] = None
     return changes
@@ -79,6 +88,8 @@ def _says(key: str, have: Value | None, wanted: Value) -> bool:
     if have == wanted:
         return True
     try:
+        if key == "links":
+            return _same_links(have, wanted)
         if key in (*_LISTS, "tags"):
             return _listed(have) == wanted
         if not isinstance(have, str) or not isinstance(wanted, str):
@@ -89,6 +100,8 @@ def _says(key: str, have: Value | None, wanted: Value) -> bool:
             return have.rstrip("\r\n") == wanted
         if key in (*_TIMES, "created"):
             return from_text(key, have) == from_text(key, wanted)
+        if key in _FLAGS:
+            return _flag(key, have) is _flag(key, wanted)
         if key in NUMBERS:
             return _number(key, have) == _number(key, wanted)
     except BadFrontMatter:
@@ -97,17 +110,19 @@ def _says(key: str, have: Value | None, wanted: Value) -> bool:
 
 
 def _is_default(key: str, have: Value | None) -> bool:
+    if key in _FLAGS:
+        return isinstance(have, str) and _flag(key, have) is _FLAGS[key]
     return (key, have) in {("tier", "project"), ("salience", "1.0"), ("salience", "1")}
 
 
 def from_document(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
     """The memory that a file holds. Raises BadFrontMatter that names the field and the cure."""
     values = document.values
-    content = document.body
+    content = screened_text(document.body, settings)
     place = Place.of(path, settings)
     created = _time(values, "created_at") or _time(values, "created") or place.dated or modified
-    kind = _text(values, "kind") or _text(values, "category") or place.kind or classify_kind(content)
-    sector = _text(values, "sector") or classify_sector(content)
+    kind = _text(values, "kind") or _text(values, "category") or place.kind or classify_kind(content, settings)
+    sector = _text(values, "sector") or classify_sector(content, settings)
     concepts = _listed(values.get("concepts"))
     memory = Memory(
         id=_text(values, "id") or "",
@@ -128,11 +143,14 @@ def from_document(path: str, document: Document, settings: Settings, modified: d
         updated_at=_time(values, "updated_at") or created,
         valid_from=_time(values, "valid_from"),
         valid_until=_time(values, "valid_until"),
+        pinned=_flag("pinned", _text(values, "pinned")),
+        trusted=_flag("trusted", _text(values, "trusted")),
+        links=_links(_text(values, "id"), values, created),
         deleted_at=place.deleted_at,
         file_path=path,
     )
     try:
-        memory = checked_memory(memory, settings)
+        memory = checked_memory(screened(memory, settings), settings)
         if memory.id:
             checked_id(memory.id)
     except InvalidMemory as error:
@@ -205,20 +223,6 @@ def has_conflict(text: str) -> bool:
     return False
 
 
-def to_text(at: datetime) -> str:
-    """A time as the files write it."""
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def from_text(key: str, text: str) -> datetime:
-    """A time as people and files write it: a date, or a date and a time; without a zone it is UTC."""
-    try:
-        at = datetime.fromisoformat(text.strip())
-        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (ValueError, OverflowError):  # the latter: a zone that leads before year 1 or beyond 9999
-        raise BadFrontMatter(f"{key}: {text!r} is no time: write it like 2026-01-31T12:00:00Z") from None
-
-
 def _stamped(moment: str) -> datetime:
     """When a file went to the trash; long ago, if a person put it there under another name."""
     try:
@@ -234,7 +238,7 @@ def _midnight(date: str) -> datetime | None:
         return None
 
 
-def _text(values: dict[str, Value | None], key: str) -> str:
+def _text(values: Mapping[str, Value | None], key: str) -> str:
     value = values.get(key, "")
     if isinstance(value, str):
         return value if key == "summary" else value.rstrip("\r\n")  # a title written as block text has a line end
@@ -254,6 +258,33 @@ def _number(key: str, text: str) -> float:
     if math.isnan(number):
         raise BadFrontMatter(f"{key}: {text!r} is not a number: write a value between 0 and 1")
     return number
+
+
+def _flag(key: str, text: str) -> bool:
+    word = text.strip().casefold()
+    if word in ("", "true", "yes", "on"):
+        return True if word else _FLAGS[key]
+    if word in ("false", "no", "off"):
+        return False
+    raise BadFrontMatter(f"{key}: {text!r} is neither true nor false: write one of the two")
+
+
+def _links(source: str, values: Mapping[str, Value | None], created: datetime) -> tuple[Link, ...]:
+    if values.get("links", "") is None:
+        raise BadFrontMatter("links: must be a list of texts such as `SUPERSEDES 0197…`")
+    return tuple(link_from(source, item, created) for item in _listed(values.get("links")))
+
+
+def _same_links(have: Value | None, wanted: Value) -> bool:
+    """A line without a time says the same as one that names the time that was taken for it."""
+    mine, theirs = ([link_from("", item, _NEVER) for item in _listed(value)] for value in (have, wanted))
+    return len(mine) == len(theirs) and all(
+        replace(one, created_at=_NEVER) == replace(other, created_at=_NEVER) and one.created_at in (other.created_at, _NEVER)
+        for one, other in zip(mine, theirs, strict=True)
+    )
+
+
+_NEVER = datetime.fromtimestamp(0, UTC)
 
 
 def _texts(values: dict[str, Value | None], key: str) -> tuple[str, ...]:

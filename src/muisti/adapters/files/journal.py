@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from muisti.adapters.files.disk import Disk, disk_errors
-from muisti.adapters.files.fields import from_text, to_text
 from muisti.adapters.files.frontmatter import BadFrontMatter
+from muisti.adapters.files.moments import from_text, to_text
 from muisti.errors import InvalidRequest
 from muisti.model import Event, Problem
 from muisti.ports import Clock, Mark, Reading
@@ -63,6 +63,16 @@ class FileJournal:
                 after[path.name] = Mark(offset, _tail_sha(path, offset)) if data or not offset else mark
         return Reading(events, after, restarted, tuple(problems))
 
+    def about(self, memory_id: str) -> list[Event]:
+        """Only lines that hold the id are read as JSON: a journal may be long."""
+        wanted = memory_id.encode()
+        found: list[Event] = []
+        with disk_errors(self._folder):
+            for path in self._paths():
+                lines = b"\n".join(line for line in _whole_lines(path, 0).split(b"\n") if wanted in line)
+                found += [event for event in _parsed(path.name, lines, []) if _names(event, memory_id)]
+        return found
+
     def _paths(self) -> list[Path]:
         return sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else []
 
@@ -100,6 +110,10 @@ class FileJournal:
             tail = file.read()
         self._disk.append(path.with_suffix(".jsonl.corrupt"), tail + b"\n", durable=True)
         self._disk.truncate(path, whole)
+
+
+def _names(event: Event, memory_id: str) -> bool:
+    return memory_id in event.memory_ids or memory_id in event.data.values()
 
 
 def _to_line(event: Event) -> bytes:

@@ -36,6 +36,7 @@ from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, V
 from muisti.model import Memory
 from muisti.ports import Clock, Stamp, StoredFile
 from muisti.remember.identity import new_id
+from muisti.remember.screen import screened_text
 from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings
 
 MAX_FILE = 4 * frontmatter.MAX_HEAD + 64
@@ -94,8 +95,8 @@ class FileVault:
         if hashlib.sha256(data).hexdigest() != expected_sha:
             raise Conflict(f"{path} was changed by somebody else; read the memory again and repeat the change")
         document = frontmatter.parse(data.decode())
-        changes = changed_fields(document, memory)
-        body = memory.content if memory.content != document.body else None
+        changes = changed_fields(document, memory, self._settings)
+        body = memory.content if memory.content != screened_text(document.body, self._settings) else None
         text = frontmatter.edit(document, changes, body, numbers=TYPED)
         written = _readable(text, memory)
         if not _says(text, {**document.values, **changes}):
@@ -157,12 +158,12 @@ class FileVault:
         except frontmatter.BadFrontMatter as error:
             raise BrokenFile(path, str(error)) from error
         if not memory.id and adopt:
-            memory = replace(memory, id=new_id(self._clock.now()))
-            text = frontmatter.edit(document, changed_fields(document, memory), numbers=TYPED)
+            memory = _identified(memory, new_id(self._clock.now()))
+            text = frontmatter.edit(document, changed_fields(document, memory, self._settings), numbers=TYPED)
             self._publisher.replace(path, text.encode())
             return self._stored(memory, text.encode())
         if not memory.id:
-            memory = replace(memory, id=str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
+            memory = _identified(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
         return StoredFile(memory, _stamp(status), hashlib.sha256(data).hexdigest(), seen)
 
     def is_home(self, path: str) -> bool:
@@ -210,7 +211,7 @@ class FileVault:
         data = self._opened(_file_of(memory))[0]
         document = frontmatter.parse(data.decode())
         moved = replace(memory, kind=kind, project=project)
-        text = frontmatter.edit(document, changed_fields(document, moved), numbers=TYPED)
+        text = frontmatter.edit(document, changed_fields(document, moved, self._settings), numbers=TYPED)
         self._publisher.replace(_file_of(memory), text.encode())
         return self._stored(moved, text.encode())
 
@@ -311,6 +312,10 @@ class _NoDisk(Disk):
 
     def step(self, what: str, path: Path) -> None:
         raise VaultReadOnly(f"{self._root} cannot be written by this user: search works, saving needs write permission")
+
+
+def _identified(memory: Memory, memory_id: str) -> Memory:
+    return replace(memory, id=memory_id, links=tuple(replace(link, source=memory_id) for link in memory.links))
 
 
 def _stamp(status: os.stat_result) -> Stamp:

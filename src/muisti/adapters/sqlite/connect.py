@@ -12,14 +12,20 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
+from muisti.adapters.clock import SystemClock
+from muisti.adapters.sqlite.filters import Condition, conditions
 from muisti.adapters.sqlite.migrate import migrate
+from muisti.adapters.sqlite.rows import to_int
+from muisti.adapters.sqlite.strength import salience_sql
 from muisti.errors import IndexBusy, IndexCorrupt, IndexProblem, InvalidRequest, VaultFull, VaultReadOnly
+from muisti.model import KINDS, Filter
+from muisti.ports import Clock
 
 OLDEST_SQLITE = (3, 51, 3)
 """Earlier ones can lose committed writes when several processes use a write-ahead log."""
@@ -79,9 +85,11 @@ def connect(path: Path, timeout: float) -> apsw.Connection:
 class Database:
     """The current index file with its connections: one for writing, as many for reading as there are threads."""
 
-    def __init__(self, folder: Path, timeout: float) -> None:
+    def __init__(self, folder: Path, timeout: float, clock: Clock | None = None, salience: str = salience_sql(KINDS)) -> None:
         self._folder = folder
         self._timeout = timeout
+        self._clock = clock or SystemClock()
+        self.salience = salience
         self._guard = threading.RLock()
         self._held = threading.local()
         self._idle: list[apsw.Connection] = []
@@ -184,6 +192,16 @@ class Database:
                 for suffix in ("-wal", "-shm"):
                     damaged.with_name(damaged.name + suffix).unlink(missing_ok=True)
 
+    def conditions(self, where: Filter) -> Condition:
+        """A filter as SQL."""
+        return conditions(where, self.salience)
+
+    def _connect_reader(self, path: Path) -> apsw.Connection:
+        db = connect(path, self._timeout)
+        # Called deterministic, so that SQLite asks once for each statement and not for each row.
+        db.create_scalar_function("now_us", _moment_of(self._clock), 0, deterministic=True)
+        return db
+
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """A connection that sees one consistent state. Within a reading, the same thread goes on reading that state."""
@@ -197,7 +215,7 @@ class Database:
         if path is None:
             raise IndexProblem("the index is closed")
         with sqlite_errors():
-            self._held.db = db = db or connect(path, self._timeout)
+            self._held.db = db = db or self._connect_reader(path)
             try:
                 db.execute("BEGIN")
                 yield db
@@ -254,6 +272,10 @@ class Database:
                 with suppress(apsw.Error):
                     db.close()
             self._idle, self._writer, self._pointer, self.path = [], None, None, None
+
+
+def _moment_of(clock: Clock) -> Callable[..., int | None]:
+    return lambda *_: to_int(clock.now())
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

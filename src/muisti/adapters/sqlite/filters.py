@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from muisti.adapters.sqlite.rows import Cell, to_int
+from muisti.adapters.sqlite.rows import SUPERSEDES, VALID_UNTIL, Cell, to_int
 from muisti.model import Filter
 
+Condition = tuple[str, list[Cell]]
+"""On `memories m` and `usage u`, with its values. Always true is `1`."""
 
-def conditions(where: Filter) -> tuple[str, list[Cell]]:
-    """A condition on `memories m` and `usage u`, with its values. Always true is `1`."""
+
+def conditions(where: Filter, salience: str) -> Condition:
+    """The condition that a filter stands for. Salience: the SQL expression for it."""
     parts: list[str] = []
     values: list[Cell] = []
 
@@ -30,7 +33,7 @@ def conditions(where: Filter) -> tuple[str, list[Cell]]:
         for value in wanted:
             add("EXISTS (SELECT 1 FROM labels WHERE field = ? AND value = ? AND n = m.n)", field, value.casefold())
     if where.min_salience > 0:
-        add("coalesce(u.salience, m.salience) >= ?", where.min_salience)
+        add(f"{salience} >= ?", where.min_salience)
     _add_times(where, add)
     return " AND ".join(parts) or "1", values
 
@@ -50,12 +53,23 @@ def _add_times(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
         ("m.created_at >= ?", where.since),
         ("m.created_at < ?", where.until),
         ("coalesce(m.valid_from, m.created_at) <= ?", where.as_of),
-        ("(m.valid_until IS NULL OR m.valid_until > ?)", where.as_of),
         ("m.created_at <= ?", where.known_at),
     )
     for sql, at in moments:
         if at is not None:
             add(sql, to_int(at))
+    if where.as_of is not None:
+        _add_end(where.as_of, where.known_at, add)
+
+
+def _add_end(as_of: datetime, known_at: datetime | None, add) -> None:  # type: ignore[no-untyped-def]
+    """Still true then. That it was superseded counts only if that was known at the time that is asked for."""
+    ended = f"coalesce({VALID_UNTIL} <= ?, 0)"
+    if known_at is None:
+        add(f"NOT {ended}", to_int(as_of))
+    else:
+        later = f"EXISTS (SELECT 1 FROM links l WHERE {SUPERSEDES} AND l.created_at > ?)"
+        add(f"NOT ({ended} AND NOT {later})", to_int(as_of), to_int(known_at))
 
 
 def _marks(values: Sequence[str]) -> str:

@@ -207,8 +207,10 @@ _PARTS = {
     # Row numbers, inodes and times of looking differ between two builds of the same vault; nothing else may.
     "memories": """SELECT id, project, tier, session_id, kind, sector, deleted_at, valid_from, valid_until, created_at,
         updated_at, importance, salience, source, path, title, summary, keywords, concepts, files, content_hash, simhash,
-        content FROM memories ORDER BY id""",
+        content, pinned, trusted, links FROM memories ORDER BY id""",
     "labels": "SELECT field, value, id FROM labels JOIN memories USING (n) ORDER BY field, value, id",
+    "links": "SELECT * FROM links ORDER BY source, type, target",
+    "bands": "SELECT band, id FROM bands JOIN memories USING (n) ORDER BY band, id",
     "usage": "SELECT * FROM usage ORDER BY id",
     "sessions": "SELECT * FROM sessions ORDER BY id",
     "uses": "SELECT * FROM uses ORDER BY at, session_id, memory_id, what",

@@ -7,7 +7,6 @@ from os.path import commonprefix
 from typing import Any
 
 from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.filters import conditions
 from muisti.adapters.sqlite.rows import FROM, fetch, to_time
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.model import Filter
@@ -49,24 +48,24 @@ class SqliteLexical:
 
     def lexical(self, terms: Sequence[Term], where: Filter, limit: int) -> list[LexicalHit]:
         """The best memories by bm25, which SQLite counts downwards from zero; here larger is better."""
-        sql, values = conditions(where)
+        sql, values = self._db.conditions(where)
         # The bm25 that no memory can exceed for this query: what makes scores comparable between queries.
         best = max(1e-6, sum(term.weight for term in terms)) * (_K1 + 1)
         with self._db.reading() as db:
             match = _match([term for term in terms if term.sought] or terms)
             # Most filters let most memories through: the best few are found first, and looked at one by one afterwards.
-            rows = fetch(db, _BEST.format(condition=sql), (match, OVER * limit, *values, limit))
+            rows = fetch(db, _BEST.format(condition=sql, salience=self._db.salience), (match, OVER * limit, *values, limit))
             if len(rows) < limit:
-                rows = fetch(db, _SEARCH.format(condition=sql), (match, *values, limit))
+                rows = fetch(db, _SEARCH.format(condition=sql, salience=self._db.salience), (match, *values, limit))
         return [_hit(row, terms, best) for row in rows]
 
     def literal(self, text: str, where: Filter, limit: int) -> list[LexicalHit]:
         """A scan, for the rare query that has no words."""
-        sql, values = conditions(where)
+        sql, values = self._db.conditions(where)
         with self._db.reading() as db:
             rows = fetch(
                 db,
-                f"SELECT m.id, m.created_at, m.importance, coalesce(u.salience, m.salience) FROM {FROM} "
+                f"SELECT m.id, m.created_at, m.importance, {self._db.salience} FROM {FROM} "
                 f"WHERE {sql} AND (instr(m.content, ?) OR instr(m.title, ?)) ORDER BY length(m.content), m.id LIMIT ?",
                 (*values, text, text, limit),
             )
@@ -108,14 +107,14 @@ UNION SELECT word FROM lexicon WHERE word >= ?3 AND word < ?3 || char(0x10ffff) 
 UNION {_WITH_PARTS.replace("?", "?6")} AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
 """
 _BEST = """
-SELECT m.id, m.created_at, m.importance, coalesce(u.salience, m.salience), substr(m.content, 1, 80), best.rank,
+SELECT m.id, m.created_at, m.importance, {salience}, substr(m.content, 1, 80), best.rank,
     w.title, w.labels, w.body
 FROM (SELECT rowid, rank FROM word_index WHERE word_index MATCH ? ORDER BY rank LIMIT ?) best
 JOIN memories m ON m.n = best.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
 WHERE {condition} ORDER BY best.rank LIMIT ?
 """
 _SEARCH = """
-SELECT m.id, m.created_at, m.importance, coalesce(u.salience, m.salience), substr(m.content, 1, 80), word_index.rank,
+SELECT m.id, m.created_at, m.importance, {salience}, substr(m.content, 1, 80), word_index.rank,
     w.title, w.labels, w.body
 FROM word_index JOIN memories m ON m.n = word_index.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
 WHERE word_index MATCH ? AND {condition} ORDER BY word_index.rank LIMIT ?

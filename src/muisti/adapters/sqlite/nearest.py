@@ -9,12 +9,11 @@ from typing import Any, Protocol
 import apsw
 import numpy as np
 
-from muisti.adapters.sqlite.filters import conditions
+from muisti.adapters.sqlite.filters import Condition
 from muisti.adapters.sqlite.rows import fetch
 from muisti.adapters.sqlite.signs import Floats, Numbers, SignTable, as_numbers, signs
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.errors import EmbedderMisbehaved, IndexCorrupt, SettingsError
-from muisti.model import Filter
 from muisti.ports import Space, Vector, VectorHit
 
 
@@ -95,9 +94,9 @@ def check_length(space: Space, query: Vector) -> None:
         )
 
 
-def allowed_numbers(db: apsw.Connection, space: Space, where: Filter) -> Numbers:
+def allowed_numbers(db: apsw.Connection, space: Space, where: Condition) -> Numbers:
     """The numbers of all vectors whose memories the filter lets through."""
-    sql, values = conditions(where)
+    sql, values = where
     rows = fetch(
         db,
         f"SELECT v.v FROM vectors v JOIN memories m USING (n) LEFT JOIN usage u ON u.id = m.id WHERE v.space = ? AND {sql}",
@@ -106,7 +105,7 @@ def allowed_numbers(db: apsw.Connection, space: Space, where: Filter) -> Numbers
     return np.array([v for (v,) in rows], np.int64)
 
 
-def hits_of(db: apsw.Connection, numbers: Numbers, query: Vector, where: Filter, limit: int) -> tuple[list[VectorHit], float]:
+def hits_of(db: apsw.Connection, numbers: Numbers, query: Vector, where: Condition, limit: int) -> tuple[list[VectorHit], float]:
     """The memories of these vectors that the filter lets through, each by its nearest piece, best first.
 
     And which share of the vectors it lets through.
@@ -121,9 +120,9 @@ def hits_of(db: apsw.Connection, numbers: Numbers, query: Vector, where: Filter,
 
 
 def _let_through(
-    db: apsw.Connection, best: Sequence[int], scores: Mapping[int, float], where: Filter
+    db: apsw.Connection, best: Sequence[int], scores: Mapping[int, float], where: Condition
 ) -> tuple[list[VectorHit], float]:
-    sql, values = conditions(where)
+    sql, values = where
     rows = fetch(
         db,
         f"SELECT v.v, m.id, v.first, v.last FROM json_each(?) j JOIN vectors v ON v.v = j.value "

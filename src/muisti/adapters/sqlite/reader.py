@@ -10,17 +10,16 @@ from typing import Any
 import apsw
 
 from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.filters import conditions
-from muisti.adapters.sqlite.rows import COLUMNS, FROM, Cell, fetch, memory_of, session_of, to_int, to_time
-from muisti.adapters.sqlite.spaces import all_spaces, as_json
-from muisti.model import Filter, Memory, Problem, Session, SessionUse, Stats, Tier, Use
+from muisti.adapters.sqlite.rows import FROM, VALID_UNTIL, Cell, columns, fetch, memory_of, session_of, to_int, to_time
+from muisti.adapters.sqlite.spaces import as_json
+from muisti.model import Filter, Memory, Session, SessionUse, Use
 from muisti.ports import Candidate, Order
 
 _ORDERS: dict[Order, str] = {
     "created_at": "m.created_at, m.id",
     "created_at_desc": "m.created_at DESC, m.id DESC",
-    "salience": "coalesce(u.salience, m.salience) DESC, m.created_at DESC, m.id",
-    "salience_asc": "coalesce(u.salience, m.salience), m.created_at, m.id",
+    "salience": "15 DESC, m.created_at DESC, m.id",
+    "salience_asc": "15, m.created_at, m.id",
     "last_accessed": "coalesce(u.last_accessed, m.created_at) DESC, m.id DESC",
     "last_accessed_asc": "coalesce(u.last_accessed, m.created_at), m.id",
 }
@@ -33,6 +32,7 @@ class SqliteReader:
 
     def __init__(self, database: Database) -> None:
         self._db = database
+        self._columns = columns(database.salience)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -57,14 +57,14 @@ class SqliteReader:
 
     def select(self, where: Filter, *, order: Order, limit: int | None, offset: int = 0) -> list[Memory]:
         """A page of the memories that a filter lets through."""
-        sql, values = conditions(where)
+        sql, values = self._db.conditions(where)
         return self._memories(
             f"{sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?", [*values, -1 if limit is None else limit, offset]
         )
 
     def by_keywords(self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int) -> list[Memory]:
         """Memories with these keywords; those with most of them first."""
-        sql, values = conditions(where)
+        sql, values = self._db.conditions(where)
         wanted = list(dict.fromkeys(keyword.casefold() for keyword in keywords))
         marks = ", ".join("?" * len(wanted))
         hits = f"(SELECT count(*) FROM labels WHERE field = 'keyword' AND value IN ({marks}) AND n = m.n)"
@@ -73,16 +73,6 @@ class SqliteReader:
             f"{sql} AND {numbers} AND {hits} >= ? ORDER BY {hits} DESC, m.created_at DESC LIMIT ?",
             [*values, *wanted, *wanted, len(wanted) if match_all else 1, *wanted, limit],
         )
-
-    def twin(self, memory: Memory) -> Memory | None:
-        """The memory that says exactly this where this one would be seen."""
-        session = memory.session_id if memory.tier is Tier.SESSION else None
-        found = self._memories(
-            "m.content_hash = ? AND +m.project = ? AND +m.tier = ? AND m.deleted_at IS NULL AND m.valid_until IS NULL "
-            "AND (? IS NULL OR m.session_id = ?) ORDER BY m.created_at LIMIT 1",
-            [memory.content_hash, memory.project, memory.tier.value, session, session],
-        )
-        return found[0] if found else None
 
     def around(self, memory: Memory, before: int, after: int) -> list[Memory]:
         """Neighbours in time within the project."""
@@ -104,8 +94,12 @@ class SqliteReader:
             around = _around(db, ids)
             beside = [id_ for id_ in _neighbours(around) if id_ not in around]
             around |= _around(db, beside)
-            sql, values = conditions(where)
-            rows = fetch(db, _CANDIDATES.format(condition=sql), (*values, as_json(dict.fromkeys([*ids, *beside]))))
+            sql, values = self._db.conditions(where)
+            rows = fetch(
+                db,
+                _CANDIDATES.format(condition=sql, salience=self._db.salience),
+                (*values, as_json(dict.fromkeys([*ids, *beside]))),
+            )
         return {row[0]: _candidate(row, *around.get(row[0], ((), ()))) for row in rows}
 
     def session(self, session_id: str) -> Session | None:
@@ -137,11 +131,6 @@ class SqliteReader:
             )
         return [SessionUse(session, memory, Use(what), to_time(at)) for session, memory, what, at in rows]
 
-    def stats(self) -> Stats:
-        """The vault in numbers."""
-        with self._db.reading() as db:
-            return _stats(db, self._db.size())
-
     def matching_ids(self, part: str, limit: int) -> list[str]:
         """Ids that begin or end with a text."""
         with self._db.reading() as db:
@@ -154,7 +143,7 @@ class SqliteReader:
 
     def _memories(self, sql: str, values: Sequence[Cell]) -> list[Memory]:
         with self._db.reading() as db:
-            return [memory_of(row) for row in db.execute(f"SELECT {COLUMNS} FROM {FROM} WHERE {sql}", values)]
+            return [memory_of(row) for row in db.execute(f"SELECT {self._columns} FROM {FROM} WHERE {sql}", values)]
 
 
 _BESIDE = """(SELECT json_group_array(id) FROM (SELECT p.id FROM memories p
@@ -165,10 +154,10 @@ SELECT m.id, {_BESIDE.format(side="<", order="DESC")}, {_BESIDE.format(side=">",
 FROM json_each(?) j JOIN memories m ON m.id = j.value WHERE m.session_id IS NOT NULL
 """
 _CANDIDATES = """
-SELECT m.id, m.created_at, m.valid_from, m.valid_until, m.importance, coalesce(u.salience, m.salience),
+SELECT m.id, m.created_at, m.valid_from, {valid_until}, m.importance, {salience},
     substr(m.content, 1, 80), m.content_hash, m.session_id, ({condition})
 FROM json_each(?) j JOIN memories m ON m.id = j.value LEFT JOIN usage u ON u.id = m.id
-"""
+""".replace("{valid_until}", VALID_UNTIL)
 
 
 _Sides = tuple[Sequence[str], Sequence[str]]
@@ -197,36 +186,4 @@ def _candidate(row: Sequence[Any], before: Sequence[str], after: Sequence[str]) 
         before=tuple(before),
         after=tuple(after),
         allowed=bool(allowed),
-    )
-
-
-def _stats(db: apsw.Connection, size: int) -> Stats:
-    def counted(column: str) -> dict[str, int]:
-        sql = f"SELECT {column}, count(*) FROM memories WHERE deleted_at IS NULL GROUP BY 1 ORDER BY 2 DESC, 1"
-        return {str(name): int(count) for name, count in db.execute(sql)}
-
-    row = db.execute(
-        f"""SELECT count(*), coalesce(sum(length(m.content)), 0), avg(coalesce(u.salience, m.salience)),
-            min(m.created_at), max(m.created_at) FROM {FROM} WHERE m.deleted_at IS NULL"""
-    ).fetchone()
-    total, chars, salience, oldest, newest = row if row else (0, 0, None, None, None)
-    (deleted,) = db.execute("SELECT count(*) FROM memories WHERE deleted_at IS NOT NULL").fetchone() or (0,)
-    (sessions,) = db.execute("SELECT count(*) FROM sessions").fetchone() or (0,)
-    problems = [Problem(path, reason) for path, reason in db.execute("SELECT path, reason FROM problems ORDER BY path")]
-    spaces = all_spaces(db)
-    return Stats(
-        total_count=total,
-        by_kind=counted("kind"),
-        by_sector=counted("sector"),
-        by_project=counted("project"),
-        total_tokens=chars // 4,
-        avg_salience=salience or 0.0,
-        oldest_memory=None if oldest is None else to_time(oldest),
-        newest_memory=None if newest is None else to_time(newest),
-        deleted_count=deleted,
-        session_count=sessions,
-        index_size_bytes=size,
-        embedding_model=spaces[0].identity.model if spaces else None,
-        waiting_count=spaces[-1].missing if spaces else 0,
-        problems=tuple(problems),
     )

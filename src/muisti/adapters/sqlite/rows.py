@@ -10,23 +10,37 @@ from typing import Any
 import apsw
 
 from muisti.errors import IndexCorrupt
-from muisti.model import Memory, Sector, Session, Tier
+from muisti.model import Finder, Link, LinkType, Memory, Sector, Session, Tier
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 Cell = str | int | float | None
 
-COLUMNS = (
+SUPERSEDES = "l.target = m.id AND l.type = 'SUPERSEDES' AND NOT l.proposed AND l.valid_until IS NULL"
+"""A link `l` by which another memory took the place of `m`."""
+# What the file says, or else when a memory that supersedes it began: so there is one current version even if a crash came
+# between the two files of a supersede.
+VALID_UNTIL = (
+    "coalesce(m.valid_until, (SELECT min(l.valid_from) FROM links l JOIN memories s ON s.id = l.source "
+    f"AND s.deleted_at IS NULL WHERE {SUPERSEDES}))"
+)
+_COLUMNS = (
     "m.id, m.content, m.title, m.kind, m.sector, m.tier, m.project, m.session_id, m.source, m.summary, "
-    "m.keywords, m.concepts, m.files, m.importance, coalesce(u.salience, m.salience), coalesce(u.access_count, 0), "
-    "m.created_at, max(m.updated_at, coalesce(u.edited_at, m.updated_at)), u.last_accessed, m.valid_from, m.valid_until, "
-    "m.deleted_at, m.content_hash, m.simhash, m.path, e.pieces, (SELECT model FROM spaces WHERE serving)"
+    "m.keywords, m.concepts, m.files, m.importance, {salience}, coalesce(u.access_count, 0), "
+    "m.created_at, max(m.updated_at, coalesce(u.edited_at, m.updated_at)), u.last_accessed, m.valid_from, {valid_until}, "
+    "m.pinned, m.trusted, m.links, m.deleted_at, m.content_hash, m.simhash, m.path, e.pieces, "
+    "(SELECT model FROM spaces WHERE serving)"
 )
 FROM = (
     "memories m LEFT JOIN usage u ON u.id = m.id "
     "LEFT JOIN embedded e ON e.n = m.n AND e.space = (SELECT space FROM spaces WHERE serving)"
 )
+
+
+def columns(salience: str) -> str:
+    """What `memory_of` reads, with the SQL expression for the salience."""
+    return _COLUMNS.format(salience=salience, valid_until=VALID_UNTIL)
 
 
 def fetch(db: apsw.Connection, sql: str, values: Sequence[Cell] = ()) -> list[tuple[Any, ...]]:
@@ -61,7 +75,7 @@ def _from_list(cell: str) -> tuple[str, ...]:
 
 
 def memory_of(row: Sequence[Any]) -> Memory:
-    """A row of COLUMNS as a memory. Raises IndexCorrupt for one that no memory can have."""
+    """A row of `columns` as a memory. Raises IndexCorrupt for one that no memory can have."""
     try:
         return _memory_of(row)
     except (KeyError, ValueError, TypeError, OverflowError) as error:
@@ -73,7 +87,7 @@ def _memory_of(row: Sequence[Any]) -> Memory:
         id_, content, title, kind, sector, tier, project, session_id, source, summary,
         keywords, concepts, files, importance, salience, access_count,
         created_at, updated_at, last_accessed, valid_from, valid_until,
-        deleted_at, content_hash, simhash, path, pieces, model, *_,
+        pinned, trusted, links, deleted_at, content_hash, simhash, path, pieces, model, *_,
     ) = row  # fmt: skip
     return Memory(
         id=id_,
@@ -97,6 +111,9 @@ def _memory_of(row: Sequence[Any]) -> Memory:
         last_accessed=_time_or_none(last_accessed),
         valid_from=_time_or_none(valid_from),
         valid_until=_time_or_none(valid_until),
+        pinned=bool(pinned),
+        trusted=bool(trusted),
+        links=tuple(link_of([id_, *cells]) for cells in json.loads(links)) if links else (),
         deleted_at=_time_or_none(deleted_at),
         content_hash=content_hash,
         simhash=simhash,
@@ -108,6 +125,32 @@ def _memory_of(row: Sequence[Any]) -> Memory:
 
 _SECTORS = {sector.value: sector for sector in Sector}
 _TIERS = {tier.value: tier for tier in Tier}
+
+
+def to_links(links: Sequence[Link]) -> str:
+    """The links that begin at a memory, in one cell."""
+    return json.dumps([list(link_cells(link)[1:]) for link in links]) if links else ""
+
+
+def link_cells(link: Link) -> tuple[Cell, ...]:
+    """A link as the row that `link_of` reads."""
+    times = (to_int(link.created_at), to_int(link.valid_from), to_int(link.valid_until))
+    return link.source, link.type.value, link.target, link.confidence, link.extracted_by.value, *times
+
+
+def link_of(row: Sequence[Any]) -> Link:
+    """A row as a link."""
+    source, type_, target, confidence, by, created, valid_from, valid_until = row
+    return Link(
+        source=source,
+        type=LinkType(type_),
+        target=target,
+        created_at=to_time(created),
+        confidence=confidence,
+        extracted_by=Finder(by),
+        valid_from=_time_or_none(valid_from),
+        valid_until=_time_or_none(valid_until),
+    )
 
 
 def session_of(row: Sequence[Any]) -> Session:

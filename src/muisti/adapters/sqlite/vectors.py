@@ -60,20 +60,21 @@ class SqliteVectors:
         from muisti.adapters.sqlite.nearest import allowed_numbers, check_length, hits_of
 
         check_length(space, query)
+        condition = self._db.conditions(where)
         with self._db.reading() as db:
             take = max(self._take(db), 4 * limit)
             numbers = self._scan.nearest(db, self._db.path, space, query, take)
-            hits, share = hits_of(db, numbers, query, where, limit)
+            hits, share = hits_of(db, numbers, query, condition, limit)
             allowed = None
             while len(numbers) >= take and (len(hits) < limit or share < MOST):
                 # The filter lets few of the nearest through, or many of them are pieces of the same memories: look at more,
                 # and if the filter is narrow, among those only that it lets through.
                 if allowed is None and share < NARROW:
-                    allowed = allowed_numbers(db, space, where)
+                    allowed = allowed_numbers(db, space, condition)
                 else:
                     take = int(take / max(NARROW, min(share, 0.5) if len(hits) < limit else share))
                 numbers = self._scan.nearest(db, self._db.path, space, query, take, allowed)
-                hits, _ = hits_of(db, numbers, query, where, limit)
+                hits, _ = hits_of(db, numbers, query, condition, limit)
                 share = 1.0
         return hits[:limit]
 

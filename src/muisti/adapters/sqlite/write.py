@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import apsw
 
-from muisti.adapters.sqlite.rows import to_int, to_list, to_time
+from muisti.adapters.sqlite.rows import Cell, link_cells, to_int, to_links, to_list, to_time
 from muisti.adapters.sqlite.spaces import await_vectors, forget_vectors, take_over
-from muisti.model import Event, Memory, Usage, Use
+from muisti.model import Event, Link, Memory, Usage, Use
 from muisti.ports import Changes, Known, Reading, StoredFile
 from muisti.recall.words import words
 from muisti.remember.complete import derived_title
 from muisti.remember.embed import source_hash
+from muisti.remember.simhash import bands
 from muisti.usage import counted, folded
 
 MANY = 100
@@ -51,6 +52,7 @@ class _Row(NamedTuple):
 
     n: int
     source_hash: str
+    simhash: str
 
 
 def _remove(db: apsw.Connection, paths: Sequence[str], ids: Sequence[str], counts: Counter[str]) -> dict[str, _Row]:
@@ -58,9 +60,11 @@ def _remove(db: apsw.Connection, paths: Sequence[str], ids: Sequence[str], count
     found: dict[str, _Row] = {}
     for column, values in (("path", paths), ("id", ids)):
         for value in values:
-            for id_, n, source in db.execute(f"SELECT id, n, source_hash FROM memories WHERE {column} = ?", (value,)):
-                found[str(id_)] = _Row(n, source)
-    for known in found.values():
+            for id_, n, source, simhash in db.execute(_KNOWN.format(column=column), (value,)):
+                found[str(id_)] = _Row(n, source, simhash)
+    for id_, known in found.items():
+        db.execute("DELETE FROM links WHERE source = ?", (id_,))
+        db.executemany("DELETE FROM bands WHERE band = ? AND n = ?", [(band, known.n) for band in bands(known.simhash)])
         for row in db.execute("SELECT title, labels, body FROM words WHERE n = ?", (known.n,)):
             counts.subtract(set(" ".join(row).split()))
         for table in ("words", "labels", "memories"):
@@ -69,11 +73,12 @@ def _remove(db: apsw.Connection, paths: Sequence[str], ids: Sequence[str], count
     return found
 
 
+_KNOWN = "SELECT id, n, source_hash, simhash FROM memories WHERE {column} = ?"
 _INSERT = """
 INSERT INTO memories (n, source_hash, id, project, tier, session_id, kind, sector, deleted_at, valid_from, valid_until,
     created_at, updated_at, importance, salience, source, path, title, summary, keywords, concepts, files,
-    content_hash, simhash, content)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    content_hash, simhash, content, pinned, trusted, links)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 
@@ -90,9 +95,19 @@ def _insert(db: apsw.Connection, files: Sequence[StoredFile], earlier: Mapping[s
         labels = [("keyword", k.casefold(), n) for k in memory.keywords] + [("file", f.casefold(), n) for f in memory.files]
         if labels:
             db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
+        db.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(band, n) for band in bands(memory.simhash)])
+        db.executemany(_LINK, [_link_row(link) for link in memory.links])
         if known is None or known.source_hash != source:
             forget_vectors(db, [n])
             await_vectors(db, n)
+
+
+_LINK = "INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def _link_row(link: Link) -> tuple[Cell, ...]:
+    *who, created, since, until = link_cells(link)
+    return *who, link.proposed, created, created if since is None else since, until
 
 
 def _cells(memory: Memory) -> tuple[str | int | float | None, ...]:
@@ -101,7 +116,7 @@ def _cells(memory: Memory) -> tuple[str | int | float | None, ...]:
         to_int(memory.deleted_at), to_int(memory.valid_from), to_int(memory.valid_until), to_int(memory.created_at),
         to_int(memory.updated_at), memory.importance, memory.salience, memory.source, memory.file_path, memory.title,
         memory.summary, to_list(memory.keywords), to_list(memory.concepts), to_list(memory.files),
-        memory.content_hash, memory.simhash, memory.content,
+        memory.content_hash, memory.simhash, memory.content, memory.pinned, memory.trusted, to_links(memory.links),
     )  # fmt: skip
 
 
@@ -161,16 +176,19 @@ def _read_journal(db: apsw.Connection, reading: Reading) -> None:
         for table in ("usage", "sessions", "uses", "marks"):
             db.execute(f"DELETE FROM {table}")
         db.execute("DELETE FROM problems WHERE path LIKE 'journal/%'")
+        db.execute("DELETE FROM totals WHERE name = 'decayed_at'")
     usage: dict[str, Usage] = {}
     for event in reading.events:
         for memory_id in event.memory_ids:
             before = usage[memory_id] if memory_id in usage else read_usage(db, memory_id)
             usage[memory_id] = folded(before, event)
         _note_session(db, event)
+        if event.name == "decayed":
+            db.execute(_DECAYED, (to_int(event.at),))
     db.executemany(
-        "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
-            (id_, u.salience, to_int(u.touched_at), u.access_count, to_int(u.last_accessed), to_int(u.edited_at))
+            (id_, u.salience, to_int(u.touched_at), u.access_count, to_int(u.last_accessed), to_int(u.edited_at), u.idle_days)
             for id_, u in usage.items()
             if u != Usage()
         ],
@@ -183,24 +201,28 @@ def _read_journal(db: apsw.Connection, reading: Reading) -> None:
     )
 
 
+_DECAYED = "INSERT INTO totals VALUES ('decayed_at', ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)"
+
+
 def read_usage(db: apsw.Connection, memory_id: str) -> Usage:
     """What the journal has said of a memory so far."""
     row = db.execute(
-        "SELECT salience, touched_at, access_count, last_accessed, edited_at FROM usage WHERE id = ?", (memory_id,)
+        "SELECT salience, touched_at, access_count, last_accessed, edited_at, idle_days FROM usage WHERE id = ?", (memory_id,)
     ).fetchone()
     if row is None:
         return Usage()
-    salience, touched, count, accessed, edited = row
+    salience, touched, count, accessed, edited, idle = row
     return Usage(
         salience,
         None if touched is None else to_time(touched),
         count,
         None if accessed is None else to_time(accessed),
         None if edited is None else to_time(edited),
+        idle,
     )
 
 
-_USES = {"recalled": Use.RECALLED, "reinforced": Use.REINFORCED, "updated": Use.UPDATED}
+_USES = {"recalled": Use.RECALLED, "reinforced": Use.REINFORCED, "merged": Use.REINFORCED, "updated": Use.UPDATED}
 
 
 def _note_session(db: apsw.Connection, event: Event) -> None:

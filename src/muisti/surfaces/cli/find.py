@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from muisti.recall.fence import fenced
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import common, filters, mode, note, opened, print_json, tell_degraded, warn_of_problems, whole_id
 
@@ -19,14 +20,19 @@ def _nothing(query: str) -> None:
 @filters
 @click.option("--limit", "-n", type=int, help="How many results; default 10.")
 @mode
+@click.option("--for-agent", is_flag=True, help="As one block for an agent: fenced as data, with source and trust.")
 @common
-def search(query: tuple[str, ...], narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any) -> None:
+def search(
+    query: tuple[str, ...], narrowed: dict[str, Any], for_agent: bool, vault: str | None, as_json: bool, **how: Any
+) -> None:
     """Find memories that answer QUERY, in plain words."""
     question = " ".join(query)
     with opened(vault) as memory:
         found = memory.search(question, **how, **narrowed)
         if as_json:
             print_json(found)
+        elif for_agent:
+            click.echo(fenced([result.memory for result in found]))
         elif found:
             render.results(found, render.now())
         else:

@@ -14,6 +14,8 @@ from muisti.errors import MuistiError
 VERBS = {
     "memories": ("save", "show", "list", "update", "delete", "restore", "touch", "reinforce", "deemphasize"),
     "find": ("search", "keywords", "compact", "timeline", "details", "related", "explain"),
+    "links": ("link", "unlink", "links", "supersede", "superseding", "graph"),
+    "order": ("history", "unmerge", "trash", "archive", "upkeep", "decay", "cleanup", "evict"),
     "sessions": ("session",),
     "model": ("model",),
     "upkeep": ("init", "stats", "sync", "reindex", "verify", "export", "import", "settings", "completion"),

@@ -37,6 +37,8 @@ _FIELDS = (
     click.option("--importance", type=float, help="0 to 1; default 0.5."),
     click.option("--valid-from", type=Moment(), help="Since when it is true."),
     click.option("--valid-until", type=Moment(), help="Until when it is true."),
+    click.option("--pinned/--not-pinned", default=None, help="Whether upkeep leaves it alone, however weak and old."),
+    click.option("--trusted/--not-trusted", default=None, help="Whether agents may rely on it."),
 )
 
 
@@ -75,9 +77,15 @@ def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any)
         begun = render.now()
         saved = memory.save(content, **_given(fields))
     known = saved.created_at < begun
-    _told(saved, as_json, "Known already, and reinforced:" if known else "Remembered")
-    if known and len(_given(fields)) > 0:
+    merged = known and saved.content.split() != content.split()
+    what = "Said already, and merged into:" if merged else "Known already, and reinforced:" if known else "Remembered"
+    _told(saved, as_json, what)
+    if merged:
+        note(f"If that is something else: muisti unmerge {saved.id[-8:]}")
+    elif known and len(_given(fields)) > 0:
         note(f"It stays as it was; to change it: muisti update {saved.id[-8:]} …")
+    for one in () if known else saved.links:
+        note(render.proposal(one))
 
 
 @click.command()
@@ -166,7 +174,7 @@ def delete(memory_ids: tuple[str, ...], hard: bool, yes: bool, vault: str | None
 @click.argument("memory_id", metavar="ID")
 @common
 def restore(memory_id: str, vault: str | None, as_json: bool) -> None:
-    """Bring a memory back from the trash."""
+    """Bring a memory back from the trash or the archive."""
     with opened(vault) as memory:
         _told(memory.restore(whole_id(memory, memory_id)), as_json, "Restored")
 

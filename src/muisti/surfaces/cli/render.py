@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from muisti.model import CompactResult, Explanation, Memory, Problem, SearchResult, Session, Stats
+from muisti.model import (
+    CompactResult,
+    Explanation,
+    Graph,
+    Happening,
+    Link,
+    LinkType,
+    Memory,
+    Problem,
+    SearchResult,
+    Session,
+    Stats,
+)
 from muisti.recall.snippet import snippet
 
 if TYPE_CHECKING:
@@ -101,6 +113,9 @@ def memory(shown: Memory) -> None:
         "created": f"{shown.created_at:%Y-%m-%d %H:%M} UTC by {shown.source}",
         "updated": f"{shown.updated_at:%Y-%m-%d %H:%M} UTC" if shown.updated_at != shown.created_at else None,
         "valid": _span(shown),
+        "pinned": "upkeep leaves it alone" if shown.pinned else None,
+        "trust": None if shown.trusted else "not checked: it came from elsewhere",
+        "links": "; ".join(link(one) for one in shown.links),
         "deleted": f"{shown.deleted_at:%Y-%m-%d %H:%M} UTC, in the trash" if shown.deleted_at else None,
         "file": shown.file_path,
     }
@@ -121,6 +136,70 @@ def explanation(found: Explanation) -> None:
         out.print(f"[dim]   reason[/]  {_safe(reason)}")
     for signal in found.signals:
         out.print(f"[dim]{signal.name:>9}[/]  {signal.score:.3f}  {_safe(signal.note)}")
+
+
+def link(shown: Link) -> str:
+    """One link on one line."""
+    sure = "" if shown.confidence == 1 else f" ({'proposed, ' if shown.proposed else ''}confidence {shown.confidence:g})"
+    return f"{short(shown.source)} {shown.type.lower().replace('_', ' ')} {short(shown.target)}{sure}"
+
+
+def proposal(shown: Link) -> str:
+    """What to do about a link that nobody has confirmed."""
+    old, new = shown.target[-8:], shown.source[-8:]
+    what = "bring up to date" if shown.type is LinkType.SUPERSEDES else "contradict"
+    return (
+        f"It seems to {what} …{old} (confidence {shown.confidence:g}). If it takes its place: muisti supersede {old} {new}; "
+        f"if not: muisti unlink {new} {shown.type.lower()} {old}"
+    )
+
+
+def links(around: Graph) -> None:
+    """The links of a memory, the first of these."""
+    titles = {memory.id: memory.title for memory in around.memories}
+    table = _table("from", "link", "to", "title", "confidence", "by")
+    mine = around.memories[0].id
+    for one in around.links:
+        other = one.target if one.source == mine else one.source
+        sure = f"{one.confidence:g}{' proposed' if one.proposed else ''}"
+        ends = (short(one.source), one.type.lower(), short(one.target))
+        table.add_row(*ends, _safe(titles.get(other, "")), sure, one.extracted_by)
+    console().print(table)
+
+
+def graph(found: Graph) -> None:
+    """A tree: the memory, below it what it is linked with, each memory once."""
+    from rich.tree import Tree
+
+    titles = {memory.id: memory.title for memory in found.memories}
+    root = found.memories[0].id
+    tree = Tree(f"[bold]{_safe(titles[root])}[/] {short(root)}")
+    branches = {root: tree}
+    waiting = [root]
+    while waiting:
+        here = waiting.pop(0)
+        for one in found.links:
+            other = one.target if one.source == here else one.source
+            if here in (one.source, one.target) and other not in branches:
+                arrow = f"{_words_of(one)} →" if one.source == here else f"← {_words_of(one)}"
+                branches[other] = branches[here].add(f"[dim]{arrow}[/] {_safe(titles[other])} {short(other)}")
+                waiting.append(other)
+    console().print(tree)
+
+
+def _words_of(one: Link) -> str:
+    return one.type.lower().replace("_", " ") + (f" ({one.confidence:g}?)" if one.proposed else "")
+
+
+def history(found: Sequence[Happening]) -> None:
+    """What became of a memory, oldest first."""
+    table = _table("when", "what", "reason")
+    for one in found:
+        lines = [f"{one.other_id}" if one.other_id else "", one.note, f"session {one.session_id}" if one.session_id else ""]
+        if one.content is not None:
+            lines.append(f"“{snippet(one.content, frozenset(), SNIPPET)}”")
+        table.add_row(f"{one.at:%Y-%m-%d %H:%M}", one.what, _safe("\n".join(line for line in lines if line)))
+    console().print(table)
 
 
 def sessions(found: Sequence[Session], now: datetime) -> None:

@@ -122,11 +122,12 @@ def export(narrowed: dict[str, Any], form: str, output: Path | None, vault: str 
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("--kind", help="Make all of them this kind.")
 @click.option("--project", help="Put all of them into this project.")
+@click.option("--trusted", is_flag=True, help="Agents may rely on it as on your own memories.")
 @common
-def import_(source: Path, kind: str | None, project: str | None, vault: str | None, as_json: bool) -> None:
+def import_(source: Path, kind: str | None, project: str | None, trusted: bool, vault: str | None, as_json: bool) -> None:
     """Take in SOURCE: an export, a JSON or Markdown file, or a folder of Markdown."""
     with opened(vault, create=True) as memory, progress_bar("Importing", quiet=as_json) as progress:
-        count = memory.import_memories(source, kind=kind, project=project, progress=progress)
+        count = memory.import_memories(source, kind=kind, project=project, trusted=trusted, progress=progress)
         with suppress(EmbedderProblem):  # then they are made before the next search
             memory.reindex_missing(progress=progress)
     print_json({"imported": count}) if as_json else click.echo(f"New: {render.count(count, 'memory')}.")

@@ -1,0 +1,137 @@
+"""What is out of the way but not gone: `.history/ID/` for earlier versions and merged texts, `archive/` for whole files."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from muisti.adapters.files import frontmatter
+from muisti.adapters.files.disk import Disk, disk_errors
+from muisti.adapters.files.fields import TYPED, from_document, to_fields
+from muisti.adapters.files.publish import Publisher
+from muisti.errors import BrokenFile
+from muisti.model import Memory
+from muisti.ports import Kept
+from muisti.settings import Settings
+
+HISTORY = ".history"
+ARCHIVE = "archive"
+_STAMP = "%Y%m%dT%H%M%S%fZ"
+_KEPT = re.compile(r"(?P<at>\d{8}T\d{12}Z)(?P<merged>\.merged)?\.md\Z")
+_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
+
+
+class FileAttic:
+    """Folders beside the memories, which no search looks into."""
+
+    def __init__(self, root: Path, settings: Settings, disk: Disk | None = None) -> None:
+        self._root = root
+        self._settings = settings
+        self._disk = disk or Disk()
+        self._publisher = Publisher(root, root / ".muisti" / "tmp", self._disk)
+
+    # -- Versions and merged texts
+
+    def keep_version(self, path: str, memory_id: str, at: datetime) -> None:
+        """A copy, not a link: an editor that writes in place must not change what was."""
+        with disk_errors(path):
+            data = (self._root / path).read_bytes()
+        self._publisher.create([(self._free(memory_id, at, ""), data)])
+
+    def keep_merged(self, memory: Memory, into: str, at: datetime) -> None:
+        """The text as the file that it would have been."""
+        text = frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
+        self._publisher.create([(self._free(into, at, ".merged"), text.encode())])
+
+    def kept(self, memory_id: str) -> list[Kept]:
+        """Oldest first. What cannot be read is left out."""
+        if not _SAFE_ID.match(memory_id) or not (folder := self._root / HISTORY / memory_id).is_dir():
+            return []
+        found = []
+        for name in sorted(os.listdir(folder)):
+            stamped = _KEPT.match(name)
+            if stamped is None:
+                continue
+            path = f"{HISTORY}/{memory_id}/{name}"
+            with suppress(BrokenFile):
+                at = datetime.strptime(stamped["at"], _STAMP).replace(tzinfo=UTC)
+                found.append(Kept(path, at, self._read(path), bool(stamped["merged"])))
+        return found
+
+    def forget(self, memory_id: str) -> None:
+        """Remove the memory's folder."""
+        folder = self._root / HISTORY / memory_id
+        if not _SAFE_ID.match(memory_id) or not folder.is_dir():
+            return
+        with disk_errors(folder):
+            for name in os.listdir(folder):
+                self._disk.remove(folder / name)
+            self._disk.sync_folder(folder)
+            folder.rmdir()
+
+    def drop(self, path: str) -> None:
+        """Remove one file; that it is gone already is fine."""
+        with disk_errors(path), suppress(FileNotFoundError):
+            self._disk.remove(self._root / path)
+
+    def _free(self, memory_id: str, at: datetime, mark: str) -> str:
+        while any((self._root / HISTORY / memory_id / f"{at:{_STAMP}}{m}.md").exists() for m in ("", ".merged")):
+            at += timedelta(microseconds=1)  # the clock stood still or was set back
+        return f"{HISTORY}/{memory_id}/{at:{_STAMP}}{mark}.md"
+
+    # -- The archive
+
+    def archive(self, path: str, memory_id: str) -> None:
+        """One rename: the new name tells where the file was and whose it is."""
+        self._move(path, _archived(path, memory_id))
+
+    def is_archived(self, path: str, memory_id: str) -> bool:
+        """Whether it is there under the name that it would get."""
+        return os.path.lexists(self._root / _archived(path, memory_id))
+
+    def archived(self) -> list[Memory]:
+        """Every file that can be read, the latest memories first."""
+        found = []
+        for path in sorted(self._root.glob(f"{ARCHIVE}/**/*.md")):
+            with suppress(BrokenFile):
+                found.append(self._read(path.relative_to(self._root).as_posix()))
+        return sorted(found, key=lambda memory: memory.created_at, reverse=True)
+
+    def archived_path(self, memory_id: str) -> str | None:
+        """The file whose name ends with the id."""
+        if not _SAFE_ID.match(memory_id):
+            return None
+        found = next(self._root.glob(f"{ARCHIVE}/**/*.{memory_id}.md"), None)
+        return None if found is None else found.relative_to(self._root).as_posix()
+
+    def unarchive(self, path: str, memory_id: str) -> str:
+        """Back to where it was, or beside what has taken its place since."""
+        stem = path.removeprefix(f"{ARCHIVE}/").removesuffix(f".{memory_id}.md")
+        free = next(name for name in (f"{stem}.md", f"{stem}_{memory_id[-12:]}.md") if not os.path.lexists(self._root / name))
+        self._move(path, free)
+        return free
+
+    def _move(self, path: str, target: str) -> None:
+        source, final = self._root / path, self._root / target
+        with disk_errors(path):
+            self._disk.make_folder(final.parent)
+            self._disk.move(source, final)
+            self._disk.sync_folder(final.parent)
+            self._disk.sync_folder(source.parent)
+
+    def _read(self, path: str) -> Memory:
+        try:
+            data = (self._root / path).read_bytes()
+            modified = datetime.fromtimestamp((self._root / path).stat().st_mtime, UTC)
+            return from_document(path, frontmatter.parse(data.decode()), self._settings, modified)
+        except (OSError, UnicodeDecodeError, frontmatter.BadFrontMatter) as error:
+            raise BrokenFile(path, f"cannot be read ({error})") from error
+
+
+def _archived(path: str, memory_id: str) -> str:
+    folder, _, name = path.removesuffix(".md").rpartition("/")
+    short = name.encode()[:180].decode("utf-8", "ignore")
+    return f"{ARCHIVE}/{folder}/{short}.{memory_id}.md".replace("//", "/")

@@ -1,0 +1,53 @@
+"""A link as one line of front matter: `SUPERSEDES 0197…`, and behind it what is not as usual."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from muisti.adapters.files.frontmatter import BadFrontMatter
+from muisti.adapters.files.moments import from_text, to_text
+from muisti.model import Finder, Link, LinkType
+
+_CURE = "write it like `SUPERSEDES 0197d3a0-…` or `RELATED_TO 0197d3a0-… confidence=0.8`"
+_KEYS = {"confidence", "by", "at", "from", "until"}
+
+
+def link_text(link: Link) -> str:
+    """The line of a link."""
+    said = {
+        "confidence": repr(link.confidence) if link.confidence != 1 else "",
+        "by": link.extracted_by.value if link.extracted_by is not Finder.USER else "",
+        "at": to_text(link.created_at),
+        "from": to_text(link.valid_from) if link.valid_from else "",
+        "until": to_text(link.valid_until) if link.valid_until else "",
+    }
+    return " ".join((link.type.value, link.target, *(f"{key}={value}" for key, value in said.items() if value)))
+
+
+def link_from(source: str, text: str, otherwise: datetime) -> Link:
+    """The link that a line stands for; one without a time is as old as its memory. Raises BadFrontMatter."""
+    words = text.split()
+    said = dict(word.split("=", 1) for word in words[2:] if "=" in word)
+    if len(words) < 2 or len(said) != len(words) - 2 or set(said) - _KEYS:
+        raise BadFrontMatter(f"links: {text!r} is no link: {_CURE}")
+    try:
+        return Link(
+            source=source,
+            type=LinkType(words[0].upper().replace("-", "_")),
+            target=words[1],
+            created_at=from_text("links: at", said["at"]) if "at" in said else otherwise,
+            confidence=_share(said.get("confidence", "1")),
+            extracted_by=Finder(said.get("by", "user").lower()),
+            valid_from=from_text("links: from", said["from"]) if "from" in said else None,
+            valid_until=from_text("links: until", said["until"]) if "until" in said else None,
+        )
+    except ValueError as error:
+        raise BadFrontMatter(f"links: {text!r} is no link ({error}): {_CURE}") from error
+
+
+def _share(text: str) -> float:
+    number = float(text)
+    if math.isnan(number) or not 0 <= number <= 1:
+        raise ValueError("a confidence lies between 0 and 1")
+    return number

@@ -1,0 +1,97 @@
+"""Finds memories that say what a new one says. However many there are, few rows are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from muisti.adapters.sqlite.connect import Database
+from muisti.adapters.sqlite.rows import FROM, VALID_UNTIL, Cell, columns, fetch, memory_of
+from muisti.adapters.sqlite.spaces import as_json
+from muisti.model import Memory, Tier
+from muisti.recall.words import words
+from muisti.remember.simhash import bands, hamming
+
+NEAR = 3
+"""Bits in which the fingerprints of near twins differ at most."""
+FEW = 200
+"""Memories that are looked at for the sake of their words, at most."""
+TELLING = 8
+"""Words, the rarest, that are looked for."""
+READ = 20_000
+"""Characters whose words are considered."""
+
+
+class SqliteTwins:
+    """Looks by content, by fingerprint and by the rarest words."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._columns = columns(database.salience)
+
+    def twin(self, memory: Memory) -> Memory | None:
+        """The memory that says exactly this where this one would be seen."""
+        with self._db.reading() as db:
+            sql = f"SELECT {self._columns} FROM {FROM} WHERE m.content_hash = ? AND {_SAME_PLACE} ORDER BY m.created_at LIMIT 1"
+            found = fetch(db, sql, (memory.content_hash, *_place(memory)))
+        return memory_of(found[0]) if found else None
+
+    def alike(self, memory: Memory, limit: int) -> list[Memory]:
+        """Candidates, the nearest by fingerprint first."""
+        with self._db.reading() as db:
+            found = dict(_by_bands(db, memory))
+            found |= dict(_by_words(db, memory))
+            best = sorted(found, key=lambda n: (hamming(found[n], memory.simhash), n))[:limit]
+            sql = f"SELECT {self._columns}, m.n FROM {FROM} WHERE m.n IN (SELECT value FROM json_each(?))"
+            rows = fetch(db, sql, (as_json(best),))
+        memories = {row[-1]: memory_of(row) for row in rows}
+        return [memories[n] for n in best]
+
+
+_SAME_PLACE = f"""+m.project = ? AND +m.tier = ? AND m.deleted_at IS NULL AND {VALID_UNTIL} IS NULL
+    AND (? IS NULL OR m.session_id = ?)"""
+_BY_BANDS = f"""
+SELECT DISTINCT m.n, m.simhash FROM bands b JOIN memories m ON m.n = b.n
+WHERE b.band IN (SELECT value FROM json_each(?)) AND {_SAME_PLACE} LIMIT {FEW}
+"""
+_BY_WORDS = f"""
+SELECT m.n, m.simhash FROM word_index JOIN memories m ON m.n = word_index.rowid
+WHERE word_index MATCH ? AND {_SAME_PLACE} LIMIT {FEW}
+"""
+_COUNTS = "SELECT word, memories FROM lexicon WHERE word IN (SELECT value FROM json_each(?)) ORDER BY memories, word LIMIT ?"
+
+
+def _place(memory: Memory) -> tuple[Cell, ...]:
+    session = memory.session_id if memory.tier is Tier.SESSION else None
+    return memory.project, memory.tier.value, session, session
+
+
+def _by_bands(db: apsw.Connection, memory: Memory) -> list[tuple[int, str]]:
+    keys = bands(memory.simhash)
+    rows = fetch(db, _BY_BANDS, (as_json(keys), *_place(memory))) if keys else []
+    return [(n, hash_) for n, hash_ in rows if hamming(hash_, memory.simhash) <= NEAR]
+
+
+def _by_words(db: apsw.Connection, memory: Memory) -> list[tuple[int, str]]:
+    match = _match(db, list(dict.fromkeys(words(memory.content[:READ]))))
+    return [(n, hash_) for n, hash_ in fetch(db, _BY_WORDS, (match, *_place(memory)))] if match else []
+
+
+def _match(db: apsw.Connection, found: Sequence[str]) -> str:
+    """Any of the rarest words, as long as few memories have them; all of them together, if even the rarest is common."""
+    counts = fetch(db, _COUNTS, (as_json(found), TELLING))
+    chosen: list[str] = []
+    total = 0
+    for word, count in counts:
+        if chosen and total + count > FEW:
+            break
+        chosen.append(word)
+        total += count
+    if total <= FEW:
+        return " OR ".join(_quoted(word) for word in chosen)
+    return " AND ".join(_quoted(word) for word, _ in counts)
+
+
+def _quoted(word: str) -> str:
+    return '"' + word.replace('"', '""').replace("\0", " ") + '"'

@@ -1,0 +1,97 @@
+"""A memory that keeps itself in order."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from muisti.engine.opened import Opened
+from muisti.keep import clean, links
+from muisti.keep.history import history, unmerge
+from muisti.model import Graph, Happening, Link, Memory, UpkeepReport
+
+
+class Ordering(Opened):
+    """Links, history, fading, trash and archive."""
+
+    def link(
+        self,
+        source_id: str,
+        target_id: str,
+        type: str = "RELATED_TO",
+        *,
+        confidence: float = 1.0,
+        extracted_by: str = "user",
+        valid_from: datetime | None = None,
+        valid_until: datetime | None = None,
+    ) -> Link:
+        """Say how one memory stands to another: SUPERSEDES, CONTRADICTS, RELATED_TO, BUILDS_ON, CONFIRMS, APPLIES_TO,
+        DEPENDS_ON or ALTERNATIVE_TO. A link that was proposed is confirmed by this. Raises MemoryNotFound, InvalidRequest.
+        """
+        wanted = Link(
+            source=source_id,
+            type=links.link_type(type),
+            target=target_id,
+            created_at=self._parts.clock.now(),
+            confidence=confidence,
+            extracted_by=links.finder(extracted_by),
+            valid_from=valid_from,
+            valid_until=valid_until,
+        )
+        return self._change(links.link, wanted)
+
+    def unlink(self, source_id: str, target_id: str, type: str = "RELATED_TO") -> None:
+        """Take a link, or the proposal of one, back. Raises MemoryNotFound, InvalidRequest."""
+        self._change(links.unlink, source_id, target_id, links.link_type(type))
+
+    def links(self, memory_id: str) -> list[Link]:
+        """The links that begin or end at a memory, oldest first. Raises MemoryNotFound."""
+        return self._call(links.links, memory_id)
+
+    def supersede(self, old_id: str, new_id: str) -> Memory:
+        """Let a memory take the place of another, which is true no longer. Answers the old one. Raises InvalidRequest."""
+        self._change(links.supersede, old_id, new_id)
+        return self._call(lambda parts: parts.reader.many([old_id])[0])
+
+    def superseding(self, memory_id: str) -> Memory | None:
+        """The memory that took its place, if one did. Raises MemoryNotFound."""
+        return self._call(links.superseding, memory_id)
+
+    def graph(self, memory_id: str, *, depth: int = 1) -> Graph:
+        """The memories that can be reached over so many links, and the links. Raises MemoryNotFound, InvalidRequest."""
+        return self._call(links.graph, memory_id, depth)
+
+    def history(self, memory_id: str) -> list[Happening]:
+        """What became of a memory: versions, merges, links, uses, in the order of time. Raises MemoryNotFound."""
+        return self._call(history, memory_id)
+
+    def unmerge(self, memory_id: str) -> Memory:
+        """Make what was last merged into a memory one of its own again; the id may also be that of the merged text.
+
+        Raises MemoryNotFound, InvalidRequest.
+        """
+        return self._change(unmerge, memory_id)
+
+    def decay_salience(self, *, dry_run: bool = False) -> int:
+        """How many memories have faded since this was last asked. Salience itself is worked out whenever it is read."""
+        return self._call(clean.decay_salience, dry_run=dry_run)
+
+    def cleanup(self, min_salience: float = 0.1, *, dry_run: bool = False) -> list[Memory]:
+        """Move memories that are weaker than this to the trash, and answer them. Decisions and pinned ones stay."""
+        return self._call(clean.cleanup, min_salience, dry_run=dry_run)
+
+    def evict(self, max_bytes: int | None = None, *, to: float | None = None, dry_run: bool = False) -> list[Memory]:
+        """If there is more than this, move the longest unused memories to the archive, and answer them.
+
+        Decisions, pinned ones and those of an active session stay. `restore` brings one back.
+        """
+        limit = self.settings.evict_above if max_bytes is None else max_bytes
+        share = self.settings.evict_to if to is None else to
+        return self._call(clean.evict, limit, share, dry_run=dry_run)
+
+    def upkeep(self, *, dry_run: bool = False) -> UpkeepReport:
+        """Note what has faded, clean up and evict as the settings say. Dry run: tell what would be done."""
+        return self._call(clean.upkeep, dry_run=dry_run)
+
+    def archived(self) -> list[Memory]:
+        """The memories in the archive, which no search sees; `restore` brings one back."""
+        return self._call(lambda parts: parts.attic.archived())

@@ -1,0 +1,117 @@
+"""What became of a memory: its versions, what was merged into it and can be taken apart again, how it was used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from muisti.commit import commit, current, writing
+from muisti.errors import InvalidRequest, MemoryNotFound
+from muisti.model import Event, Happening, Memory
+from muisti.ports import Kept, Parts, StoredFile
+
+
+def history(parts: Parts, memory_id: str) -> list[Happening]:
+    """Everything that the journal and the kept texts tell, in the order of time. Raises MemoryNotFound."""
+    known = parts.reader.get(memory_id, include_deleted=True)
+    events = parts.journal.about(memory_id)
+    if known is None and not events:
+        raise MemoryNotFound(memory_id)
+    kept = parts.attic.kept(memory_id)
+    merged = {one.memory.id: one for one in kept if one.merged}
+    found = [_happening(event, memory_id, merged) for event in events]
+    if known is not None and not any(one.what in ("saved", "created") for one in found):
+        found.insert(0, Happening(at=known.created_at, what="created", note=f"by {known.source}"))
+    return _with_versions(found, [one for one in kept if not one.merged])
+
+
+def unmerge(parts: Parts, memory_id: str) -> Memory:
+    """Make a memory of its own again of what was merged last into this one, or of the text that had this id.
+
+    Raises MemoryNotFound, InvalidRequest.
+    """
+    with writing(parts):
+        merge = _last_merge(parts, memory_id)
+        into, apart = merge.memory_ids[0], str(merge.data["merged"])
+        kept = next((one for one in parts.attic.kept(into) if one.merged and one.memory.id == apart), None)
+        alive = parts.reader.get(apart, include_deleted=True)
+        if kept is None and alive is None:
+            raise InvalidRequest("id", memory_id, f"the text that was merged ({apart}) is not in .history any more")
+        now = parts.clock.now()
+        files = parts.vault.create([kept.memory]) if kept is not None and alive is None else []
+        removed = []
+        if lowered := _with_former_importance(parts, merge):
+            files.append(lowered)
+            removed.append(str(lowered.memory.file_path))
+        events = [Event("unmerged", now, (into,), None, {"merged": apart}), Event("saved", now, (apart,))]
+        indexed = commit(parts, files=files, removed=removed, events=events)
+        if kept is not None:
+            parts.attic.drop(kept.path)
+    known = parts.reader.get(apart) if indexed else None
+    return known or replace(files[0].memory, index_pending=True)
+
+
+def _last_merge(parts: Parts, memory_id: str) -> Event:
+    """The latest merge that has not been undone, by either of its two ids."""
+    events = parts.journal.about(memory_id)
+    undone = {event.data.get("merged") for event in events if event.name == "unmerged"}
+    merges = [event for event in events if event.name == "merged" and event.memory_ids and event.data.get("merged") not in undone]
+    if merges:
+        return merges[-1]
+    if parts.reader.get(memory_id, include_deleted=True) is None and not events:
+        raise MemoryNotFound(memory_id)
+    raise InvalidRequest("id", memory_id, "nothing is merged into it that could be taken apart; `muisti history` tells")
+
+
+def _with_former_importance(parts: Parts, merge: Event) -> StoredFile | None:
+    """The file of the memory that had been given more weight by the merge, unless somebody has changed that since."""
+    before, after = merge.data.get("importance_before"), merge.data.get("importance")
+    known = parts.reader.get(merge.memory_ids[0])
+    if not isinstance(before, int | float) or known is None or known.importance != after:
+        return None
+    file = current(parts, known.id)
+    return parts.vault.rewrite(replace(file.memory, importance=float(before)), file.sha)
+
+
+_OTHER = ("merged", "by", "target")
+_FROM_THE_OTHER = {
+    "linked": "linked from",
+    "unlinked": "unlinked from",
+    "superseded": "took the place of",
+    "merged": "merged into",
+    "unmerged": "taken apart from",
+}
+"""What an event is called that is told of the memory at the other end."""
+
+
+def _happening(event: Event, memory_id: str, merged: dict[str, Kept]) -> Happening:
+    mine = memory_id in event.memory_ids
+    other = next((value for key in _OTHER if isinstance(value := event.data.get(key), str) and value != memory_id), None)
+    if not mine and event.memory_ids:
+        other = event.memory_ids[0]
+    text = merged.get(str(event.data.get("merged"))) if event.name == "merged" else None
+    return Happening(
+        at=event.at,
+        what=event.name if mine else _FROM_THE_OTHER.get(event.name, event.name),
+        note=", ".join(f"{key} {_shown(value)}" for key, value in event.data.items() if value not in (None, other, memory_id)),
+        session_id=event.session_id,
+        other_id=other if other and len(other) > 20 else None,
+        content=text.memory.content if text else None,
+    )
+
+
+def _shown(value: str | float) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def _with_versions(found: Sequence[Happening], versions: Sequence[Kept]) -> list[Happening]:
+    """Each version goes to the change that ended it."""
+    waiting = list(versions)
+    told = []
+    for one in found:
+        if one.what == "updated" and waiting and waiting[0].at <= one.at:
+            at_once = [kept for kept in waiting if kept.at <= one.at]
+            waiting = waiting[len(at_once) :]
+            one = replace(one, content=at_once[-1].memory.content)  # noqa: PLW2901  # completed, not exchanged
+        told.append(one)
+    return told

@@ -1,0 +1,210 @@
+"""How memories stand to one another (contract H1, H2). A link stands in the front matter of the memory it begins at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from muisti.commit import commit, current, writing
+from muisti.errors import InvalidRequest, MemoryNotFound
+from muisti.model import Event, Finder, Graph, Link, LinkType, Memory
+from muisti.ports import Parts, StoredFile
+
+MOST_LINKS = 200
+"""That may begin at one memory: they stand in its front matter, which has to stay readable."""
+DEEPEST = 10
+MOST_MEMORIES = 500
+"""Of a graph: what is beyond is left out."""
+
+
+def link(parts: Parts, wanted: Link) -> Link:
+    """Link two memories. What was only proposed is confirmed by this. Raises InvalidRequest, MemoryNotFound."""
+    _check(wanted)
+    with writing(parts):
+        _check_end(parts, "source", wanted.source)
+        _check_end(parts, "target", wanted.target)
+        wanted = replace(wanted, created_at=parts.clock.now())
+        if wanted.type is LinkType.SUPERSEDES and not wanted.proposed:
+            _supersede(parts, wanted)
+        else:
+            file = _linked(parts, wanted)
+            commit(parts, files=[file], removed=[str(file.memory.file_path)], events=[_event("linked", wanted)], durable=False)
+    return wanted
+
+
+def unlink(parts: Parts, source: str, target: str, type_: LinkType) -> None:
+    """Take a link back. What was superseded by it is current again. Raises InvalidRequest, MemoryNotFound."""
+    with writing(parts):
+        file = current(parts, source)
+        gone = next((one for one in file.memory.links if (one.type, one.target) == (type_, target)), None)
+        if gone is None:
+            raise InvalidRequest("link", f"{type_.value} {target}", "there is no such link; `muisti links` shows those there are")
+        files = []
+        if type_ is LinkType.SUPERSEDES and not gone.proposed:
+            files += _reopened(parts, gone)
+        kept = tuple(one for one in file.memory.links if one is not gone)
+        files.append(_rewritten(parts, file, replace(file.memory, links=kept)))
+        paths = [str(one.memory.file_path) for one in files]
+        commit(parts, files=files, removed=paths, events=[_event("unlinked", gone)], durable=False)
+
+
+def supersede(parts: Parts, old: str, new: str) -> None:
+    """Let a memory take the place of another, which is no longer true from now on. Raises InvalidRequest, MemoryNotFound."""
+    now = parts.clock.now()
+    link(parts, Link(source=new, type=LinkType.SUPERSEDES, target=old, created_at=now, extracted_by=Finder.SYSTEM))
+
+
+def superseding(parts: Parts, memory_id: str) -> Memory | None:
+    """The memory that took its place; None if none did. Raises MemoryNotFound."""
+    _existing(parts, memory_id)
+    successor = parts.links.successors([memory_id]).get(memory_id)
+    return parts.reader.get(successor) if successor else None
+
+
+def links(parts: Parts, memory_id: str) -> list[Link]:
+    """The links that begin or end at a memory, oldest first. Raises MemoryNotFound."""
+    _existing(parts, memory_id)
+    return parts.links.of(memory_id)
+
+
+def graph(parts: Parts, memory_id: str, depth: int = 1) -> Graph:
+    """The memories that can be reached over so many links, in both directions. Raises MemoryNotFound, InvalidRequest."""
+    if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= DEEPEST:
+        raise InvalidRequest("depth", depth, f"it must be a whole number from 0 to {DEEPEST}")
+    with parts.reader.snapshot():
+        _existing(parts, memory_id)
+        reached = {memory_id: None}
+        found: dict[tuple[str, str, str], Link] = {}
+        frontier = [memory_id]
+        for _ in range(depth):
+            beyond: dict[str, None] = {}
+            for one in parts.links.among(frontier):
+                found[one.source, one.type, one.target] = one
+                beyond |= {end: None for end in (one.source, one.target) if end not in reached}
+            frontier = list(beyond)[: MOST_MEMORIES - len(reached)]
+            reached |= dict.fromkeys(frontier)
+            if not frontier:
+                break
+        lines = [one for one in found.values() if one.source in reached and one.target in reached]
+        return Graph(tuple(parts.reader.many(list(reached))), tuple(lines))
+
+
+# -- Writing
+
+
+def _supersede(parts: Parts, wanted: Link) -> None:
+    """First the new file with the link, which alone says which is current; then the old one's end."""
+    _check_no_circle(parts, wanted)
+    old = current(parts, wanted.target)
+    unfinished = old.memory.valid_until is None and _has(current(parts, wanted.source), wanted)
+    files = [] if unfinished else [_linked(parts, wanted)]  # an earlier try may have got as far as the first file
+    end = wanted.valid_from or wanted.created_at
+    if old.memory.valid_until is None:
+        end = max(end, old.memory.valid_from or end)  # what was not yet true never will be
+        files.append(_rewritten(parts, old, replace(old.memory, valid_until=end)))
+    events = [_event("linked", wanted), Event("superseded", wanted.created_at, (wanted.target,), None, {"by": wanted.source})]
+    commit(parts, files=files, removed=[str(file.memory.file_path) for file in files], events=events, durable=False)
+
+
+def _reopened(parts: Parts, gone: Link) -> list[StoredFile]:
+    """The old memory without the end that this link gave it."""
+    if parts.reader.get(gone.target) is None:
+        return []
+    old = current(parts, gone.target)
+    if old.memory.valid_until != (gone.valid_from or gone.created_at):
+        return []
+    return [_rewritten(parts, old, replace(old.memory, valid_until=None))]
+
+
+def _linked(parts: Parts, wanted: Link) -> StoredFile:
+    """The source's file with the link in it."""
+    file = current(parts, wanted.source)
+    same = next((one for one in file.memory.links if (one.type, one.target) == (wanted.type, wanted.target)), None)
+    if same is not None and (not same.proposed or wanted.proposed):
+        raise InvalidRequest("link", f"{wanted.type.value} {wanted.target}", "the two are linked like this already")
+    others = tuple(one for one in file.memory.links if one is not same)
+    if len(others) >= MOST_LINKS:
+        raise InvalidRequest("link", wanted.target, f"{wanted.source} has {MOST_LINKS} links already; `muisti unlink` some first")
+    return _rewritten(parts, file, replace(file.memory, links=(*others, wanted)))
+
+
+def _has(file: StoredFile, wanted: Link) -> bool:
+    return any((one.type, one.target, one.proposed) == (wanted.type, wanted.target, False) for one in file.memory.links)
+
+
+def _rewritten(parts: Parts, file: StoredFile, memory: Memory) -> StoredFile:
+    return parts.vault.rewrite(memory, file.sha)
+
+
+def _event(name: str, one: Link) -> Event:
+    data = {"type": one.type.value, "target": one.target, "confidence": one.confidence}
+    return Event(name, one.created_at, (one.source,), None, data)
+
+
+# -- Checking
+
+
+def _check(wanted: Link) -> None:
+    if wanted.source == wanted.target:
+        raise InvalidRequest("target", wanted.target, "a memory cannot be linked to itself; name another one")
+    share = wanted.confidence
+    if isinstance(share, bool) or not isinstance(share, int | float) or math.isnan(share) or not 0 <= share <= 1:
+        raise InvalidRequest("confidence", share, "it must be a number between 0 and 1")
+    for option, at in (("valid_from", wanted.valid_from), ("valid_until", wanted.valid_until)):
+        if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
+            raise InvalidRequest(option, at, "it must be a datetime with a time zone")
+    if wanted.valid_from and wanted.valid_until and wanted.valid_until < wanted.valid_from:
+        raise InvalidRequest("valid_until", wanted.valid_until.isoformat(), "it must not be before valid_from")
+
+
+def _existing(parts: Parts, memory_id: str) -> Memory:
+    found = parts.reader.get(memory_id)
+    if found is None:
+        raise MemoryNotFound(memory_id)
+    return found
+
+
+def _check_end(parts: Parts, option: str, memory_id: str) -> None:
+    found = parts.reader.get(memory_id, include_deleted=True)
+    if found is None:
+        raise MemoryNotFound(memory_id)
+    if found.deleted_at is not None:
+        raise InvalidRequest(option, memory_id, "it is in the trash; `muisti restore` brings it back")
+
+
+def _check_no_circle(parts: Parts, wanted: Link) -> None:
+    """Raises InvalidRequest if the old memory is, perhaps over several steps, what took the new one's place."""
+    frontier, seen = [wanted.source], {wanted.source}
+    while frontier:
+        frontier = _superseding_any(parts, frontier, seen)
+        seen.update(frontier)
+        if wanted.target in seen:
+            raise InvalidRequest(
+                "supersede", wanted.source, f"it was itself superseded by {wanted.target}, so neither would be current"
+            )
+
+
+def _superseding_any(parts: Parts, ids: Sequence[str], seen: set[str]) -> list[str]:
+    return [
+        one.source
+        for one in parts.links.among(ids)
+        if one.type is LinkType.SUPERSEDES and not one.proposed and one.target in ids and one.source not in seen
+    ]
+
+
+def link_type(name: str) -> LinkType:
+    """The type that a caller names, in any case. Raises InvalidRequest."""
+    try:
+        return LinkType(str(name).strip().upper().replace("-", "_"))
+    except ValueError:
+        raise InvalidRequest("type", name, f"it must be one of {', '.join(LinkType)}") from None
+
+
+def finder(name: str) -> Finder:
+    """Who found a link. Raises InvalidRequest."""
+    try:
+        return Finder(str(name).strip().lower())
+    except ValueError:
+        raise InvalidRequest("extracted_by", name, f"it must be one of {', '.join(Finder)}") from None

@@ -1,0 +1,80 @@
+"""What happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class Use(StrEnum):
+    """What a session did with a memory."""
+
+    CREATED = "created"
+    RECALLED = "recalled"
+    UPDATED = "updated"
+    REINFORCED = "reinforced"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One stretch of work of an agent or a person."""
+
+    id: str
+    project: str = ""
+    status: str = "active"
+    started_at: datetime
+    ended_at: datetime | None = None
+    summary: str = ""
+    tool_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionUse:
+    """What a session did with one memory, and when."""
+
+    session_id: str
+    memory_id: str
+    use: Use
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the journal: something that happened and that no file's text tells."""
+
+    name: str
+    at: datetime
+    memory_ids: tuple[str, ...] = ()
+    session_id: str | None = None
+    data: Mapping[str, str | int | float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the journal says of one memory: how strong it is and how it was used."""
+
+    salience: float | None = None
+    """None until something touched it: then the value of its file counts."""
+    touched_at: datetime | None = None
+    access_count: int = 0
+    last_accessed: datetime | None = None
+    edited_at: datetime | None = None
+    idle_days: float = 0.0
+    """Days that it had lain idle for too long before it was last used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """One line of a memory's history."""
+
+    at: datetime
+    what: str
+    """saved, updated, edited, merged, unmerged, recalled, reinforced, superseded, deleted …"""
+    note: str = ""
+    session_id: str | None = None
+    other_id: str | None = None
+    """The memory that was merged into it, or that it was linked with."""
+    content: str | None = None
+    """What it said until then, or what the merged text said; None where the text stayed as it was."""

@@ -1,0 +1,178 @@
+"""What is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Sector(StrEnum):
+    """What sort of memory it is, in the sense of psychology; it decides how fast it fades."""
+
+    EPISODIC = "episodic"
+    SEMANTIC = "semantic"
+    PROCEDURAL = "procedural"
+    EMOTIONAL = "emotional"
+    REFLECTIVE = "reflective"
+
+
+RATES: Mapping[Sector, float] = {
+    Sector.EMOTIONAL: 0.003,
+    Sector.SEMANTIC: 0.005,
+    Sector.REFLECTIVE: 0.008,
+    Sector.PROCEDURAL: 0.01,
+    Sector.EPISODIC: 0.02,
+}
+"""Which share of its strength a memory of importance 0.9 loses a day; the less important, the more."""
+
+
+class Tier(StrEnum):
+    """Who sees a memory: one session, one project, or everybody."""
+
+    SESSION = "session"
+    PROJECT = "project"
+    GLOBAL = "global"
+
+
+class LinkType(StrEnum):
+    """How one memory stands to another: the source SUPERSEDES, CONTRADICTS … the target."""
+
+    SUPERSEDES = "SUPERSEDES"
+    CONTRADICTS = "CONTRADICTS"
+    RELATED_TO = "RELATED_TO"
+    BUILDS_ON = "BUILDS_ON"
+    CONFIRMS = "CONFIRMS"
+    APPLIES_TO = "APPLIES_TO"
+    DEPENDS_ON = "DEPENDS_ON"
+    ALTERNATIVE_TO = "ALTERNATIVE_TO"
+
+
+class Finder(StrEnum):
+    """Who says that two memories are linked."""
+
+    USER = "user"
+    LLM = "llm"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A line from one memory to another. It stands in the front matter of its source."""
+
+    source: str
+    type: LinkType
+    target: str
+    created_at: datetime
+    confidence: float = 1.0
+    extracted_by: Finder = Finder.USER
+    valid_from: datetime | None = None
+    """Since when it holds; None: since it was made."""
+    valid_until: datetime | None = None
+
+    @property
+    def proposed(self) -> bool:
+        """Whether it is a guess that nobody has confirmed: it is shown, and changes nothing."""
+        return self.extracted_by is Finder.SYSTEM and self.confidence < 1
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A class of memories: its folder, how fast it fades, whether upkeep may touch it."""
+
+    name: str
+    folder: str
+    decay_per_day: float | None = None
+    """Factor a day once idle; None means that the sector decides."""
+    protected: bool = False
+
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind("decision", "decisions", decay_per_day=1.0, protected=True),
+        Kind("summary", "summaries", decay_per_day=0.99),
+        Kind("context", "context", decay_per_day=0.90),
+        Kind("fact", "facts"),
+        Kind("preference", "preferences"),
+        Kind("insight", "insights"),
+        Kind("bugfix", "bugfixes"),
+        Kind("feature", "features"),
+        Kind("refactor", "refactors"),
+        Kind("discovery", "discoveries"),
+        Kind("change", "changes"),
+        Kind("observation", "observations"),
+        Kind("note", "notes"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One thing worth remembering: one Markdown file."""
+
+    id: str
+    content: str
+    title: str
+    kind: str
+    sector: Sector
+    created_at: datetime
+    updated_at: datetime
+    tier: Tier = Tier.PROJECT
+    project: str = ""
+    """The project's name; empty for memories that belong to no named project."""
+    session_id: str | None = None
+    source: str = "user"
+    summary: str = ""
+    keywords: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    importance: float = 0.5
+    salience: float = 1.0
+    access_count: int = 0
+    last_accessed: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    pinned: bool = False
+    """Upkeep leaves it where it is, however weak and old."""
+    trusted: bool = True
+    """False for what came from elsewhere and nobody has looked at: agents are told so."""
+    links: tuple[Link, ...] = ()
+    """Those that begin here."""
+    deleted_at: datetime | None = None
+    content_hash: str = ""
+    simhash: str = ""
+    chunk_count: int = 0
+    embedding_model: str | None = None
+    file_path: str | None = None
+    """Where the file is, relative to the vault, with forward slashes."""
+    index_pending: bool = False
+    """True when the file is safe on disk but the index was busy: it becomes searchable a little later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a caller wants remembered, before it is checked and completed. None means: work it out."""
+
+    content: str
+    title: str | None = None
+    kind: str | None = None
+    sector: str | None = None
+    tier: str | None = None
+    project: str | None = None
+    session_id: str | None = None
+    source: str = "user"
+    summary: str = ""
+    keywords: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    importance: float | None = None
+    salience: float | None = None
+    created_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    pinned: bool = False
+    trusted: bool = True
+    links: tuple[Link, ...] = ()
+    id: str | None = None
+    """Only for imports, which keep the identity that a memory had elsewhere."""

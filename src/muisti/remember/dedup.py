@@ -1,0 +1,168 @@
+"""What says the same as a memory does not become a second one (contract C3); what contradicts one is told (contract H3)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from muisti.errors import EmbedderProblem
+from muisti.model import Finder, Link, LinkType, Memory, Tier
+from muisti.ports import Parts
+from muisti.remember.likeness.contradict import Clash, clash
+from muisti.remember.likeness.same import Comparison, compare
+from muisti.remember.simhash import bands, hamming
+
+CANDIDATES = 12
+"""Memories that a new text is compared with, at most."""
+MOST_MEASURED = 32
+"""Pairs of texts that are embedded for one call."""
+MOST_PROPOSALS = 3
+"""Links that are proposed for one new memory."""
+_FEW = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What is to become of a new memory."""
+
+    memory: Memory
+    twin: Memory | None = None
+    """The memory that says the same: it is reinforced instead."""
+    nearly: Comparison | None = None
+    """How near they are; None if they say exactly the same."""
+    undecided: Memory | None = None
+    """A memory that says the same if their vectors say so too."""
+
+
+Cosines = Mapping[tuple[str, str], float]
+"""Of two texts."""
+
+
+def resolved(parts: Parts, prepared: Sequence[Memory], *, near: bool, cosines: Cosines | None = None) -> list[Resolved]:
+    """For each new memory: itself, with links to what it seems to contradict, or the one that says the same already.
+
+    That may be in the vault or earlier in this batch. Near: texts that say nearly the same count too.
+    Cosines: what was measured of those that were undecided before.
+    """
+    batch = _Batch()
+    answers = []
+    for memory in prepared:
+        answer = _resolved(parts, batch, memory, cosines, near=near)
+        if answer.twin is None:
+            batch.add(answer.memory)
+        answers.append(answer)
+    return answers
+
+
+def _resolved(parts: Parts, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool) -> Resolved:
+    exact = batch.twin(memory) or parts.twins.twin(memory)
+    if exact is not None:
+        return Resolved(memory, exact)
+    settings = parts.settings
+    if not near or not (settings.merge_duplicates or settings.propose_links):
+        return Resolved(memory)
+    alike = [*batch.alike(memory, CANDIDATES), *parts.twins.alike(memory, CANDIDATES)]
+    undecided = None
+    if settings.merge_duplicates:
+        found = _nearest(memory, alike, cosines)
+        if found.twin is not None:
+            return found
+        undecided = found.undecided
+    linked = _with_proposals(memory, alike, memory.created_at) if settings.propose_links else memory
+    return Resolved(linked, undecided=undecided)
+
+
+def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -> Resolved:
+    """The memory that says nearly the same, if one of these does."""
+    best, undecided = Resolved(memory), None
+    for other in alike:
+        if (memory.valid_from, memory.valid_until) != (other.valid_from, other.valid_until):
+            continue  # what is said to hold at another time is another memory
+        texts = memory.content, other.content
+        found = compare(*texts, cosine=cosines.get(texts) if cosines else None)
+        if found.same and (best.nearly is None or found.similarity > best.nearly.similarity):
+            best = Resolved(memory, other, found)
+        elif not found.same and cosines is None and undecided is None and compare(*texts, cosine=1.0).same:
+            undecided = other
+    return replace(best, undecided=undecided)
+
+
+def measured(parts: Parts, answers: Sequence[Resolved]) -> Cosines:
+    """How near the undecided are in meaning; empty if no embedder is at hand. Nobody waits for a model to be loaded."""
+    pairs = [(answer.memory.content, answer.undecided.content) for answer in answers if answer.undecided][:MOST_MEASURED]
+    try:
+        embedder = parts.embedders(None) if pairs else None
+        if embedder is None or not embedder.is_ready():
+            return {}
+        vectors = embedder.embed_documents([text for pair in pairs for text in pair])
+    except EmbedderProblem:
+        return {}
+    return {pair: float(vectors[2 * at] @ vectors[2 * at + 1]) for at, pair in enumerate(pairs)}
+
+
+def _with_proposals(memory: Memory, alike: Iterable[Memory], at: datetime) -> Memory:
+    """The memory with links to those that it likely contradicts or brings up to date. They change nothing by themselves."""
+    found = [(clash(memory.content, other.content), other) for other in alike]
+    clashes = sorted(((c, other) for c, other in found if c is not None), key=lambda pair: -pair[0].confidence)
+    links = tuple(_proposal(memory, other, c, at) for c, other in clashes[:MOST_PROPOSALS])
+    return replace(memory, links=(*memory.links, *links)) if links else memory
+
+
+def _proposal(memory: Memory, other: Memory, found: Clash, at: datetime) -> Link:
+    return Link(
+        source=memory.id,
+        type=LinkType.SUPERSEDES if found.update else LinkType.CONTRADICTS,
+        target=other.id,
+        created_at=at,
+        confidence=round(min(0.99, found.confidence), 2),
+        extracted_by=Finder.SYSTEM,
+    )
+
+
+class _Batch:
+    """The new memories of one call, to be found among themselves."""
+
+    def __init__(self) -> None:
+        self._memories: list[Memory] = []
+        self._exact: dict[tuple[str | None, ...], Memory] = {}
+        self._by_band: dict[int, list[int]] = defaultdict(list)
+        self._by_word: dict[str, list[int]] = defaultdict(list)
+
+    def add(self, memory: Memory) -> None:
+        number = len(self._memories)
+        self._memories.append(memory)
+        self._exact.setdefault((memory.content_hash, *_place(memory)), memory)
+        for band in bands(memory.simhash):
+            self._by_band[band].append(number)
+        for word in _words(memory):
+            self._by_word[word].append(number)
+
+    def twin(self, memory: Memory) -> Memory | None:
+        return self._exact.get((memory.content_hash, *_place(memory)))
+
+    def alike(self, memory: Memory, limit: int) -> list[Memory]:
+        if not self._memories:
+            return []
+        numbers = {number for band in bands(memory.simhash) for number in self._by_band.get(band, ())[:_FEW]}
+        for word in sorted(_words(memory) & self._by_word.keys(), key=lambda word: len(self._by_word[word])):
+            if len(numbers) + len(self._by_word[word]) > _FEW:
+                break
+            numbers.update(self._by_word[word])
+        place = _place(memory)
+        found = [one for number in sorted(numbers) if _place(one := self._memories[number]) == place]
+        return sorted(found, key=lambda one: hamming(one.simhash, memory.simhash))[:limit]
+
+
+_WORD = re.compile(r"\w+")
+
+
+def _words(memory: Memory) -> set[str]:
+    return set(_WORD.findall(memory.content[:2000].casefold()))
+
+
+def _place(memory: Memory) -> tuple[str | None, ...]:
+    """Where it is seen: only there can another say the same."""
+    return memory.project, memory.tier, memory.session_id if memory.tier is Tier.SESSION else None

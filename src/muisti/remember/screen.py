@@ -1,0 +1,48 @@
+"""Privacy for everything that a memory says of itself, before anything else happens (contract C1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from muisti.errors import InvalidMemory
+from muisti.model import Draft, Memory
+from muisti.remember.privacy import cleaned
+from muisti.settings import Settings
+
+_TEXTS = ("content", "title", "summary", "source")
+_LISTS = ("keywords", "files")
+
+Written = TypeVar("Written", Draft, Memory)
+
+
+def screened(written: Written, settings: Settings) -> Written:
+    """The memory, or the draft of one, without what is private. Raises InvalidMemory if nothing is left of it."""
+    return replace(written, **screened_fields({name: getattr(written, name) for name in (*_TEXTS, *_LISTS)}, settings))
+
+
+def screened_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """Fields of a memory, all or some, without what is private. Raises InvalidMemory if nothing is left of the content."""
+    safe = dict(fields)
+    for name in _TEXTS:
+        if isinstance(safe.get(name), str):
+            safe[name] = screened_text(safe[name], settings)
+    for name in _LISTS:
+        if isinstance(safe.get(name), tuple | list):
+            safe[name] = _screened_items(safe[name], settings)
+    content = fields.get("content")
+    if isinstance(content, str) and content.strip() and not safe["content"].strip():
+        raise InvalidMemory("content", "<private>…", "nothing of it is left outside of <private>; nothing was stored")
+    return safe
+
+
+def screened_text(text: str, settings: Settings) -> str:
+    """One text without what is private."""
+    return cleaned(text, redact=settings.redact_secrets)
+
+
+def _screened_items(items: tuple[Any, ...] | list[Any], settings: Settings) -> tuple[Any, ...]:
+    """An item that was private as a whole is left out; one that was empty before is somebody else's mistake to tell."""
+    safe = [(item, screened_text(item, settings) if isinstance(item, str) else item) for item in items]
+    return tuple(after for before, after in safe if after or not before)

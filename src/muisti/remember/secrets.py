@@ -1,0 +1,348 @@
+"""Known secrets in a text: each becomes `[redacted:KIND]` (contract C1).
+
+Three ways to know one, the surest first: by the form that its issuer gives it (`TOKENS`), by what stands before it
+(`PHRASES`), and by a name that it is given: `password: …`, `API_KEY=…`, "the wifi password is …".
+A row is tried only if one of its words occurs, so that a text without any costs next to nothing. No pattern takes more than
+linear time: a repetition is bounded, or it is possessive and begins but once in a run of the characters that it takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+_MOST_PASSES = 4
+_SHORTEST = 20  # characters that a token has at least, none of them a space
+
+# Where a token may begin: not within a word, but after an escape such as \n or %3D.
+_EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
+# The same for a form with dashes and dots in it, that would else be tried from each letter of a long word.
+_START = r"(?:(?<![\w.~-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
+_END = r"(?![A-Za-z0-9])"
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+# The unreadable part of a key that shares its prefix with ordinary words: it has a digit and a capital.
+_ODD = r"(?=[A-Za-z_-]{0,80}[0-9])(?=[a-z0-9_-]{0,80}[A-Z])[A-Za-z0-9_-]"
+
+
+class Format(NamedTuple):
+    """One row: what it is called, one of which words must occur, how it looks (group 1, if any, is the secret)."""
+
+    kind: str
+    words: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _token(kind: str, words: str, pattern: str) -> Format:
+    return Format(kind, tuple(words.split()), re.compile(_EDGE + pattern, re.ASCII))
+
+
+def _phrase(kind: str, words: str, pattern: str) -> Format:
+    return Format(kind, tuple(words.split("|")), re.compile(pattern, re.ASCII | re.IGNORECASE | re.DOTALL))
+
+
+# In this order: the longer prefix before the shorter. The words are in the case that the issuer writes.
+TOKENS: Sequence[Format] = (
+    # Clouds and hosts
+    _token("aws-access-key", "AKIA ASIA ABIA ACCA", rf"A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{{16}}{_END}"),
+    _token("aws-bedrock-key", "ABSK", r"ABSK[A-Za-z0-9+/]{100,}+={0,2}"),
+    _token("gcp-api-key", "AIza", r"AIza[\w-]{35,}+"),
+    _token("google-oauth-secret", "GOCSPX-", r"GOCSPX-[\w-]{20,}+"),
+    _token("google-oauth-token", "ya29. 1//0", r"(?:ya29\.|1//0)[\w-]{30,}+(?:\.[\w-]++)?"),
+    _token("azure-client-secret", "Q~", _START + r"[\w.~-]{3}[0-9]Q~[\w.~-]{31,}+"),
+    _token("azure-devops-token", "AZDO", r"[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}"),
+    _token("alibaba-access-key", "LTAI", rf"LTAI[A-Za-z0-9]{{17,26}}{_END}"),
+    _token("tencent-secret-id", "AKID", rf"AKID[A-Za-z0-9]{{32}}{_END}"),
+    _token("yandex-key", "AQVN", r"AQVN[\w-]{35,}+"),
+    _token("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[a-f0-9]{64,}+"),
+    _token("heroku-key", "HRKU-", r"HRKU-[\w-]{36,}+"),
+    _token("netlify-token", "nfp_", r"nfp_[A-Za-z0-9]{36,}+"),
+    _token("vercel-token", "vercel_blob_rw_ vcp_", r"(?:vercel_blob_rw_|vcp_)[A-Za-z0-9_]{24,}+"),
+    _token("fly-token", "fo1_ fm1 fm2", r"(?:fo1_[\w-]{43,}+|FlyV1 fm[0-9][a-z]?_[\w+/=,-]{40,}+)"),
+    _token("tailscale-key", "tskey-", r"tskey-[a-z]{3,10}-[A-Za-z0-9]{11,40}(?:-[A-Za-z0-9]{10,}+)?"),
+    _token("supabase-key", "sbp_ sb_secret_", r"(?:sbp_[a-f0-9]{40,}+|sb_secret_[\w-]{20,}+)"),
+    _token("planetscale-key", "pscale_", r"pscale_(?:tkn|pw|oauth)_[\w.=-]{32,}+"),
+    _token("neon-key", "napi_", r"napi_[a-z0-9]{40,}+"),
+    _token("scaleway-key", "SCW", rf"SCW[A-Z0-9]{{17}}{_END}"),
+    # Code, packages, building
+    _token("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[opusr]_[A-Za-z0-9]{36,}+"),
+    _token("github-token", "github_pat_", r"github_pat_\w{36,}+"),
+    _token("gitlab-token", "glpat- gldt- glrt- glptt- glft- glsoat- glcbt- glimt- glagent- gloas-",
+           r"gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas)-[\w-]{20,}+(?:\.[a-z0-9]{2,9}){0,3}"),
+    _token("bitbucket-token", "ATBB ATCTT3", r"(?:ATBB[A-Za-z0-9]{32,}+|ATCTT3[\w=-]{60,}+)"),
+    _token("npm-token", "npm_", r"npm_[A-Za-z0-9]{36,}+"),
+    _token("pypi-token", "pypi-AgE", r"pypi-AgE[\w-]{40,}+"),
+    _token("rubygems-key", "rubygems_", r"rubygems_[a-f0-9]{48,}+"),
+    _token("crates-token", "cio", rf"cio[A-Za-z0-9]{{32}}{_END}"),
+    _token("docker-token", "dckr_", r"dckr_[po]at_[\w-]{27,}+"),
+    _token("jfrog-key", "AKCp", r"AKCp[A-Za-z0-9]{69,}+"),
+    _token("sonarqube-token", "sqp_ squ_ sqa_", r"sq[pua]_[a-f0-9]{40,}+"),
+    _token("circleci-token", "CCIPAT_ CCIPRJ_", r"CCIP(?:AT|RJ)_[A-Za-z0-9]{20,30}_[a-f0-9]{40,}+"),
+    _token("buildkite-token", "bkua_ bkat_", r"bk[ua]a?t?_[a-f0-9]{40,}+"),
+    _token("sourcegraph-token", "sgp_", r"sgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40,}+"),
+    _token("postman-key", "PMAK-", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34,}+"),
+    _token("launchdarkly-key", "sdk- api- mob-", rf"(?:sdk|api|mob)-{_UUID}"),
+    # Secrets about secrets
+    _token("vault-token", "hvs. hvb. hvr.", r"hv[sbr]\.[\w-]{24,}+"),
+    _token("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,}+"),
+    _token("pulumi-token", "pul-", r"pul-[a-f0-9]{40,}+"),
+    _token("doppler-token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,}+"),
+    _token("1password-token", "ops_eyJ A3-", r"(?:ops_eyJ[\w=+/-]{60,}+|A3(?:-[A-Z0-9]{5,6}){5,6})"),
+    _token("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58,}+"),
+    # Models
+    _token("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{20,}+"),
+    _token("openrouter-key", "sk-or-", r"sk-or-(?:v[0-9]-)?[a-f0-9]{40,}+"),
+    _token("langfuse-key", "sk-lf-", rf"sk-lf-{_UUID}"),
+    _token("openai-key", "sk-", rf"sk-(?:proj-|svcacct-|admin-|None-)?{_ODD}{{20,}}+"),
+    _token("deepseek-key", "sk-", r"sk-[a-f0-9]{32,}+"),
+    _token("huggingface-token", "hf_ api_org_", r"(?:hf_|api_org_)[A-Za-z0-9]{34,}+"),
+    _token("replicate-token", "r8_", r"r8_[A-Za-z0-9]{37,}+"),
+    _token("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{40,}+"),
+    _token("perplexity-key", "pplx-", r"pplx-[A-Za-z0-9]{40,}+"),
+    _token("xai-key", "xai-", r"xai-[A-Za-z0-9]{60,}+"),
+    _token("nvidia-key", "nvapi-", r"nvapi-[\w-]{60,}+"),
+    _token("cerebras-key", "csk-", r"csk-[a-z0-9]{40,}+"),
+    _token("pinecone-key", "pcsk_", r"pcsk_[A-Za-z0-9]{5,8}_[A-Za-z0-9]{40,}+"),
+    _token("langsmith-key", "lsv2_", r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10,}+"),
+    _token("tavily-key", "tvly-", r"tvly-(?:dev-|prod-)?[A-Za-z0-9]{30,}+"),
+    _token("jina-key", "jina_", r"jina_[\w-]{50,}+"),
+    _token("elevenlabs-key", "sk_", r"sk_[a-f0-9]{48,}+"),
+    # Talk and mail
+    _token("slack-token", "xox", r"xox(?:e\.xox)?[abeoprscd]-[A-Za-z0-9%-]{16,}+"),
+    _token("slack-token", "xapp- xwfp-", r"(?:xapp|xwfp)-[A-Za-z0-9-]{20,}+"),
+    _token("slack-webhook", "hooks.slack.com/", r"hooks\.slack\.com/((?:services|workflows|triggers)/[\w/-]{20,}+)"),
+    _token("teams-webhook", "webhook.office.com/", r"webhook\.office\.com/(webhookb2/[\w@/-]{60,}+)"),
+    _token("telegram-token", ":AA", r"[0-9]{6,12}:AA[\w-]{32,}+"),
+    _token("sendgrid-key", "SG.", r"SG\.[\w-]{16,32}\.[\w-]{32,}+"),
+    _token("mailgun-key", "key-", rf"key-[a-f0-9]{{32}}{_END}"),
+    _token("mailchimp-key", "-us", rf"[a-f0-9]{{32}}-us[0-9]{{1,2}}{_END}"),
+    _token("brevo-key", "xkeysib-", r"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16,}+"),
+    _token("resend-key", "re_", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24,}+"),
+    _token("twilio-key", "SK", rf"SK[a-f0-9]{{32}}{_END}"),
+    _token("twilio-auth-token", "AC",
+           rf"AC[a-f0-9]{{32}}[^A-Za-z0-9]{{1,3}}(?:[A-Za-z_]{{0,30}}[\s:=\"']{{1,6}})?([a-f0-9]{{32}}){_END}"),
+    _token("facebook-token", "EAA", r"(?<![+/])EAA(?!A)[A-Za-z0-9]{80,}+"),
+    # Money
+    _token("stripe-key", "_live_ _test_", r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}+"),
+    _token("stripe-webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}+"),
+    _token("square-token", "EAAA sq0", r"(?:(?<![+/])EAAA[\w-]{60,}+|sq0[a-z]{3}-[\w-]{22,}+)"),
+    _token("braintree-token", "access_token$", r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32,}+"),
+    _token("razorpay-key", "rzp_", r"rzp_(?:live|test)_[A-Za-z0-9]{14,}+"),
+    _token("flutterwave-key", "FLWSECK", r"FLWSECK(?:_TEST)?-[A-Za-z0-9]{12,}+(?:-X)?"),
+    _token("plaid-token", "access-", rf"access-(?:sandbox|development|production)-{_UUID}"),
+    _token("shopify-token", "shp", r"shp(?:at|ss|ca|pa|tka|ua)_[a-fA-F0-9]{32,}+"),
+    _token("easypost-key", "EZAK EZTK", r"EZ[AT]K[A-Za-z0-9]{54,}+"),
+    # Work
+    _token("linear-key", "lin_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}+"),
+    _token("notion-token", "secret_ ntn_", r"(?:secret_[A-Za-z0-9]{43,}+|ntn_[A-Za-z0-9]{40,}+)"),
+    _token("figma-token", "figd_ figo_ figu_", r"fig[dou]_[\w-]{36,}+"),
+    _token("airtable-token", "pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64,}+"),
+    _token("asana-token", "0/1 1/1 2/1", rf"[0-2]/[0-9]{{12,20}}(?:/[0-9]{{12,20}})?:[a-f0-9]{{32}}{_END}"),
+    _token("atlassian-token", "ATATT3", r"ATATT3[\w=-]{60,}+"),
+    _token("dropbox-token", "sl.", r"sl\.(?:u\.)?[\w-]{100,}+"),
+    _token("mapbox-token", "sk.eyJ", r"sk\.eyJ[\w-]{20,}+\.[\w-]{20,}+"),
+    _token("typeform-token", "tfp_", r"tfp_[\w-]{40,}+"),
+    _token("contentful-token", "CFPAT-", r"CFPAT-[\w-]{40,}+"),
+    _token("twitter-token", "AAAAAAAAAAAAAAAAAAAA", r"(?<![+/])A{20,24}[A-Za-z0-9]{1,60}%[A-Za-z0-9%]{30,}+"),
+    # Watching and data
+    _token("new-relic-key", "NRAK- NRJS- NRII- NRAL", rf"(?:NR(?:AK|JS|II)-[\w-]{{19,}}+|[a-f0-9]{{36}}NRAL{_END})"),
+    _token("grafana-token", "glsa_ glc_", r"(?:glsa_[A-Za-z0-9]{32}_[a-fA-F0-9]{8,}+|glc_[A-Za-z0-9+/=]{32,}+)"),
+    _token("grafana-key", "eyJrIjoi", r"eyJrIjoi[A-Za-z0-9+/=_-]{50,}+"),
+    _token("sentry-token", "sntrys_ sntryu_", r"(?:sntrys_eyJ[\w=+/-]{60,}+|sntryu_[a-f0-9]{64,}+)"),
+    _token("databricks-token", "dapi", r"dapi[a-f0-9]{32,}+(?:-[0-9])?"),
+    _token("elastic-key", "essu_", r"essu_[A-Za-z0-9+/=_-]{40,}+"),
+    _token("prefect-key", "pnu_", r"pnu_[A-Za-z0-9]{36,}+"),
+    # The dots are all that a bot's token has, so it is looked for often; a pattern that begins with a letter is faster.
+    Format("discord-token", (".",),
+           re.compile(r"[MNO](?:(?<![\w-].)|(?<=\\[nrt].))[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+", re.ASCII)),
+    _token("jwt", "eyJ", _START + r"eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+){1,3}+"),
+)  # fmt: skip
+
+# What is not a secret but stands in its place; `[redacted:` keeps a second pass from changing anything.
+_VALUE = r"(?!\[redacted:|\$\{|\{\{|\$\(|<|\*{3}|%\()"
+
+# Any case; the words are in lower case.
+PHRASES: Sequence[Format] = (
+    # To the end of the block, or of the text if the block does not end.
+    _phrase("private-key", "begin ", r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY.*?(?:-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}|\Z)"),
+    _phrase("private-key", "private-lines:", r"Private-Lines: ?[0-9]{1,4}.*?(?:Private-MAC: ?[a-f0-9]{1,64}|\Z)"),
+    _phrase("aws-secret-key", "secret", r"secret[_ -]?(?:access[_ -]?)?key[\"'\s:=]{1,8}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"),
+    _phrase("aws-session-token", "session", r"session[_-]?token[\"'\s:=]{1,8}([A-Za-z0-9/+=]{100,}+)"),
+    _phrase("azure-storage-key", "accountkey|sharedaccesskey", r"(?:Account|SharedAccess)Key\s?=\s?([A-Za-z0-9+/=]{40,}+)"),
+    _phrase("azure-sas", "sig=", r"[?&;]sig=([A-Za-z0-9%+/=_-]{20,}+)"),
+    _phrase("discord-webhook", "/api/webhooks/", r"/api/webhooks/([0-9]{15,21}/[\w-]{40,}+)"),
+    _phrase("okta-token", "ssws ", rf"\bSSWS\s{{1,4}}({_VALUE}[\w-]{{20,}}+)"),
+    _phrase("authorization", "authorization",
+            r"authorization[\"'\\]{0,2}\s?[:=]\s{0,4}[\"'\\]{0,2}(?:basic|bearer|token|digest|apikey|key|negotiate)"
+            rf"\s{{1,4}}({_VALUE}[\w.~+/=:-]{{8,}}+)"),
+    _phrase("authorization", "bearer ", rf"\bbearer\s{{1,4}}({_VALUE}(?=[a-z._~+/=-]{{0,80}}[0-9])[\w.~+/=-]{{16,}}+)"),
+    _phrase("url-password", "://", rf"://[^\s/?#@:\"'<>]{{0,128}}:({_VALUE}[^\s/?#\"'<>]{{1,256}})@"),
+    # No slash belongs in a password, but people leave it in; in the address of a web page it would be the path.
+    _phrase("url-password", "sql://|ql+|postgres|mongo|redis|amqp|mqtt",
+            r"(?:postgres|sql|mongodb|rediss?|amqps?|mqtts?|\+[a-z0-9]{2,16})(?:\+srv)?://[^\s/?#@:\"'<>]{0,128}:"
+            rf"(?![0-9]{{1,5}}[/?#]){_VALUE}([^\s@\"'<>]{{1,256}})@"),
+    _phrase("connection-password", ";pwd|;password|; pwd|; password",
+            rf";\s?(?:password|pwd)\s?=\s?({_VALUE}[^;\s\"']{{1,256}}+)"),
+    _phrase("password", "curl", rf"\bcurl\b[^\n]{{0,120}}?\s(?:-u|--user)[ =][\"']?[\w.@+-]{{1,64}}:({_VALUE}[^\s\"']{{1,256}})"),
+    _phrase("password", "sshpass", rf"\bsshpass\s{{1,3}}-p\s?[\"']?({_VALUE}[^\s\"']{{1,256}})"),
+    _phrase("password", "login |--pass|--token|--secret|--api-key",
+            r"(?:\blogin\s{1,3}[\w.@+-]{1,64}\s{1,3}password|--(?:password|passwd|pass|token|secret|api-key))"
+            rf"\s{{1,3}}[\"']?({_VALUE}(?=[^\s0-9]{{0,80}}[0-9])[^\s\"']{{6,256}})"),
+    _phrase("session-cookie", "sessid|sessionid|.sid=",
+            rf"(?:PHPSESSID|JSESSIONID|sessionid|connect\.sid)=({_VALUE}[\w%.:+/-]{{16,}}+)"),
+)  # fmt: skip
+
+_PHRASE_WORDS = tuple((word, row) for row in PHRASES for word in row.words)
+_TOKEN_WORDS = tuple((word, row) for row in TOKENS for word in row.words)
+
+# Names of things that are secret, and the kind that each stands for.
+_NAMES = {
+    "password": (
+        *"password passwd passphrase passcode pwd pw _pass -pass passwort kennwort".split(),
+        *("mot de passe", "contraseña", "senha", "salasana", "lösenord", "пароль", "密码", "パスワード"),
+    ),
+    "api-key": (
+        *("api_key", "api-key", "apikey", "api key", "auth_key", "private_key", "encryption_key"),
+        *("access_key", "access-key", "accesskey"),
+    ),
+    "token": ("token",),
+    "secret": ("secret", "credential"),
+}
+_WORDS = tuple(word for words in _NAMES.values() for word in words)
+# What every one of them contains, so that fewer need to be looked for.
+_ROOTS = (*"pass pw token secret credential key kennwort senha salasana".split(), *(w for w in _WORDS if not w.isascii()))
+_NAMED = re.compile(
+    rf"(?P<name>{'|'.join(map(re.escape, _WORDS))})s?[0-9]{{0,3}}(?:[_-][a-z0-9_-]{{0,30}})?"
+    r"(?:[\"'\]`*\\)]{0,4}(?:[ \t]?\([^()\n]{1,40}\))?\s{0,4}"
+    r"(?:=>|->|:=|={1,2}|[:：]|\|(?=[ \t])|>(?=[^\s<>]{1,80}</))"  # written
+    r"|[ \t](?:for|to|of|on|at|in)[ \t][^\n.:;=]{1,40}?[ \t](?:is|was)\b"  # said
+    r"|[ \t](?:is|was|will[ \t]be|has[ \t]been|to|as|ist|lautet|es|[—–-])(?!\w)|['’]s\b|(?<=salasana)[ \t]on\b|是|は)"
+    r"(?:[ \t](?:now|still|just|currently|(?:re)?set[ \t]to|changed[ \t]to))?:?\s{0,4}\*{0,2}\s{0,2}",
+    re.IGNORECASE,
+)
+_BARE = r"""(?:[^\s"'`,;，；。<]|[,<](?![/\s]))"""
+_GIVEN = re.compile(
+    r"""\\"([^"\\\n]{1,200})\\"|"((?:[^"\\\n]|\\.){1,200})"|'((?:[^'\\\n]|\\.){1,200})'|`([^`\n]{1,200})`|“([^”\n]{1,200})”"""
+    rf"""|\\?["'`“]?(?P<bare>{_BARE}{{1,80}})"""
+)
+_RUN = re.compile(rf"{_BARE}*+")
+_AFTER = ".,;:)]}*\\"  # ends the sentence, not the secret
+_DIGIT = re.compile(r"[0-9]")
+_SIGN = re.compile(r"[@#$%^&!?]")
+_CHANGE = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
+
+_INSTEAD = re.compile(
+    r"\[redacted:|<|\{\{|[{\[(][\w .!-]{0,80}[}\])]?\Z|\$[({]|(?-i:\$[A-Z_]{2})|%[(s]|\*{3}|…|\.{3}"  # templates
+    r"|(?P<same>.)(?P=same)*\Z"  # xxxx
+    r"|os\.|env\b|environ|getenv|process\.|[\w.]{1,60}[(\[]"  # code that fetches it
+    r"|(?:self|this|args|config|cfg|settings|request|req|var|user|data|secrets|local|module|st)\.\w"
+    r"|(?:your|my|some|insert|enter|example|dummy|placeholder)[_ -]"
+    r"|[\w.+-]{1,64}@[\w-]{1,63}\.[a-z]{2,10}\Z|[a-z][a-z0-9+]{1,12}://|\.{0,2}/|~/|\d{4}-\d\d-\d\d"  # where, when
+    r"|\w{1,40}\.(?:py|js|ts|md|txt|json|ya?ml|toml|env|sh|go|rs|html?|com|org|net|io)\b",
+    re.IGNORECASE,
+)
+_ORDINARY = frozenset(
+    """none null nil true false undefined str string text int integer bool boolean bytes float any object optional required
+    password passwd secret token apikey api_key changeme change-me change_me changeit todo tbd n/a empty hidden unknown missing
+    invalid incorrect wrong expired revoked reset strong weak important redacted example placeholder yes no default file
+    bearer basic access refresh username email number varchar hash hashed encrypted plaintext plain bcrypt""".split()
+)
+_TALK = re.compile(
+    r"\b(?:must|should|be|is|are|your|the|please|enter|at|least|not|invalid|incorrect|required|forgot|reset|an?|to|for|of)\b",
+    re.IGNORECASE,
+)
+# Words with a digit that are no secrets: sha256, 12-character, 2nd.
+_TERM = re.compile(
+    r"(?:sha|md|hs|rs|es|ps|aes|rsa|base|utf|argon|oauth|pbkdf|scrypt|http|ipv?|web|win|mp|python|wpa|nist|iso|v"
+    r"|level|step|page|version|chapter)[-_ ]?[0-9]{1,5}(?:[-_/.]?[a-z0-9]{0,4})"
+    r"|[0-9]{1,4}(?:-?[a-z]{1,3}|[-/+][a-z]{1,20}|characters?|digits?|letters?|words?|bits?)",
+    re.IGNORECASE,
+)
+
+
+def redacted(text: str) -> str:
+    """The text with `[redacted:KIND]` in the place of each known secret; doing it twice is doing it once.
+
+    Of a secret with a name the name is kept, of an address all but its password. A key block that does not end is taken
+    to reach to the end of the text.
+    """
+    for _ in range(_MOST_PASSES):  # what stood against another secret may be seen only after that one is gone
+        before = text
+        text = _named(_by_form(text))
+        if text == before:
+            break
+    return text
+
+
+def _by_form(text: str) -> str:
+    lowered = text.lower()
+    rows = [row for word, row in _PHRASE_WORDS if word in lowered]
+    if dense := " ".join([word for word in text.split() if len(word) >= _SHORTEST]):  # in most texts there is none
+        rows += [row for word, row in _TOKEN_WORDS if word in dense]
+    for row in dict.fromkeys(rows):
+        text = _replaced(text, row)
+    return text
+
+
+def _replaced(text: str, row: Format) -> str:
+    group = min(1, row.pattern.groups)
+    return "".join(_pieces(text, ((*found.span(group), row.kind) for found in row.pattern.finditer(text))))
+
+
+def _pieces(text: str, spans: Iterator[tuple[int, int, str]]) -> Iterator[str]:
+    at = 0
+    for start, end, kind in spans:
+        yield text[at:start]
+        yield f"[redacted:{kind}]"
+        at = end
+    yield text[at:]
+
+
+def _named(text: str) -> str:
+    """With the values of `password: …`, `API_KEY=…` and the like replaced."""
+    lowered = text.lower()
+    if not [root for root in _ROOTS if root in lowered]:
+        return text
+    return "".join(_pieces(text, _named_values(text)))
+
+
+def _named_values(text: str) -> Iterator[tuple[int, int, str]]:
+    at = 0
+    while named := _NAMED.search(text, at):
+        at = named.end("name")  # a value that is no secret may itself be a name: `password: token: …`
+        given = _GIVEN.match(text, named.end())
+        if given is None or text.endswith("redacted:", 0, named.start()):
+            continue
+        kind = next((kind for kind, words in _NAMES.items() if named["name"].lower() in words), "secret")
+        start, end = given.span(given.lastindex or 0)
+        if not _is_secret(kind, text[start:end], quoted=given["bare"] is None):
+            continue
+        if given["bare"] is not None and (rest := _RUN.match(text, end)):
+            end = rest.end()
+        at = start + len(text[start:end].rstrip(_AFTER))
+        yield start, at, kind
+
+
+def _is_secret(kind: str, value: str, *, quoted: bool) -> bool:
+    """Whether what stands after the name is a secret, not a word about one."""
+    core = value.strip(_AFTER + "!? ")
+    if len(core) < 4 or core.lower() in _ORDINARY or _INSTEAD.match(value.lstrip()) or _TERM.fullmatch(core):
+        return False
+    if kind == "password":
+        return _is_odd(core) or (quoted and not _TALK.search(core))
+    return _is_random(core)
+
+
+def _is_odd(core: str) -> bool:
+    """Such as people choose: letters with digits or with signs among them, or a number."""
+    if " " in core:
+        return False
+    lettered = any(map(str.isalpha, core))
+    return bool(core.isdecimal() or (lettered and (_DIGIT.search(core) or _SIGN.search(core))))
+
+
+def _is_random(core: str) -> bool:
+    """Such as machines make: letters and digits change places, or a sign stands among them."""
+    if len(core) < 8 or " " in core:
+        return False
+    return len(_CHANGE.findall(core)) > 1 or bool(_DIGIT.search(core) and _SIGN.search(core))
