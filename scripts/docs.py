@@ -20,6 +20,9 @@ from muisti.model import (
     KINDS,
     CompactResult,
     Explanation,
+    Graph,
+    Happening,
+    Link,
     Memory,
     Problem,
     SearchResult,
@@ -28,6 +31,7 @@ from muisti.model import (
     Signal,
     Stats,
     SyncReport,
+    UpkeepReport,
     VerifyReport,
 )
 from muisti.recall.options import FilterOptions
@@ -77,7 +81,9 @@ def settings_page() -> str:
         "| setting | variable | default | what it does |\n|---|---|---|---|\n" + "\n".join(rows) + "\n\n"
         "## Kinds\n\nAdd your own with `[kinds.NAME]` and, if you like, `folder`, `decay_per_day` (above 0, at most 1) and\n"
         "`protected` (true: upkeep never touches it).\n\n"
-        "| kind | folder | decay | protected |\n|---|---|---|---|\n" + "\n".join(kinds) + "\n"
+        "| kind | folder | decay | protected |\n|---|---|---|---|\n" + "\n".join(kinds) + "\n\n"
+        "## Patterns\n\n`[classify.kind]` and `[classify.sector]` add words by which kind and sector are guessed, a list of regular\n"
+        'expressions for each name: `bugfix = ["hotfix", "post-?mortem"]`. See [order.md](order.md#kinds-and-sectors).\n'
     )
 
 
@@ -117,7 +123,7 @@ def python_page() -> str:
 
 
 VALUES = (
-    Memory, SearchResult, Signal, CompactResult, Explanation, Session, SessionUse, Stats, SyncReport, VerifyReport, Problem,
+    Memory, Link, Graph, Happening, UpkeepReport, SearchResult, Signal, CompactResult, Explanation, Session, SessionUse, Stats, SyncReport, VerifyReport, Problem,
 )  # fmt: skip
 
 

@@ -13,9 +13,9 @@ from muisti.model import Finder, Link, LinkType, Memory, Tier
 from muisti.ports import Parts
 from muisti.remember.likeness.contradict import Clash, clash
 from muisti.remember.likeness.same import Comparison, compare
-from muisti.remember.simhash import bands, hamming
+from muisti.remember.simhash import bands, far_apart, hamming
 
-CANDIDATES = 12
+CANDIDATES = 8
 """Memories that a new text is compared with, at most."""
 MOST_MEASURED = 32
 """Pairs of texts that are embedded for one call."""
@@ -85,7 +85,7 @@ def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -
         found = compare(*texts, cosine=cosines.get(texts) if cosines else None)
         if found.same and (best.nearly is None or found.similarity > best.nearly.similarity):
             best = Resolved(memory, other, found)
-        elif not found.same and cosines is None and undecided is None and compare(*texts, cosine=1.0).same:
+        elif found.similarity and not found.same and cosines is None and not undecided and compare(*texts, cosine=1.0).same:
             undecided = other
     return replace(best, undecided=undecided)
 
@@ -151,8 +151,9 @@ class _Batch:
             if len(numbers) + len(self._by_word[word]) > _FEW:
                 break
             numbers.update(self._by_word[word])
-        place = _place(memory)
+        place, length = _place(memory), memory.content.count(" ") + 1
         found = [one for number in sorted(numbers) if _place(one := self._memories[number]) == place]
+        found = [one for one in found if not far_apart(one.simhash, memory.simhash, length)]
         return sorted(found, key=lambda one: hamming(one.simhash, memory.simhash))[:limit]
 
 

@@ -11,7 +11,7 @@ from muisti.adapters.sqlite.rows import FROM, VALID_UNTIL, Cell, columns, fetch,
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.model import Memory, Tier
 from muisti.recall.words import words
-from muisti.remember.simhash import bands, hamming
+from muisti.remember.simhash import bands, far_apart, hamming
 
 NEAR = 3
 """Bits in which the fingerprints of near twins differ at most."""
@@ -40,9 +40,13 @@ class SqliteTwins:
     def alike(self, memory: Memory, limit: int) -> list[Memory]:
         """Candidates, the nearest by fingerprint first."""
         with self._db.reading() as db:
-            found = dict(_by_bands(db, memory))
-            found |= dict(_by_words(db, memory))
-            best = sorted(found, key=lambda n: (hamming(found[n], memory.simhash), n))[:limit]
+            found = dict(_by_bands(db, memory)) | dict(_by_words(db, memory))
+            length = memory.content.count(" ") + 1
+            mine = memory.simhash
+            near = {n: hamming(hash_, mine) for n, hash_ in found.items() if not far_apart(hash_, mine, length)}
+            best = sorted(near, key=lambda n: (near[n], n))[:limit]
+            if not best:
+                return []
             sql = f"SELECT {self._columns}, m.n FROM {FROM} WHERE m.n IN (SELECT value FROM json_each(?))"
             rows = fetch(db, sql, (as_json(best),))
         memories = {row[-1]: memory_of(row) for row in rows}
