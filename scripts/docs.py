@@ -82,8 +82,8 @@ def settings_page() -> str:
         "## Kinds\n\nAdd your own with `[kinds.NAME]` and, if you like, `folder`, `decay_per_day` (above 0, at most 1) and\n"
         "`protected` (true: upkeep never touches it).\n\n"
         "| kind | folder | decay | protected |\n|---|---|---|---|\n" + "\n".join(kinds) + "\n\n"
-        "## Patterns\n\n`[classify.kind]` and `[classify.sector]` add words by which kind and sector are guessed, a list of regular\n"
-        'expressions for each name: `bugfix = ["hotfix", "post-?mortem"]`. See [order.md](order.md#kinds-and-sectors).\n'
+        "## Patterns\n\n`[classify.kind]` and `[classify.sector]` add words by which kind and sector are guessed, a list of\n"
+        'regular expressions for each name: `bugfix = ["hotfix", "post-?mortem"]`. See [order.md](order.md#kinds-and-sectors).\n'
     )
 
 
@@ -123,7 +123,8 @@ def python_page() -> str:
 
 
 VALUES = (
-    Memory, Link, Graph, Happening, UpkeepReport, SearchResult, Signal, CompactResult, Explanation, Session, SessionUse, Stats, SyncReport, VerifyReport, Problem,
+    Memory, Link, Graph, Happening, SearchResult, Signal, CompactResult, Explanation, Session, SessionUse, Stats, UpkeepReport,
+    SyncReport, VerifyReport, Problem,
 )  # fmt: skip
 
 

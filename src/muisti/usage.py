@@ -78,7 +78,7 @@ def folded(usage: Usage, event: Event) -> Usage:
     if event.name == "deemphasized":
         return _weighed(usage, event)
     if event.name == "saved":
-        return replace(usage, touched_at=_later(usage.touched_at, event.at))
+        return replace(usage, touched_at=_later(usage.touched_at, event.at), saved_at=usage.saved_at or event.at)
     if event.name == "edited":
         return replace(usage, edited_at=_later(usage.edited_at, event.at))
     if event.name == "imported":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -166,3 +169,18 @@ def test_D1_a_server_loads_the_model_in_the_background(opened: Opener) -> None:
     assert not embedder.is_ready()
     memory.warm_up()
     assert until(embedder.is_ready)
+
+
+_NEVER_CLOSES = """
+import sys
+from muisti import Muisti
+memory = Muisti.open(sys.argv[1], embed_on_save=False)
+memory.save_batch([f"Fact number {n} about {n * 7} other things" for n in range(300)])
+print(len(memory.search("things")))
+"""
+
+
+def test_D5_a_program_that_never_closes_ends_well_while_vectors_are_made(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _NEVER_CLOSES, str(tmp_path / "vault")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "10", "")

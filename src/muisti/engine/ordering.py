@@ -49,8 +49,7 @@ class Ordering(Opened):
 
     def supersede(self, old_id: str, new_id: str) -> Memory:
         """Let a memory take the place of another, which is true no longer. Answers the old one. Raises InvalidRequest."""
-        self._change(links.supersede, old_id, new_id)
-        return self._call(lambda parts: parts.reader.many([old_id])[0])
+        return self._change(links.supersede, old_id, new_id)
 
     def superseding(self, memory_id: str) -> Memory | None:
         """The memory that took its place, if one did. Raises MemoryNotFound."""

@@ -48,7 +48,7 @@ def unmerge(parts: Parts, memory_id: str) -> Memory:
         if kept is not None:
             parts.attic.drop(kept.path)
     known = parts.reader.get(apart) if indexed else None
-    return known or replace(files[0].memory, index_pending=True)
+    return known or replace(alive or files[0].memory, index_pending=True)
 
 
 def _last_merge(parts: Parts, memory_id: str) -> Event:

@@ -50,10 +50,15 @@ def unlink(parts: Parts, source: str, target: str, type_: LinkType) -> None:
         commit(parts, files=files, removed=paths, events=[_event("unlinked", gone)], durable=False)
 
 
-def supersede(parts: Parts, old: str, new: str) -> None:
-    """Let a memory take the place of another, which is no longer true from now on. Raises InvalidRequest, MemoryNotFound."""
+def supersede(parts: Parts, old: str, new: str) -> Memory:
+    """Let a memory take the place of another, which is no longer true from now on, and is answered.
+
+    Raises InvalidRequest, MemoryNotFound.
+    """
     now = parts.clock.now()
     link(parts, Link(source=new, type=LinkType.SUPERSEDES, target=old, created_at=now, extracted_by=Finder.SYSTEM))
+    known = parts.reader.get(old)
+    return known if known and known.valid_until else replace(current(parts, old).memory, index_pending=True)
 
 
 def superseding(parts: Parts, memory_id: str) -> Memory | None:

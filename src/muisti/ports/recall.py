@@ -42,9 +42,6 @@ class LexicalHit:
     memory_id: str
     score: float
     """Between 0 and 1."""
-    created_at: datetime
-    importance: float
-    salience: float
     matched: frozenset[str]
     """The words of the query that it has, or has a stand-in for."""
     loose: frozenset[str] = frozenset()

@@ -81,8 +81,8 @@ def _trash(parts: Parts, memory: Memory, path: str) -> bool:
 
 def _erase(parts: Parts, memory: Memory) -> bool:
     path = str(memory.file_path)
-    parts.vault.erase(path)
     parts.attic.forget(memory.id)
+    parts.vault.erase(path)
     indexed = commit(parts, removed=[path], events=[Event("erased", parts.clock.now(), (memory.id,))])
     try:
         if indexed:
@@ -95,8 +95,8 @@ def _erase(parts: Parts, memory: Memory) -> bool:
 def _erase_archived(parts: Parts, memory_id: str) -> bool:
     path = parts.attic.archived_path(memory_id)
     if path is not None:
-        parts.vault.erase(path)
         parts.attic.forget(memory_id)
+        parts.vault.erase(path)
         commit(parts, events=[Event("erased", parts.clock.now(), (memory_id,))])
     return path is not None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import weakref
 from collections.abc import Sequence
 
 from muisti.commit import writing
@@ -85,6 +86,12 @@ def halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]
     return lambda done, all_: progress(done // 2, all_), lambda done, all_: progress(all_ // 2 + (done + 1) // 2, all_)
 
 
+def _end(thread: threading.Thread, stop: threading.Event, wake: threading.Event) -> None:
+    stop.set()
+    wake.set()
+    thread.join(timeout=10)
+
+
 class Filler:
     """Embeds in a thread of its own what is more than a search or a save can wait for, and what failed before."""
 
@@ -142,6 +149,8 @@ class Filler:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="muisti-embedding", daemon=True)
                 self._thread.start()
+                # A process that ends without closing must not end in the middle of the model: that aborts it.
+                weakref.finalize(self, _end, self._thread, self._stop, self._wake)
 
     def close(self) -> None:
         """End the thread after the batch that it is at."""

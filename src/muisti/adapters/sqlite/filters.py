@@ -53,7 +53,7 @@ def _add_times(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
         ("m.created_at >= ?", where.since),
         ("m.created_at < ?", where.until),
         ("coalesce(m.valid_from, m.created_at) <= ?", where.as_of),
-        ("m.created_at <= ?", where.known_at),
+        ("coalesce(u.saved_at, m.created_at) <= ?", where.known_at),
     )
     for sql, at in moments:
         if at is not None:

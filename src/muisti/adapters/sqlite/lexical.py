@@ -7,7 +7,7 @@ from os.path import commonprefix
 from typing import Any
 
 from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.rows import FROM, fetch, to_time
+from muisti.adapters.sqlite.rows import FROM, fetch
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.model import Filter
 from muisti.ports import Frequencies, LexicalHit, Occurrences, Term
@@ -54,9 +54,9 @@ class SqliteLexical:
         with self._db.reading() as db:
             match = _match([term for term in terms if term.sought] or terms)
             # Most filters let most memories through: the best few are found first, and looked at one by one afterwards.
-            rows = fetch(db, _BEST.format(condition=sql, salience=self._db.salience), (match, OVER * limit, *values, limit))
+            rows = fetch(db, _BEST.format(condition=sql), (match, OVER * limit, *values, limit))
             if len(rows) < limit:
-                rows = fetch(db, _SEARCH.format(condition=sql, salience=self._db.salience), (match, *values, limit))
+                rows = fetch(db, _SEARCH.format(condition=sql), (match, *values, limit))
         return [_hit(row, terms, best) for row in rows]
 
     def literal(self, text: str, where: Filter, limit: int) -> list[LexicalHit]:
@@ -65,12 +65,12 @@ class SqliteLexical:
         with self._db.reading() as db:
             rows = fetch(
                 db,
-                f"SELECT m.id, m.created_at, m.importance, {self._db.salience} FROM {FROM} "
+                f"SELECT m.id FROM {FROM} "
                 f"WHERE {sql} AND (instr(m.content, ?) OR instr(m.title, ?)) ORDER BY length(m.content), m.id LIMIT ?",
                 (*values, text, text, limit),
             )
         same = frozenset((text,))
-        return [LexicalHit(id_, 0.5, to_time(created), i, s, same, found=same) for id_, created, i, s in rows]
+        return [LexicalHit(id_, 0.5, same, found=same) for (id_,) in rows]
 
     def occurrences(self, ids: Sequence[str], words: Sequence[str]) -> dict[str, Occurrences]:
         """How often these words stand in these memories, weighted as the index weighs its columns."""
@@ -107,14 +107,14 @@ UNION SELECT word FROM lexicon WHERE word >= ?3 AND word < ?3 || char(0x10ffff) 
 UNION {_WITH_PARTS.replace("?", "?6")} AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
 """
 _BEST = """
-SELECT m.id, m.created_at, m.importance, {salience}, substr(m.content, 1, 80), best.rank,
+SELECT m.id, substr(m.content, 1, 80), best.rank,
     w.title, w.labels, w.body
 FROM (SELECT rowid, rank FROM word_index WHERE word_index MATCH ? ORDER BY rank LIMIT ?) best
 JOIN memories m ON m.n = best.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
 WHERE {condition} ORDER BY best.rank LIMIT ?
 """
 _SEARCH = """
-SELECT m.id, m.created_at, m.importance, {salience}, substr(m.content, 1, 80), word_index.rank,
+SELECT m.id, substr(m.content, 1, 80), word_index.rank,
     w.title, w.labels, w.body
 FROM word_index JOIN memories m ON m.n = word_index.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
 WHERE word_index MATCH ? AND {condition} ORDER BY word_index.rank LIMIT ?
@@ -151,7 +151,7 @@ def _parts(word: str) -> str:
 
 
 def _hit(row: Sequence[Any], terms: Sequence[Term], best: float) -> LexicalHit:
-    id_, created, importance, salience, opening, score, *columns = row
+    id_, opening, score, *columns = row
     stored = f" {' '.join(columns)} "
     exact, loose, found = set(), set(), set()
     for term in terms:
@@ -164,7 +164,7 @@ def _hit(row: Sequence[Any], terms: Sequence[Term], best: float) -> LexicalHit:
                 found.update(others)
     matched = frozenset(exact | loose)
     share = min(1.0, -(score or 0.0) / best)
-    return LexicalHit(id_, share, to_time(created), importance, salience, matched, frozenset(loose), matched | found, opening)
+    return LexicalHit(id_, share, matched, frozenset(loose), matched | found, opening)
 
 
 def _match(terms: Iterable[Term]) -> str:

@@ -61,7 +61,8 @@ def to_time(value: int) -> datetime:
         raise IndexCorrupt(f"the index has a time that is none ({value!r}); `muisti reindex` rebuilds it") from error
 
 
-def _time_or_none(value: int | None) -> datetime | None:
+def time_or_none(value: int | None) -> datetime | None:
+    """Microseconds as a time, if there are any."""
     return None if value is None else to_time(value)
 
 
@@ -108,13 +109,13 @@ def _memory_of(row: Sequence[Any]) -> Memory:
         access_count=access_count,
         created_at=to_time(created_at),
         updated_at=to_time(updated_at),
-        last_accessed=_time_or_none(last_accessed),
-        valid_from=_time_or_none(valid_from),
-        valid_until=_time_or_none(valid_until),
+        last_accessed=time_or_none(last_accessed),
+        valid_from=time_or_none(valid_from),
+        valid_until=time_or_none(valid_until),
         pinned=bool(pinned),
         trusted=bool(trusted),
         links=tuple(link_of([id_, *cells]) for cells in json.loads(links)) if links else (),
-        deleted_at=_time_or_none(deleted_at),
+        deleted_at=time_or_none(deleted_at),
         content_hash=content_hash,
         simhash=simhash,
         chunk_count=pieces or 0,
@@ -148,8 +149,8 @@ def link_of(row: Sequence[Any]) -> Link:
         created_at=to_time(created),
         confidence=confidence,
         extracted_by=Finder(by),
-        valid_from=_time_or_none(valid_from),
-        valid_until=_time_or_none(valid_until),
+        valid_from=time_or_none(valid_from),
+        valid_until=time_or_none(valid_until),
     )
 
 
@@ -161,7 +162,7 @@ def session_of(row: Sequence[Any]) -> Session:
         project=str(project),
         status=str(status),
         started_at=to_time(started_at),
-        ended_at=_time_or_none(ended_at),
+        ended_at=time_or_none(ended_at),
         summary=str(summary),
         tool_calls=int(tool_calls),
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import apsw
 
-from muisti.adapters.sqlite.rows import Cell, link_cells, to_int, to_links, to_list, to_time
+from muisti.adapters.sqlite.rows import Cell, link_cells, time_or_none, to_int, to_links, to_list
 from muisti.adapters.sqlite.spaces import await_vectors, forget_vectors, take_over
 from muisti.model import Event, Link, Memory, Usage, Use
 from muisti.ports import Changes, Known, Reading, StoredFile
@@ -185,14 +185,8 @@ def _read_journal(db: apsw.Connection, reading: Reading) -> None:
         _note_session(db, event)
         if event.name == "decayed":
             db.execute(_DECAYED, (to_int(event.at),))
-    db.executemany(
-        "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (id_, u.salience, to_int(u.touched_at), u.access_count, to_int(u.last_accessed), to_int(u.edited_at), u.idle_days)
-            for id_, u in usage.items()
-            if u != Usage()
-        ],
-    )
+    changed = [(id_, *_usage_cells(one)) for id_, one in usage.items() if one != Usage()]
+    db.executemany("INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?)", changed)
     for problem in reading.problems:
         db.execute("INSERT INTO problems VALUES (?, ?)", (problem.path, problem.reason))
     db.executemany(
@@ -206,22 +200,19 @@ _DECAYED = "INSERT INTO totals VALUES ('decayed_at', ?) ON CONFLICT (name) DO UP
 
 def read_usage(db: apsw.Connection, memory_id: str) -> Usage:
     """What the journal has said of a memory so far."""
-    row = db.execute(
-        "SELECT salience, touched_at, access_count, last_accessed, edited_at, idle_days FROM usage WHERE id = ?", (memory_id,)
-    ).fetchone()
+    row = db.execute(_USAGE, (memory_id,)).fetchone()
     if row is None:
         return Usage()
-    salience, touched, count, accessed, edited, idle = row
-    return Usage(
-        salience,
-        None if touched is None else to_time(touched),
-        count,
-        None if accessed is None else to_time(accessed),
-        None if edited is None else to_time(edited),
-        idle,
-    )
+    salience, touched, count, accessed, edited, idle, saved = row
+    return Usage(salience, time_or_none(touched), count, time_or_none(accessed), time_or_none(edited), idle, time_or_none(saved))
 
 
+def _usage_cells(usage: Usage) -> tuple[Cell, ...]:
+    times = to_int(usage.touched_at), to_int(usage.last_accessed), to_int(usage.edited_at)
+    return usage.salience, times[0], usage.access_count, *times[1:], usage.idle_days, to_int(usage.saved_at)
+
+
+_USAGE = "SELECT salience, touched_at, access_count, last_accessed, edited_at, idle_days, saved_at FROM usage WHERE id = ?"
 _USES = {"recalled": Use.RECALLED, "reinforced": Use.REINFORCED, "merged": Use.REINFORCED, "updated": Use.UPDATED}
 
 

@@ -27,6 +27,7 @@ CREATE TABLE bands (
 ) WITHOUT ROWID;
 
 ALTER TABLE usage ADD COLUMN idle_days REAL NOT NULL DEFAULT 0;
+ALTER TABLE usage ADD COLUMN saved_at INTEGER;
 
 -- The files and the journal are read once more.
 DELETE FROM seen;
