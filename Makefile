@@ -13,7 +13,7 @@ WITH_PIP = { "$(PYTHON)" -m venv $(VENV) && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; }
 
-.PHONY: demo test lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-peers pins clean
+.PHONY: demo test lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-peers pins clean
 
 demo: $(READY)
 	@$(BIN)/muisti demo
@@ -53,6 +53,15 @@ bench-quality: $(READY)  ## needs the evaluation data, see docs/benchmarks.md
 
 bench-vectors: $(READY)
 	$(BIN)/python -m benchmarks.vector_speed
+
+bench-order: $(READY)
+	$(BIN)/python -m benchmarks.order
+
+bench-duplicates: $(READY)  ## needs the evaluation data
+	$(BIN)/python -m benchmarks.duplicates
+
+bench-privacy: $(READY)  ## false alarms need the evaluation data
+	$(BIN)/python -m benchmarks.privacy
 
 bench-peers: $(READY)  ## other systems, in an environment of their own
 	$(BIN)/python -m benchmarks.peers --setup

@@ -30,6 +30,8 @@ class Trace:
     used_at: datetime | None = None
     idle_days: float = 0.0
     """Days that it had already lain idle too long, before it was last used."""
+    first_used: datetime | None = None
+    """Of one that was never weighed since its file was made: until then it lay idle."""
     access_count: int = 0
     importance: float = 0.5
     rate: float = RATES[Sector.SEMANTIC]
@@ -47,7 +49,8 @@ def strength(trace: Trace, now: datetime) -> float:
         faded = math.exp(-trace.rate / (trace.importance + 0.1) * days(trace.weighed_at, now))
     else:
         used = trace.weighed_at if trace.used_at is None else max(trace.weighed_at, trace.used_at)
-        faded = math.pow(trace.decay_per_day, trace.idle_days + max(0.0, days(used, now) - IDLE_DAYS))
+        before = max(0.0, days(trace.weighed_at, trace.first_used) - IDLE_DAYS) if trace.first_used else 0.0
+        faded = math.pow(trace.decay_per_day, before + trace.idle_days + max(0.0, days(used, now) - IDLE_DAYS))
     protection = min(MOST_PROTECTION, PROTECTION * math.log1p(trace.access_count))
     return max(min(FLOOR, trace.salience), min(trace.salience, trace.salience * faded + protection))
 
@@ -78,7 +81,7 @@ def folded(usage: Usage, event: Event) -> Usage:
     if event.name == "deemphasized":
         return _weighed(usage, event)
     if event.name == "saved":
-        return replace(usage, touched_at=_later(usage.touched_at, event.at), saved_at=usage.saved_at or event.at)
+        return replace(usage, touched_at=_later(usage.touched_at, event.at), first_used=None, saved_at=usage.saved_at or event.at)
     if event.name == "edited":
         return replace(usage, edited_at=_later(usage.edited_at, event.at))
     if event.name == "imported":
@@ -99,14 +102,15 @@ def _used(usage: Usage, at: datetime) -> Usage:
     """Use ends a time of lying idle. What it cost is kept: using a memory stops its fading, it does not undo it."""
     before = max((moment for moment in (usage.touched_at, usage.last_accessed) if moment is not None), default=at)
     idle = max(0.0, days(before, at) - IDLE_DAYS)
-    return replace(usage, last_accessed=_later(usage.last_accessed, at), idle_days=usage.idle_days + idle)
+    first = usage.first_used or (at if usage.touched_at is None else None)
+    return replace(usage, last_accessed=_later(usage.last_accessed, at), idle_days=usage.idle_days + idle, first_used=first)
 
 
 def _weighed(usage: Usage, event: Event) -> Usage:
     salience = event.data.get("salience")
     if isinstance(salience, bool) or not isinstance(salience, int | float) or not 0 <= salience <= 1:
         return usage
-    return replace(usage, salience=float(salience), touched_at=_later(usage.touched_at, event.at), idle_days=0.0)
+    return replace(usage, salience=float(salience), touched_at=_later(usage.touched_at, event.at), idle_days=0.0, first_used=None)
 
 
 def _later(known: datetime | None, at: datetime) -> datetime:

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from muisti.adapters.files.attic import FileAttic
 from muisti.adapters.files.create import create_vault
 from muisti.adapters.files.disk import Disk
 from muisti.adapters.files.journal import FileJournal
 from muisti.adapters.files.vault import FileVault
-from muisti.ports import Journal, Vault
+from muisti.ports import Attic, Journal, Vault
 from muisti.settings import Settings
 from tests.conftest import FakeClock
+from tests.contract.attic_suite import AtticContract
 from tests.contract.journal_suite import JournalContract, Rewriting
 from tests.contract.vault_suite import Bytes, VaultContract
 
@@ -47,6 +49,14 @@ class TestFileVault(VaultContract):
     @pytest.fixture
     def raw(self, root: Path) -> OnDisk:
         return OnDisk(root)
+
+
+class TestFileAttic(AtticContract):
+    root, vault, raw = TestFileVault.root, TestFileVault.vault, TestFileVault.raw
+
+    @pytest.fixture
+    def attic(self, root: Path) -> Attic:
+        return FileAttic(root, Settings())
 
 
 class TestFileJournal(JournalContract):

@@ -21,15 +21,18 @@ from muisti.errors import IndexTooNew
 from muisti.model import KINDS
 from muisti.ports import Changes
 from tests.conftest import FakeClock
+from tests.contract.census_suite import CensusContract
 from tests.contract.index_suite import IndexContract
 from tests.contract.lexical_suite import LexicalContract
+from tests.contract.links_suite import LinksContract
 from tests.contract.making import Parts, filed
 from tests.contract.reader_suite import ReaderContract
+from tests.contract.twins_suite import TwinsContract
 
 
 @pytest.fixture
-def parts(tmp_path: Path) -> Iterator[Parts]:
-    database = Database(tmp_path, 5, FakeClock())
+def parts(tmp_path: Path, clock: FakeClock) -> Iterator[Parts]:
+    database = Database(tmp_path, 5, clock)
     index = SqliteIndex(database, 5)
     assert index.open() is True
     index.behind = False
@@ -83,6 +86,18 @@ class TestSqliteReader(ReaderContract):
 
 
 class TestSqliteLexical(LexicalContract):
+    pass
+
+
+class TestSqliteTwins(TwinsContract):
+    pass
+
+
+class TestSqliteCensus(CensusContract):
+    pass
+
+
+class TestSqliteLinks(LinksContract):
     pass
 
 

@@ -19,8 +19,35 @@ def everything(memory: Muisti) -> list[Memory]:
 
 
 def state(memory: Muisti) -> State:
-    """What the vault holds, without ids and use: the same for a first try and for its repetition."""
-    return tuple(sorted((m.content, m.title, m.kind, m.project, m.deleted_at is not None) for m in everything(memory)))
+    """What the vault holds, without ids and use: the same for a first try and for its repetition.
+
+    What is in the trash or the archive is there too, marked as such, so that moved is not taken for lost.
+    """
+    found = [(m, "live" if m.deleted_at is None else "trash") for m in everything(memory)]
+    found += [(m, "archive") for m in memory.archived()]
+    contents = {m.id: m.content for m, _ in found}
+    return tuple(sorted(_row(m, where, contents) for m, where in found))
+
+
+def _row(m: Memory, where: str, contents: dict[str, str]) -> tuple[object, ...]:
+    links = sorted((link.type.value, contents.get(link.target, "?"), link.proposed) for link in m.links)
+    return m.content, m.title, m.kind, m.project, where, m.valid_until is None, m.importance, m.pinned, tuple(links)
+
+
+def mixed(found: State, before: State, after: State) -> bool:
+    """Whether each memory is as it was or as it is to be, for operations on many of which each stands for itself.
+
+    Memories that are to be new come all at once or not at all.
+    """
+
+    def rows(of: State, content: object) -> State:
+        return tuple(row for row in of if row[0] == content)
+
+    known = {row[0] for row in before}
+    new = tuple(row for row in found if row[0] not in known)
+    return new in ((), tuple(row for row in after if row[0] not in known)) and all(
+        rows(found, content) in (rows(before, content), rows(after, content)) for content in known
+    )
 
 
 def usage(memory: Muisti) -> dict[str, tuple[object, ...]]:
@@ -42,6 +69,11 @@ def check_files_whole(vault: Path) -> None:
     for path in markdown_files(vault):
         document = frontmatter.parse(path.read_text("utf-8"))
         assert document.body.strip(), f"{path} is not whole"
+
+
+def bodies(vault: Path) -> set[str]:
+    """The text of every file, wherever it lies: with the memories, in the trash, the archive or the history."""
+    return {frontmatter.parse(path.read_text("utf-8")).body.strip() for path in markdown_files(vault)}
 
 
 def check_sound(memory: Muisti) -> None:

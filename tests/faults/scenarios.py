@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from muisti import Muisti
 from muisti.bootstrap import open_vault
+from muisti.errors import InvalidRequest
 from muisti.ports import Clock
 
-from .invariants import State, state
+from .invariants import State, bodies, everything, mixed, state
 
 TARGET = "The target says: the parser lives in src/parse.py"
+NEARLY = "the Target says: parser lives in src/parse.py."
+"""What muisti takes for the same as the target."""
+SUCCESSOR = "Since the rewrite, tools/reader.rs does all of the reading"
 CANARY = "xylophonecanary"
 
 
@@ -27,6 +31,10 @@ class Scenario:
     by_hand: Callable[[Path], object] = lambda vault: None
     by_itself: bool = False
     """Whether opening the vault does the same."""
+    stepwise: bool = False
+    """Whether each memory stands for itself: a crash may come when some are done and some are not."""
+    adds: bool = False
+    """Whether saying it twice is more than saying it once."""
 
     def __str__(self) -> str:
         return self.name
@@ -34,8 +42,25 @@ class Scenario:
 
 def target(memory: Muisti) -> str:
     """The id of the memory that the operation is about, wherever it is now."""
-    found = [m for m in memory.list(limit=None, include_deleted=True) if m.content.startswith("The target says")]
+    return _id(memory, TARGET[:15])
+
+
+def _id(memory: Muisti, beginning: str) -> str:
+    found = [m for m in (*everything(memory), *memory.archived()) if m.content.startswith(beginning)]
     return found[0].id if found else "00000000-0000-7000-8000-000000000000"
+
+
+def _unless_done(says: str, act: Callable[[Muisti], object]) -> Callable[[Muisti], object]:
+    """What was done already, though nobody was told, is refused when it is repeated, with these words."""
+
+    def acted(memory: Muisti) -> object:
+        try:
+            return act(memory)
+        except InvalidRequest as error:
+            assert says in str(error), error
+            return None
+
+    return acted
 
 
 def _save_target(memory: Muisti) -> str:
@@ -54,6 +79,52 @@ def _batch(memory: Muisti) -> None:
     memory.save_batch([{"content": f"Batch item {n} of four", "kind": kind} for n, kind in enumerate(_KINDS)])
 
 
+def _save_successor(memory: Muisti) -> None:
+    _save_target(memory)
+    memory.save(SUCCESSOR, kind="fact")
+
+
+def _supersede(memory: Muisti) -> None:
+    memory.supersede(target(memory), _id(memory, SUCCESSOR))
+
+
+def _save_superseded(memory: Muisti) -> None:
+    _save_successor(memory)
+    _supersede(memory)
+
+
+def _link(memory: Muisti) -> None:
+    memory.link(_id(memory, SUCCESSOR), target(memory), "BUILDS_ON")
+
+
+def _unlink(memory: Muisti) -> None:
+    memory.unlink(_id(memory, SUCCESSOR), target(memory), "SUPERSEDES")
+
+
+def _save_merged(memory: Muisti) -> None:
+    _save_target(memory)
+    assert memory.save(NEARLY, kind="fact").content == TARGET, "it was not merged"
+
+
+def _merge_batch(memory: Muisti) -> None:
+    texts = [NEARLY, "Batch item about gardens", "Another batch item, about bridges"]
+    memory.save_batch([{"content": text, "kind": "fact"} for text in texts])
+
+
+def _save_many(memory: Muisti) -> None:
+    """Some that upkeep may move and some that it may not, all as weak as can be."""
+    _save_target(memory)
+    memory.save("Pinned: the office is on the third floor", kind="note", pinned=True)
+    memory.save("Lunch is served at noon", kind="fact")
+    for one in memory.list():
+        memory.deemphasize(one.id, 1.0)
+
+
+def _save_archived(memory: Muisti) -> None:
+    _save_target(memory)
+    memory.evict(0)
+
+
 _KINDS = ("fact", "note", "decision", "fact")
 
 
@@ -69,8 +140,8 @@ def _edit_by_hand(vault: Path) -> None:
 
 REINFORCE = Scenario("reinforce", lambda m: m.deemphasize(target(m), 0.1), _save_target)
 SCENARIOS = [
-    Scenario("save", _save_target),
-    Scenario("save_batch", _batch),
+    Scenario("save", _save_target, adds=True),
+    Scenario("save_batch", _batch, adds=True),
     Scenario("update", lambda m: m.update(target(m), content=f"{TARGET} now"), _save_target),
     Scenario("update_kind", lambda m: m.update(target(m), kind="decision", project="apollo"), _save_target),
     Scenario("delete", lambda m: m.delete(target(m)), _save_target),
@@ -82,6 +153,24 @@ SCENARIOS = [
 ]
 
 
+LINKING = [
+    Scenario("supersede", _unless_done("already", _supersede), _save_successor),
+    Scenario("link", _unless_done("already", _link), _save_successor),
+    Scenario("unlink", _unless_done("no such link", _unlink), _save_superseded),
+]
+MERGING = [
+    Scenario("merge", lambda m: m.save(NEARLY, kind="fact"), _save_target, adds=True),
+    Scenario("merge_batch", _merge_batch, _save_target, stepwise=True, adds=True),
+    Scenario("unmerge", _unless_done("nothing is merged", lambda m: m.unmerge(target(m))), _save_merged, stepwise=True),
+]
+UPKEEP = [
+    Scenario("evict", lambda m: m.evict(0), _save_many, stepwise=True),
+    Scenario("cleanup", lambda m: m.cleanup(0.1), _save_many, stepwise=True),
+    Scenario("restore_archived", lambda m: m.restore(target(m)), _save_archived),
+]
+ORDERING = [*LINKING, *MERGING, *UPKEEP]
+
+
 @dataclass
 class Prepared:
     """A vault to begin with, and what it holds before and after the operation."""
@@ -91,10 +180,19 @@ class Prepared:
     clock: Clock
     before: State = ()
     after: State = ()
+    twice: State = ()
+    texts: set[str] = field(default_factory=set)
+    """Of every file before and after: none of them may be lost."""
 
-    def allowed(self, *, acknowledged: bool) -> tuple[State, ...]:
+    def allows(self, found: State, *, acknowledged: bool) -> bool:
         """What may be found afterwards: the new state, and, as long as nobody was told of it, the old one."""
-        return (self.after,) if acknowledged or self.scenario.by_itself else (self.before, self.after)
+        if acknowledged or self.scenario.by_itself:
+            return found == self.after
+        return found in (self.before, self.after) or (self.scenario.stepwise and mixed(found, self.before, self.after))
+
+    def done(self, found: State) -> bool:
+        """Whether a repetition ended where one call ends; or, if it adds, where two calls do."""
+        return found == self.after or (self.scenario.adds and mixed(found, self.after, self.twice))
 
     def copy(self, to: Path) -> Path:
         return Path(shutil.copytree(self.template, to))
@@ -109,7 +207,12 @@ def prepared(scenario: Scenario, folder: Path, clock: Clock) -> Prepared:
         scenario.prepare(memory)
         ready.before = state(memory)
     scenario.by_hand(ready.template)
+    ready.texts = set() if scenario.name == "hard_delete" else bodies(ready.template)
     with open_vault(ready.copy(folder / "unharmed"), clock=clock, arguments={"sync_on_open": False}) as memory:
         scenario.act(memory)
         ready.after = state(memory)
+        ready.texts |= bodies(memory.root)
+        if scenario.adds:
+            scenario.act(memory)
+            ready.twice = state(memory)
     return ready

@@ -12,7 +12,7 @@ from muisti import Muisti
 from muisti.bootstrap import open_vault
 from muisti.ports import Clock
 
-from .crash import killed_at
+from .crash import ACKNOWLEDGED, killed_at
 from .invariants import check_sound, leaks
 from .test_index_locked import index_file
 
@@ -101,6 +101,38 @@ def _check_erased(vault: Path, clock: Clock, ids: list[str]) -> None:
         for one in ids:
             memory.delete(one, hard=True)
         assert leaks(vault, CANARIES) == []
+        check_sound(memory)
+
+
+def test_B6_versions_and_merged_texts_go_whenever_it_is_killed(tmp_path: Path, clock: Clock) -> None:
+    """What was killed and asked for again leaves nothing in `.history` either."""
+    template, vault = tmp_path / "template", tmp_path / "vault"
+    with open_vault(template, clock=clock) as memory:
+        one = memory.save(f"The {CANARIES[0]} is kept in the second drawer from above", kind="fact")
+        memory.save(f"the {CANARIES[0]} is kept in second drawer from above.", kind="fact")
+        memory.update(one.id, content=f"Nobody knows any more where the {CANARIES[1]} is")
+        assert len(list(template.glob(".history/*/*.md"))) == 2
+    for k in range(1, 100):
+        shutil.copytree(template, vault)
+        answer = killed_at(k, vault, clock, lambda m: m.delete(one.id, hard=True))
+        with open_vault(vault, clock=clock) as memory:
+            memory.delete(one.id, hard=True)
+            left = [p for p in vault.rglob("*") if p.is_file() and any(c.encode() in p.read_bytes() for c in CANARIES[:2])]
+            assert not left, f"killed at step {k}: {left}"
+        shutil.rmtree(vault)
+        if answer == ACKNOWLEDGED:
+            return
+
+
+def test_B6_what_was_archived_goes_too(vault: Path, clock: Clock) -> None:
+    with open_vault(vault, clock=clock) as memory:
+        memory.save("A decision that stays", kind="decision")
+        ids = _saved(memory)
+        assert len(memory.evict(0)) == len(ids)
+        for one in ids:
+            assert memory.delete(one, hard=True)
+        assert leaks(vault, CANARIES) == []
+        assert not [p for p in vault.rglob("*.md") if any(c in p.read_text() for c in CANARIES)]
         check_sound(memory)
 
 

@@ -11,13 +11,13 @@ from muisti.bootstrap import open_vault
 from muisti.ports import Clock
 
 from .crash import ACKNOWLEDGED, killed_at
-from .invariants import check_files_whole, check_found, check_rebuild, check_sound, leaks, state
-from .scenarios import CANARY, REINFORCE, SCENARIOS, TARGET, Prepared, Scenario, prepared
+from .invariants import bodies, check_files_whole, check_found, check_rebuild, check_sound, leaks, state
+from .scenarios import CANARY, ORDERING, REINFORCE, SCENARIOS, TARGET, Prepared, Scenario, prepared
 
 MOST_STEPS = 300
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+@pytest.mark.parametrize("scenario", [*SCENARIOS, *ORDERING], ids=str)
 def test_K2_B4_kill_at_every_step(scenario: Scenario, tmp_path: Path, clock: Clock) -> None:
     ready = prepared(scenario, tmp_path, clock)
     for k in range(1, MOST_STEPS):
@@ -39,15 +39,16 @@ def _check(vault: Path, ready: Prepared, answer: str) -> None:
     acknowledged = answer == ACKNOWLEDGED
     check_files_whole(vault)
     with open_vault(vault, clock=ready.clock) as memory:
-        assert state(memory) in ready.allowed(acknowledged=acknowledged)
+        assert ready.allows(state(memory), acknowledged=acknowledged)
         check_sound(memory)
         check_found(memory)
     check_rebuild(vault, ready.clock)
     with open_vault(vault, clock=ready.clock) as memory:
         if not acknowledged:
             ready.scenario.act(memory)
-        assert state(memory) == ready.after, "a repetition must end where one call ends"
+        assert ready.done(state(memory)), "a repetition must end where one call ends"
         check_sound(memory)
+    assert ready.texts <= bodies(vault), "a text was lost"
     assert ready.scenario.name != "hard_delete" or not leaks(vault, [CANARY])
 
 

@@ -17,7 +17,7 @@ from .invariants import check_rebuild, check_sound, everything, markdown_files
 WORKER = Path(__file__).with_name("workers.py")
 
 
-def _together(vault: Path, *roles: tuple[str, int]) -> list[dict[str, Any]]:
+def together(vault: Path, *roles: tuple[str, int]) -> list[dict[str, Any]]:
     """Start one process for each role, let them begin at once; answers what each of them said."""
     started = [
         subprocess.Popen(
@@ -42,7 +42,7 @@ def _together(vault: Path, *roles: tuple[str, int]) -> list[dict[str, Any]]:
 
 def test_K1_eight_processes_save_at_once(vault: Path) -> None:
     """They also make the vault: it does not exist when they start."""
-    said = _together(vault, *[("save", 250)] * 8)
+    said = together(vault, *[("save", 250)] * 8)
     acknowledged = [id_ for one in said for id_ in one["ids"]]
     assert len(set(acknowledged)) == 2000
     assert len(markdown_files(vault)) == 2000
@@ -56,7 +56,7 @@ def test_K1_eight_processes_save_at_once(vault: Path) -> None:
 
 
 def test_K1_same_text_from_many_processes_is_one_memory(vault: Path) -> None:
-    said = _together(vault, *[("same", 5)] * 4)
+    said = together(vault, *[("same", 5)] * 4)
     ids = {id_ for one in said for id_ in one["ids"]}
     with open_vault(vault) as memory:
         assert {m.id for m in everything(memory)} == ids
@@ -68,21 +68,21 @@ def test_K1_same_text_from_many_processes_is_one_memory(vault: Path) -> None:
 def test_K1_mixed_operations_of_four_processes(vault: Path) -> None:
     with open_vault(vault) as memory:
         memory.save("The shared memory", salience=0.5)
-    said = _together(vault, *[("mixed", 120)] * 4)
+    said = together(vault, *[("mixed", 120)] * 4)
     _check_mixed(vault, said)
 
 
 def test_K1_reindex_in_a_loop_while_others_write_and_read(vault: Path) -> None:
     with open_vault(vault) as memory:
         memory.save("The shared memory", salience=0.5)
-    said = _together(vault, ("reindex", 25), ("reindex", 25), ("mixed", 120), ("mixed", 120), ("read", 200))
+    said = together(vault, ("reindex", 25), ("reindex", 25), ("mixed", 120), ("mixed", 120), ("read", 200))
     _check_mixed(vault, [one for one in said if "mine" in one])
 
 
 def test_K2_verify_while_others_write(vault: Path) -> None:
     with open_vault(vault) as memory:
         memory.save("The shared memory", salience=0.5)
-    said = _together(vault, ("verify", 10), ("mixed", 120), ("mixed", 120), ("read", 50))
+    said = together(vault, ("verify", 10), ("mixed", 120), ("mixed", 120), ("read", 50))
     _check_mixed(vault, [one for one in said if "mine" in one])
 
 

@@ -10,10 +10,12 @@ import json
 import random
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from muisti.bootstrap import open_vault
 from muisti.engine import Muisti
+from muisti.errors import MemoryNotFound
 
 Report = dict[str, object]
 
@@ -83,6 +85,23 @@ def verify(memory: Muisti, number: int, count: int) -> Report:
     return {}
 
 
+def evict(memory: Muisti, number: int, count: int) -> Report:
+    """Archive what may be archived, some at each call."""
+    ids = []
+    for left in range(count, 0, -1):
+        ids += [one.id for one in memory.evict(400 * 20 * (left - 1), to=1.0)]
+    return {"ids": ids}
+
+
+def pin(memory: Muisti, number: int, count: int) -> Report:
+    """Pin one after the other; what is in the archive already cannot be pinned."""
+    pinned = []
+    for one in memory.list(limit=None, order="desc")[:count]:
+        with suppress(MemoryNotFound):
+            pinned.append(memory.update(one.id, pinned=True).id)
+    return {"pinned": pinned}
+
+
 def _text(number: int, n: int) -> str:
     return f"Process {number} noted item {n} about subject{number}x{n}"
 
@@ -94,6 +113,8 @@ ROLES: dict[str, Callable[[Muisti, int, int], Report]] = {
     "reindex": reindex,
     "read": read,
     "verify": verify,
+    "evict": evict,
+    "pin": pin,
 }
 
 

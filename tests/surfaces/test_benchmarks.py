@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import datasets, quality, speed, speed_tables, tables, texts
+from benchmarks import datasets, order, order_tables, order_vaults, quality, speed, speed_tables, tables, texts
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,45 @@ def test_speed_tables_fit_the_page(found: Any, tmp_path: Path) -> None:
     made = {table.name: table.markdown() for table in speed_tables.all_tables(found)}
     tables.rewrite(page, made)
     assert all(section in page.read_text("utf-8") for section in made.values())
+
+
+@pytest.fixture(scope="module")
+def kept_in_order(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """One quick run on tiny vaults."""
+    return order.run(order_vaults.Plan.quick([80, 100], tmp_path_factory.mktemp("order")))
+
+
+def test_order_compares_every_kind_of_save_and_tells_its_steps(kept_in_order: Any) -> None:
+    kinds = {"new", "the same again", "nearly the same", "common words"}
+    assert kept_in_order["save"].keys() == kept_in_order["shares"].keys() == kinds
+    assert kept_in_order["save"]["new"]["100"]["kept"] == 6
+    assert kept_in_order["save"]["the same again"]["100"]["kept"] == 0
+    assert all(sum(row.values()) - row["ms"] == pytest.approx(1) for row in kept_in_order["shares"]["new"].values())
+
+
+def test_order_fades_as_numpy_does(kept_in_order: Any) -> None:
+    assert kept_in_order["fade"]["faded"] > 0
+    assert kept_in_order["fade"]["difference"] < order_vaults.MOST_DIFFERENCE
+
+
+def test_order_moves_and_takes_apart(kept_in_order: Any) -> None:
+    assert kept_in_order["evict"]["moved"] > 0
+    assert kept_in_order["history"]["unmerge"]["runs"] == 2
+
+
+def test_order_tables_fit_the_page(kept_in_order: Any, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(tables.PAGE.read_text("utf-8"), "utf-8")
+    made = {table.name: table.markdown() for table in order_tables.tables(kept_in_order)}
+    tables.rewrite(page, made)
+    assert all(section in page.read_text("utf-8") for section in made.values())
+
+
+def test_order_says_which_limit_is_broken() -> None:
+    slow = {"ratio": 9.0}
+    found: Any = {"save": {"new": slow, "old": {"ratio": 1.0}}, "fade": {"decay_salience": slow, "difference": 0.1}}
+    found["fade"]["every salience, sorted"] = {"ratio": 1.0}
+    assert [line.split()[0] for line in order_tables.broken(found)] == ["a", "decay_salience", "salience"]
 
 
 def test_texts_are_the_same_in_every_run_and_need_no_data(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""How use changes a memory's strength."""
+"""How use and time change a memory's strength."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,8 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.model import Event, Usage
-from muisti.usage import FLOOR, MAX_COUNT, counted, deemphasized, folded, reinforced
+from muisti.model import RATES, Event, Usage
+from muisti.usage import (
+    FLOOR,
+    MAX_COUNT,
+    MOST_PROTECTION,
+    PROTECTION,
+    Trace,
+    counted,
+    deemphasized,
+    folded,
+    reinforced,
+    strength,
+)
 from tests.unit.making import ANY_SHARE, ANY_TIME, NOON
 
 AMOUNT = st.floats(0, 100)
@@ -88,3 +100,151 @@ def test_any_journal_stays_within_bounds(events: list[Event]) -> None:
         for name in ("touched_at", "last_accessed", "edited_at"):
             was, now = getattr(before, name), getattr(usage, name)
             assert was is None or now >= was
+
+
+# -- Fading
+
+DAY = timedelta(days=1)
+SPAN = st.floats(0, 2000).map(lambda days: days * DAY)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    return Trace(
+        salience=draw(ANY_SHARE),
+        weighed_at=NOON,
+        used_at=draw(st.none() | st.just(NOON) | SPAN.map(lambda span: NOON + span)),
+        idle_days=draw(st.floats(0, 100)),
+        access_count=draw(st.integers(0, 10**6)),
+        importance=draw(ANY_SHARE),
+        rate=draw(st.sampled_from([*RATES.values(), 0.0, 1.0])),
+        decay_per_day=draw(st.none() | ANY_SHARE),
+    )
+
+
+@given(traces(), SPAN, st.lists(SPAN, max_size=5))
+def test_strength_does_not_depend_on_when_it_was_asked_for_before(trace: Trace, now: timedelta, before: list[timedelta]) -> None:
+    wanted = strength(trace, NOON + now)
+    for at in before:
+        strength(trace, NOON + at)
+    assert strength(trace, NOON + now) == wanted
+
+
+@given(traces(), SPAN, SPAN)
+def test_time_alone_never_makes_it_stronger(trace: Trace, first: timedelta, more: timedelta) -> None:
+    assert strength(trace, NOON + first + more) <= strength(trace, NOON + first)
+
+
+@given(traces(), SPAN)
+def test_a_clock_before_the_last_weighing_counts_as_no_time(trace: Trace, back: timedelta) -> None:
+    assert strength(trace, NOON - back) == strength(trace, NOON)
+
+
+@given(traces(), SPAN)
+def test_strength_has_a_floor_and_a_cap(trace: Trace, now: timedelta) -> None:
+    assert min(FLOOR, trace.salience) <= strength(trace, NOON + now) <= trace.salience
+
+
+@given(traces(), SPAN)
+def test_the_sectors_keep_their_order(trace: Trace, now: timedelta) -> None:
+    by_rate = sorted(RATES, key=lambda sector: RATES[sector])
+    found = [strength(replace(trace, rate=RATES[sector], decay_per_day=None), NOON + now) for sector in by_rate]
+    assert found == sorted(found, reverse=True)
+
+
+@given(traces(), SPAN, ANY_SHARE)
+def test_what_is_more_important_fades_less(trace: Trace, now: timedelta, other: float) -> None:
+    less, more = sorted((trace.importance, other))
+    assert strength(replace(trace, importance=less), NOON + now) <= strength(replace(trace, importance=more), NOON + now)
+
+
+@given(traces(), SPAN, st.integers(0, 10**6))
+def test_more_uses_never_make_it_weaker(trace: Trace, now: timedelta, more: int) -> None:
+    often = replace(trace, access_count=trace.access_count + more)
+    assert strength(trace, NOON + now) <= strength(often, NOON + now) <= strength(trace, NOON + now) + MOST_PROTECTION + 1e-9
+
+
+@given(traces(), traces(), SPAN)
+def test_what_was_stronger_stays_stronger(trace: Trace, other: Trace, now: timedelta) -> None:
+    weaker, stronger = sorted((trace.salience, other.salience))
+    assert strength(replace(trace, salience=weaker), NOON + now) <= strength(replace(trace, salience=stronger), NOON + now)
+
+
+def trace_of(usage: Usage, decay_per_day: float | None) -> Trace:
+    return Trace(
+        salience=1.0 if usage.salience is None else usage.salience,
+        weighed_at=usage.touched_at or NOON,
+        used_at=usage.last_accessed,
+        idle_days=usage.idle_days,
+        access_count=usage.access_count,
+        decay_per_day=decay_per_day,
+    )
+
+
+SAVED = folded(Usage(), Event("saved", NOON))
+DECAYS = st.none() | st.sampled_from([1.0, 0.99, 0.9, 0.5])
+
+
+@given(st.lists(st.tuples(st.sampled_from(["recalled", "touched"]), SPAN), max_size=10), DECAYS, SPAN)
+def test_use_stops_fading_and_does_not_undo_it(uses: list[tuple[str, timedelta]], decay: float | None, at: timedelta) -> None:
+    """Whatever the uses were before: one more gives back what its protection is worth, and nothing else."""
+    usage = SAVED
+    for name, span in sorted(uses, key=lambda use: use[1]):
+        usage = folded(usage, Event(name, NOON + span))
+    now = max(NOON + at, usage.last_accessed or NOON)
+    before = strength(trace_of(usage, decay), now)
+    touched = folded(usage, Event("touched", now))
+    assert strength(trace_of(touched, decay), now) == pytest.approx(before, rel=1e-9)
+    recalled = strength(trace_of(folded(usage, Event("recalled", now)), decay), now)
+    assert before - 1e-9 <= recalled <= min(1.0, before + PROTECTION)
+
+
+@given(st.lists(SPAN, max_size=10), DECAYS, SPAN)
+def test_uses_after_which_the_clock_went_back_do_not_undo_it_either(
+    uses: list[timedelta], decay: float | None, at: timedelta
+) -> None:
+    usage = SAVED
+    for span in uses:  # in any order
+        usage = folded(usage, Event("touched", NOON + span))
+    now = max([NOON + at, *(NOON + span for span in uses)])
+    before = strength(trace_of(usage, decay), now)
+    assert strength(trace_of(folded(usage, Event("touched", now)), decay), now) == pytest.approx(before, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("days_lain", "expected"),
+    [
+        (0, 1.0),
+        (1, 1.0),
+        (7, 1.0),
+        (7 + 1 / 24, 0.9 ** (1 / 24)),
+        (7.04, 1.0),
+        (8, 0.9),
+        (9.5, 0.9**2.5),
+        (17, 0.9**10),
+        (400, FLOOR),
+    ],
+)
+def test_a_kind_of_its_own_decay_fades_after_seven_idle_days(days_lain: float, expected: float) -> None:
+    trace = Trace(salience=1.0, weighed_at=NOON, decay_per_day=0.9)
+    assert strength(trace, NOON + days_lain * DAY) == pytest.approx(expected)
+    assert strength(replace(trace, used_at=NOON + 3 * DAY), NOON + (3 + days_lain) * DAY) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "idle"),
+    [([3], 0), ([7], 0), ([8], 1), ([8, 8], 2), ([10, 7, 7.5], 3.5), ([7, 7, 7], 0), ([-5, 13], 1), ([8, -30, 1], 1)],
+)
+def test_idle_days_add_up(gaps: list[float], idle: float) -> None:
+    usage, at = SAVED, NOON
+    for gap in gaps:
+        at += gap * DAY
+        usage = folded(usage, Event("touched", at))
+    assert usage.idle_days == pytest.approx(idle)
+
+
+def test_a_new_weighing_begins_anew() -> None:
+    usage = folded(SAVED, Event("touched", NOON + 20 * DAY))
+    assert usage.idle_days == 13
+    assert folded(usage, Event("reinforced", NOON + 40 * DAY, data={"salience": 0.8})).idle_days == 0
+    assert folded(usage, Event("deemphasized", NOON + 40 * DAY, data={"salience": 0.2})).idle_days == 0

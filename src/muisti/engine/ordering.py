@@ -83,6 +83,8 @@ class Ordering(Opened):
 
         Decisions, pinned ones and those of an active session stay. `restore` brings one back.
         """
+        if max_bytes is None and not self.settings.evict_above:
+            return []
         limit = self.settings.evict_above if max_bytes is None else max_bytes
         share = self.settings.evict_to if to is None else to
         return self._call(clean.evict, limit, share, dry_run=dry_run)

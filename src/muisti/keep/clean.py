@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from muisti.commit import commit, writing
-from muisti.errors import InvalidRequest
+from muisti.errors import BrokenFile, InvalidRequest
 from muisti.model import Event, Memory, UpkeepReport
 from muisti.ports import Footprint, Parts
 
@@ -39,7 +39,7 @@ def evict(parts: Parts, limit_bytes: int, share: float, *, dry_run: bool = False
     """If the memories take up more than the limit: archive the longest unused, until only a share of the limit is left."""
     if isinstance(limit_bytes, bool) or not isinstance(limit_bytes, int) or limit_bytes < 0:
         raise InvalidRequest("max_bytes", limit_bytes, "it must be a whole number of bytes")
-    if not 0 <= share <= 1:
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
         raise InvalidRequest("to", share, "it must be a share between 0 and 1")
     live = parts.census.live_bytes()
     if live <= limit_bytes:
@@ -86,7 +86,8 @@ def _batches(memories: Sequence[Memory]) -> list[Sequence[Memory]]:
 def _trashed(parts: Parts, batch: Sequence[Memory], below: float) -> list[Memory]:
     with writing(parts):
         ids = [memory.id for memory in batch]
-        memories = parts.reader.many(parts.census.weakest(below, _protected(parts), ids))  # one may have been used meanwhile
+        free = parts.census.weakest(below, _protected(parts), ids)  # one may have been used meanwhile
+        memories = _as_files_say(parts, parts.reader.many(free))
         now = parts.clock.now()
         moved = [parts.vault.trash(str(one.file_path), now) for one in memories]
         files = [file for path in moved if (file := parts.vault.read(path))]
@@ -96,13 +97,28 @@ def _trashed(parts: Parts, batch: Sequence[Memory], below: float) -> list[Memory
     return memories
 
 
+def _as_files_say(parts: Parts, memories: Sequence[Memory]) -> list[Memory]:
+    """Those whose files do not protect them: a person may have pinned or removed one while the vault was open."""
+    protected = _protected(parts)
+    free = []
+    for one in memories:
+        try:
+            file = parts.vault.read(str(one.file_path))
+        except BrokenFile:
+            file = None
+        if file is None or file.memory.id != one.id:
+            parts.index.behind = True
+        elif not file.memory.pinned and file.memory.kind not in protected:
+            free.append(one)
+    return free
+
+
 def _archived(parts: Parts, batch: Sequence[Memory]) -> list[Memory]:
     with writing(parts):
         ids = [memory.id for memory in batch]
         free = parts.census.longest_unused(_protected(parts), ids)  # one may have been pinned meanwhile
-        memories = parts.reader.many([one.memory_id for one in free])
-        for one in memories:
-            parts.attic.archive(str(one.file_path), one.id)
+        memories = _as_files_say(parts, parts.reader.many([one.memory_id for one in free]))
+        parts.attic.archive({str(one.file_path): one.id for one in memories})
         if memories:
             event = Event("archived", parts.clock.now(), tuple(one.id for one in memories), None, {"reason": "evict"})
             commit(parts, removed=[str(one.file_path) for one in memories], events=[event], durable=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from muisti.commit import commit, current, writing
 from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model import Event, Happening, Memory
-from muisti.ports import Kept, Parts, StoredFile
+from muisti.ports import Parts, StoredFile
 
 
 def history(parts: Parts, memory_id: str) -> list[Happening]:
@@ -18,11 +18,11 @@ def history(parts: Parts, memory_id: str) -> list[Happening]:
     if known is None and not events:
         raise MemoryNotFound(memory_id)
     kept = parts.attic.kept(memory_id)
-    merged = {one.memory.id: one for one in kept if one.merged}
-    found = [_happening(event, memory_id, merged) for event in events]
+    texts = {one.memory.id if one.merged else one.path: one.memory.content for one in kept}
+    found = [_happening(event, memory_id, texts) for event in events]
     if known is not None and not any(one.what in ("saved", "created") for one in found):
         found.insert(0, Happening(at=known.created_at, what="created", note=f"by {known.source}"))
-    return _with_versions(found, [one for one in kept if not one.merged])
+    return found
 
 
 def unmerge(parts: Parts, memory_id: str) -> Memory:
@@ -73,6 +73,8 @@ def _with_former_importance(parts: Parts, merge: Event) -> StoredFile | None:
     return parts.vault.rewrite(replace(file.memory, importance=float(before)), file.sha)
 
 
+_TEXT = {"merged": "merged", "updated": "kept"}
+"""Under which key an event names the text that is kept for it."""
 _OTHER = ("merged", "by", "target")
 _FROM_THE_OTHER = {
     "linked": "linked from",
@@ -84,34 +86,33 @@ _FROM_THE_OTHER = {
 """What an event is called that is told of the memory at the other end."""
 
 
-def _happening(event: Event, memory_id: str, merged: dict[str, Kept]) -> Happening:
+def _happening(event: Event, memory_id: str, texts: Mapping[str, str]) -> Happening:
     mine = memory_id in event.memory_ids
     other = next((value for key in _OTHER if isinstance(value := event.data.get(key), str) and value != memory_id), None)
     if not mine and event.memory_ids:
         other = event.memory_ids[0]
-    text = merged.get(str(event.data.get("merged"))) if event.name == "merged" else None
     return Happening(
         at=event.at,
         what=event.name if mine else _FROM_THE_OTHER.get(event.name, event.name),
-        note=", ".join(f"{key} {_shown(value)}" for key, value in event.data.items() if value not in (None, other, memory_id)),
+        note=_note(event, {other, memory_id}),
         session_id=event.session_id,
         other_id=other if other and len(other) > 20 else None,
-        content=text.memory.content if text else None,
+        content=texts.get(str(event.data.get(_TEXT.get(event.name, "")))),
     )
+
+
+def _note(event: Event, ids: Set[str | None]) -> str:
+    """What the event tells beside the ids, in words."""
+    said = {
+        key: value
+        for key, value in event.data.items()
+        if value is not None and value not in ids and key not in ("amount", "kept")
+    }
+    before = said.pop("importance_before", None)
+    if before is not None:
+        said["importance"] = f"{_shown(before)} → {_shown(said.get('importance', before))}"
+    return ", ".join(f"{key} {_shown(value)}" for key, value in said.items())
 
 
 def _shown(value: str | float) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
-
-
-def _with_versions(found: Sequence[Happening], versions: Sequence[Kept]) -> list[Happening]:
-    """Each version goes to the change that ended it."""
-    waiting = list(versions)
-    told = []
-    for one in found:
-        if one.what == "updated" and waiting and waiting[0].at <= one.at:
-            at_once = [kept for kept in waiting if kept.at <= one.at]
-            waiting = waiting[len(at_once) :]
-            one = replace(one, content=at_once[-1].memory.content)  # noqa: PLW2901  # completed, not exchanged
-        told.append(one)
-    return told

@@ -26,7 +26,7 @@ def link(parts: Parts, wanted: Link) -> Link:
         _check_end(parts, "source", wanted.source)
         _check_end(parts, "target", wanted.target)
         wanted = replace(wanted, created_at=parts.clock.now())
-        if wanted.type is LinkType.SUPERSEDES and not wanted.proposed:
+        if wanted.type is LinkType.SUPERSEDES and not wanted.proposed and wanted.valid_until is None:
             _supersede(parts, wanted)
         else:
             file = _linked(parts, wanted)
@@ -64,8 +64,8 @@ def supersede(parts: Parts, old: str, new: str) -> Memory:
 def superseding(parts: Parts, memory_id: str) -> Memory | None:
     """The memory that took its place; None if none did. Raises MemoryNotFound."""
     _existing(parts, memory_id)
-    successor = parts.links.successors([memory_id]).get(memory_id)
-    return parts.reader.get(successor) if successor else None
+    successors = parts.links.successors([memory_id]).get(memory_id, ())
+    return parts.reader.get(successors[-1]) if successors else None
 
 
 def links(parts: Parts, memory_id: str) -> list[Link]:
@@ -103,14 +103,20 @@ def _supersede(parts: Parts, wanted: Link) -> None:
     """First the new file with the link, which alone says which is current; then the old one's end."""
     _check_no_circle(parts, wanted)
     old = current(parts, wanted.target)
-    unfinished = old.memory.valid_until is None and _has(current(parts, wanted.source), wanted)
-    files = [] if unfinished else [_linked(parts, wanted)]  # an earlier try may have got as far as the first file
-    end = wanted.valid_from or wanted.created_at
+    if _same(old, replace(wanted, target=wanted.source)):  # the files may know more than the index
+        raise _circle(wanted)
+    begun = _same(current(parts, wanted.source), wanted) if old.memory.valid_until is None else None
+    files = [] if begun else [_linked(parts, wanted)]  # an earlier try may have got as far as the first file
     if old.memory.valid_until is None:
-        end = max(end, old.memory.valid_from or end)  # what was not yet true never will be
-        files.append(_rewritten(parts, old, replace(old.memory, valid_until=end)))
+        files.append(_rewritten(parts, old, replace(old.memory, valid_until=_end_of(old.memory, begun or wanted))))
     events = [_event("linked", wanted), Event("superseded", wanted.created_at, (wanted.target,), None, {"by": wanted.source})]
     commit(parts, files=files, removed=[str(file.memory.file_path) for file in files], events=events, durable=False)
+
+
+def _end_of(old: Memory, by: Link) -> datetime:
+    """Until when a memory was true that this link ended. What was not yet true then never will be."""
+    end = by.valid_from or by.created_at
+    return max(end, old.valid_from or end)
 
 
 def _reopened(parts: Parts, gone: Link) -> list[StoredFile]:
@@ -118,7 +124,7 @@ def _reopened(parts: Parts, gone: Link) -> list[StoredFile]:
     if parts.reader.get(gone.target) is None:
         return []
     old = current(parts, gone.target)
-    if old.memory.valid_until != (gone.valid_from or gone.created_at):
+    if old.memory.valid_until != _end_of(old.memory, gone):
         return []
     return [_rewritten(parts, old, replace(old.memory, valid_until=None))]
 
@@ -135,8 +141,10 @@ def _linked(parts: Parts, wanted: Link) -> StoredFile:
     return _rewritten(parts, file, replace(file.memory, links=(*others, wanted)))
 
 
-def _has(file: StoredFile, wanted: Link) -> bool:
-    return any((one.type, one.target, one.proposed) == (wanted.type, wanted.target, False) for one in file.memory.links)
+def _same(file: StoredFile, wanted: Link) -> Link | None:
+    """The confirmed link of this type to this target that a file has already."""
+    confirmed = (one for one in file.memory.links if not one.proposed)
+    return next((one for one in confirmed if (one.type, one.target) == (wanted.type, wanted.target)), None)
 
 
 def _rewritten(parts: Parts, file: StoredFile, memory: Memory) -> StoredFile:
@@ -186,9 +194,11 @@ def _check_no_circle(parts: Parts, wanted: Link) -> None:
         frontier = _superseding_any(parts, frontier, seen)
         seen.update(frontier)
         if wanted.target in seen:
-            raise InvalidRequest(
-                "supersede", wanted.source, f"it was itself superseded by {wanted.target}, so neither would be current"
-            )
+            raise _circle(wanted)
+
+
+def _circle(wanted: Link) -> InvalidRequest:
+    return InvalidRequest("supersede", wanted.source, f"it was itself superseded by {wanted.target}, so neither would be current")
 
 
 def _superseding_any(parts: Parts, ids: Sequence[str], seen: set[str]) -> list[str]:

@@ -63,6 +63,8 @@ class Usage:
     edited_at: datetime | None = None
     idle_days: float = 0.0
     """Days that it had lain idle for too long before it was last used."""
+    first_used: datetime | None = None
+    """Of one that was never weighed, because its file was written by hand."""
     saved_at: datetime | None = None
     """Since when it is known here; for an import that is later than it was made."""
 

@@ -116,8 +116,8 @@ class Kept:
 class Attic(Protocol):
     """What is out of the way but not gone: earlier versions, merged texts, archived memories."""
 
-    def keep_version(self, path: str, memory_id: str, at: datetime) -> None:
-        """Keep a copy of a memory's file as it is now."""
+    def keep_version(self, path: str, memory_id: str, at: datetime) -> str:
+        """Keep a copy of a memory's file as it is now; answers where."""
         ...
 
     def keep_merged(self, memory: Memory, into: str, at: datetime) -> None:
@@ -136,8 +136,8 @@ class Attic(Protocol):
         """Remove one kept text."""
         ...
 
-    def archive(self, path: str, memory_id: str) -> None:
-        """Move a memory's file to the archive."""
+    def archive(self, files: Mapping[str, str]) -> None:
+        """Move memories' files to the archive: path → id."""
         ...
 
     def is_archived(self, path: str, memory_id: str) -> bool:

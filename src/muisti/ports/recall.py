@@ -92,8 +92,8 @@ class Links(Protocol):
         """Those that begin or end at any of these, oldest first."""
         ...
 
-    def successors(self, ids: Sequence[str]) -> dict[str, str]:
-        """For each of these that was superseded: by which memory, the latest if there are several."""
+    def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each of these that was superseded: by which memories, the latest last."""
         ...
 
 

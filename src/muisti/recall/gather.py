@@ -58,8 +58,8 @@ class Evidence:
     """How much of the question a candidate's session covers."""
     session_meaning: dict[str, float] = field(default_factory=dict)
     """How near the nearest of its session is."""
-    successors: dict[str, str] = field(default_factory=dict)
-    """For each candidate that was superseded: the memory that took its place, which then is a candidate too."""
+    successors: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each candidate that was superseded: the memories that took its place, which then are candidates too."""
 
 
 def gathered(parts: Parts, question: Question, where: Filter, limit: int, asked: Meaning | None = None) -> Evidence:
@@ -100,7 +100,9 @@ def _weighed(
 ) -> Evidence:
     found_ids = [*dict.fromkeys([*keyword, *vector])]
     successors = _successors(parts, found_ids)
-    around = parts.reader.candidates([*dict.fromkeys([*found_ids, *successors.values()])], where)
+    around = parts.reader.candidates(
+        [*dict.fromkeys([*found_ids, *(new for news in successors.values() for new in news)])], where
+    )
     everybody = list(dict.fromkeys([*around, *(id_ for one in around.values() for id_ in (*one.before, *one.after))]))
     found = parts.lexical.occurrences(everybody, _words_of(question.terms))
     near: dict[str, float] = {}
@@ -119,12 +121,13 @@ def _weighed(
     )
 
 
-def _successors(parts: Parts, ids: Sequence[str]) -> dict[str, str]:
+def _successors(parts: Parts, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Who took the place of these, and of those in turn."""
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, ...]] = {}
     while ids:
-        found |= (new := parts.links.successors(ids))
-        ids = [id_ for id_ in new.values() if id_ not in found]
+        further = parts.links.successors(ids)
+        found |= further
+        ids = [*dict.fromkeys(id_ for news in further.values() for id_ in news if id_ not in found)]
     return found
 
 

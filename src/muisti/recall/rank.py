@@ -7,7 +7,7 @@ three or four of them above the rest, and nothing here but the answer itself mov
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -35,6 +35,8 @@ ALONE = 1.5
 """What one opinion counts for that has no other beside it, so that speakers and times keep their measure."""
 EXPIRED = 1.5
 """Against a memory that is no longer true."""
+LONGEST_CHAIN = 20
+"""Of supersedes that are followed; people may write circles by hand."""
 LIFT = 0.001
 """By which what took another's place stands before it, at least."""
 _HALF_LIFE_DAYS = 30.0
@@ -70,19 +72,29 @@ def ranked(question: Question, evidence: Evidence, now: datetime) -> list[Ranked
     return _unrepeated(found)
 
 
-def with_successors(found: dict[str, Ranked], successors: Mapping[str, str]) -> dict[str, Ranked]:
-    """Whatever took a memory's place stands before it, and the latest answers at least as well as that one would have."""
-    lifted = dict(found)
-    for old in found.keys() & successors.keys():
-        value, at, seen = found[old].score, successors[old], {old}
-        while at in lifted and at not in seen:
-            seen.add(at)
-            value += LIFT if at in successors else LIFT + EXPIRED  # which the old one lost for being no longer true
-            if lifted[at].score < value:
-                lifted[at] = replace(lifted[at], score=value, instead_of=old)
-            value = max(value, lifted[at].score)
-            at = successors.get(at, old)
-    return lifted
+def with_successors(found: dict[str, Ranked], successors: Mapping[str, Sequence[str]]) -> dict[str, Ranked]:
+    """Whatever took a memory's place stands before it, and what is current answers as well as the old one would have."""
+    value = {id_: one.score for id_, one in found.items()}
+    instead: dict[str, str] = {}
+    for _ in range(LONGEST_CHAIN):
+        wanted = _wanted(value, successors)
+        raised = [(new, old, at) for new, old, at in wanted if at > value.get(new, -math.inf)]
+        if not raised:
+            break
+        for new, old, at in raised:
+            value[new] = max(at, value.get(new, -math.inf))
+            instead[new] = instead.get(old, old)
+    return {id_: replace(one, score=value[id_], instead_of=instead.get(id_, "")) for id_, one in found.items()}
+
+
+def _wanted(value: Mapping[str, float], successors: Mapping[str, Sequence[str]]) -> list[tuple[str, str, float]]:
+    """(new, old, score) where each successor has to stand at least: the later before the earlier."""
+    return [
+        (new, old, value[old] + LIFT * place + (0.0 if new in successors else EXPIRED))
+        for old, news in successors.items()
+        for place, new in enumerate(news, start=1)
+        if old in value
+    ]
 
 
 def _opinions(evidence: Evidence) -> list[tuple[float, Mapping[str, float], float]]:

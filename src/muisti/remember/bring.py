@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from muisti.commit import commit, writing
 from muisti.errors import ImportFailed, InvalidMemory
-from muisti.model import Event, Usage
+from muisti.model import Event, Finder, Link, Usage
 from muisti.ports import Incoming, Parts, Progress
 from muisti.remember.identity import new_id
 from muisti.remember.pipeline import remember
@@ -37,11 +38,12 @@ def import_memories(
             kind=kind or item.draft.kind,
             project=item.draft.project if project is None else project,
             trusted=trusted,
+            links=item.draft.links if trusted else _proposed(parts, item.draft.links),
         )
         for id_, item in incoming.items()
     ]
     try:
-        saved = {memory.id for memory in remember(parts, drafts, progress, merge=False)} if drafts else set()
+        saved = {memory.id for memory in remember(parts, drafts, progress, near=False)} if drafts else set()
     except InvalidMemory as error:
         raise ImportFailed(f"{source}: {error}") from error
     used = [_event(parts, id_, item) for id_, item in incoming.items() if id_ in saved and item.usage != Usage()]
@@ -49,6 +51,15 @@ def import_memories(
         with writing(parts):
             commit(parts, events=used)
     return len(saved & incoming.keys())
+
+
+def _proposed(parts: Parts, links: Sequence[Link]) -> tuple[Link, ...]:
+    """What comes from elsewhere must not change what is here: such links only propose."""
+    ours = {memory.id for memory in parts.reader.many([link.target for link in links], include_deleted=True)}
+    return tuple(
+        replace(link, extracted_by=Finder.SYSTEM, confidence=min(0.99, link.confidence)) if link.target in ours else link
+        for link in links
+    )
 
 
 def _event(parts: Parts, memory_id: str, item: Incoming) -> Event:

@@ -41,10 +41,11 @@ def update(
             raise Conflict(f"{memory_id} has changed since you read it; read it again and repeat the change")
         now = parts.clock.now()
         wanted = _changed(file.memory, screened_fields(changes, parts.settings), parts, now)
+        data = {}
         if wanted.content != file.memory.content:
-            parts.attic.keep_version(str(file.memory.file_path), memory_id, now)
+            data["kept"] = parts.attic.keep_version(str(file.memory.file_path), memory_id, now)
         stored = parts.vault.rewrite(wanted, file.sha)
-        events = [Event("updated", now, (memory_id,), by_session)]
+        events = [Event("updated", now, (memory_id,), by_session, data)]
         removed = [str(file.memory.file_path)]
         indexed = commit(parts, files=[stored], removed=removed, events=events, durable=False)
     known = parts.reader.get(memory_id) if indexed else None
@@ -83,21 +84,29 @@ def _erase(parts: Parts, memory: Memory) -> bool:
     path = str(memory.file_path)
     parts.attic.forget(memory.id)
     parts.vault.erase(path)
-    indexed = commit(parts, removed=[path], events=[Event("erased", parts.clock.now(), (memory.id,))])
-    try:
-        if indexed:
-            parts.index.scrub()
-    except IndexProblem as error:
-        log.warning("the memory is removed; %s", error)
+    if archived := parts.attic.archived_path(memory.id):  # somebody may have copied it back from there
+        parts.vault.erase(archived)
+    if commit(parts, removed=[path], events=[Event("erased", parts.clock.now(), (memory.id,))]):
+        _scrub(parts)
     return True
 
 
+def _scrub(parts: Parts) -> None:
+    try:
+        parts.index.scrub()
+    except IndexProblem as error:
+        log.warning("the memory is removed; %s", error)
+
+
 def _erase_archived(parts: Parts, memory_id: str) -> bool:
+    """One that the index does not have: archived, or left half erased by a process that died."""
     path = parts.attic.archived_path(memory_id)
     if path is not None:
         parts.attic.forget(memory_id)
         parts.vault.erase(path)
         commit(parts, events=[Event("erased", parts.clock.now(), (memory_id,))])
+    if path is not None or parts.journal.about(memory_id):
+        _scrub(parts)
     return path is not None
 
 

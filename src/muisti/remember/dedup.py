@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from muisti.errors import EmbedderProblem
+from muisti.errors import BrokenFile, EmbedderProblem
 from muisti.model import Finder, Link, LinkType, Memory, Tier
 from muisti.ports import Parts
 from muisti.remember.likeness.contradict import Clash, clash
@@ -17,6 +17,8 @@ from muisti.remember.simhash import bands, far_apart, hamming
 
 CANDIDATES = 8
 """Memories that a new text is compared with, at most."""
+ENOUGH = 12
+"""Words, from which on two texts that say the same share a third of them."""
 MOST_MEASURED = 32
 """Pairs of texts that are embedded for one call."""
 MOST_PROPOSALS = 3
@@ -59,20 +61,43 @@ def resolved(parts: Parts, prepared: Sequence[Memory], *, near: bool, cosines: C
 
 def _resolved(parts: Parts, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool) -> Resolved:
     exact = batch.twin(memory) or parts.twins.twin(memory)
-    if exact is not None:
+    if exact is not None and (batch.holds(exact) or _still_says(parts, exact)):
         return Resolved(memory, exact)
     settings = parts.settings
     if not near or not (settings.merge_duplicates or settings.propose_links):
         return Resolved(memory)
-    alike = [*batch.alike(memory, CANDIDATES), *parts.twins.alike(memory, CANDIDATES)]
+    alike = _kindred(memory, [*batch.alike(memory, CANDIDATES), *parts.twins.alike(memory, CANDIDATES)])
     undecided = None
     if settings.merge_duplicates:
-        found = _nearest(memory, alike, cosines)
+        found = _nearest(memory, [other for other in alike if batch.holds(other) or other is not exact], cosines)
+        if found.twin is not None and not batch.holds(found.twin) and not _still_says(parts, found.twin):
+            found = Resolved(memory)
         if found.twin is not None:
             return found
         undecided = found.undecided
     linked = _with_proposals(memory, alike, memory.created_at) if settings.propose_links else memory
     return Resolved(linked, undecided=undecided)
+
+
+def _still_says(parts: Parts, known: Memory) -> bool:
+    """Whether the file says what the index does: a text must not be merged into what a person has just changed or removed."""
+    try:
+        file = parts.vault.read(str(known.file_path))
+    except BrokenFile:
+        file = None
+    if file is not None and (file.memory.id, file.memory.content_hash) == (known.id, known.content_hash):
+        return True
+    parts.index.behind = True
+    return False
+
+
+def _kindred(memory: Memory, alike: Sequence[Memory]) -> list[Memory]:
+    """Those that share enough words to be looked at more closely. Of few words each may be spelled otherwise."""
+    mine = _words(memory)
+    if len(mine) < ENOUGH:
+        return list(alike)
+    found = [(other, _words(other)) for other in alike]
+    return [other for other, theirs in found if len(theirs) < ENOUGH or 3 * len(mine & theirs) >= min(len(mine), len(theirs))]
 
 
 def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -> Resolved:
@@ -105,10 +130,16 @@ def measured(parts: Parts, answers: Sequence[Resolved]) -> Cosines:
 
 def _with_proposals(memory: Memory, alike: Iterable[Memory], at: datetime) -> Memory:
     """The memory with links to those that it likely contradicts or brings up to date. They change nothing by themselves."""
-    found = [(clash(memory.content, other.content), other) for other in alike]
+    found = [(clash(memory.content, other.content), other) for other in alike if _overlap(memory, other)]
     clashes = sorted(((c, other) for c, other in found if c is not None), key=lambda pair: -pair[0].confidence)
     links = tuple(_proposal(memory, other, c, at) for c, other in clashes[:MOST_PROPOSALS])
     return replace(memory, links=(*memory.links, *links)) if links else memory
+
+
+def _overlap(memory: Memory, other: Memory) -> bool:
+    """Whether both may hold at the same time: only then can one contradict the other."""
+    ends = ((memory.valid_until, other.valid_from), (other.valid_until, memory.valid_from))
+    return not any(end is not None and start is not None and end <= start for end, start in ends)
 
 
 def _proposal(memory: Memory, other: Memory, found: Clash, at: datetime) -> Link:
@@ -127,21 +158,26 @@ class _Batch:
 
     def __init__(self) -> None:
         self._memories: list[Memory] = []
-        self._exact: dict[tuple[str | None, ...], Memory] = {}
+        self._ids: set[str] = set()
+        self._exact: dict[tuple[object, ...], Memory] = {}
         self._by_band: dict[int, list[int]] = defaultdict(list)
         self._by_word: dict[str, list[int]] = defaultdict(list)
 
     def add(self, memory: Memory) -> None:
         number = len(self._memories)
         self._memories.append(memory)
-        self._exact.setdefault((memory.content_hash, *_place(memory)), memory)
+        self._ids.add(memory.id)
+        self._exact.setdefault((memory.content_hash, memory.valid_from, memory.valid_until, *_place(memory)), memory)
         for band in bands(memory.simhash):
             self._by_band[band].append(number)
         for word in _words(memory):
             self._by_word[word].append(number)
 
     def twin(self, memory: Memory) -> Memory | None:
-        return self._exact.get((memory.content_hash, *_place(memory)))
+        return self._exact.get((memory.content_hash, memory.valid_from, memory.valid_until, *_place(memory)))
+
+    def holds(self, memory: Memory) -> bool:
+        return memory.id in self._ids
 
     def alike(self, memory: Memory, limit: int) -> list[Memory]:
         if not self._memories:

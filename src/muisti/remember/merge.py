@@ -15,36 +15,45 @@ from muisti.usage import REINFORCE, reinforced
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
-    """What a merge left for the journal and the index."""
+class Merges:
+    """What is to be done for the texts that were said already."""
 
     events: list[Event] = field(default_factory=list)
-    files: list[StoredFile] = field(default_factory=list)
-    """Of memories that were given more importance."""
-    grown: dict[str, Memory] = field(default_factory=dict)
-    """Memories of the same batch that were given more, before they are written."""
+    texts: list[tuple[Memory, str]] = field(default_factory=list)
+    """Texts that are nearly the same as the memory with this id: they are kept beside it."""
+    importance: dict[str, float] = field(default_factory=dict)
+    """Of memories of the vault that matter more now."""
+    fresh: list[Memory] = field(default_factory=list)
+    """The memories that are new, with the weight that others of the same batch gave them."""
 
 
-def merge_into(parts: Parts, answers: Sequence[Resolved], now: datetime) -> Merged:
-    """Keep the texts that were nearly the same, raise the importance of what they repeat, and tell the journal."""
-    merged = Merged()
+def planned_merges(answers: Sequence[Resolved], now: datetime, *, reinforce: bool) -> Merges:
+    """What the answers come to. Nothing is written yet."""
     fresh = {answer.memory.id: answer.memory for answer in answers if answer.twin is None}
+    plan = Merges()
     known: dict[str, Memory] = {}
-    for answer in answers:
+    for answer in answers if reinforce else ():
         if answer.twin is None:
             continue
         twin = known.get(answer.twin.id, answer.twin)
-        if answer.nearly is not None:
-            parts.attic.keep_merged(answer.memory, twin.id, now)
         raised = _raised(twin.importance, answer.memory.importance)
-        merged.events.append(_event(answer, twin, raised, now))
+        plan.events.append(_event(answer, twin, raised, now))
+        if answer.nearly is not None:
+            plan.texts.append((answer.memory, twin.id))
+        if twin.id in fresh:
+            fresh[twin.id] = replace(fresh[twin.id], importance=raised)
+        else:
+            plan.importance[twin.id] = raised
         known[twin.id] = replace(twin, importance=raised, salience=reinforced(twin.salience, REINFORCE))
-    for id_, wanted in known.items():
-        if id_ in fresh:
-            merged.grown[id_] = replace(fresh[id_], importance=wanted.importance)  # the journal tells of the salience
-        elif file := _reweighed(parts, id_, wanted.importance):
-            merged.files.append(file)
-    return merged
+    plan.fresh.extend(fresh.values())
+    return plan
+
+
+def merge(parts: Parts, plan: Merges, now: datetime) -> list[StoredFile]:
+    """Keep the texts, raise the importance of what they repeat; answers the files that changed."""
+    for memory, into in plan.texts:
+        parts.attic.keep_merged(memory, into, now)
+    return [file for id_, importance in plan.importance.items() if (file := _reweighed(parts, id_, importance))]
 
 
 def _raised(known: float, said: float) -> float:

@@ -15,18 +15,18 @@ from muisti.model import Draft, Event, Memory, Tier
 from muisti.ports import Parts, Progress
 from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.complete import completed, derived_title
-from muisti.remember.dedup import Resolved, measured, resolved
+from muisti.remember.dedup import measured, resolved
 from muisti.remember.identity import new_id
-from muisti.remember.merge import Merged, merge_into
+from muisti.remember.merge import Merges, merge, planned_merges
 from muisti.remember.screen import screened
 from muisti.remember.validate import checked_content, checked_id, checked_kind, checked_memory
 from muisti.settings import Settings
 
 
-def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = None, *, merge: bool = True) -> list[Memory]:
+def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = None, *, near: bool = True) -> list[Memory]:
     """Save all drafts or none. A draft that says what a memory already says reinforces that memory instead.
 
-    Merge off, for imports: only exactly the same text counts, and it reinforces nothing.
+    Near off, for imports: only exactly the same text counts, and it reinforces nothing.
     """
     now = parts.clock.now()
     prepared = []
@@ -40,9 +40,9 @@ def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = 
     cosines = None
     while True:
         with writing(parts):
-            answers = resolved(parts, prepared, near=merge, cosines=cosines)
+            answers = resolved(parts, prepared, near=near, cosines=cosines)
             if cosines is not None or not any(answer.undecided for answer in answers):
-                paths, indexed = _kept(parts, answers, now, merge=merge)
+                paths, indexed = _stored(parts, planned_merges(answers, now, reinforce=near), now)
                 break
         cosines = measured(parts, answers)  # not while others wait for the lock; then it is decided anew
     if progress:
@@ -50,13 +50,6 @@ def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = 
     placed = [answer.twin or answer.memory for answer in answers]
     placed = [replace(memory, file_path=paths.get(memory.id, memory.file_path)) for memory in placed]
     return _as_indexed(parts, placed) if indexed else [replace(memory, index_pending=True) for memory in placed]
-
-
-def _kept(parts: Parts, answers: Sequence[Resolved], now: datetime, *, merge: bool) -> tuple[dict[str, str | None], bool]:
-    """Merge what is known, store what is new."""
-    merged = merge_into(parts, answers, now) if merge else Merged()
-    fresh = [merged.grown.get(answer.memory.id, answer.memory) for answer in answers if answer.twin is None]
-    return _stored(parts, fresh, merged, now)
 
 
 def _projects_of_sessions(parts: Parts, drafts: Sequence[Draft]) -> dict[str | None, str]:
@@ -102,19 +95,20 @@ def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
     return completed(memory)
 
 
-def _stored(parts: Parts, fresh: Sequence[Memory], merged: Merged, now: datetime) -> tuple[dict[str, str | None], bool]:
-    """Files, then journal and index. If the journal cannot be written, the files are taken back.
+def _stored(parts: Parts, plan: Merges, now: datetime) -> tuple[dict[str, str | None], bool]:
+    """The new files, then what is merged, then journal and index. If that cannot be written, the files are taken back.
 
     Answers where each memory is, and whether the index has it.
     """
-    files = parts.vault.create(fresh)
-    events = list(merged.events)
-    if fresh:
+    files = parts.vault.create(plan.fresh)
+    events = list(plan.events)
+    if files:
         # The files tell everything but this: when they were saved, which for an import is not when they were made.
-        events = [Event("saved", now, tuple(memory.id for memory in fresh)), *events]
+        events.insert(0, Event("saved", now, tuple(file.memory.id for file in files)))
     try:
-        removed = [str(file.memory.file_path) for file in merged.files]
-        indexed = commit(parts, files=[*files, *merged.files], removed=removed, events=events, durable=bool(merged.events))
+        changed = merge(parts, plan, now)
+        removed = [str(file.memory.file_path) for file in changed]
+        indexed = commit(parts, files=[*files, *changed], removed=removed, events=events, durable=bool(plan.events))
     except MuistiError:
         for file in files:
             parts.vault.erase(str(file.memory.file_path))

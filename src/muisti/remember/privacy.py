@@ -16,16 +16,16 @@ from __future__ import annotations
 import re
 
 from muisti.remember.secrets import redacted
+from muisti.unseen import UNSEEN, spelled
 
 _OPENERS = "<＜﹤"
 _CLOSERS = ">＞﹥"
-_UNSEEN = "\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe0f\ufeff"
-_GAP = rf"[\s{_UNSEEN}]*+"
+_GAP = rf"[\s{UNSEEN}]*+"
 # In full width too, as an East Asian keyboard gives it; re.IGNORECASE knows the Turkish i.
-_NAME = rf"[{_UNSEEN}]*+".join(f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in "private")
+_NAME = spelled("private")
 # All repetitions are possessive and none can run over the `<` that the next attempt begins with: the time is linear.
 _TAG = re.compile(
-    rf"[{_OPENERS}]{_GAP}(?:(?P<closing>[/／]{_GAP}{_NAME}{_GAP}[{_CLOSERS}])|{_NAME}(?=[\s{_UNSEEN}{_OPENERS}{_CLOSERS}]|[/／]{_GAP}(?:[{_CLOSERS}]|\Z)|\Z))",
+    rf"[{_OPENERS}]{_GAP}(?:(?P<closing>[/／]{_GAP}{_NAME}{_GAP}[{_CLOSERS}])|{_NAME}(?=[\s{UNSEEN}{_OPENERS}{_CLOSERS}]|[/／]{_GAP}(?:[{_CLOSERS}]|\Z)|\Z))",
     re.IGNORECASE,
 )
 _ATTRIBUTES = re.compile(rf"""(?:[^={_OPENERS}{_CLOSERS}]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*+(?P<torn>=)?""")

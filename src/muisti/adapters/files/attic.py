@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,11 +36,13 @@ class FileAttic:
 
     # -- Versions and merged texts
 
-    def keep_version(self, path: str, memory_id: str, at: datetime) -> None:
+    def keep_version(self, path: str, memory_id: str, at: datetime) -> str:
         """A copy, not a link: an editor that writes in place must not change what was."""
         with disk_errors(path):
             data = (self._root / path).read_bytes()
-        self._publisher.create([(self._free(memory_id, at, ""), data)])
+        kept = self._free(memory_id, at, "")
+        self._publisher.create([(kept, data)])
+        return kept
 
     def keep_merged(self, memory: Memory, into: str, at: datetime) -> None:
         """The text as the file that it would have been."""
@@ -56,7 +59,7 @@ class FileAttic:
             if stamped is None:
                 continue
             path = f"{HISTORY}/{memory_id}/{name}"
-            with suppress(BrokenFile):
+            with suppress(BrokenFile, ValueError):
                 at = datetime.strptime(stamped["at"], _STAMP).replace(tzinfo=UTC)
                 found.append(Kept(path, at, self._read(path), bool(stamped["merged"])))
         return found
@@ -84,9 +87,18 @@ class FileAttic:
 
     # -- The archive
 
-    def archive(self, path: str, memory_id: str) -> None:
-        """One rename: the new name tells where the file was and whose it is."""
-        self._move(path, _archived(path, memory_id))
+    def archive(self, files: Mapping[str, str]) -> None:
+        """One rename each: the new name tells where the file was and whose it is."""
+        folders: dict[Path, None] = {}
+        for path, memory_id in files.items():
+            target, number = _archived(path, memory_id), 1
+            while os.path.lexists(self._root / target):  # it was copied back, and goes once more
+                number += 1
+                target = _archived(path, memory_id, f"~{number}")
+            folders |= dict.fromkeys(self._renamed(path, target))
+        with disk_errors(ARCHIVE):
+            for folder in folders:
+                self._disk.sync_folder(folder)
 
     def is_archived(self, path: str, memory_id: str) -> bool:
         """Whether it is there under the name that it would get."""
@@ -101,26 +113,31 @@ class FileAttic:
         return sorted(found, key=lambda memory: memory.created_at, reverse=True)
 
     def archived_path(self, memory_id: str) -> str | None:
-        """The file whose name ends with the id."""
+        """The file whose name ends with the id; if there are several, the one that went last."""
         if not _SAFE_ID.match(memory_id):
             return None
-        found = next(self._root.glob(f"{ARCHIVE}/**/*.{memory_id}.md"), None)
+        found = max(self._root.glob(f"{ARCHIVE}/**/*.{memory_id}.md"), key=lambda path: path.stat().st_ctime_ns, default=None)
         return None if found is None else found.relative_to(self._root).as_posix()
 
     def unarchive(self, path: str, memory_id: str) -> str:
         """Back to where it was, or beside what has taken its place since."""
-        stem = path.removeprefix(f"{ARCHIVE}/").removesuffix(f".{memory_id}.md")
+        stem = _AGAIN.sub("", path.removeprefix(f"{ARCHIVE}/").removesuffix(f".{memory_id}.md"))
         free = next(name for name in (f"{stem}.md", f"{stem}_{memory_id[-12:]}.md") if not os.path.lexists(self._root / name))
         self._move(path, free)
         return free
 
     def _move(self, path: str, target: str) -> None:
+        with disk_errors(path):
+            for folder in self._renamed(path, target):
+                self._disk.sync_folder(folder)
+
+    def _renamed(self, path: str, target: str) -> tuple[Path, Path]:
+        """Give a file another name; answers the folders that have to be brought to the disk, the new one first."""
         source, final = self._root / path, self._root / target
         with disk_errors(path):
             self._disk.make_folder(final.parent)
             self._disk.move(source, final)
-            self._disk.sync_folder(final.parent)
-            self._disk.sync_folder(source.parent)
+        return final.parent, source.parent
 
     def _read(self, path: str) -> Memory:
         try:
@@ -131,7 +148,12 @@ class FileAttic:
             raise BrokenFile(path, f"cannot be read ({error})") from error
 
 
-def _archived(path: str, memory_id: str) -> str:
+_AGAIN = re.compile(r"~\d+\Z")
+
+
+def _archived(path: str, memory_id: str, again: str = "") -> str:
+    """A file's name may have 255 bytes; of a longer one the end is lost."""
     folder, _, name = path.removesuffix(".md").rpartition("/")
-    short = name.encode()[:180].decode("utf-8", "ignore")
-    return f"{ARCHIVE}/{folder}/{short}.{memory_id}.md".replace("//", "/")
+    end = f"{again}.{memory_id}.md"
+    short = name.encode()[: 255 - len(end)].decode("utf-8", "ignore")
+    return f"{ARCHIVE}/{folder}/{short}{end}".replace("//", "/")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +32,7 @@ class FileJournal:
         self._folder = root / FOLDER
         self._clock = clock
         self._disk = disk or Disk()
+        self._checked: dict[str, tuple[int, int, int, Mark]] = {}
 
     def append(self, events: Sequence[Event], *, durable: bool) -> None:
         """Add lines with one write. Call under the vault's lock."""
@@ -57,7 +59,7 @@ class FileJournal:
             after: dict[str, Mark] = {}
             for path in paths:
                 mark = start.get(path.name, Mark(0, ""))
-                data = _whole_lines(path, mark.offset)
+                data = _whole_lines(path, mark.offset) if path.stat().st_size > mark.offset else b""
                 events += _parsed(path.name, data, problems)
                 offset = mark.offset + len(data)
                 after[path.name] = Mark(offset, _tail_sha(path, offset)) if data or not offset else mark
@@ -69,7 +71,7 @@ class FileJournal:
         found: list[Event] = []
         with disk_errors(self._folder):
             for path in self._paths():
-                lines = b"\n".join(line for line in _whole_lines(path, 0).split(b"\n") if wanted in line)
+                lines = _lines_with(_whole_lines(path, 0), wanted)
                 found += [event for event in _parsed(path.name, lines, []) if _names(event, memory_id)]
         return found
 
@@ -86,14 +88,21 @@ class FileJournal:
         Lines that another machine added to an earlier month are no continuation either: they count in the order of months.
         """
         latest = max(marks, default="")
-        if any(path.name < latest and _whole_lines(path, marks.get(path.name, Mark(0, "")).offset) for path in paths):
-            return False
-        sizes = {path.name: path.stat().st_size for path in paths}
-        by_name = {path.name: path for path in paths}
-        return all(
-            mark.offset <= sizes.get(name, -1) and _tail_sha(by_name[name], mark.offset) == mark.tail_sha
-            for name, mark in marks.items()
-        )
+        by_name = {path.name: path.stat() for path in paths}
+        for name, status in by_name.items():
+            longer = status.st_size > marks.get(name, Mark(0, "")).offset
+            if name < latest and longer and _whole_lines(self._folder / name, marks.get(name, Mark(0, "")).offset):
+                return False
+        return all(name in by_name and self._is_same(name, by_name[name], mark) for name, mark in marks.items())
+
+    def _is_same(self, name: str, status: os.stat_result, mark: Mark) -> bool:
+        """Whether a file still ends, where it was read to, as it did then. One that nobody touched is not read for that."""
+        stamp = (status.st_size, status.st_mtime_ns, status.st_ino, mark)
+        if self._checked.get(name) != stamp:
+            if mark.offset > status.st_size or _tail_sha(self._folder / name, mark.offset) != mark.tail_sha:
+                return False
+            self._checked[name] = stamp
+        return True
 
     def _set_aside_torn_tail(self, path: Path) -> None:
         """A line that a crash cut short goes to `.corrupt`; what is whole stays."""
@@ -110,6 +119,16 @@ class FileJournal:
             tail = file.read()
         self._disk.append(path.with_suffix(".jsonl.corrupt"), tail + b"\n", durable=True)
         self._disk.truncate(path, whole)
+
+
+def _lines_with(data: bytes, wanted: bytes) -> bytes:
+    lines = []
+    at = data.find(wanted)
+    while at >= 0:
+        end = data.find(b"\n", at) + 1
+        lines.append(data[data.rfind(b"\n", 0, at) + 1 : end])
+        at = data.find(wanted, end)
+    return b"".join(lines)
 
 
 def _names(event: Event, memory_id: str) -> bool:

@@ -155,8 +155,8 @@ class FileVault:
             memory = from_document(path, document, self._settings, modified)
         except UnicodeDecodeError as error:
             raise BrokenFile(path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
-        except frontmatter.BadFrontMatter as error:
-            raise BrokenFile(path, str(error)) from error
+        except frontmatter.BadFrontMatter as error:  # which quotes the file: not what is private in it
+            raise BrokenFile(path, screened_text(str(error), self._settings)) from error
         if not memory.id and adopt:
             memory = _identified(memory, new_id(self._clock.now()))
             text = frontmatter.edit(document, changed_fields(document, memory, self._settings), numbers=TYPED)

@@ -10,7 +10,7 @@ from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.filters import Condition
 from muisti.adapters.sqlite.rows import FROM, fetch, to_time
 from muisti.adapters.sqlite.spaces import all_spaces, as_json
-from muisti.adapters.sqlite.strength import salience_sql
+from muisti.adapters.sqlite.strength import NOTED, salience_sql
 from muisti.model import RATES, Kind, Problem, Sector, Stats
 from muisti.ports import Footprint
 
@@ -20,7 +20,7 @@ class SqliteCensus:
 
     def __init__(self, database: Database, kinds: Mapping[str, Kind], rates: Mapping[Sector, float] = RATES) -> None:
         self._db = database
-        self._before = salience_sql(kinds, rates, now=_LAST_TIME)
+        self._before = salience_sql(kinds, rates, now=NOTED)
 
     def stats(self) -> Stats:
         """The vault in numbers."""
@@ -55,7 +55,6 @@ class SqliteCensus:
             return [id_ for id_, _ in fetch(db, sql, [*values, below])]
 
 
-_LAST_TIME = "coalesce((SELECT value FROM totals WHERE name = 'decayed_at'), 0)"
 _USED = "memories m LEFT JOIN usage u ON u.id = m.id"
 _SEEN = "memories m JOIN seen f ON f.path = m.path"
 _SIZE = "(f.size + coalesce((SELECT sum(length(v.codes) + length(v.rest)) FROM vectors v WHERE v.n = m.n), 0))"

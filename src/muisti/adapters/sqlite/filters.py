@@ -68,7 +68,9 @@ def _add_end(as_of: datetime, known_at: datetime | None, add) -> None:  # type: 
     if known_at is None:
         add(f"NOT {ended}", to_int(as_of))
     else:
-        later = f"EXISTS (SELECT 1 FROM links l WHERE {SUPERSEDES} AND l.created_at > ?)"
+        # Only an end that the link gave it: one that stands in the file for another reason was known all along.
+        given = "(m.valid_until IS NULL OR m.valid_until = max(l.valid_from, coalesce(m.valid_from, l.valid_from)))"
+        later = f"EXISTS (SELECT 1 FROM links l WHERE {SUPERSEDES} AND l.created_at > ? AND {given})"
         add(f"NOT ({ended} AND NOT {later})", to_int(as_of), to_int(known_at))
 
 

@@ -210,7 +210,7 @@ _PARTS = {
         content, pinned, trusted, links FROM memories ORDER BY id""",
     "labels": "SELECT field, value, id FROM labels JOIN memories USING (n) ORDER BY field, value, id",
     "links": "SELECT * FROM links ORDER BY source, type, target",
-    "bands": "SELECT band, id FROM bands JOIN memories USING (n) ORDER BY band, id",
+    "bands": "SELECT band, id, b.simhash FROM bands b JOIN memories USING (n) ORDER BY band, id",
     "usage": "SELECT * FROM usage ORDER BY id",
     "sessions": "SELECT * FROM sessions ORDER BY id",
     "uses": "SELECT * FROM uses ORDER BY at, session_id, memory_id, what",

@@ -25,10 +25,13 @@ class SqliteLinks:
         with self._db.reading() as db:
             return [link_of(row) for row in fetch(db, _LINKS, (as_json(ids),))]
 
-    def successors(self, ids: Sequence[str]) -> dict[str, str]:
-        """For each that was superseded, by which memory: the latest link wins, as the rows come in the order of time."""
+    def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each that was superseded, by which memories, in the order of time."""
+        found: dict[str, tuple[str, ...]] = {}
         with self._db.reading() as db:
-            return dict(fetch(db, _SUCCESSORS, (as_json(ids),)))
+            for old, new in fetch(db, _SUCCESSORS, (as_json(ids),)):
+                found[old] = (*found.get(old, ()), new)
+        return found
 
 
 _ALIVE = """JOIN memories s ON s.id = l.source AND s.deleted_at IS NULL
@@ -43,5 +46,5 @@ ORDER BY l.created_at, l.source, l.type, l.target
 _SUCCESSORS = """
 SELECT l.target, l.source FROM json_each(?) j JOIN links l ON l.target = j.value AND l.type = 'SUPERSEDES'
 JOIN memories s ON s.id = l.source AND s.deleted_at IS NULL
-WHERE NOT l.proposed AND l.valid_until IS NULL ORDER BY l.created_at, l.source
+WHERE NOT l.proposed AND l.valid_until IS NULL AND l.source <> l.target ORDER BY l.created_at, l.source
 """

@@ -17,7 +17,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 Cell = str | int | float | None
 
-SUPERSEDES = "l.target = m.id AND l.type = 'SUPERSEDES' AND NOT l.proposed AND l.valid_until IS NULL"
+SUPERSEDES = "l.target = m.id AND l.source <> m.id AND l.type = 'SUPERSEDES' AND NOT l.proposed AND l.valid_until IS NULL"
 """A link `l` by which another memory took the place of `m`."""
 # What the file says, or else when a memory that supersedes it began: so there is one current version even if a crash came
 # between the two files of a supersede.

@@ -11,10 +11,8 @@ _DAY = 86_400_000_000
 _HOUR = 3_600_000_000
 # Fading that was once noted is not taken back by a clock that is set back. A note from more than a day ahead is of a
 # clock that was wrong: it does not count.
-NOW = (
-    "max(now_us(), coalesce((SELECT value FROM totals WHERE name = 'decayed_at' "
-    f"AND value < now_us() + {_DAY}), 0))"
-)  # fmt: skip
+NOTED = f"coalesce((SELECT value FROM totals WHERE name = 'decayed_at' AND value < now_us() + {_DAY}), 0)"
+NOW = f"max(now_us(), {NOTED})"
 _WEIGHED = "coalesce(u.touched_at, m.created_at)"
 _SALIENCE = "coalesce(u.salience, m.salience)"
 
@@ -34,7 +32,8 @@ def _by_kind(decay: float, now: str) -> str:
     if decay == 1:
         return "1.0"
     used = f"max({_WEIGHED}, coalesce(u.last_accessed, 0))"
-    return f"pow({decay!r}, coalesce(u.idle_days, 0) + max(0.0, {_days(used, now)} - {IDLE_DAYS}))"
+    before = f"coalesce(max(0.0, {_days(_WEIGHED, 'u.first_used')} - {IDLE_DAYS}), 0)"
+    return f"pow({decay!r}, {before} + coalesce(u.idle_days, 0) + max(0.0, {_days(used, now)} - {IDLE_DAYS}))"
 
 
 def _days(since: str, now: str) -> str:

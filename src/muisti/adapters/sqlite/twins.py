@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import apsw
 
 from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.rows import FROM, VALID_UNTIL, Cell, columns, fetch, memory_of
+from muisti.adapters.sqlite.rows import FROM, VALID_UNTIL, Cell, columns, fetch, memory_of, to_int
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.model import Memory, Tier
 from muisti.recall.words import words
@@ -17,6 +17,8 @@ NEAR = 3
 """Bits in which the fingerprints of near twins differ at most."""
 FEW = 200
 """Memories that are looked at for the sake of their words, at most."""
+MANY = 5000
+"""Fingerprints that are compared, at most."""
 TELLING = 8
 """Words, the rarest, that are looked for."""
 READ = 20_000
@@ -33,8 +35,11 @@ class SqliteTwins:
     def twin(self, memory: Memory) -> Memory | None:
         """The memory that says exactly this where this one would be seen."""
         with self._db.reading() as db:
-            sql = f"SELECT {self._columns} FROM {FROM} WHERE m.content_hash = ? AND {_SAME_PLACE} ORDER BY m.created_at LIMIT 1"
-            found = fetch(db, sql, (memory.content_hash, *_place(memory)))
+            time = f"m.valid_from IS ? AND m.valid_until IS ? AND (m.valid_until NOT NULL OR {_CURRENT})"
+            same = f"m.content_hash = ? AND {_SAME_PLACE} AND {time}"
+            sql = f"SELECT {self._columns} FROM {FROM} WHERE {same} ORDER BY m.created_at LIMIT 1"
+            span = to_int(memory.valid_from), to_int(memory.valid_until)
+            found = fetch(db, sql, (memory.content_hash, *_place(memory), *span))
         return memory_of(found[0]) if found else None
 
     def alike(self, memory: Memory, limit: int) -> list[Memory]:
@@ -47,18 +52,16 @@ class SqliteTwins:
             best = sorted(near, key=lambda n: (near[n], n))[:limit]
             if not best:
                 return []
-            sql = f"SELECT {self._columns}, m.n FROM {FROM} WHERE m.n IN (SELECT value FROM json_each(?))"
+            sql = f"SELECT {self._columns}, m.n FROM {FROM} WHERE m.n IN (SELECT value FROM json_each(?)) AND {_CURRENT}"
             rows = fetch(db, sql, (as_json(best),))
         memories = {row[-1]: memory_of(row) for row in rows}
-        return [memories[n] for n in best]
+        return [memories[n] for n in best if n in memories]
 
 
-_SAME_PLACE = f"""+m.project = ? AND +m.tier = ? AND m.deleted_at IS NULL AND {VALID_UNTIL} IS NULL
-    AND (? IS NULL OR m.session_id = ?)"""
-_BY_BANDS = f"""
-SELECT DISTINCT m.n, m.simhash FROM bands b JOIN memories m ON m.n = b.n
-WHERE b.band IN (SELECT value FROM json_each(?)) AND {_SAME_PLACE} LIMIT {FEW}
-"""
+_SAME_PLACE = "+m.project = ? AND +m.tier = ? AND m.deleted_at IS NULL AND (? IS NULL OR m.session_id = ?)"
+_CURRENT = f"{VALID_UNTIL} IS NULL"
+_BY_BANDS = f"SELECT DISTINCT n, simhash FROM bands WHERE band IN (SELECT value FROM json_each(?)) LIMIT {MANY}"
+_BY_NUMBER = f"SELECT m.n, m.simhash FROM json_each(?) j JOIN memories m ON m.n = j.value WHERE {_SAME_PLACE}"
 _BY_WORDS = f"""
 SELECT m.n, m.simhash FROM word_index JOIN memories m ON m.n = word_index.rowid
 WHERE word_index MATCH ? AND {_SAME_PLACE} LIMIT {FEW}
@@ -73,8 +76,9 @@ def _place(memory: Memory) -> tuple[Cell, ...]:
 
 def _by_bands(db: apsw.Connection, memory: Memory) -> list[tuple[int, str]]:
     keys = bands(memory.simhash)
-    rows = fetch(db, _BY_BANDS, (as_json(keys), *_place(memory))) if keys else []
-    return [(n, hash_) for n, hash_ in rows if hamming(hash_, memory.simhash) <= NEAR]
+    rows = fetch(db, _BY_BANDS, (as_json(keys),)) if keys else []
+    near = [n for n, hash_ in rows if hamming(hash_, memory.simhash) <= NEAR]
+    return [(n, hash_) for n, hash_ in fetch(db, _BY_NUMBER, (as_json(near), *_place(memory)))] if near else []
 
 
 def _by_words(db: apsw.Connection, memory: Memory) -> list[tuple[int, str]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import apsw
 
-from muisti.adapters.sqlite.rows import Cell, link_cells, time_or_none, to_int, to_links, to_list
+from muisti.adapters.sqlite.rows import Cell, link_cells, time_or_none, to_int, to_links, to_list, to_time
 from muisti.adapters.sqlite.spaces import await_vectors, forget_vectors, take_over
 from muisti.model import Event, Link, Memory, Usage, Use
 from muisti.ports import Changes, Known, Reading, StoredFile
@@ -95,13 +97,14 @@ def _insert(db: apsw.Connection, files: Sequence[StoredFile], earlier: Mapping[s
         labels = [("keyword", k.casefold(), n) for k in memory.keywords] + [("file", f.casefold(), n) for f in memory.files]
         if labels:
             db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
-        db.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(band, n) for band in bands(memory.simhash)])
+        db.executemany(_BAND, [(band, n, memory.simhash) for band in bands(memory.simhash)])
         db.executemany(_LINK, [_link_row(link) for link in memory.links])
         if known is None or known.source_hash != source:
             forget_vectors(db, [n])
             await_vectors(db, n)
 
 
+_BAND = "INSERT OR IGNORE INTO bands VALUES (?, ?, ?)"
 _LINK = "INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -178,15 +181,18 @@ def _read_journal(db: apsw.Connection, reading: Reading) -> None:
         db.execute("DELETE FROM problems WHERE path LIKE 'journal/%'")
         db.execute("DELETE FROM totals WHERE name = 'decayed_at'")
     usage: dict[str, Usage] = {}
+    noted = _noted(db)
     for event in reading.events:
+        counted_from = _not_before(event, noted)
         for memory_id in event.memory_ids:
             before = usage[memory_id] if memory_id in usage else read_usage(db, memory_id)
-            usage[memory_id] = folded(before, event)
+            usage[memory_id] = folded(before, counted_from)
         _note_session(db, event)
         if event.name == "decayed":
             db.execute(_DECAYED, (to_int(event.at),))
+            noted = _noted(db)
     changed = [(id_, *_usage_cells(one)) for id_, one in usage.items() if one != Usage()]
-    db.executemany("INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?)", changed)
+    db.executemany("INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", changed)
     for problem in reading.problems:
         db.execute("INSERT INTO problems VALUES (?, ?)", (problem.path, problem.reason))
     db.executemany(
@@ -195,7 +201,21 @@ def _read_journal(db: apsw.Connection, reading: Reading) -> None:
     )
 
 
-_DECAYED = "INSERT INTO totals VALUES ('decayed_at', ?) ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)"
+# A note of more than a day later was made by a clock that was wrong: the new one counts.
+_DECAYED = """
+INSERT INTO totals VALUES ('decayed_at', ?) ON CONFLICT (name) DO UPDATE
+SET value = CASE WHEN value > excluded.value + 86400000000 THEN excluded.value ELSE max(value, excluded.value) END
+"""
+
+
+def _noted(db: apsw.Connection) -> datetime | None:
+    row = db.execute("SELECT value FROM totals WHERE name = 'decayed_at'").fetchone()
+    return None if row is None else to_time(row[0])
+
+
+def _not_before(event: Event, noted: datetime | None) -> Event:
+    """The event at the time up to which fading was noted, if a clock that was set back put it before that."""
+    return replace(event, at=noted) if noted is not None and event.at < noted < event.at + timedelta(days=1) else event
 
 
 def read_usage(db: apsw.Connection, memory_id: str) -> Usage:
@@ -203,16 +223,27 @@ def read_usage(db: apsw.Connection, memory_id: str) -> Usage:
     row = db.execute(_USAGE, (memory_id,)).fetchone()
     if row is None:
         return Usage()
-    salience, touched, count, accessed, edited, idle, saved = row
-    return Usage(salience, time_or_none(touched), count, time_or_none(accessed), time_or_none(edited), idle, time_or_none(saved))
+    salience, touched, count, accessed, edited, idle, first, saved = row
+    times = [time_or_none(at) for at in (touched, accessed, edited, first, saved)]
+    return Usage(salience, times[0], count, times[1], times[2], idle, times[3], times[4])
 
 
 def _usage_cells(usage: Usage) -> tuple[Cell, ...]:
     times = to_int(usage.touched_at), to_int(usage.last_accessed), to_int(usage.edited_at)
-    return usage.salience, times[0], usage.access_count, *times[1:], usage.idle_days, to_int(usage.saved_at)
+    return (
+        usage.salience,
+        times[0],
+        usage.access_count,
+        *times[1:],
+        usage.idle_days,
+        to_int(usage.first_used),
+        to_int(usage.saved_at),
+    )
 
 
-_USAGE = "SELECT salience, touched_at, access_count, last_accessed, edited_at, idle_days, saved_at FROM usage WHERE id = ?"
+_USAGE = (
+    "SELECT salience, touched_at, access_count, last_accessed, edited_at, idle_days, first_used, saved_at FROM usage WHERE id = ?"
+)
 _USES = {"recalled": Use.RECALLED, "reinforced": Use.REINFORCED, "merged": Use.REINFORCED, "updated": Use.UPDATED}
 
 

@@ -21,12 +21,14 @@ CREATE INDEX links_by_target ON links (target, type);
 
 -- Four 16-bit bands of each memory's simhash: two that differ in at most three bits share one of them.
 CREATE TABLE bands (
-    band INTEGER NOT NULL,
-    n    INTEGER NOT NULL,
+    band    INTEGER NOT NULL,
+    n       INTEGER NOT NULL,
+    simhash TEXT NOT NULL,
     PRIMARY KEY (band, n)
 ) WITHOUT ROWID;
 
 ALTER TABLE usage ADD COLUMN idle_days REAL NOT NULL DEFAULT 0;
+ALTER TABLE usage ADD COLUMN first_used INTEGER;
 ALTER TABLE usage ADD COLUMN saved_at INTEGER;
 
 -- The files and the journal are read once more.

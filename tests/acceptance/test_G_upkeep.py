@@ -1,0 +1,285 @@
+"""G3, G4 · Upkeep: the weak to the trash, the longest unused to the archive, nothing erased."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from muisti import InvalidRequest, Memory, MemoryNotFound, Muisti
+from tests.conftest import FakeClock, Opener
+
+
+@pytest.fixture
+def memory(opened: Opener) -> Muisti:
+    return opened(embedder="none")
+
+
+def everything(vault: Path) -> dict[str, bytes]:
+    """All but the index."""
+    found = {path.relative_to(vault).as_posix(): path for path in vault.rglob("*") if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if not name.startswith(".muisti/")}
+
+
+def ids(memories: object) -> list[str]:
+    return [one.id for one in memories]  # type: ignore[attr-defined]
+
+
+def size(memory: Muisti) -> int:
+    return memory.upkeep(dry_run=True).live_bytes
+
+
+def numbered(memory: Muisti, clock: FakeClock, count: int) -> list[Memory]:
+    """One a day, all of one size."""
+    saved = []
+    for number in range(count):
+        saved.append(memory.save(f"Remember thing number {number:03d}. " + "Filler. " * 50, kind="note"))
+        clock.forward(days=1)
+    return saved
+
+
+# -- Cleanup
+
+
+def test_G3_cleanup_moves_the_weak_to_the_trash_the_weakest_first(memory: Muisti, vault: Path) -> None:
+    kept = memory.save("Strong enough", kind="note", salience=0.2)
+    weak = memory.save("A weak one", kind="note", salience=0.15)
+    weaker = memory.save("A weaker thing", kind="note", salience=0.1)
+    assert ids(memory.cleanup(0.2)) == [weaker.id, weak.id]
+    assert ids(memory.list()) == [kept.id]
+    assert len(list((vault / ".trash").rglob("*.md"))) == 2
+    found = memory.get(weak.id, include_deleted=True)
+    assert found is not None
+    assert found.deleted_at is not None
+    assert memory.restore(weak.id).salience == pytest.approx(0.15)
+    assert memory.verify(deep=True).ok
+
+
+def test_G3_cleanup_goes_by_the_strength_now(memory: Muisti, clock: FakeClock) -> None:
+    saved = memory.save("Remember this", kind="note", sector="episodic")
+    assert memory.cleanup(0.5) == []
+    clock.forward(days=60)
+    assert ids(memory.cleanup(0.5)) == [saved.id]
+    assert memory.cleanup(0.5) == []
+
+
+def test_G3_cleanup_leaves_protected_kinds_pinned_ones_and_the_active_session(memory: Muisti) -> None:
+    active, ended = memory.start_session(), memory.start_session()
+    free = memory.save("Of a session that is over", kind="note", salience=0.05, session_id=ended.id)
+    memory.save("We decided it", kind="decision", salience=0.05)
+    memory.save("A pinned note", kind="note", salience=0.05, pinned=True)
+    working = memory.save("Of the session that runs", kind="note", salience=0.05, session_id=active.id)
+    memory.end_session(ended.id)
+    assert ids(memory.cleanup(1.0, dry_run=True)) == [free.id]
+    assert ids(memory.cleanup(1.0)) == [free.id]
+    memory.end_session(active.id)
+    assert ids(memory.cleanup(1.0)) == [working.id]
+
+
+def test_G3_unpinned_it_goes(memory: Muisti) -> None:
+    saved = memory.save("A pinned note", kind="note", salience=0.05, pinned=True)
+    assert memory.cleanup(1.0) == []
+    memory.update(saved.id, pinned=False)
+    assert ids(memory.cleanup(1.0)) == [saved.id]
+
+
+def test_G3_a_dry_run_tells_the_same_and_changes_nothing(memory: Muisti, vault: Path) -> None:
+    for n in range(3):
+        memory.save(f"Weak thing {n}", kind="note", salience=0.05)
+    before = everything(vault), memory.list()
+    told = memory.cleanup(0.5, dry_run=True)
+    assert (everything(vault), memory.list()) == before
+    assert ids(memory.cleanup(0.5)) == ids(told)
+    assert len(told) == 3
+
+
+def test_G3_more_than_one_batch(memory: Muisti) -> None:
+    memory.save_batch([{"content": f"Weak thing number {n}", "kind": "note", "salience": 0.05} for n in range(230)])
+    assert len(memory.cleanup(0.5)) == 230
+    assert memory.get_stats().deleted_count == 230
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, float("nan"), True, "0.1", None])
+def test_G3_a_limit_that_is_none_is_refused(memory: Muisti, wrong: float) -> None:
+    memory.save("Weak thing", kind="note", salience=0.01)
+    with pytest.raises(InvalidRequest, match="min_salience"):
+        memory.cleanup(wrong)
+    assert len(memory.list()) == 1
+
+
+# -- Evict
+
+
+def test_G3_below_the_limit_nothing_moves(memory: Muisti, clock: FakeClock) -> None:
+    numbered(memory, clock, 5)
+    assert memory.evict(size(memory)) == []
+    assert memory.evict() == []
+
+
+def test_G3_evict_archives_the_longest_unused_until_a_share_is_left(memory: Muisti, clock: FakeClock, vault: Path) -> None:
+    saved = numbered(memory, clock, 20)
+    memory.touch(saved[0].id)
+    limit = size(memory) - 1
+    told = memory.evict(limit, dry_run=True)
+    moved = memory.evict(limit)
+    assert ids(moved) == ids(told) == ids(saved[1:5])
+    assert size(memory) <= 0.85 * limit < size(memory) + limit / 19  # and not one more than needed
+    assert ids(memory.archived()) == [saved[n].id for n in (4, 3, 2, 1)]
+    assert len(list((vault / "archive").rglob("*.md"))) == 4
+    for one in moved:
+        assert memory.get(one.id, include_deleted=True) is None
+    assert not set(ids(moved)) & {found.memory.id for found in memory.search("thing number 002", limit=50)}
+
+
+def test_G3_those_of_one_use_go_by_age(memory: Muisti, clock: FakeClock) -> None:
+    saved = numbered(memory, clock, 6)
+    for one in reversed(saved):
+        memory.touch(one.id)
+    assert ids(memory.evict(size(memory) - 1, to=0.6)) == ids(saved[:3])
+
+
+def test_G3_evict_leaves_decisions_pinned_ones_and_the_active_session(memory: Muisti, clock: FakeClock) -> None:
+    session = memory.start_session()
+    memory.save("We decided it", kind="decision")
+    memory.save("A pinned note", kind="note", pinned=True)
+    memory.save("Of the session that runs", kind="note", session_id=session.id)
+    (free,) = numbered(memory, clock, 1)
+    assert ids(memory.evict(0, dry_run=True)) == [free.id]
+    assert ids(memory.evict(0)) == [free.id]
+    assert memory.evict(0) == []
+    assert len(memory.list()) == 3
+
+
+def test_G3_what_was_archived_comes_back_as_it_was(memory: Muisti, clock: FakeClock, vault: Path) -> None:
+    first, other = numbered(memory, clock, 2)
+    memory.link(first.id, other.id, "BUILDS_ON")
+    memory.deemphasize(first.id, 0.3)
+    before = memory.get(first.id)
+    text = (vault / str(first.file_path)).read_bytes()
+    memory.touch(other.id)
+    memory.update(other.id, pinned=True)
+    assert before is not None
+    assert ids(memory.evict(1)) == [first.id]
+    assert memory.links(other.id) == []
+    memory.reindex()
+    assert memory.get(first.id) is None
+    assert memory.restore(first.id) == before
+    assert (vault / str(first.file_path)).read_bytes() == text
+    assert [link.target for link in memory.links(first.id)] == [other.id]
+    assert memory.archived() == []
+    assert memory.verify(deep=True).ok
+
+
+def test_G3_archived_ones_are_no_vanished_files(opened: Opener, clock: FakeClock) -> None:
+    memory = opened(embedder="none")
+    numbered(memory, clock, 20)
+    assert len(memory.evict(0)) == 20
+    memory.close()
+    memory = opened(embedder="none")
+    assert not memory.sync().paused
+    assert memory.list() == []
+    assert len(memory.archived()) == 20
+
+
+def test_G3_two_of_one_title_do_not_collide_in_the_archive(memory: Muisti, clock: FakeClock) -> None:
+    first = memory.save("The first text", title="Same", kind="note")
+    memory.evict(0)
+    second = memory.save("Another thing altogether", title="Same", kind="note")
+    assert second.file_path == first.file_path
+    memory.evict(0)
+    assert set(ids(memory.archived())) == {first.id, second.id}
+    assert {memory.restore(one.id).content for one in (first, second)} == {"The first text", "Another thing altogether"}
+    assert len(memory.list()) == 2
+
+
+def test_G3_a_hard_delete_reaches_the_archive(memory: Muisti, vault: Path) -> None:
+    saved = memory.save("Plughxyzzy to be erased", kind="note")
+    memory.evict(0)
+    assert memory.delete(saved.id, hard=True)
+    assert not any(b"lughxyzzy to be" in data for data in everything(vault).values())
+    with pytest.raises(MemoryNotFound):
+        memory.restore(saved.id)
+
+
+@pytest.mark.parametrize(
+    ("limit", "to", "names"),
+    [
+        (-1, None, "max_bytes"),
+        (1.5, None, "max_bytes"),
+        (True, None, "max_bytes"),
+        (1, 1.1, "to"),
+        (1, -0.1, "to"),
+        (1, "x", "to"),
+    ],
+)
+def test_G3_an_odd_limit_is_refused(memory: Muisti, limit: int, to: float, names: str) -> None:
+    memory.save("Something", kind="note")
+    with pytest.raises(InvalidRequest, match=names):
+        memory.evict(limit, to=to)
+    assert len(memory.list()) == 1
+
+
+def test_G3_a_limit_of_zero_in_the_settings_means_never(opened: Opener) -> None:
+    memory = opened(embedder="none", evict_above=0)
+    memory.save("Something", kind="note")
+    assert memory.evict(dry_run=True) == []
+    assert memory.upkeep().evicted == ()
+
+
+# -- Upkeep
+
+
+def test_G4_by_default_upkeep_only_notes_what_has_faded(memory: Muisti, clock: FakeClock) -> None:
+    memory.save("Weak thing", kind="note", salience=0.05)
+    memory.save("Strong thing", kind="note")
+    clock.forward(days=100)
+    report = memory.upkeep()
+    assert (report.decayed, report.cleaned, report.evicted, report.limit_bytes) == (1, (), (), 524_288_000)
+    assert memory.upkeep().decayed == 0
+    assert len(memory.list()) == 2
+
+
+def test_G4_upkeep_does_what_the_settings_of_the_vault_say(opened: Opener, clock: FakeClock, vault: Path) -> None:
+    vault.mkdir()
+    (vault / "muisti.toml").write_text("cleanup_below = 0.2\nevict_above = 2000\nevict_to = 0.5\n")
+    memory = opened(embedder="none")
+    weak = memory.save("Weak thing", kind="note", salience=0.1)
+    saved = numbered(memory, clock, 5)
+    clock.forward(days=3)
+    before = everything(vault)
+    told = memory.upkeep(dry_run=True)
+    assert everything(vault) == before
+    assert memory.upkeep(dry_run=True) == told
+    report = memory.upkeep()
+    assert ids(report.cleaned) == ids(told.cleaned) == [weak.id]
+    assert weak.id in ids(told.evicted) or ids(told.evicted) == ids(report.evicted)
+    assert (told.dry_run, report.dry_run, report.decayed) == (True, False, told.decayed)
+    assert ids(report.evicted)[:2] == ids(saved)[:2]
+    assert size(memory) <= 1000
+    assert report.live_bytes > report.limit_bytes == 2000
+    again = memory.upkeep()
+    assert (again.decayed, again.cleaned, again.evicted) == (0, (), ())
+    assert memory.verify(deep=True).ok
+
+
+OWN = """
+[kinds.idea]
+decay_per_day = 0.5
+[kinds.law]
+protected = true
+"""
+
+
+def test_G2_and_G3_kinds_of_ones_own(opened: Opener, clock: FakeClock, vault: Path) -> None:
+    vault.mkdir()
+    (vault / "muisti.toml").write_text(OWN)
+    memory = opened(embedder="none")
+    idea = memory.save("What if the index was in memory", kind="idea", sector="emotional")
+    law = memory.save("No deploys on Fridays", kind="law", sector="episodic")
+    clock.forward(days=9)
+    found = {one.id: one.salience for one in memory.list()}
+    assert found[idea.id] == pytest.approx(0.25)
+    assert found[law.id] < 1  # protected from upkeep, not from time
+    assert ids(memory.cleanup(1.0)) == [idea.id]
+    assert memory.evict(0) == []
+    assert ids(memory.list()) == [law.id]

@@ -1,0 +1,104 @@
+"""A link as one line of front matter."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muisti.adapters.files.frontmatter import BadFrontMatter
+from muisti.adapters.files.linked import link_from, link_text
+from muisti.model import Finder, Link, LinkType
+from tests.unit.making import ANY_SHARE, ANY_TEXT, ANY_TIME, NOON
+
+ID = "0195f000-0000-7000-8000-000000000001"
+LINKS = st.builds(
+    Link,
+    source=st.just("me"),
+    type=st.sampled_from(LinkType),
+    target=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", fullmatch=True),
+    created_at=ANY_TIME,
+    confidence=ANY_SHARE,
+    extracted_by=st.sampled_from(Finder),
+    valid_from=st.none() | ANY_TIME,
+    valid_until=st.none() | ANY_TIME,
+)
+
+
+@given(LINKS)
+def test_what_is_written_is_read(link: Link) -> None:
+    text = link_text(link)
+    assert "\n" not in text
+    assert link_from("me", text, NOON) == link
+
+
+@given(LINKS)
+def test_one_link_has_one_line(link: Link) -> None:
+    again = link_from("me", link_text(link), NOON)
+    assert link_text(again) == link_text(link)
+
+
+@given(ANY_TEXT)
+def test_any_other_line_is_a_link_or_bad_front_matter(text: str) -> None:
+    try:
+        link = link_from("me", text, NOON)
+    except BadFrontMatter as error:
+        assert "links" in str(error)  # whichever of the two it is
+    else:
+        assert link.target == text.split()[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        (f"SUPERSEDES {ID}", LinkType.SUPERSEDES),
+        (f"supersedes {ID}", LinkType.SUPERSEDES),
+        (f"  Builds-On   {ID} ", LinkType.BUILDS_ON),
+        (f"alternative_to\t{ID}", LinkType.ALTERNATIVE_TO),
+    ],
+)
+def test_as_people_write_it(text: str, type_: LinkType) -> None:
+    assert link_from("me", text, NOON) == Link(source="me", type=type_, target=ID, created_at=NOON)
+
+
+def test_what_is_as_usual_is_left_out() -> None:
+    plain = Link(source="me", type=LinkType.CONFIRMS, target=ID, created_at=NOON)
+    assert link_text(plain) == f"CONFIRMS {ID} at=2026-03-10T12:00:00Z"
+
+
+def test_what_is_not_as_usual_stands_behind_it() -> None:
+    found = link_from("me", f"confirms {ID} from=2026-01-01 until=2026-02-01T12:00:00+02:00 by=LLM confidence=.5", NOON)
+    assert (found.confidence, found.extracted_by, found.created_at) == (0.5, Finder.LLM, NOON)
+    assert found.valid_from is not None
+    assert found.valid_until is not None
+    assert (found.valid_from.isoformat(), found.valid_until.isoformat()) == (
+        "2026-01-01T00:00:00+00:00",
+        "2026-02-01T10:00:00+00:00",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "SUPERSEDES",
+        f"LIKES {ID}",
+        f"{ID} SUPERSEDES",
+        f"SUPERSEDES {ID} {ID}",
+        f"SUPERSEDES {ID} often",
+        f"SUPERSEDES {ID} weight=1",
+        f"SUPERSEDES {ID} confidence=2",
+        f"SUPERSEDES {ID} confidence=-1",
+        f"SUPERSEDES {ID} confidence=nan",
+        f"SUPERSEDES {ID} confidence=high",
+        f"SUPERSEDES {ID} confidence=",
+        f"SUPERSEDES {ID} confidence=1 confidence=0.5",
+        f"SUPERSEDES {ID} by=oracle",
+        f"SUPERSEDES {ID} at=yesterday",
+        f"SUPERSEDES {ID} from=2026-13-01",
+        f"SUPERSEDES {ID} until=9999-12-31T23:59:59-12:00",
+    ],
+)
+def test_a_bad_line_is_told_with_what_to_write(text: str) -> None:
+    with pytest.raises(BadFrontMatter, match="links.*write it like"):
+        link_from("me", text, NOON)
