@@ -23,7 +23,7 @@ _SAVED: tuple[dict[str, str], ...] = (
 )
 _QUESTIONS = (
     "which database did we choose?",
-    "where do we store our data?",
+    "how do we ship a new version?",
     "login cookie",
     "认证",
     "päätös",
@@ -35,7 +35,7 @@ _QUESTIONS = (
 @click.command()
 @click.option("--keep", is_flag=True, help="Leave the vault there to look at.")
 def demo(keep: bool) -> None:
-    """A tour: save, search, edit by hand, lose the index, get it back."""
+    """A tour: save, search, keep order, edit by hand, lose the index, get it back."""
     folder = Path(tempfile.mkdtemp(prefix="muisti-demo-"))
     try:
         _tour(folder / "vault")
@@ -58,33 +58,41 @@ def _tour(path: Path) -> None:
         _step("2", "This is one of them, as it is on the disk")
         click.echo(_indented((path / str(decision[0].memory.file_path)).read_text("utf-8")))
         _step("3", "Ask in plain words, by meaning, in any language, by a path, with a slip of the pen")
-        for question in (
-            "which database did we choose?",
-            "how do we ship a new version?",
-            "login cookie",
-            "认证",
-            "päätös",
-            "auth/index.ts",
-            "postgers",
-        ):
+        for question in _QUESTIONS:
             _ask(memory, question)
+        _keep_order(memory)
         _edit(memory, path)
         _lose_the_index(memory, path)
 
 
+def _keep_order(memory: Muisti) -> None:
+    _step("4", "Say it again, contradict it, whisper: a memory keeps itself in order")
+    again = memory.save("anna prefers short answers, with a code example first")
+    click.echo(f"   said again      → the same memory, importance {again.importance:g}: {again.content}")
+    other = memory.save("The deadline of the relaunch is March 22.")
+    known = {link.target for link in other.links}
+    click.echo(f"   another date    → another memory, which {'contradicts' if known else 'joins'} the first: {other.content}")
+    whispered = memory.save("The door code is <private>4711</private>, ask Anna.")
+    click.echo(f"   <private>       → never on the disk: {whispered.content}")
+    for target in known:
+        old = memory.supersede(target, other.id)
+        click.echo(f"   superseded      → steps behind: {old.content}")
+    _ask(memory, "when is the relaunch?")
+
+
 def _edit(memory: Muisti, path: Path) -> None:
-    _step("4", "Edit a file with any editor: the edit wins")
+    _step("5", "Edit a file with any editor: the edit wins")
     deadline = memory.search("deadline")[0].memory
     file = path / str(deadline.file_path)
-    file.write_text(file.read_text("utf-8").replace("March 15", "April 30"), "utf-8")
-    click.echo(f"   {file.name}: March 15 → April 30")
+    file.write_text(file.read_text("utf-8").replace("March 22", "April 30"), "utf-8")
+    click.echo(f"   {file.name}: March 22 → April 30")
     report = memory.sync()
     click.echo(f"   muisti sync: {report.changed} changed")
     _ask(memory, "when is the relaunch in April?")
 
 
 def _lose_the_index(memory: Muisti, path: Path) -> None:
-    _step("5", "Delete the index: the files are the truth, so nothing is lost")
+    _step("6", "Delete the index: the files are the truth, so nothing is lost")
     questions = ("login cookie", "deadline", "PostgreSQL")
     before = [_ids(memory.search(question)) for question in questions]
     memory.flush()
