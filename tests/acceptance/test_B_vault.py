@@ -345,3 +345,16 @@ def test_B2_the_mode_of_a_file_is_kept(opened: Opener, vault: Path) -> None:
     file.chmod(0o640)
     memory.update(saved.id, importance=0.7)
     assert file.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+def test_B5_a_page_that_shows_front_matter_as_an_example_is_no_memory(opened: Opener, vault: Path, bom: str) -> None:
+    page = f"{bom}# How it works\n\n```markdown\n---\nid: 0195801f-7d3c-7a41-9d0e-2f6b3c9f12ab\n---\n```\n"
+    (vault / "docs").mkdir(parents=True)
+    (vault / "docs" / "page.md").write_text(page, "utf-8")
+    memory = opened()
+    assert memory.list() == []
+    assert (vault / "docs" / "page.md").read_text("utf-8") == page
+    (vault / "docs" / "page.md").write_text(f"{bom}---\nid: 0195801f-7d3c-7a41-9d0e-2f6b3c9f12ab\n---\n\nMoved here\n", "utf-8")
+    memory.sync()
+    assert [one.content for one in memory.list()] == ["Moved here"], "one with an id of ours in its front matter is"

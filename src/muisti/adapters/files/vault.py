@@ -146,7 +146,7 @@ class FileVault:
         seen = time.time_ns()
         data, status = self._opened(path)
         try:
-            if not self.is_home(path) and not _OUR_ID.search(data[:4096]):
+            if not self.is_home(path) and not _has_our_id(data[:4096]):
                 return None  # somebody's README, or a page of another program
             text = data.decode("utf-8")
             check_conflict(text)
@@ -275,6 +275,12 @@ def _is_ours(name: str, *, top: bool) -> bool:
 
 _NOT_MEMORIES = RESERVED_FOLDERS - {"projects"} | {"node_modules"}
 _OUR_ID = re.compile(rb"^id: *[\"']?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.MULTILINE)
+
+
+def _has_our_id(head: bytes) -> bool:
+    """Whether a file begins with front matter that has an id of ours: a page may show such lines as an example further down."""
+    text = head.removeprefix(b"\xef\xbb\xbf")
+    return text.startswith(b"---") and bool(_OUR_ID.search(text, 3, max(text.find(b"\n---", 3), text.find(b"\n...", 3))))
 
 
 class ReadOnlyVault(FileVault):
