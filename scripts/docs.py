@@ -19,6 +19,7 @@ from muisti.engine.opened import Opened
 from muisti.model import (
     KINDS,
     CompactResult,
+    CoreMemory,
     Explanation,
     Graph,
     Happening,
@@ -108,7 +109,7 @@ def python_page() -> str:
     ]
     for name, method in ((name, vars(part)[name]) for part in (Muisti, *Muisti.__bases__, Opened) for name in vars(part)):
         function = method.__func__ if isinstance(method, classmethod) else method
-        if not name.startswith("_") and inspect.isfunction(function) and name != "make_ready":
+        if not name.startswith("_") and inspect.isfunction(function) and name not in ("make_ready", "fill_core"):
             signature = str(inspect.signature(function)).replace("self, ", "").replace("(self)", "()").replace("cls, ", "")
             parts.append(f"### {name}\n\n```python\n{name}{signature}\n```\n\n{inspect.getdoc(function)}\n")
     parts.append("## Options\n")
@@ -123,8 +124,8 @@ def python_page() -> str:
 
 
 VALUES = (
-    Memory, Link, Graph, Happening, SearchResult, Signal, CompactResult, Explanation, Session, SessionUse, Stats, UpkeepReport,
-    SyncReport, VerifyReport, Problem,
+    Memory, CoreMemory, Link, Graph, Happening, SearchResult, Signal, CompactResult, Explanation, Session, SessionUse, Stats,
+    UpkeepReport, SyncReport, VerifyReport, Problem,
 )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 from muisti.errors import (
     BrokenFile,
     Conflict,
+    CoreEntryNotFound,
     EmbedderProblem,
     ImportFailed,
     InvalidMemory,
@@ -31,6 +32,7 @@ from muisti.errors import (
 from muisti.model import (
     KINDS,
     CompactResult,
+    CoreMemory,
     Draft,
     Explanation,
     Graph,
@@ -59,6 +61,8 @@ __all__ = [
     "BrokenFile",
     "CompactResult",
     "Conflict",
+    "CoreEntryNotFound",
+    "CoreMemory",
     "Draft",
     "EmbedderProblem",
     "Explanation",

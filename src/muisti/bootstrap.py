@@ -14,6 +14,7 @@ from muisti.adapters.clock import SystemClock
 from muisti.adapters.embed.catalogue import DEFAULT, MODELS, find_model, locate
 from muisti.adapters.embed.choose import SettingsEmbedders, check_settings
 from muisti.adapters.files.attic import FileAttic
+from muisti.adapters.files.core import FileCore
 from muisti.adapters.files.create import create_vault, is_vault
 from muisti.adapters.files.disk import Disk
 from muisti.adapters.files.exchange import FileExchange
@@ -60,6 +61,7 @@ def open_vault(
     parts = Parts(
         vault=vault,
         attic=FileAttic(root, settings, disk),
+        core=FileCore(root, disk),
         journal=FileJournal(root, clock, disk),
         index=SqliteIndex(database, settings.index_timeout),
         reader=SqliteReader(database),
@@ -79,6 +81,8 @@ def open_vault(
     memory.make_ready()
     if settings.sync_on_open:
         memory.sync()
+    if writable:
+        memory.fill_core()
     return memory
 
 

@@ -5,7 +5,8 @@
     ├── InvalidRequest       an option of a call is not acceptable
     ├── NotFound
     │   ├── MemoryNotFound
-    │   └── SessionNotFound
+    │   ├── SessionNotFound
+    │   └── CoreEntryNotFound
     ├── Conflict             the memory changed since it was read
     ├── SettingsError        muisti.toml or a MUISTI_* variable is wrong
     ├── ImportFailed         the source cannot be read; nothing was imported
@@ -77,6 +78,16 @@ class SessionNotFound(NotFound):
     def __init__(self, session_id: str) -> None:
         super().__init__(f"no session has the id {session_id!r}; `muisti session list` shows those that exist")
         self.session_id = session_id
+
+
+class CoreEntryNotFound(NotFound):
+    """Core memory has no entry with this key."""
+
+    def __init__(self, section: str, key: str, known: tuple[str, ...]) -> None:
+        there = f"there are: {', '.join(known)}" if known else "the section is empty"
+        super().__init__(f"core memory has no entry {key!r} in the section {section}; {there}")
+        self.section = section
+        self.key = key
 
 
 class Conflict(MuistiError):

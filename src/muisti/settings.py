@@ -62,6 +62,7 @@ class Settings:
     cleanup_below: float = _setting(0.0, "Salience below which upkeep moves a memory to the trash; 0: never.", low=0, high=1)
     evict_above: int = _setting(524_288_000, "Bytes of memories above which upkeep archives the longest unused; 0: never.", low=0)
     evict_to: float = _setting(0.85, "Share of that limit that is left when upkeep has archived.", low=0, high=1)
+    core_max_bytes: int = _setting(20_000, "Largest core memory in bytes: it stands in every context.", low=100, high=1_000_000)
     kinds: Mapping[str, Kind] = field(
         default_factory=lambda: dict(KINDS),
         metadata={"doc": "Kinds of your own: `[kinds.idea]` with `folder`, `decay_per_day`, `protected`."},

@@ -12,17 +12,17 @@ import muisti
 from muisti import MemoryService, Muisti
 
 PUBLIC = [
-    "KINDS", "BrokenFile", "CompactResult", "Conflict", "Draft", "EmbedderProblem", "Explanation", "Graph", "Happening", "ImportFailed", "InvalidMemory", "InvalidRequest",
+    "KINDS", "BrokenFile", "CompactResult", "Conflict", "CoreEntryNotFound", "CoreMemory", "Draft", "EmbedderProblem", "Explanation", "Graph", "Happening", "ImportFailed", "InvalidMemory", "InvalidRequest",
     "Kind", "Link", "LinkType", "Memory", "MemoryNotFound", "MemoryService", "Muisti", "MuistiError", "NotFound", "SearchResult", "SearchResults", "Sector", "Session",
     "SessionNotFound", "SettingsError", "Signal", "Stats", "SyncReport", "Tier", "UpkeepReport", "Use", "VaultError", "VerifyReport", "__version__",
 ]  # fmt: skip
 METHODS = sorted(name for name in dir(Muisti) if not name.startswith("_"))
-INNER = {"make_ready"}
+INNER = {"make_ready", "fill_core"}
 """For the parts of the package, not for callers."""
 PROMISED = [
     "save", "save_batch", "get", "update", "delete", "restore", "list", "touch", "reinforce", "deemphasize", "search",
     "search_by_keywords", "search_compact", "timeline", "details", "related", "explain", "start_session", "end_session",
-    "link", "links", "supersede", "superseding", "decay_salience", "cleanup", "evict", "reindex_missing",
+    "core_get", "core_update", "core_delete", "core_init", "link", "links", "supersede", "superseding", "decay_salience", "cleanup", "evict", "reindex_missing",
     "link_to_session", "get_by_session", "get_session_context", "get_raw_session_content", "get_session_token_count", "get_stats",
     "export_memories", "import_memories", "reindex", "verify", "close", "open",
 ]  # fmt: skip

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from muisti.model.answers import CompactResult, Explanation, Filter, Graph, SearchResult, SearchResults, Signal
 from muisti.model.journal import Event, Happening, Session, SessionUse, Usage, Use
-from muisti.model.memory import KINDS, RATES, Draft, Finder, Kind, Link, LinkType, Memory, Sector, Tier
+from muisti.model.memory import CORE_SECTIONS, KINDS, RATES, CoreMemory, Draft, Finder, Kind, Link, LinkType, Memory, Sector, Tier
 from muisti.model.reports import ModelState, Problem, Stats, SyncReport, UpkeepReport, VerifyReport
 
 __all__ = [
+    "CORE_SECTIONS",
     "KINDS",
     "RATES",
     "CompactResult",
+    "CoreMemory",
     "Draft",
     "Event",
     "Explanation",

@@ -151,6 +151,17 @@ class Memory:
     """True when the file is safe on disk but the index was busy: it becomes searchable a little later."""
 
 
+CORE_SECTIONS = ("user", "agent")
+
+
+@dataclass(frozen=True, slots=True)
+class CoreMemory:
+    """What stands at the head of every context: short entries about the user, and about how the agent is to behave."""
+
+    user: Mapping[str, str]
+    agent: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What a caller wants remembered, before it is checked and completed. None means: work it out."""

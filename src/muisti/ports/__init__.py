@@ -7,7 +7,21 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muisti.ports.embedding import Embedded, Embedder, Identity, Matrix, Piece, Space, Vector, VectorHit, Vectors
-from muisti.ports.files import Attic, Clock, Exchange, Incoming, Journal, Kept, Known, Mark, Reading, Stamp, StoredFile, Vault
+from muisti.ports.files import (
+    Attic,
+    Clock,
+    Core,
+    Exchange,
+    Incoming,
+    Journal,
+    Kept,
+    Known,
+    Mark,
+    Reading,
+    Stamp,
+    StoredFile,
+    Vault,
+)
 from muisti.ports.index import Changes, Index, Shadow
 from muisti.ports.recall import Candidate, Frequencies, Lexical, LexicalHit, Links, MemoryReader, Occurrences, Order, Term
 from muisti.ports.tend import Census, Footprint, Twins
@@ -35,6 +49,7 @@ class Parts:
 
     vault: Vault
     attic: Attic
+    core: Core
     journal: Journal
     index: Index
     reader: MemoryReader
@@ -55,6 +70,7 @@ __all__ = [
     "Census",
     "Changes",
     "Clock",
+    "Core",
     "Embedded",
     "Embedder",
     "Embedders",

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from muisti.model import Draft, Event, Memory, Problem, Usage
+from muisti.model import CoreMemory, Draft, Event, Memory, Problem, Usage
 
 
 class Clock(Protocol):
@@ -154,6 +154,22 @@ class Attic(Protocol):
 
     def unarchive(self, path: str, memory_id: str) -> str:
         """Move a file back out of the archive; answers its new path."""
+        ...
+
+
+class Core(Protocol):
+    """The file of the core memory."""
+
+    def read(self) -> CoreMemory:
+        """What it says; both sections are empty if there is none yet. Raises BrokenFile."""
+        ...
+
+    def write(self, section: str, changes: Mapping[str, str | None]) -> None:
+        """Set or (None) remove entries; all else stays, and the file before it is kept. Call under the vault's lock."""
+        ...
+
+    def first_text(self) -> str | None:
+        """What `USER.md` says, as long as there is no core memory yet. Raises BrokenFile."""
         ...
 
 

@@ -16,6 +16,7 @@ VERBS = {
     "find": ("search", "keywords", "compact", "timeline", "details", "related", "explain"),
     "links": ("link", "unlink", "links", "supersede", "superseding", "graph"),
     "order": ("history", "unmerge", "trash", "archive", "upkeep", "decay", "cleanup", "evict"),
+    "core": ("core",),
     "sessions": ("session",),
     "model": ("model",),
     "upkeep": ("init", "stats", "sync", "reindex", "verify", "export", "import", "settings", "completion"),

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from muisti.model import (
+    CORE_SECTIONS,
     CompactResult,
+    CoreMemory,
     Explanation,
     Graph,
     Happening,
@@ -200,6 +202,15 @@ def history(found: Sequence[Happening]) -> None:
             lines.append(f"“{snippet(one.content, frozenset(), SNIPPET)}”")
         table.add_row(f"{one.at:%Y-%m-%d %H:%M}", one.what, _safe("\n".join(line for line in lines if line)))
     console().print(table)
+
+
+def core(found: CoreMemory) -> None:
+    """Both sections of core memory."""
+    out = console()
+    for section in CORE_SECTIONS:
+        out.print(f"[bold]{section}[/]")
+        for key, value in getattr(found, section).items():
+            out.print(f"  [dim]{_safe(key)}[/]  {_safe(value)}", soft_wrap=True)
 
 
 def sessions(found: Sequence[Session], now: datetime) -> None:

@@ -1,0 +1,56 @@
+"""What an agent always knows."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from muisti.engine.opened import Opened
+from muisti.errors import InvalidRequest, MuistiError
+from muisti.keep import core
+from muisti.model import CoreMemory
+from muisti.remember.screen import screened_text
+
+log = logging.getLogger("muisti")
+
+
+class Knowing(Opened):
+    """Core memory: a few entries about the user and the agent that stand at the head of every context."""
+
+    def core_get(self) -> CoreMemory:
+        """Both sections, `user` and `agent`. Raises BrokenFile if a hand edit broke the file."""
+        return core.core_get(self._parts)
+
+    def core_update(self, section: str, key: str, value: str) -> CoreMemory:
+        """Set one entry. Raises InvalidRequest for another section, an empty value, or more than fits."""
+        safe = screened_text(value, self.settings) if isinstance(value, str) else value
+        return self._change(core.core_update, section, key, safe)
+
+    def core_delete(self, section: str, key: str) -> CoreMemory:
+        """Remove one entry. Raises CoreEntryNotFound, and InvalidRequest for another section."""
+        return self._change(core.core_delete, section, key)
+
+    def core_init(self, source: str | os.PathLike[str]) -> CoreMemory:
+        """Fill the section `user`, if it is empty, from a text like that of a `USER.md`, or from that file.
+
+        Raises InvalidRequest if it says nothing, or too much.
+        """
+        if isinstance(source, os.PathLike):
+            source = _text_of(Path(source).expanduser())
+        return self._change(core.core_init, screened_text(source, self.settings))
+
+    def fill_core(self) -> None:
+        """Fill core memory from the vault's own `USER.md`, once."""
+        try:
+            if text := self._parts.core.first_text():
+                self.core_init(text)
+        except MuistiError as error:
+            log.warning("core memory is not filled from USER.md: %s", error)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequest("source", str(path), f"it cannot be read ({error}); name a readable UTF-8 text file") from error

@@ -1,0 +1,100 @@
+"""Core memory: what an agent always knows of its user and of itself (contract F4)."""
+
+from __future__ import annotations
+
+import re
+
+from muisti.commit import writing
+from muisti.errors import CoreEntryNotFound, InvalidRequest
+from muisti.model import CORE_SECTIONS, CoreMemory
+from muisti.ports import Parts
+
+MAX_KEY = 100
+_BOLD = r"(?:\*\*|__)?"
+_LINE = re.compile(rf"[ \t]*(?:[-*+][ \t]+)?{_BOLD}(?P<key>[^\s:*_#`|][^:*`|\n]{{0,80}}?){_BOLD}:{_BOLD}[ \t]+(?P<value>\S.*)")
+_HEADING = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*$")
+
+
+def core_get(parts: Parts) -> CoreMemory:
+    """Both sections. Raises BrokenFile."""
+    return parts.core.read()
+
+
+def core_update(parts: Parts, section: str, key: str, value: str) -> CoreMemory:
+    """Set one entry. Raises InvalidRequest; then nothing is changed."""
+    section, key = checked_section(section), checked_key(key)
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidRequest("value", value, "it must be a text that is not empty; `core_delete` removes an entry")
+    with writing(parts):
+        _check_size(parts, section, {key: value})
+        parts.core.write(section, {key: value})
+    return parts.core.read()
+
+
+def core_delete(parts: Parts, section: str, key: str) -> CoreMemory:
+    """Remove one entry. Raises CoreEntryNotFound."""
+    section = checked_section(section)
+    with writing(parts):
+        known = getattr(parts.core.read(), section)
+        if key not in known:
+            raise CoreEntryNotFound(section, key, tuple(known))
+        parts.core.write(section, {key: None})
+    return parts.core.read()
+
+
+def core_init(parts: Parts, text: str) -> CoreMemory:
+    """Fill the section `user` from a USER.md, if it is empty: later changes are made here, and win over that file."""
+    entries = entries_of(text)
+    if not entries:
+        raise InvalidRequest("text", text[:40], "it says nothing; write lines like `- Name: Anna`")
+    with writing(parts):
+        if not parts.core.read().user:
+            _check_size(parts, "user", entries)
+            parts.core.write("user", dict(entries))
+    return parts.core.read()
+
+
+def entries_of(text: str) -> dict[str, str]:
+    """`- Name: Anna` becomes an entry; other text goes below the name of its heading, or to `about`."""
+    entries: dict[str, str] = {}
+    heading = "about"
+    for line in text.splitlines():
+        if found := _HEADING.match(line):
+            heading = _as_key(found[1])
+        elif found := _LINE.match(line):
+            entries[_as_key(found["key"])] = found["value"].strip()
+        elif plain := line.strip(" \t-*+"):
+            entries[heading] = f"{entries[heading]} {plain}" if heading in entries else plain
+    return entries
+
+
+def _as_key(text: str) -> str:
+    return re.sub(r"\W+", "_", text.strip().casefold()).strip("_")[:MAX_KEY] or "about"
+
+
+def checked_section(section: str) -> str:
+    """One of the two. Raises InvalidRequest."""
+    if section not in CORE_SECTIONS:
+        raise InvalidRequest("section", section, f"it must be one of {', '.join(CORE_SECTIONS)}")
+    return section
+
+
+def checked_key(key: str) -> str:
+    """One short line. Raises InvalidRequest."""
+    if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY or not key.isprintable():
+        raise InvalidRequest("key", key, f"it must be one line of up to {MAX_KEY} characters")
+    return key.strip()
+
+
+def _check_size(parts: Parts, section: str, added: dict[str, str]) -> None:
+    """It stands in every context, so it has to stay short."""
+    known, limit = parts.core.read(), parts.settings.core_max_bytes
+    after = {name: dict(getattr(known, name)) for name in CORE_SECTIONS}
+    after[section] |= added
+    size = sum(
+        len(f"{key}{value}".encode("utf-8", "surrogatepass")) for entries in after.values() for key, value in entries.items()
+    )
+    if size > limit:
+        raise InvalidRequest(
+            "value", f"{size} bytes in all", f"the limit is {limit} (core_max_bytes): shorten or delete an entry"
+        )
