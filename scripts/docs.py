@@ -15,12 +15,12 @@ import click
 
 from muisti.adapters.sqlite.migrate import migrations
 from muisti.engine import Muisti
-from muisti.engine.opened import Opened
 from muisti.model import (
     KINDS,
     CompactResult,
     CoreMemory,
     Explanation,
+    Extracted,
     Graph,
     Happening,
     Link,
@@ -33,6 +33,7 @@ from muisti.model import (
     Stats,
     SyncReport,
     UpkeepReport,
+    Utterance,
     VerifyReport,
 )
 from muisti.recall.options import FilterOptions
@@ -107,7 +108,7 @@ def python_page() -> str:
         f"{HEAD}# Python\n\n`Muisti.open(path)` for ordinary code, `await MemoryService.open(path)` for asyncio: the same\n"
         "methods, each a coroutine there. Errors are `MuistiError`s that name the field and the cure.\n"
     ]
-    for name, method in ((name, vars(part)[name]) for part in (Muisti, *Muisti.__bases__, Opened) for name in vars(part)):
+    for name, method in ((name, vars(part)[name]) for part in Muisti.__mro__[:-1] for name in vars(part)):
         function = method.__func__ if isinstance(method, classmethod) else method
         if not name.startswith("_") and inspect.isfunction(function) and name not in ("make_ready", "fill_core"):
             signature = str(inspect.signature(function)).replace("self, ", "").replace("(self)", "()").replace("cls, ", "")
@@ -124,7 +125,8 @@ def python_page() -> str:
 
 
 VALUES = (
-    Memory, CoreMemory, Link, Graph, Happening, SearchResult, Signal, CompactResult, Explanation, Session, SessionUse, Stats,
+    Memory, CoreMemory, Utterance, Extracted, Link, Graph, Happening, SearchResult, Signal, CompactResult, Explanation, Session,
+    SessionUse, Stats,
     UpkeepReport, SyncReport, VerifyReport, Problem,
 )  # fmt: skip
 

@@ -35,6 +35,7 @@ from muisti.model import (
     CoreMemory,
     Draft,
     Explanation,
+    Extracted,
     Graph,
     Happening,
     Kind,
@@ -51,6 +52,7 @@ from muisti.model import (
     Tier,
     UpkeepReport,
     Use,
+    Utterance,
     VerifyReport,
 )
 
@@ -66,6 +68,7 @@ __all__ = [
     "Draft",
     "EmbedderProblem",
     "Explanation",
+    "Extracted",
     "Graph",
     "Happening",
     "ImportFailed",
@@ -92,6 +95,7 @@ __all__ = [
     "Tier",
     "UpkeepReport",
     "Use",
+    "Utterance",
     "VaultError",
     "VerifyReport",
     "__version__",

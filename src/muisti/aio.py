@@ -88,6 +88,8 @@ class MemoryService:
     get_session_context = _threaded(Muisti.get_session_context)
     get_raw_session_content = _threaded(Muisti.get_raw_session_content)
     get_session_token_count = _threaded(Muisti.get_session_token_count)
+    extract = _threaded(Muisti.extract)
+    save_extracted = _threaded(Muisti.save_extracted)
     core_get = _threaded(Muisti.core_get)
     core_update = _threaded(Muisti.core_update)
     core_delete = _threaded(Muisti.core_delete)

@@ -12,9 +12,9 @@ import muisti
 from muisti import MemoryService, Muisti
 
 PUBLIC = [
-    "KINDS", "BrokenFile", "CompactResult", "Conflict", "CoreEntryNotFound", "CoreMemory", "Draft", "EmbedderProblem", "Explanation", "Graph", "Happening", "ImportFailed", "InvalidMemory", "InvalidRequest",
+    "KINDS", "BrokenFile", "CompactResult", "Conflict", "CoreEntryNotFound", "CoreMemory", "Draft", "EmbedderProblem", "Explanation", "Extracted", "Graph", "Happening", "ImportFailed", "InvalidMemory", "InvalidRequest",
     "Kind", "Link", "LinkType", "Memory", "MemoryNotFound", "MemoryService", "Muisti", "MuistiError", "NotFound", "SearchResult", "SearchResults", "Sector", "Session",
-    "SessionNotFound", "SettingsError", "Signal", "Stats", "SyncReport", "Tier", "UpkeepReport", "Use", "VaultError", "VerifyReport", "__version__",
+    "SessionNotFound", "SettingsError", "Signal", "Stats", "SyncReport", "Tier", "UpkeepReport", "Use", "Utterance", "VaultError", "VerifyReport", "__version__",
 ]  # fmt: skip
 METHODS = sorted(name for name in dir(Muisti) if not name.startswith("_"))
 INNER = {"make_ready", "fill_core"}

@@ -9,10 +9,9 @@ from muisti.engine.keeping import Keeping
 from muisti.engine.knowing import Knowing
 from muisti.engine.ordering import Ordering
 from muisti.engine.recalling import Recalling
-from muisti.engine.remembering import Remembering
 
 
-class Muisti(Remembering, Recalling, Attending, Knowing, Ordering, Keeping):
+class Muisti(Knowing, Recalling, Attending, Ordering, Keeping):
     """A vault, open for use from any number of threads. `Muisti.open(path)` makes one; `close` it, or use `with`."""
 
     @classmethod

@@ -1,22 +1,24 @@
-"""What an agent always knows."""
+"""What an agent always knows, and what it learns from a talk."""
 
 from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from muisti.engine.opened import Opened
+from muisti.engine.remembering import Remembering
 from muisti.errors import InvalidRequest, MuistiError
 from muisti.keep import core
-from muisti.model import CoreMemory
+from muisti.model import CoreMemory, Draft, Extracted, Memory, Utterance
 from muisti.remember.screen import screened_text
 
 log = logging.getLogger("muisti")
 
 
-class Knowing(Opened):
-    """Core memory: a few entries about the user and the agent that stand at the head of every context."""
+class Knowing(Remembering):
+    """Core memory, which stands at the head of every context, and what a talk teaches."""
 
     def core_get(self) -> CoreMemory:
         """Both sections, `user` and `agent`. Raises BrokenFile if a hand edit broke the file."""
@@ -47,6 +49,38 @@ class Knowing(Opened):
                 self.core_init(text)
         except MuistiError as error:
             log.warning("core memory is not filled from USER.md: %s", error)
+
+    def extract(self, talk: Sequence[Utterance], *, mode: str = "default") -> list[Extracted]:
+        """What of a talk is worth keeping, found by rules and without a model. Nothing is stored. Raises InvalidRequest.
+
+        Mode: `default`, `coding` or `research`, which changes what counts more.
+        """
+        from muisti.remember.extract.rules import extract  # its tables are read only if they are needed
+
+        safe = [replace(one, text=screened_text(one.text, self.settings)) for one in talk]
+        try:
+            return extract(safe, mode=mode)
+        except ValueError as error:
+            raise InvalidRequest("mode", mode, str(error)) from error
+
+    def save_extracted(
+        self, found: Sequence[Extracted], *, session_id: str | None = None, project: str | None = None
+    ) -> list[Memory]:
+        """Keep what was extracted. It is not trusted until somebody looked at it: agents are told so."""
+        drafts = [
+            Draft(
+                content=one.content,
+                kind=one.kind,
+                importance=one.importance,
+                valid_from=one.about,
+                session_id=session_id,
+                project=project,
+                source="extracted",
+                trusted=False,
+            )
+            for one in found
+        ]
+        return self._remember(drafts) if drafts else []
 
 
 def _text_of(path: Path) -> str:

@@ -6,6 +6,7 @@ from muisti.model.answers import CompactResult, Explanation, Filter, Graph, Sear
 from muisti.model.journal import Event, Happening, Session, SessionUse, Usage, Use
 from muisti.model.memory import CORE_SECTIONS, KINDS, RATES, CoreMemory, Draft, Finder, Kind, Link, LinkType, Memory, Sector, Tier
 from muisti.model.reports import ModelState, Problem, Stats, SyncReport, UpkeepReport, VerifyReport
+from muisti.model.talk import Extracted, Utterance
 
 __all__ = [
     "CORE_SECTIONS",
@@ -16,6 +17,7 @@ __all__ = [
     "Draft",
     "Event",
     "Explanation",
+    "Extracted",
     "Filter",
     "Finder",
     "Graph",
@@ -38,5 +40,6 @@ __all__ = [
     "UpkeepReport",
     "Usage",
     "Use",
+    "Utterance",
     "VerifyReport",
 ]

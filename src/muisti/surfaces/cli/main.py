@@ -17,6 +17,7 @@ VERBS = {
     "links": ("link", "unlink", "links", "supersede", "superseding", "graph"),
     "order": ("history", "unmerge", "trash", "archive", "upkeep", "decay", "cleanup", "evict"),
     "core": ("core",),
+    "extract": ("extract",),
     "sessions": ("session",),
     "model": ("model",),
     "upkeep": ("init", "stats", "sync", "reindex", "verify", "export", "import", "settings", "completion"),

@@ -11,6 +11,7 @@ from muisti.model import (
     CompactResult,
     CoreMemory,
     Explanation,
+    Extracted,
     Graph,
     Happening,
     Link,
@@ -211,6 +212,14 @@ def core(found: CoreMemory) -> None:
         out.print(f"[bold]{section}[/]")
         for key, value in getattr(found, section).items():
             out.print(f"  [dim]{_safe(key)}[/]  {_safe(value)}", soft_wrap=True)
+
+
+def extracted(found: Sequence[Extracted]) -> None:
+    """What is worth keeping of a talk."""
+    table = _table("importance", "memory", "kind")
+    for one in found:
+        table.add_row(f"{one.importance:.2f}", _safe(one.content), one.kind)
+    console().print(table)
 
 
 def sessions(found: Sequence[Session], now: datetime) -> None:

@@ -1,0 +1,1 @@
+"""Memories out of a talk, by rules alone: no model, no clock, no file. `rules.extract` is the door."""
