@@ -188,7 +188,7 @@ def test_J2_bad_settings_are_named(cli: Cli, vault: Path) -> None:
 def test_J2_every_verb_has_help(cli: Cli, verb: str) -> None:
     said = cli.run(verb, "--help").stdout
     assert "Usage:" in said
-    if verb not in ("session", "model", "completion", "demo"):
+    if verb not in ("session", "model", "core", "completion", "demo"):
         assert "--json" in said
 
 

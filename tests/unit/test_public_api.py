@@ -22,7 +22,7 @@ INNER = {"make_ready", "fill_core"}
 PROMISED = [
     "save", "save_batch", "get", "update", "delete", "restore", "list", "touch", "reinforce", "deemphasize", "search",
     "search_by_keywords", "search_compact", "timeline", "details", "related", "explain", "start_session", "end_session",
-    "core_get", "core_update", "core_delete", "core_init", "link", "links", "supersede", "superseding", "decay_salience", "cleanup", "evict", "reindex_missing",
+    "context", "get_relevant_memories", "build_memory_context", "core_get", "core_update", "core_delete", "core_init", "link", "links", "supersede", "superseding", "decay_salience", "cleanup", "evict", "reindex_missing",
     "link_to_session", "get_by_session", "get_session_context", "get_raw_session_content", "get_session_token_count", "get_stats",
     "export_memories", "import_memories", "reindex", "verify", "close", "open",
 ]  # fmt: skip

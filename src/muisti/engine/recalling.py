@@ -12,6 +12,7 @@ from muisti.errors import EmbedderProblem, InvalidRequest
 from muisti.model import CompactResult, Explanation, Memory, SearchResult, SearchResults
 from muisti.recall import layers
 from muisti.recall import pipeline as recalling
+from muisti.recall.compose import composed, listed
 from muisti.recall.explain import explain
 from muisti.recall.options import FilterOptions, Mode, to_filter, to_moment, to_order
 from muisti.remember.screen import screened_text
@@ -76,6 +77,24 @@ class Recalling(Opened):
         with suppress(EmbedderProblem):  # the answer says so
             self._ready()
             self._filler.catch_up()
+
+    def context(self, query: str, *, budget: int = 2000, limit: int = 20, **options: Unpack[FilterOptions]) -> str:
+        """Core memory and the best memories as one block for a prompt, fenced as data, within a budget of tokens.
+
+        Raises InvalidRequest if not even core memory fits.
+        """
+        if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+            raise InvalidRequest("budget", budget, "it must be a number of tokens of at least 1")
+        found = self.search(query, limit=limit, **options)
+        return composed(self._parts.core.read(), [result.memory for result in found], budget)
+
+    def get_relevant_memories(self, session_id: str, query: str, limit: int = 5) -> Listed[Memory]:
+        """The memories that help a session to answer, best first: its own, its project's and everybody's."""
+        return [result.memory for result in self.search(query, limit=limit, session_id=session_id)]
+
+    def build_memory_context(self, memories: Sequence[Memory]) -> str:
+        """Memories as a list for a system prompt, each on one line with its kind and importance."""
+        return listed(memories)
 
     def search_compact(
         self, query: str, *, limit: int | None = None, mode: Mode = "hybrid", **options: Unpack[FilterOptions]

@@ -25,10 +25,16 @@ def fenced(memories: Sequence[Memory]) -> str:
     """One block of text. Equal for equal memories, byte for byte; empty if there are none."""
     if not memories:
         return ""
-    return "\n".join((OPENING, *(_fenced(memory) for memory in memories), CLOSING))
+    return "\n".join((OPENING, *(fenced_memory(memory) for memory in memories), CLOSING))
 
 
-def _fenced(memory: Memory) -> str:
+def quoted(text: str) -> str:
+    """A text that cannot end its fence."""
+    return _TAG.sub("&lt;", text)
+
+
+def fenced_memory(memory: Memory) -> str:
+    """One memory within its own fence."""
     said = {
         "id": memory.id,
         "kind": memory.kind,
@@ -38,7 +44,7 @@ def _fenced(memory: Memory) -> str:
         "valid_until": f"{memory.valid_until:%Y-%m-%d}" if memory.valid_until else "",
     }
     attributes = " ".join(f'{name}="{_attribute(value)}"' for name, value in said.items() if value)
-    return f"<memory {attributes}>\n{_TAG.sub('&lt;', memory.content)}\n</memory>"
+    return f"<memory {attributes}>\n{quoted(memory.content)}\n</memory>"
 
 
 def _attribute(value: str) -> str:

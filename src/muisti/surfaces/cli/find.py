@@ -139,7 +139,20 @@ def explain(query: str, memory_id: str, narrowed: dict[str, Any], vault: str | N
         render.explanation(found)
 
 
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@filters
+@click.option("--budget", type=int, default=2000, show_default=True, help="Tokens that it may take, at most.")
+@common
+def context(query: tuple[str, ...], narrowed: dict[str, Any], budget: int, vault: str | None, as_json: bool) -> None:
+    """Core memory and what answers QUERY, as one block for a prompt: fenced as data, with source and trust."""
+    with opened(vault) as memory:
+        block = memory.context(" ".join(query), budget=budget, **narrowed)
+    print_json({"context": block}) if as_json else click.echo(block)
+
+
 COMMANDS = {
+    "context": context,
     "search": search,
     "keywords": keywords,
     "compact": compact,

@@ -13,7 +13,7 @@ from muisti.errors import MuistiError
 
 VERBS = {
     "memories": ("save", "show", "list", "update", "delete", "restore", "touch", "reinforce", "deemphasize"),
-    "find": ("search", "keywords", "compact", "timeline", "details", "related", "explain"),
+    "find": ("search", "context", "keywords", "compact", "timeline", "details", "related", "explain"),
     "links": ("link", "unlink", "links", "supersede", "superseding", "graph"),
     "order": ("history", "unmerge", "trash", "archive", "upkeep", "decay", "cleanup", "evict"),
     "core": ("core",),
