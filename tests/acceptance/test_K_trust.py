@@ -165,3 +165,13 @@ def test_K4_an_import_does_not_take_the_place_of_what_is_trusted(memory: Muisti,
     assert found is not None
     assert found.valid_until is None
     assert memory.superseding(mine.id) is None
+
+
+def test_K4_what_somebody_trusted_says_too_is_trusted(memory: Muisti) -> None:
+    unverified = memory.save("The library closes at eight in the evening", trusted=False)
+    assert not memory.save("the library closes at eight in the evening.", trusted=False).trusted
+    confirmed = memory.save("The library closes at eight in the evening!")
+    assert (confirmed.id, confirmed.trusted) == (unverified.id, True)
+    assert memory.save("The library closes at eight in the evening", trusted=False).trusted, "and stays so"
+    batch = memory.save_batch([{"content": "The pool opens at six", "trusted": False}, "The pool opens at six."])
+    assert [one.trusted for one in batch] == [True, True]

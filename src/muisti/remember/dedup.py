@@ -69,7 +69,7 @@ def _resolved(parts: Parts, batch: _Batch, memory: Memory, cosines: Cosines | No
     alike = _kindred(memory, [*batch.alike(memory, CANDIDATES), *parts.twins.alike(memory, CANDIDATES)])
     undecided = None
     if settings.merge_duplicates:
-        found = _nearest(memory, [other for other in alike if batch.holds(other) or other is not exact], cosines)
+        found = _nearest(memory, [other for other in alike if exact is None or other.id != exact.id], cosines)
         if found.twin is not None and not batch.holds(found.twin) and not _still_says(parts, found.twin):
             found = Resolved(memory)
         if found.twin is not None:

@@ -23,6 +23,8 @@ class Merges:
     """Texts that are nearly the same as the memory with this id: they are kept beside it."""
     importance: dict[str, float] = field(default_factory=dict)
     """Of memories of the vault that matter more now."""
+    confirmed: set[str] = field(default_factory=set)
+    """Memories that nobody had vouched for, and that somebody who is trusted now says too."""
     fresh: list[Memory] = field(default_factory=list)
     """The memories that are new, with the weight that others of the same batch gave them."""
 
@@ -40,11 +42,13 @@ def planned_merges(answers: Sequence[Resolved], now: datetime, *, reinforce: boo
         plan.events.append(_event(answer, twin, raised, now))
         if answer.nearly is not None:
             plan.texts.append((answer.memory, twin.id))
+        trusted = twin.trusted or answer.memory.trusted
         if twin.id in fresh:
-            fresh[twin.id] = replace(fresh[twin.id], importance=raised)
+            fresh[twin.id] = replace(fresh[twin.id], importance=raised, trusted=trusted)
         else:
             plan.importance[twin.id] = raised
-        known[twin.id] = replace(twin, importance=raised, salience=reinforced(twin.salience, REINFORCE))
+            plan.confirmed.update({twin.id} if trusted and not twin.trusted else ())
+        known[twin.id] = replace(twin, importance=raised, salience=reinforced(twin.salience, REINFORCE), trusted=trusted)
     plan.fresh.extend(fresh.values())
     return plan
 
@@ -53,7 +57,8 @@ def merge(parts: Parts, plan: Merges, now: datetime) -> list[StoredFile]:
     """Keep the texts, raise the importance of what they repeat; answers the files that changed."""
     for memory, into in plan.texts:
         parts.attic.keep_merged(memory, into, now)
-    return [file for id_, importance in plan.importance.items() if (file := _reweighed(parts, id_, importance))]
+    changed = [_reweighed(parts, id_, at, confirmed=id_ in plan.confirmed) for id_, at in plan.importance.items()]
+    return [file for file in changed if file is not None]
 
 
 def _raised(known: float, said: float) -> float:
@@ -70,12 +75,13 @@ def _event(answer: Resolved, twin: Memory, raised: float, now: datetime) -> Even
     return Event("merged", now, (twin.id,), answer.memory.session_id, data)
 
 
-def _reweighed(parts: Parts, memory_id: str, importance: float) -> StoredFile | None:
+def _reweighed(parts: Parts, memory_id: str, importance: float, *, confirmed: bool) -> StoredFile | None:
     """The file with the higher importance. If a person is editing it just now, theirs is the last word."""
     try:
         file = current(parts, memory_id)
-        if importance <= file.memory.importance:
-            return None
-        return parts.vault.rewrite(replace(file.memory, importance=importance), file.sha)
+        wanted = replace(
+            file.memory, importance=max(importance, file.memory.importance), trusted=file.memory.trusted or confirmed
+        )
+        return parts.vault.rewrite(wanted, file.sha) if wanted != file.memory else None
     except (BrokenFile, Conflict):
         return None
