@@ -90,3 +90,12 @@ def test_B6_a_soft_delete_keeps_them(memory: Muisti) -> None:
     memory.update(saved.id, content="Second")
     memory.delete(saved.id)
     assert ("updated", "First") in told(memory, saved.id)
+
+
+def test_H1_history_tells_when_a_link_was_taken_back(memory: Muisti, clock: FakeClock) -> None:
+    one, other = memory.save("The otter swims"), memory.save("Deploys are on Fridays")
+    memory.link(one.id, other.id, "related_to")
+    clock.forward(days=2)
+    memory.unlink(one.id, other.id, "related_to")
+    assert [(h.what, h.at.day) for h in memory.history(one.id)[1:]] == [("linked", 10), ("unlinked", 12)]
+    assert [h.what for h in memory.history(other.id)[1:]] == ["linked from", "unlinked from"]

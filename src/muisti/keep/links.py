@@ -47,7 +47,7 @@ def unlink(parts: Parts, source: str, target: str, type_: LinkType) -> None:
         kept = tuple(one for one in file.memory.links if one is not gone)
         files.append(_rewritten(parts, file, replace(file.memory, links=kept)))
         paths = [str(one.memory.file_path) for one in files]
-        commit(parts, files=files, removed=paths, events=[_event("unlinked", gone)], durable=False)
+        commit(parts, files=files, removed=paths, events=[_event("unlinked", gone, parts.clock.now())], durable=False)
 
 
 def supersede(parts: Parts, old: str, new: str) -> Memory:
@@ -151,9 +151,9 @@ def _rewritten(parts: Parts, file: StoredFile, memory: Memory) -> StoredFile:
     return parts.vault.rewrite(memory, file.sha)
 
 
-def _event(name: str, one: Link) -> Event:
+def _event(name: str, one: Link, at: datetime | None = None) -> Event:
     data = {"type": one.type.value, "target": one.target, "confidence": one.confidence}
-    return Event(name, one.created_at, (one.source,), None, data)
+    return Event(name, at or one.created_at, (one.source,), None, data)
 
 
 # -- Checking
