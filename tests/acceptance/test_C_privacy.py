@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import ImportFailed, InvalidMemory, Muisti
+from muisti import ImportFailed, InvalidMemory, InvalidRequest, Muisti
 from tests.conftest import Opener
 
 HIDDEN = "plughxyzzy"
@@ -284,3 +284,17 @@ def test_C1_a_question_is_screened_before_it_is_asked(memory: Muisti) -> None:
     explained = memory.explain(f"remember <private>{HIDDEN}</private>", memory.list()[0].id)
     assert HIDDEN not in repr(explained)
     assert explained.recalled
+
+
+@pytest.mark.parametrize("field", ["project", "session_id"])
+def test_C1_names_are_not_redacted_so_a_secret_in_one_is_refused(memory: Muisti, vault: Path, field: str) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    with pytest.raises(InvalidMemory, match=f"^{field}: .*names are not redacted") as refused:
+        memory.save("A text", **{field: secret})
+    assert secret not in str(refused.value)
+    with pytest.raises(InvalidMemory, match=f"^{field}: "):
+        memory.start_session(**{field: secret})
+    with pytest.raises(InvalidRequest, match="^key: ") as again:
+        memory.core_update("user", f"my {secret}", "x")
+    assert secret not in str(again.value)
+    assert not [path for path in vault.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]

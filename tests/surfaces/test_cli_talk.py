@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from muisti import InvalidRequest
 from muisti.surfaces.cli.extract import utterances
 from tests.surfaces.test_cli import Cli
 
@@ -37,6 +38,7 @@ def test_J2_extract_shows_and_keeps(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "talk.txt").write_text(TALK, "utf-8")
     kept: Any = cli.json("extract", "talk.txt", "--save", "--project", "home")
     assert {(one["project"], one["trusted"], one["source"]) for one in kept} == {("home", False, "extracted")}
+    assert "0 memories kept, 2 known already" in cli.run("extract", "talk.txt", "--save", "--project", "home").stderr
     assert "worth keeping" in cli.run("extract", given="Assistant: Hello there!\n").stderr
     assert "source" in cli.run("extract", "missing.txt", code=1).stderr
     assert "coding" in cli.run("extract", "--mode", "poetry", given=TALK, code=1).stderr
@@ -48,10 +50,14 @@ def test_J2_extract_shows_and_keeps(cli: Cli, tmp_path: Path) -> None:
         ("Anna: hi\nthere\n\nUser: yes", [("Anna", "user", "hi\nthere"), ("User", "user", "yes")]),
         ('{"role": "assistant", "content": "a"}\n{"role": "user", "name": "Bo", "content": "b"}', [("Assistant", "assistant", "a"), ("Bo", "user", "b")]),
         ("no name", [("User", "user", "no name")]),
-        ('{"broken', [("User", "user", '{"broken')]),
-        ('{"role": "user"}', [("User", "user", '{"role": "user"}')]),
         ("", []),
     ],
 )  # fmt: skip
 def test_how_a_transcript_is_read(text: str, expected: list[tuple[str, str, str]]) -> None:
     assert [(one.speaker, one.role, one.text) for one in utterances(text)] == expected
+
+
+@pytest.mark.parametrize("text", ['{"broken', '{"role": "user"}', '{"content": 5}', '{"role": "user", "content": "a"}\nbroken'])
+def test_a_line_that_is_no_message_is_named(text: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"^source: 'line \d'"):
+        utterances(text)

@@ -7,7 +7,7 @@ from muisti.errors import InvalidRequest
 from muisti.keep import sessions
 from muisti.model import Memory, Session, SessionUse, Use
 from muisti.remember.identity import new_id
-from muisti.remember.screen import screened_text
+from muisti.remember.screen import screened_name, screened_text
 from muisti.remember.validate import checked_name, checked_project
 
 
@@ -16,9 +16,12 @@ class Attending(Opened):
 
     def start_session(self, project: str | None = None, *, session_id: str | None = None) -> Session:
         """Begin a session; without an id it gets a new one."""
-        name = checked_project(self.settings.project if project is None else project)
-        given = checked_name("session_id", session_id) if session_id is not None else new_id(self._parts.clock.now())
+        name = screened_name("project", checked_project(self.settings.project if project is None else project), self.settings)
+        given = new_id(self._parts.clock.now()) if session_id is None else self._name_of(session_id)
         return self._change(sessions.start_session, given, name)
+
+    def _name_of(self, session_id: str) -> str:
+        return screened_name("session_id", checked_name("session_id", session_id), self.settings)
 
     def end_session(self, session_id: str, summary: str | None = None, *, tool_calls: int | None = None) -> Session:
         """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
@@ -37,7 +40,7 @@ class Attending(Opened):
         """Note what a session did with a memory: created, recalled, updated or reinforced."""
         if use not in tuple(Use):
             raise InvalidRequest("use", use, f"it must be one of {', '.join(Use)}")
-        self._change(sessions.link_to_session, memory_id, checked_name("session_id", session_id), Use(use))
+        self._change(sessions.link_to_session, memory_id, self._name_of(session_id), Use(use))
 
     def session_uses(self, session_id: str) -> list[SessionUse]:
         """What a session did with memories, in the order of time."""

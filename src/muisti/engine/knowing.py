@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from muisti.engine.remembering import Remembering
@@ -27,6 +28,10 @@ class Knowing(Remembering):
     def core_update(self, section: str, key: str, value: str) -> CoreMemory:
         """Set one entry. Raises InvalidRequest for another section, an empty value, or more than fits."""
         safe = screened_text(value, self.settings) if isinstance(value, str) else value
+        if isinstance(value, str) and value.strip() and not safe.strip():
+            raise InvalidRequest("value", "<private>…", "nothing of it is left outside of <private>")
+        if isinstance(key, str) and screened_text(key, self.settings) != key:
+            raise InvalidRequest("key", "…", "it holds something private or a secret, and names are not redacted: choose another")
         return self._change(core.core_update, section, key, safe)
 
     def core_delete(self, section: str, key: str) -> CoreMemory:
@@ -57,6 +62,8 @@ class Knowing(Remembering):
         """
         from muisti.remember.extract.rules import extract  # its tables are read only if they are needed
 
+        if isinstance(talk, str) or not isinstance(talk, Sequence) or not all(isinstance(one, Utterance) for one in talk):
+            raise InvalidRequest("talk", type(talk).__name__, "it must be a list of Utterance(text, speaker, role)")
         safe = [replace(one, text=screened_text(one.text, self.settings)) for one in talk]
         try:
             return extract(safe, mode=mode)
@@ -64,14 +71,20 @@ class Knowing(Remembering):
             raise InvalidRequest("mode", mode, str(error)) from error
 
     def save_extracted(
-        self, found: Sequence[Extracted], *, session_id: str | None = None, project: str | None = None
+        self,
+        found: Sequence[Extracted],
+        *,
+        session_id: str | None = None,
+        project: str | None = None,
+        said_at: datetime | None = None,
     ) -> list[Memory]:
-        """Keep what was extracted. It is not trusted until somebody looked at it: agents are told so."""
+        """Keep what was extracted, as of when it was said. It is not trusted until somebody looked at it: agents are told so."""
         drafts = [
             Draft(
                 content=one.content,
                 kind=one.kind,
                 importance=one.importance,
+                created_at=said_at,
                 valid_from=one.about,
                 session_id=session_id,
                 project=project,

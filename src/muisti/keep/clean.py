@@ -55,11 +55,15 @@ def upkeep(parts: Parts, *, dry_run: bool = False) -> UpkeepReport:
     """All three, as the settings say."""
     settings = parts.settings
     live = parts.census.live_bytes()
+    decayed = decay_salience(parts, dry_run=dry_run)
+    cleaned = cleanup(parts, settings.cleanup_below, dry_run=dry_run) if settings.cleanup_below else []
+    evicted = evict(parts, settings.evict_above, settings.evict_to, dry_run=dry_run) if settings.evict_above else []
+    gone = {memory.id for memory in cleaned}  # a dry run leaves them where they are
     return UpkeepReport(
         dry_run=dry_run,
-        decayed=decay_salience(parts, dry_run=dry_run),
-        cleaned=tuple(cleanup(parts, settings.cleanup_below, dry_run=dry_run)) if settings.cleanup_below else (),
-        evicted=tuple(evict(parts, settings.evict_above, settings.evict_to, dry_run=dry_run)) if settings.evict_above else (),
+        decayed=decayed,
+        cleaned=tuple(cleaned),
+        evicted=tuple(memory for memory in evicted if memory.id not in gone),
         live_bytes=live,
         limit_bytes=settings.evict_above,
     )

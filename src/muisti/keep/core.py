@@ -24,7 +24,7 @@ def core_update(parts: Parts, section: str, key: str, value: str) -> CoreMemory:
     """Set one entry. Raises InvalidRequest; then nothing is changed."""
     section, key = checked_section(section), checked_key(key)
     if not isinstance(value, str) or not value.strip():
-        raise InvalidRequest("value", value, "it must be a text that is not empty; `core_delete` removes an entry")
+        raise InvalidRequest("value", value, "it must be a text that is not empty; to remove the entry, delete (unset) it")
     with writing(parts):
         _check_size(parts, section, {key: value})
         parts.core.write(section, {key: value})

@@ -135,7 +135,8 @@ def _linked(parts: Parts, wanted: Link) -> StoredFile:
     same = next((one for one in file.memory.links if (one.type, one.target) == (wanted.type, wanted.target)), None)
     if same is not None and (not same.proposed or wanted.proposed):
         raise InvalidRequest("link", f"{wanted.type.value} {wanted.target}", "the two are linked like this already")
-    others = tuple(one for one in file.memory.links if one is not same)
+    # Who links two memories has answered what was proposed for them.
+    others = tuple(one for one in file.memory.links if one is not same and not (one.proposed and one.target == wanted.target))
     if len(others) >= MOST_LINKS:
         raise InvalidRequest("link", wanted.target, f"{wanted.source} has {MOST_LINKS} links already; `muisti unlink` some first")
     return _rewritten(parts, file, replace(file.memory, links=(*others, wanted)))

@@ -13,13 +13,14 @@ from muisti.settings import Settings
 
 _TEXTS = ("content", "title", "summary", "source")
 _LISTS = ("keywords", "files")
+_NAMES = ("project", "session_id")
 
 Written = TypeVar("Written", Draft, Memory)
 
 
 def screened(written: Written, settings: Settings) -> Written:
     """The memory, or the draft of one, without what is private. Raises InvalidMemory if nothing is left of it."""
-    return replace(written, **screened_fields({name: getattr(written, name) for name in (*_TEXTS, *_LISTS)}, settings))
+    return replace(written, **screened_fields({name: getattr(written, name) for name in (*_TEXTS, *_LISTS, *_NAMES)}, settings))
 
 
 def screened_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
@@ -31,10 +32,20 @@ def screened_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, 
     for name in _LISTS:
         if isinstance(safe.get(name), tuple | list):
             safe[name] = _screened_items(safe[name], settings)
+    for name in _NAMES:
+        if isinstance(safe.get(name), str):
+            screened_name(name, safe[name], settings)
     content = fields.get("content")
     if isinstance(content, str) and content.strip() and not safe["content"].strip():
         raise InvalidMemory("content", "<private>…", "nothing of it is left outside of <private>; nothing was stored")
     return safe
+
+
+def screened_name(field: str, name: str, settings: Settings) -> str:
+    """A name that is used as it is, so nothing can be taken out of it. Raises InvalidMemory if it holds something private."""
+    if screened_text(name, settings) != name:
+        raise InvalidMemory(field, "…", "it holds something private or a secret, and names are not redacted: choose another")
+    return name
 
 
 def screened_text(text: str, settings: Settings) -> str:

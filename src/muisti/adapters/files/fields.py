@@ -272,7 +272,10 @@ def _flag(key: str, text: str) -> bool:
 def _links(source: str, values: Mapping[str, Value | None], created: datetime) -> tuple[Link, ...]:
     if values.get("links", "") is None:
         raise BadFrontMatter("links: must be a list of texts such as `SUPERSEDES 0197…`")
-    return tuple(link_from(source, item, created) for item in _listed(values.get("links")))
+    links = tuple(link_from(source, item, created) for item in _listed(values.get("links")))
+    if source and any(link.target == source for link in links):
+        raise BadFrontMatter("links: a memory cannot be linked to itself: remove that line")
+    return links
 
 
 def _same_links(have: Value | None, wanted: Value) -> bool:

@@ -52,14 +52,19 @@ def extract(
     talk = [replace(one, at=at) for one in utterances(_text(source))]
     with opened(vault, create=True) as memory:
         found = [one for one in memory.extract(talk, mode=mode) if one.importance >= threshold]
-        kept = memory.save_extracted(found, session_id=session_id, project=project) if save else []
+        known = {one.id for one in memory.list(limit=None, project="*")} if save else set()
+        kept = memory.save_extracted(found, session_id=session_id, project=project, said_at=at) if save else []
     if as_json:
         print_json(kept if save else found)
     elif not found:
         note("Nothing in it seems worth keeping.")
     else:
         render.extracted(found)
-        note(f"{render.count(len(kept), 'memory')} kept." if save else "Shown only; --save keeps them.")
+        new = len({one.id for one in kept} - known)
+        said = (
+            f"{render.count(new, 'memory')} kept, {len(found) - new} known already." if save else "Shown only; --save keeps them."
+        )
+        note(said)
 
 
 def _text(source: Path | None) -> str:
@@ -74,12 +79,11 @@ def _text(source: Path | None) -> str:
 
 def utterances(text: str) -> list[Utterance]:
     """The messages of a transcript; a line that names nobody goes on with what was said before."""
+    if text.lstrip().startswith("{"):
+        return [_from_json(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     found: list[Utterance] = []
     for line in text.splitlines():
-        said = _from_json(line) if line.lstrip().startswith("{") else _SAID.match(line)
-        if isinstance(said, Utterance):
-            found.append(said)
-        elif said:
+        if said := _SAID.match(line):
             speaker, role = _ROLES.get(said["who"].casefold(), (said["who"], "user"))
             found.append(Utterance(said["text"], speaker, role))
         elif found and line.strip():
@@ -90,13 +94,13 @@ def utterances(text: str) -> list[Utterance]:
     return found
 
 
-def _from_json(line: str) -> Utterance | None:
+def _from_json(number: int, line: str) -> Utterance:
     try:
         item = json.loads(line)
-    except ValueError:
-        return None
+    except (ValueError, RecursionError):
+        item = None
     if not isinstance(item, dict) or not isinstance(item.get("content"), str):
-        return None
+        raise InvalidRequest("source", f"line {number}", 'every line must be an object like {"role": "user", "content": "…"}')
     speaker, role = _ROLES.get(str(item.get("role", "user")).casefold(), ("User", "user"))
     return Utterance(item["content"], str(item.get("name") or speaker), role)
 

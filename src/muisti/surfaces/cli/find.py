@@ -31,7 +31,7 @@ def search(
         found = memory.search(question, **how, **narrowed)
         if as_json:
             print_json(found)
-        elif for_agent:
+        elif for_agent and found:
             click.echo(fenced([result.memory for result in found]))
         elif found:
             render.results(found, render.now())

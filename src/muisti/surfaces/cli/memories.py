@@ -9,6 +9,7 @@ import click
 
 from muisti.errors import InvalidMemory, InvalidRequest, MemoryNotFound
 from muisti.model import Memory
+from muisti.remember.privacy import cleaned
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import Moment, common, filters, note, opened, print_json, warn_of_problems, whole_id
 
@@ -76,10 +77,13 @@ def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any)
     with opened(vault, create=True) as memory:
         begun = render.now()
         saved = memory.save(content, **_given(fields))
+        redacting = memory.settings.redact_secrets
     known = saved.created_at < begun
-    merged = known and saved.content.split() != content.split()
+    merged = known and saved.content.split() != cleaned(content, redact=redacting).split()
     what = "Said already, and merged into:" if merged else "Known already, and reinforced:" if known else "Remembered"
     _told(saved, as_json, what)
+    if cleaned(content, redact=redacting) != content:
+        note("What is private or secret in it was left out.")
     if merged:
         note(f"If that is something else: muisti unmerge {saved.id[-8:]}")
     elif known and len(_given(fields)) > 0:

@@ -59,7 +59,7 @@ def upkeep(dry_run: bool, vault: str | None, as_json: bool) -> None:
     would = "would be " if dry_run else ""
     click.echo(f"{render.count(report.decayed, 'memory')} faded since the last time.")
     _tell(report.cleaned, f"{would}moved to the trash, being too weak (cleanup_below)")
-    used = f"{report.live_bytes / 1e6:.1f} of {report.limit_bytes / 1e6:.0f} MB in use"
+    used = f"{report.live_bytes / 2**20:.1f} of {report.limit_bytes / 2**20:g} MB in use"
     _tell(report.evicted, f"{would}moved to the archive, being longest unused; {used}")
 
 

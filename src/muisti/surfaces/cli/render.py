@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SNIPPET = 240
+MOST_NAME = 16
+"""Characters of a project's name in a table: the title needs the room."""
 _UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
 
 
@@ -181,13 +183,18 @@ def graph(found: Graph) -> None:
     waiting = [root]
     while waiting:
         here = waiting.pop(0)
-        for one in found.links:
-            other = one.target if one.source == here else one.source
-            if here in (one.source, one.target) and other not in branches:
-                arrow = f"{_words_of(one)} →" if one.source == here else f"← {_words_of(one)}"
-                branches[other] = branches[here].add(f"[dim]{arrow}[/] {_safe(titles[other])} {short(other)}")
-                waiting.append(other)
+        others = [one.target if one.source == here else one.source for one in found.links if here in (one.source, one.target)]
+        for other in dict.fromkeys(other for other in others if other not in branches):
+            said = _between(found, here, other)
+            branches[other] = branches[here].add(f"[dim]{said}[/] {_safe(titles[other])} {short(other)}")
+            waiting.append(other)
     console().print(tree)
+
+
+def _between(found: Graph, here: str, other: str) -> str:
+    out = [f"{_words_of(one)} →" for one in found.links if (one.source, one.target) == (here, other)]
+    back = [f"← {_words_of(one)}" for one in found.links if (one.source, one.target) == (other, here)]
+    return ", ".join((*out, *back))
 
 
 def _words_of(one: Link) -> str:
@@ -294,7 +301,8 @@ def short(memory_id: str) -> str:
 
 
 def _kind(memory: Memory) -> str:
-    return f"{memory.kind}\n[dim]{_safe(memory.project)}[/]" if memory.project else memory.kind
+    name = memory.project if len(memory.project) <= MOST_NAME else f"{memory.project[: MOST_NAME - 1]}…"
+    return f"{memory.kind}\n[dim]{_safe(name)}[/]" if name else memory.kind
 
 
 def _counts(counts: Mapping[str, int]) -> str:
