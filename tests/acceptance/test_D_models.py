@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -173,6 +174,7 @@ def test_D1_a_server_loads_the_model_in_the_background(opened: Opener) -> None:
 
 _NEVER_CLOSES = """
 import sys
+import threading
 from muisti import Muisti
 memory = Muisti.open(sys.argv[1], embed_on_save=False)
 memory.save_batch([f"Fact number {n} about {n * 7} other things" for n in range(300)])
@@ -184,3 +186,20 @@ def test_D5_a_program_that_never_closes_ends_well_while_vectors_are_made(tmp_pat
     command = [sys.executable, "-c", _NEVER_CLOSES, str(tmp_path / "vault")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "10", "")
+
+
+def test_D5_the_thread_may_be_the_last_to_let_go() -> None:
+    from muisti.remember.fill import _end
+
+    raised: list[BaseException] = []
+
+    def last() -> None:
+        try:
+            _end(threading.current_thread(), threading.Event(), threading.Event())
+        except RuntimeError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=last)
+    thread.start()
+    thread.join()
+    assert not raised

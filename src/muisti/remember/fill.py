@@ -89,7 +89,8 @@ def halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]
 def _end(thread: threading.Thread, stop: threading.Event, wake: threading.Event) -> None:
     stop.set()
     wake.set()
-    thread.join(timeout=10)
+    if thread is not threading.current_thread():  # the thread itself may be the last to let go of the filler
+        thread.join(timeout=10)
 
 
 class Filler:
