@@ -21,11 +21,14 @@
     │   ├── IndexBusy
     │   ├── IndexCorrupt
     │   └── IndexTooNew      made by a later muisti
-    └── EmbedderProblem      no vector can be had; searches go on by keyword
-        ├── EmbedderUnavailable  it is down, too slow, or was left alone after failing
-        ├── EmbedderMisbehaved   it answered with something that is no vector of this model
-        ├── ModelNotInstalled
-        └── ModelDamaged         the file of a model is not the one that the catalogue names
+    ├── EmbedderProblem      no vector can be had; searches go on by keyword
+    │   ├── EmbedderUnavailable  it is down, too slow, or was left alone after failing
+    │   ├── EmbedderMisbehaved   it answered with something that is no vector of this model
+    │   ├── ModelNotInstalled
+    │   └── ModelDamaged         the file of a model is not the one that the catalogue names
+    └── ExtractorProblem     the language model found no memories; nothing of its reply was stored
+        ├── ExtractorUnavailable  it is down, too slow, refuses, or was left alone after failing
+        └── ExtractorMisbehaved   it answered with something that is no list of memories of this talk
 
 Each message names what is wrong and what to do about it.
 """
@@ -37,14 +40,16 @@ class MuistiError(Exception):
     """The root of every error that muisti raises on purpose."""
 
 
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}…"
+
+
 class InvalidMemory(MuistiError, ValueError):
     """A field of a memory has a value that cannot be kept."""
 
     def __init__(self, field: str, value: object, cure: str) -> None:
-        shown = repr(value)
-        if len(shown) > 80:
-            shown = f"{shown[:77]}…"
-        super().__init__(f"{field}: {shown} is not accepted: {cure}")
+        super().__init__(f"{field}: {_shown(value)} is not accepted: {cure}")
         self.field = field
         self.value = value
         self.cure = cure
@@ -54,7 +59,7 @@ class InvalidRequest(MuistiError, ValueError):
     """An option of a call (a limit, a mode, a filter) has a value that makes no sense."""
 
     def __init__(self, option: str, value: object, cure: str) -> None:
-        super().__init__(f"{option}: {value!r} is not accepted: {cure}")
+        super().__init__(f"{option}: {_shown(value)} is not accepted: {cure}")
         self.option = option
         self.value = value
 
@@ -169,3 +174,15 @@ class ModelNotInstalled(EmbedderProblem):
 
 class ModelDamaged(EmbedderProblem):
     """The file of a model does not have the hash that the catalogue names."""
+
+
+class ExtractorProblem(MuistiError):
+    """The language model that reads talks was of no use. Nothing of its reply is stored; the talk is not affected."""
+
+
+class ExtractorUnavailable(ExtractorProblem):
+    """The extractor is down, too slow, refuses, or is left alone for a while after it failed."""
+
+
+class ExtractorMisbehaved(ExtractorProblem):
+    """The extractor answered with something that is no list of memories of this talk."""

@@ -23,6 +23,11 @@ TABLES = ("kinds", "classify")
 MOST_PATTERNS = 100
 
 Value = str | int | float | bool
+_KEYS: Mapping[str, tuple[str, str]] = {
+    "openai": ("api.openai.com", "OPENAI_API_KEY"),
+    "anthropic": ("api.anthropic.com", "ANTHROPIC_API_KEY"),
+}
+"""Whose key usually stands in which variable."""
 
 
 def _setting(default: Value, doc: str, *, low: float | None = None, high: float | None = None) -> Any:
@@ -45,11 +50,21 @@ class Settings:
     embedder: str = _setting("onnx", "What makes vectors: onnx (on this machine), ollama, openai (or alike), hashing, none.")
     model: str = _setting("", "The embedder's model; empty: its default. `muisti model list` shows those for onnx.")
     embedder_url: str = _setting("", "Address of the ollama or openai server; empty: the usual one on this machine.")
-    embedder_key_variable: str = _setting("OPENAI_API_KEY", "Name of the environment variable that holds the key for openai.")
+    embedder_key_variable: str = _setting(
+        "", "Name of the environment variable with the embedder's key; empty: the usual one, for its own maker alone."
+    )
     embedder_timeout: float = _setting(30.0, "Seconds to wait for an answer of the embedder.", low=0.1, high=3600)
     embedder_retry: float = _setting(60.0, "Seconds after which an embedder that failed is tried again.", low=0, high=86_400)
     embedder_threads: int = _setting(1, "Threads that one embedding uses on this machine.", low=1, high=256)
     embed_on_save: bool = _setting(True, "Make a memory's vectors when it is saved; if not, before the next search.")
+    extractor: str = _setting("rules", "Who finds what a talk teaches: rules (no model), openai (or alike), anthropic, ollama.")
+    extractor_model: str = _setting("", "The model that the extractor's server is asked for; rules have none.")
+    extractor_url: str = _setting("", "Address of the extractor's server; empty: the usual one of anthropic or ollama.")
+    extractor_key_variable: str = _setting(
+        "", "Name of the environment variable with the extractor's key; empty: the usual one, for its own maker alone."
+    )
+    extractor_timeout: float = _setting(60.0, "Seconds to wait for an answer of the extractor.", low=0.1, high=3600)
+    extractor_retry: float = _setting(60.0, "Seconds after which an extractor that failed is tried again.", low=0, high=86_400)
     vector_index: str = _setting("bits", "How the nearest vectors are found: bits, hnsw (needs usearch) or sqlite-vec.")
     redact_secrets: bool = _setting(True, "Replace keys, tokens and passwords by `[redacted:KIND]` before anything is stored.")
     merge_duplicates: bool = _setting(True, "Let a text that says what a memory says already strengthen that memory instead.")
@@ -62,6 +77,10 @@ class Settings:
     cleanup_below: float = _setting(0.0, "Salience below which upkeep moves a memory to the trash; 0: never.", low=0, high=1)
     evict_above: int = _setting(524_288_000, "Bytes of memories above which upkeep archives the longest unused; 0: never.", low=0)
     evict_to: float = _setting(0.85, "Share of that limit that is left when upkeep has archived.", low=0, high=1)
+    extract_threshold: float = _setting(0.3, "Importance from which on what a talk teaches is kept.", low=0, high=1)
+    extract_per_session: int = _setting(50, "Memories that are extracted from one session; the least important yield.", low=1)
+    extract_queue: int = _setting(10_000, "Exchanges that may wait to be extracted; further ones are refused.", low=1)
+    workspace: str = _setting("", "Folder whose MEMORY.md and memory/*.md are searched too; empty: the vault itself.")
     core_max_bytes: int = _setting(20_000, "Largest core memory in bytes: it stands in every context.", low=100, high=1_000_000)
     kinds: Mapping[str, Kind] = field(
         default_factory=lambda: dict(KINDS),
@@ -80,7 +99,12 @@ class Settings:
     @property
     def embedder_key(self) -> str | None:
         """The key for the embedder's server, which stands in the environment and in no file."""
-        return os.environ.get(self.embedder_key_variable) or None
+        return _key(self.embedder, self.embedder_url, self.embedder_key_variable)
+
+    @property
+    def extractor_key(self) -> str | None:
+        """The key for the extractor's server."""
+        return _key(self.extractor, self.extractor_url, self.extractor_key_variable)
 
     def kind(self, name: str) -> Kind | None:
         """The kind with this name or this folder (`decisions` is `decision`), in any case."""
@@ -88,6 +112,16 @@ class Settings:
         if wanted in self.kinds:
             return self.kinds[wanted]
         return next((kind for kind in self.kinds.values() if kind.folder.casefold() == wanted), None)
+
+
+def _key(kind: str, url: str, variable: str) -> str | None:
+    """What stands in the variable. A key in its usual variable is sent to nobody but who gave it out."""
+    if variable:
+        return os.environ.get(variable) or None
+    host, usual = _KEYS.get(kind, ("", ""))
+    if url and not re.match(rf"https://{re.escape(host)}(?::443)?(?:/|$)", url.strip()):
+        return None
+    return os.environ.get(usual) or None
 
 
 def load_settings(
@@ -144,11 +178,22 @@ def _from_file(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: is not valid TOML ({error}); mend that line") from error
     values: dict[str, Any] = {key: _checked(key, value, str(path)) for key, value in table.items() if key not in TABLES}
+    _check_variables(values, str(path))
     if "kinds" in table:
         values["kinds"] = {**KINDS, **_kinds(table["kinds"], str(path))}
     if "classify" in table:
         values["classify"] = _patterns(table["classify"], values.get("kinds", KINDS), str(path))
     return values
+
+
+def _check_variables(values: Mapping[str, Any], where: str) -> None:
+    """A vault may be somebody else's, come with a repository: its file must not have any secret of the environment sent away."""
+    for name, value in values.items():
+        if name.endswith("_key_variable") and value and not value.startswith("MUISTI_"):
+            raise SettingsError(
+                f"{where}: {name} = {value!r} is not accepted from a file: call the variable MUISTI_…, "
+                f"or say so in the environment (MUISTI_{name.upper()}={value})"
+            )
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from muisti.adapters.embed.breaker import Breaker
 from muisti.adapters.embed.catalogue import MODELS, locate
 from muisti.adapters.embed.guarded import GuardedEmbedder
 from muisti.adapters.embed.hashing import HashingEmbedder
 from muisti.adapters.embed.ollama import OllamaEmbedder
 from muisti.adapters.embed.onnx import OnnxEmbedder
 from muisti.adapters.embed.openai import OpenAIEmbedder
+from muisti.adapters.http.breaker import Breaker
+from muisti.adapters.http.purpose import EMBEDDER
 from muisti.ports import Embedder
 from tests.contract.embedder_suite import EmbedderContract
 from tests.embed_server import serving
@@ -57,4 +58,4 @@ class TestOpenAI(EmbedderContract):
 class TestGuarded(EmbedderContract):
     @pytest.fixture
     def embedder(self) -> Embedder:
-        return GuardedEmbedder(HashingEmbedder(), Breaker())
+        return GuardedEmbedder(HashingEmbedder(), Breaker(EMBEDDER))

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.adapters.embed.breaker import Breaker
 from muisti.adapters.embed.guarded import GuardedEmbedder
 from muisti.adapters.embed.hashing import HashingEmbedder
+from muisti.adapters.http.breaker import Breaker
+from muisti.adapters.http.purpose import EMBEDDER
 from muisti.errors import EmbedderMisbehaved, EmbedderProblem, EmbedderUnavailable
 from muisti.ports import Matrix
 
@@ -51,7 +52,7 @@ def call(breaker: Breaker, good: bool) -> str:
 def test_opens_and_closes(steps: str, expected: str) -> None:
     """`+` a call that would pass, `-` one that would fail, `.` 59 s, `_` 60 s."""
     clock = Seconds()
-    breaker, seen = Breaker(clock=clock), []
+    breaker, seen = Breaker(EMBEDDER, clock=clock), []
     for step in steps:
         if step in "._":
             clock.at += 60 if step == "_" else 59
@@ -62,7 +63,7 @@ def test_opens_and_closes(steps: str, expected: str) -> None:
 
 def test_the_refusal_says_why_and_when() -> None:
     clock = Seconds()
-    breaker = Breaker(failures=1, clock=clock)
+    breaker = Breaker(EMBEDDER, failures=1, clock=clock)
     call(breaker, False)
     clock.at += 18
     with pytest.raises(EmbedderUnavailable, match="down .*tried again in 42 s"), breaker.watch():
@@ -72,7 +73,7 @@ def test_the_refusal_says_why_and_when() -> None:
 
 def test_half_open_lets_one_through() -> None:
     clock = Seconds()
-    breaker = Breaker(failures=1, clock=clock)
+    breaker = Breaker(EMBEDDER, failures=1, clock=clock)
     call(breaker, False)
     clock.at += 60
     assert not breaker.is_open
@@ -84,7 +85,7 @@ def test_half_open_lets_one_through() -> None:
 
 def test_an_interrupted_trial_leaves_the_next_one_free() -> None:
     clock = Seconds()
-    breaker = Breaker(failures=1, clock=clock)
+    breaker = Breaker(EMBEDDER, failures=1, clock=clock)
     call(breaker, False)
     clock.at += 60
     with pytest.raises(KeyboardInterrupt), breaker.watch():
@@ -94,7 +95,7 @@ def test_an_interrupted_trial_leaves_the_next_one_free() -> None:
 
 def test_a_late_answer_neither_closes_nor_prolongs() -> None:
     clock = Seconds()
-    breaker = Breaker(failures=1, clock=clock)
+    breaker = Breaker(EMBEDDER, failures=1, clock=clock)
     with breaker.watch():
         call(breaker, False)
     assert call(breaker, True) == "refused"
@@ -103,7 +104,7 @@ def test_a_late_answer_neither_closes_nor_prolongs() -> None:
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 90))))
 def test_never_more_calls_than_allowed(steps: list[tuple[bool, int]]) -> None:
     clock = Seconds()
-    breaker = Breaker(clock=clock)
+    breaker = Breaker(EMBEDDER, clock=clock)
     row, last = 0, 0.0
     for good, seconds in steps:
         clock.at += seconds
@@ -140,7 +141,7 @@ class Odd(HashingEmbedder):
     ids=range(9),
 )
 def test_a_bad_answer_is_a_failure(answer: object) -> None:
-    inner, breaker = Odd(8), Breaker(failures=2)
+    inner, breaker = Odd(8), Breaker(EMBEDDER, failures=2)
     inner.answer = answer
     guarded = GuardedEmbedder(inner, breaker)
     for _ in range(2):
@@ -156,4 +157,4 @@ def test_a_bad_answer_is_a_failure(answer: object) -> None:
 def test_lengths_are_set_right(scale: float) -> None:
     inner = Odd(4)
     inner.answer = np.full((1, 4), scale)
-    assert np.allclose(GuardedEmbedder(inner, Breaker()).embed_documents(["text"]), 0.5)
+    assert np.allclose(GuardedEmbedder(inner, Breaker(EMBEDDER)).embed_documents(["text"]), 0.5)

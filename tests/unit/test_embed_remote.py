@@ -10,8 +10,9 @@ import pytest
 
 from muisti.adapters.embed.ollama import OllamaEmbedder
 from muisti.adapters.embed.openai import OpenAIEmbedder
-from muisti.adapters.embed.post import JsonPost
 from muisti.adapters.embed.remote import RemoteEmbedder, prefixes
+from muisti.adapters.http.post import JsonPost
+from muisti.adapters.http.purpose import EMBEDDER
 from muisti.errors import EmbedderMisbehaved, EmbedderProblem, EmbedderUnavailable, SettingsError
 from tests.embed_server import DIMENSIONS, EmbedServer, Script, broken_off, changed, dripping, endless, saying, serving, slow
 
@@ -110,7 +111,7 @@ def test_a_server_that_stays_broken(make: Maker, server: EmbedServer) -> None:
 
 
 def test_an_endless_answer(server: EmbedServer) -> None:
-    post = JsonPost(f"{server.url}/api/embed", largest=1_000_000)
+    post = JsonPost(f"{server.url}/api/embed", EMBEDDER, largest=1_000_000)
     server.script = [endless]
     with pytest.raises(EmbedderMisbehaved, match="more than 1000000 bytes"):
         post({"input": []})
@@ -166,7 +167,7 @@ def test_where_openai_is_asked(server: EmbedServer, ending: str) -> None:
 )
 def test_no_address(url: str) -> None:
     with pytest.raises(SettingsError):
-        JsonPost(url)
+        JsonPost(url, EMBEDDER)
 
 
 @pytest.mark.parametrize(

@@ -236,3 +236,29 @@ class TestFindVault:
         assert find_vault("x", environ={}) == tmp_path / "x"
         assert find_vault("~/x", environ={}) == tmp_path / "home" / "x"
         assert find_vault(environ={"MUISTI_VAULT": "~/y"}) == tmp_path / "home" / "y"
+
+
+@pytest.mark.parametrize("name", ["embedder_key_variable", "extractor_key_variable"])
+def test_K3_a_vaults_file_names_no_foreign_secret(folder: Path, name: str) -> None:
+    """A vault may come with a repository: its file must not have any secret of the environment sent away."""
+    (folder / SETTINGS_FILE).write_text(f'{name} = "AWS_SECRET_ACCESS_KEY"\n')
+    with pytest.raises(SettingsError, match=f"{name}.*MUISTI_{name.upper()}=AWS_SECRET_ACCESS_KEY"):
+        load_settings(folder, environ={})
+    (folder / SETTINGS_FILE).write_text(f'{name} = "MUISTI_MY_KEY"\n')
+    assert getattr(load_settings(folder, environ={}), name) == "MUISTI_MY_KEY"
+    variable = {f"MUISTI_{name.upper()}": "MY_KEY"}
+    assert getattr(load_settings(folder, environ=variable), name) == "MY_KEY"  # whose environment it is may name any
+
+
+@pytest.mark.parametrize(
+    ("url", "sent"),
+    [
+        ("", True),
+        ("https://api.openai.com/v1", True),
+        ("https://api.openai.com.evil.org/v1", False),
+        ("http://localhost:1/v1", False),
+    ],
+)
+def test_K3_the_usual_key_goes_to_its_maker_only(monkeypatch: pytest.MonkeyPatch, url: str, sent: bool) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "the key")
+    assert Settings(embedder="openai", embedder_url=url).embedder_key == ("the key" if sent else None)

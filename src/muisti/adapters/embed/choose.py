@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from threading import Lock
 
-from muisti.adapters.embed.breaker import Breaker
 from muisti.adapters.embed.catalogue import DEFAULT, find_model, locate
 from muisti.adapters.embed.guarded import GuardedEmbedder
+from muisti.adapters.http.breaker import Breaker
+from muisti.adapters.http.purpose import EMBEDDER
 from muisti.errors import EmbedderProblem, ModelNotInstalled, SettingsError
 from muisti.ports import Embedder, Identity
 from muisti.settings import Settings
@@ -129,7 +130,7 @@ def _guarded(settings: Settings, kind: str, model: str) -> Embedder | None:
         timeout=settings.embedder_timeout,
         threads=settings.embedder_threads,
     )
-    return None if inner is None else GuardedEmbedder(inner, Breaker(pause=settings.embedder_retry))
+    return None if inner is None else GuardedEmbedder(inner, Breaker(EMBEDDER, pause=settings.embedder_retry))
 
 
 def _earlier(settings: Settings, identity: Identity) -> Embedder | None:

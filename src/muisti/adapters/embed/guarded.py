@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from muisti.adapters.embed.breaker import Breaker
 from muisti.adapters.embed.vectors import checked
+from muisti.adapters.http.breaker import Breaker
 from muisti.ports import Embedder, Identity, Matrix, Vector
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from muisti.adapters.embed.post import JsonPost
 from muisti.adapters.embed.remote import RemoteEmbedder
+from muisti.adapters.http.post import JsonPost
+from muisti.adapters.http.purpose import EMBEDDER
 
 
 class OllamaEmbedder(RemoteEmbedder):
@@ -23,7 +24,7 @@ class OllamaEmbedder(RemoteEmbedder):
         max_tokens: int = 512,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        post = JsonPost(f"{url.rstrip('/').removesuffix('/api')}/api/embed", timeout=timeout, clock=clock)
+        post = JsonPost(f"{url.rstrip('/').removesuffix('/api')}/api/embed", EMBEDDER, timeout=timeout, clock=clock)
         super().__init__(post, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
 
     def _question(self, texts: Sequence[str]) -> Mapping[str, object]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from muisti.adapters.embed.post import JsonPost
 from muisti.adapters.embed.remote import RemoteEmbedder
+from muisti.adapters.http.post import JsonPost
+from muisti.adapters.http.purpose import EMBEDDER
 
 
 class OpenAIEmbedder(RemoteEmbedder):
@@ -26,7 +27,7 @@ class OpenAIEmbedder(RemoteEmbedder):
     ) -> None:
         base = url.rstrip("/").removesuffix("/embeddings")
         base = base if base.endswith("/v1") else f"{base}/v1"
-        post = JsonPost(f"{base}/embeddings", key=key, timeout=timeout, clock=clock)
+        post = JsonPost(f"{base}/embeddings", EMBEDDER, key=key, timeout=timeout, clock=clock)
         super().__init__(post, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
 
     def _question(self, texts: Sequence[str]) -> Mapping[str, object]:

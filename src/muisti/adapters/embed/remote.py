@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from muisti.adapters.embed.post import JsonPost
 from muisti.adapters.embed.vectors import checked
+from muisti.adapters.http.post import JsonPost
 from muisti.errors import EmbedderMisbehaved, EmbedderProblem
 from muisti.ports import Identity, Matrix, Vector
 

@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from muisti.errors import EmbedderProblem, EmbedderUnavailable
+from muisti.adapters.http.purpose import Purpose
 
 
 class Breaker:
     """Closed: all calls pass. Open: none, until `pause` seconds have passed. Then half-open: one call decides."""
 
-    def __init__(self, *, failures: int = 3, pause: float = 60.0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, purpose: Purpose, *, failures: int = 3, pause: float = 60.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._purpose = purpose
         self._allowed = failures
         self._pause = pause
         self._clock = clock
@@ -31,15 +34,15 @@ class Breaker:
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Run a call within. Raises EmbedderUnavailable at once while open; an EmbedderProblem within is a failure."""
+        """Run a call within. While open, raises that it is unavailable at once; a problem within is a failure."""
         probe = self._enter()
         try:
             yield
-        except EmbedderProblem as problem:
+        except self._purpose.problem as problem:
             self._failure(probe, str(problem))
             raise
         except BaseException:
-            self._release(probe)  # an interrupted call says nothing of the embedder
+            self._release(probe)  # an interrupted call says nothing of the server
             raise
         self._success(probe)
 
@@ -48,7 +51,8 @@ class Breaker:
         with self._lock:
             wait = self._wait()
             if wait is not None:
-                raise EmbedderUnavailable(f"{self._why} (it failed {self._failed} times in a row; tried again in {wait:.0f} s)")
+                again = f"it failed {self._failed} times in a row; tried again in {wait:.0f} s"
+                raise self._purpose.unavailable(f"{self._why} ({again})")
             self._probing = self._opened_at is not None
             return self._probing
 

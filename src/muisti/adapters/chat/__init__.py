@@ -1,0 +1,1 @@
+"""Language models behind a server: those that speak OpenAI's, Anthropic's or Ollama's language."""
