@@ -13,7 +13,7 @@ WITH_PIP = { "$(PYTHON)" -m venv $(VENV) && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; }
 
-.PHONY: demo test lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-peers pins clean
+.PHONY: demo test lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-peers pins clean
 
 demo: $(READY)
 	@$(BIN)/muisti demo
@@ -65,6 +65,10 @@ bench-privacy: $(READY)  ## false alarms need the evaluation data
 
 bench-extraction: $(READY)  ## needs the evaluation data
 	$(BIN)/python -m benchmarks.extraction
+	$(BIN)/python -m benchmarks.through_extraction
+
+bench-talk: $(READY)
+	$(BIN)/python -m benchmarks.talk
 
 bench-peers: $(READY)  ## other systems, in an environment of their own
 	$(BIN)/python -m benchmarks.peers --setup

@@ -17,18 +17,23 @@ from muisti.adapters.sqlite.migrate import migrations
 from muisti.engine import Muisti
 from muisti.model import (
     KINDS,
+    Chat,
     CompactResult,
     CoreMemory,
     Explanation,
     Extracted,
     Graph,
     Happening,
+    Histogram,
     Link,
     Memory,
+    Message,
+    Metrics,
     Problem,
     SearchResult,
     Session,
     SessionUse,
+    Shelf,
     Signal,
     Stats,
     SyncReport,
@@ -125,7 +130,8 @@ def python_page() -> str:
 
 
 VALUES = (
-    Memory, CoreMemory, Utterance, Extracted, Link, Graph, Happening, SearchResult, Signal, CompactResult, Explanation, Session,
+    Memory, CoreMemory, Message, Chat, Shelf, Utterance, Extracted, Metrics, Histogram,
+    Link, Graph, Happening, SearchResult, Signal, CompactResult, Explanation, Session,
     SessionUse, Stats,
     UpkeepReport, SyncReport, VerifyReport, Problem,
 )  # fmt: skip

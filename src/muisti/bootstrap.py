@@ -8,24 +8,30 @@ import tempfile
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
+from muisti.adapters.chat import choose as chat
 from muisti.adapters.clock import SystemClock
 from muisti.adapters.embed.catalogue import DEFAULT, MODELS, find_model, locate
 from muisti.adapters.embed.choose import SettingsEmbedders, check_settings
 from muisti.adapters.files.attic import FileAttic
+from muisti.adapters.files.conversations import FileConversations
 from muisti.adapters.files.core import FileCore
 from muisti.adapters.files.create import create_vault, is_vault
 from muisti.adapters.files.disk import Disk
+from muisti.adapters.files.documents import FileDocuments
 from muisti.adapters.files.exchange import FileExchange
 from muisti.adapters.files.journal import FileJournal
 from muisti.adapters.files.toml import change_settings
 from muisti.adapters.files.vault import FileVault, ReadOnlyVault
+from muisti.adapters.files.waiting import FileWaiting
 from muisti.adapters.sqlite.census import SqliteCensus
 from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.index import SqliteIndex
 from muisti.adapters.sqlite.lexical import SqliteLexical
 from muisti.adapters.sqlite.links import SqliteLinks
+from muisti.adapters.sqlite.messages import SqliteMessages
 from muisti.adapters.sqlite.reader import SqliteReader
 from muisti.adapters.sqlite.strength import salience_sql
 from muisti.adapters.sqlite.twins import SqliteTwins
@@ -53,29 +59,13 @@ def open_vault(
         create_vault(root, disk or Disk())
     settings = load_settings(root, arguments=arguments)
     check_settings(settings)
+    chat.check_settings(settings)
     clock = clock or SystemClock()
     writable = _is_writable(root)
-    vault = (FileVault if writable else ReadOnlyVault)(root, settings, clock, disk)
     folder = root / ".muisti" if writable else _private_copy(root / ".muisti")
-    database = Database(folder, settings.index_timeout, clock, salience_sql(settings.kinds, settings.decay_rates))
-    parts = Parts(
-        vault=vault,
-        attic=FileAttic(root, settings, disk),
-        core=FileCore(root, disk),
-        journal=FileJournal(root, clock, disk),
-        index=SqliteIndex(database, settings.index_timeout),
-        reader=SqliteReader(database),
-        links=SqliteLinks(database),
-        twins=SqliteTwins(database),
-        census=SqliteCensus(database, settings.kinds, settings.decay_rates),
-        lexical=SqliteLexical(database),
-        vectors=SqliteVectors(database, settings.vector_index),
-        embedders=SettingsEmbedders(settings),
-        exchange=FileExchange(settings),
-        clock=clock,
-        settings=settings if writable else load_settings(root, arguments={**(arguments or {}), "record_recall": False}),
-    )
-    memory = Muisti(parts, root)
+    if not writable:
+        settings = replace(settings, record_recall=False)
+    memory = Muisti(_parts(root, folder, settings, clock, disk, writable=writable), root)
     if not writable:
         weakref.finalize(memory, shutil.rmtree, folder, ignore_errors=True)
     memory.make_ready()
@@ -84,6 +74,32 @@ def open_vault(
     if writable:
         memory.fill_core()
     return memory
+
+
+def _parts(root: Path, index: Path, settings: Settings, clock: Clock, disk: Disk | None, *, writable: bool) -> Parts:
+    database = Database(index, settings.index_timeout, clock, salience_sql(settings.kinds, settings.decay_rates))
+    return Parts(
+        vault=(FileVault if writable else ReadOnlyVault)(root, settings, clock, disk),
+        attic=FileAttic(root, settings, disk),
+        core=FileCore(root, disk),
+        journal=FileJournal(root, clock, disk),
+        conversations=FileConversations(root, settings, disk),
+        documents=FileDocuments(root, settings),
+        waiting=FileWaiting(root, disk, writable=writable),
+        chat=chat.make_chat(settings),
+        index=SqliteIndex(database, settings.index_timeout),
+        reader=SqliteReader(database),
+        messages=SqliteMessages(database),
+        links=SqliteLinks(database),
+        twins=SqliteTwins(database),
+        census=SqliteCensus(database, settings.kinds, settings.decay_rates),
+        lexical=SqliteLexical(database),
+        vectors=SqliteVectors(database, settings.vector_index),
+        embedders=SettingsEmbedders(settings),
+        exchange=FileExchange(settings),
+        clock=clock,
+        settings=settings,
+    )
 
 
 def _is_writable(root: Path) -> bool:

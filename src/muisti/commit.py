@@ -19,10 +19,11 @@ from muisti.errors import (
     InvalidMemory,
     InvalidRequest,
     MemoryNotFound,
+    MuistiError,
     NotFound,
     VaultError,
 )
-from muisti.model import Event
+from muisti.model import Event, Memory, Origin
 from muisti.ports import Changes, Parts, StoredFile
 
 log = logging.getLogger("muisti")
@@ -47,19 +48,51 @@ def current(parts: Parts, memory_id: str, *, content_too: bool = False) -> Store
     """The memory as its file has it now: a person may have edited it since the index looked."""
     known = parts.reader.get(memory_id)
     if known is None or known.file_path is None:
-        raise MemoryNotFound(memory_id)
+        raise no_memory(parts, memory_id)
+    file = _read_again(parts, known)
+    if file is None:
+        raise Conflict(f"{known.file_path} now holds something else; run `muisti sync` and try again")
+    if content_too and file.memory.content != known.content:
+        raise Conflict(f"{known.file_path} was edited by hand in the meantime; read it again and repeat the change")
+    return file
+
+
+def no_memory(parts: Parts, memory_id: str) -> MuistiError:
+    """What to tell whoever takes an id for a memory's."""
+    found = parts.reader.get(memory_id, any_origin=True)
+    if found is None or found.origin is Origin.MEMORY:
+        return MemoryNotFound(memory_id)
+    if found.origin is Origin.MESSAGE:
+        return InvalidRequest("id", memory_id, "it is a message; conversations are only ever appended to")
+    return InvalidRequest("id", memory_id, f"it is a section of a document; edit {found.file_path} itself")
+
+
+def as_file_says(parts: Parts, known: Memory) -> StoredFile | None:
+    """A memory of the index as its file has it now; None if that is gone, broken or another memory's."""
     try:
-        file = parts.vault.read(known.file_path)
+        return _read_again(parts, known)
+    except BrokenFile:
+        return None
+
+
+def _read_again(parts: Parts, known: Memory) -> StoredFile | None:
+    """The same, but raises BrokenFile. Where file and index differ, the index is behind: it catches up at the next call."""
+    try:
+        file = parts.vault.read(str(known.file_path))
     except BrokenFile:
         parts.index.behind = True
         raise
-    if file is None or file.memory.id != memory_id:
+    if file is None or file.memory.id != known.id:
         parts.index.behind = True
-        raise Conflict(f"{known.file_path} now holds something else; run `muisti sync` and try again")
-    if content_too and file.memory.content != known.content:
+        return None
+    if _said(file.memory) != _said(known):
         parts.index.behind = True
-        raise Conflict(f"{known.file_path} was edited by hand in the meantime; read it again and repeat the change")
     return file
+
+
+def _said(memory: Memory) -> tuple[object, ...]:
+    """What decides whether a memory is merged into, or moved by upkeep."""
+    return memory.content, memory.kind, memory.pinned
 
 
 def commit(

@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from muisti.model import RATES, Event, Sector, Usage
+from muisti.model import RATES, Event, Memory, Sector, Usage
 
 FLOOR = 0.05
 REINFORCE = 0.1
 DEEMPHASIZE = 0.2
+RESTORED = 0.5
+"""How strong a memory is at least that upkeep put away and somebody wanted back."""
 MAX_COUNT = 1 << 53
 """Larger whole numbers are not the same in every program, and far larger ones fit into no database."""
 IDLE_DAYS = 7.0
@@ -38,6 +40,21 @@ class Trace:
     """The sector's."""
     decay_per_day: float | None = None
     """The kind's, which then counts instead of the sector's."""
+
+
+def traced(memory: Memory, usage: Usage, decay_per_day: float | None) -> Trace:
+    """A memory as its file has it, with what the journal says of it. Decay per day: its kind's."""
+    return Trace(
+        salience=memory.salience if usage.salience is None else usage.salience,
+        weighed_at=usage.touched_at or memory.created_at,
+        used_at=usage.last_accessed,
+        idle_days=usage.idle_days,
+        first_used=usage.first_used,
+        access_count=usage.access_count,
+        importance=memory.importance,
+        rate=RATES[memory.sector],
+        decay_per_day=decay_per_day,
+    )
 
 
 def strength(trace: Trace, now: datetime) -> float:
@@ -78,6 +95,8 @@ def folded(usage: Usage, event: Event) -> Usage:
         return _used(usage, event.at)
     if event.name in ("reinforced", "merged"):
         return _accessed(_weighed(usage, event), event.at)
+    if event.name == "restored" and event.data.get("from") in ("cleanup", "archive"):
+        return _used(_weighed(usage, event), event.at)
     if event.name == "deemphasized":
         return _weighed(usage, event)
     if event.name == "saved":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,6 @@ def test_G3_cleanup_moves_the_weak_to_the_trash_the_weakest_first(memory: Muisti
     found = memory.get(weak.id, include_deleted=True)
     assert found is not None
     assert found.deleted_at is not None
-    assert memory.restore(weak.id).salience == pytest.approx(0.15)
     assert memory.verify(deep=True).ok
 
 
@@ -105,6 +105,16 @@ def test_G3_a_limit_that_is_none_is_refused(memory: Muisti, wrong: float) -> Non
     with pytest.raises(InvalidRequest, match="min_salience"):
         memory.cleanup(wrong)
     assert len(memory.list()) == 1
+
+
+def test_G3_what_a_person_just_pinned_stays_and_the_index_sees_it(memory: Muisti, vault: Path) -> None:
+    saved = memory.save("Weak thing", kind="note", salience=0.05)
+    path = vault / str(saved.file_path)
+    path.write_text(path.read_text().replace("---\n", "---\npinned: true\n", 1))
+    assert memory.cleanup(0.5) == []
+    found = memory.get(saved.id)
+    assert found is not None
+    assert found.pinned
 
 
 # -- Evict
@@ -163,7 +173,7 @@ def test_G3_what_was_archived_comes_back_as_it_was(memory: Muisti, clock: FakeCl
     assert memory.links(other.id) == []
     memory.reindex()
     assert memory.get(first.id) is None
-    assert memory.restore(first.id) == before
+    assert memory.restore(first.id) == replace(before, last_accessed=clock.now())
     assert (vault / str(first.file_path)).read_bytes() == text
     assert [link.target for link in memory.links(first.id)] == [other.id]
     assert memory.archived() == []
@@ -199,6 +209,31 @@ def test_G3_a_hard_delete_reaches_the_archive(memory: Muisti, vault: Path) -> No
     assert not any(b"lughxyzzy to be" in data for data in everything(vault).values())
     with pytest.raises(MemoryNotFound):
         memory.restore(saved.id)
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_G3_a_hard_delete_reaches_every_copy_in_the_archive(memory: Muisti, vault: Path, *, live: bool) -> None:
+    saved = memory.save("Plughxyzzy to be erased", kind="note")
+    text = (vault / str(saved.file_path)).read_bytes()
+    for _ in range(3):
+        memory.evict(0)
+        (vault / str(saved.file_path)).write_bytes(text)  # somebody copies it back
+        memory.sync()
+    if not live:
+        memory.evict(0)
+    assert len(list((vault / "archive").rglob("*.md"))) == 3 + (not live)
+    assert memory.delete(saved.id, hard=True)
+    assert not any(b"lughxyzzy to be" in data for data in everything(vault).values())
+
+
+def test_G3_an_archived_one_is_known_by_the_name_of_its_file(memory: Muisti, vault: Path) -> None:
+    saved = memory.save("Something", kind="note")
+    memory.evict(0)
+    (file,) = (vault / "archive").rglob("*.md")
+    assert memory.find_ids(saved.id) == memory.find_ids(saved.id[-8:]) == [saved.id]
+    file.write_bytes(b"\xff")
+    assert memory.find_ids(saved.id) == [saved.id]
+    assert memory.find_ids("0" + saved.id[1:-1] + "*") == []
 
 
 @pytest.mark.parametrize(

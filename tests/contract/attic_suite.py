@@ -143,6 +143,19 @@ class AtticContract:
         assert found is not None
         assert found.memory.id == old.id
 
+    def test_there_is_always_a_place_for_it(self, attic: Attic, vault: Vault, raw: Bytes) -> None:
+        old = created(vault, 1, "Old")
+        attic.archive({str(old.file_path): old.id})
+        archived = str(attic.archived_path(old.id))
+        data = raw.get(archived)
+        places = []
+        for _ in range(4):
+            raw.put(archived, data)  # it is there again, and all the places where it was are taken
+            places.append(attic.unarchive(archived, old.id))
+        assert places[0] == old.file_path
+        assert len(set(places)) == 4
+        assert all(raw.get(place) == data for place in places)
+
     @pytest.mark.parametrize("title", ["ä" * 120, "x" * 250, "a.b.c", "日本語" * 60])
     def test_long_and_odd_names(self, attic: Attic, vault: Vault, title: str) -> None:
         one = created(vault, title=title)

@@ -9,16 +9,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muisti.model import KINDS, RATES, Event, Filter, Memory, Sector, Usage
+from muisti.model import KINDS, Event, Filter, Memory, Sector, Usage
 from muisti.ports import Changes, Footprint
-from muisti.usage import Trace, folded, strength
+from muisti.usage import folded, strength, traced
 from tests.conftest import FakeClock
 from tests.contract.making import Parts, filed
 from tests.unit.making import ANY_SHARE, ANY_TIME, NOON
 
 DAY = timedelta(days=1)
-NAMES = st.sampled_from(["recalled", "touched", "reinforced", "merged", "deemphasized", "edited", "imported", "saved", "other"])
-DATA = st.fixed_dictionaries({}, optional={"salience": ANY_SHARE, "access_count": st.integers(0, 10**6)})
+NAMES = st.sampled_from(
+    ["recalled", "touched", "reinforced", "merged", "deemphasized", "edited", "imported", "saved", "restored", "other"]
+)
+DATA = st.fixed_dictionaries(
+    {}, optional={"salience": ANY_SHARE, "access_count": st.integers(0, 10**6), "from": st.just("archive")}
+)
 NEAR_TIME = st.floats(-400, 400).map(lambda days: NOON + days * DAY) | ANY_TIME
 """Mostly about now: what is centuries away has faded to the floor anyway."""
 CLOCKS = NEAR_TIME.filter(lambda at: at.year > 1971)
@@ -40,20 +44,7 @@ def anything(draw: st.DrawFn) -> Memory:
 
 
 def expected(memory: Memory, usage: Usage, now: datetime) -> float:
-    return strength(
-        Trace(
-            salience=memory.salience if usage.salience is None else usage.salience,
-            weighed_at=usage.touched_at or memory.created_at,
-            used_at=usage.last_accessed,
-            idle_days=usage.idle_days,
-            first_used=usage.first_used,
-            access_count=usage.access_count,
-            importance=memory.importance,
-            rate=RATES[memory.sector],
-            decay_per_day=KINDS[memory.kind].decay_per_day if memory.kind in KINDS else None,
-        ),
-        now,
-    )
+    return strength(traced(memory, usage, KINDS[memory.kind].decay_per_day if memory.kind in KINDS else None), now)
 
 
 def short(found: list[Footprint] | list[str]) -> str:

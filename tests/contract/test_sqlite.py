@@ -116,7 +116,20 @@ class TestMigrations:
         migrate(db)
         assert db.pragma("user_version") == migrations()[-1][0]
         tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        assert {"memories", "words", "word_index", "lexicon", "usage", "sessions", "uses", "seen", "problems", "marks"} <= tables
+        assert {
+            "entries",
+            "messages",
+            "documents",
+            "words",
+            "word_index",
+            "lexicon",
+            "usage",
+            "sessions",
+            "uses",
+            "seen",
+            "problems",
+            "marks",
+        } <= tables
 
     def test_again_changes_nothing(self, db: apsw.Connection) -> None:
         migrate(db)

@@ -104,7 +104,7 @@ class TestDamage:
             ("UPDATE vectors SET codes = substr(codes, 1, 63) WHERE v = 7", "1 vectors of another length"),
             ("DELETE FROM signs WHERE v = 7", "1 vectors without signs"),
             ("DELETE FROM embedded WHERE n = 3", "neither have vectors nor wait"),
-            ("DELETE FROM memories WHERE n = 3", "vectors of memories that are gone"),
+            ("DELETE FROM entries WHERE n = 3", "vectors of memories that are gone"),
         ],
         ids=["vector", "codes", "signs", "embedded", "memory"],
     )

@@ -194,10 +194,10 @@ def test_K2_newer_index_names_the_cure(vault: Path, clock: Clock) -> None:
 
 
 TAMPERINGS = [
-    "UPDATE memories SET content = 'Something else' WHERE n = 3",
-    "UPDATE memories SET importance = 0.9 WHERE n = 3",
-    "UPDATE memories SET deleted_at = 1 WHERE n = 3",
-    "DELETE FROM memories WHERE n = 3",
+    "UPDATE entries SET content = 'Something else' WHERE n = 3",
+    "UPDATE entries SET importance = 0.9 WHERE n = 3",
+    "UPDATE entries SET deleted_at = 1 WHERE n = 3",
+    "DELETE FROM entries WHERE n = 3",
     "DELETE FROM words WHERE n = 3",
     "DELETE FROM labels WHERE n = 3",
     "DELETE FROM seen WHERE path = (SELECT path FROM memories WHERE n = 3)",

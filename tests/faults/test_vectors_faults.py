@@ -336,7 +336,7 @@ def test_K2_a_damaged_index_is_healed_or_told_of(opened: Opener, damage: str) ->
 
 
 @pytest.mark.parametrize(
-    "damage", ["DELETE FROM vectors WHERE v = 2", "DELETE FROM signs WHERE v = 2", "DELETE FROM memories WHERE n = 2"]
+    "damage", ["DELETE FROM vectors WHERE v = 2", "DELETE FROM signs WHERE v = 2", "DELETE FROM entries WHERE n = 2"]
 )
 def test_K2_lost_rows_are_told_of_by_verify_and_made_again_by_reindex(opened: Opener, damage: str) -> None:
     memory = opened(record_recall=False)

@@ -188,7 +188,7 @@ def test_J2_bad_settings_are_named(cli: Cli, vault: Path) -> None:
 def test_J2_every_verb_has_help(cli: Cli, verb: str) -> None:
     said = cli.run(verb, "--help").stdout
     assert "Usage:" in said
-    if verb not in ("session", "model", "core", "completion", "demo"):
+    if verb not in ("session", "model", "core", "chat", "completion", "demo"):
         assert "--json" in said
 
 
@@ -201,6 +201,32 @@ def test_J2_starting_loads_neither_the_engine_nor_the_tables() -> None:
     code = "import sys; import muisti.surfaces.cli.main; print([m for m in ('apsw','rich','ruamel','stop_words') if m in sys.modules])"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+LIKENESS, SECRETS, WHEN = "muisti.remember.likeness.wording", "muisti.remember.secrets", "muisti.recall.when"
+MODELS = ("numpy", "onnxruntime")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spared"),
+    [
+        (["list"], [LIKENESS, SECRETS, WHEN, *MODELS]),
+        (["show", "ID"], [LIKENESS, SECRETS, WHEN, *MODELS]),
+        (["stats"], [LIKENESS, SECRETS, WHEN, *MODELS]),
+        (["history", "ID"], [LIKENESS, SECRETS, WHEN, *MODELS]),
+        (["search", "database", "--mode", "keyword"], [LIKENESS]),
+        (["save", "Another thing altogether"], [WHEN, *MODELS]),
+        (["--version"], ["muisti.engine", "apsw", "rich.console"]),
+    ],
+)
+def test_J2_a_verb_loads_no_tables_that_it_does_not_need(cli: Cli, arguments: list[str], spared: list[str]) -> None:
+    cli.run("save", "We chose PostgreSQL as our database")
+    one = _only_id(cli)  # a file that was just written is read once more, for its private parts too; from now on it is known
+    cli.environment["PYTHONPROFILEIMPORTTIME"] = "1"
+    said = cli.run(*[one if argument == "ID" else argument for argument in arguments]).stderr
+    loaded = {line.rpartition("|")[2].strip() for line in said.splitlines() if line.startswith("import time:")}
+    assert "muisti" in loaded
+    assert loaded.isdisjoint(spared)
 
 
 def test_J2_hostile_text_does_not_reach_the_terminal(cli: Cli) -> None:

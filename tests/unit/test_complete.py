@@ -172,3 +172,8 @@ _MEGABYTE = {
 @pytest.mark.parametrize("function", [simhash, content_hash, derived_title, extract_concepts])
 def test_a_megabyte_takes_linear_time(function, text) -> None:
     assert grows_linearly(function, text, 250_000)
+
+
+@given(st.text(alphabet="ab \n\t\u00a0é\x1f", max_size=12))
+def test_texts_that_need_no_folding_have_the_hash_of_folded_ones(text: str) -> None:
+    assert content_hash(text) == content_hash(" ".join(text.split()))

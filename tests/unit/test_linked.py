@@ -78,6 +78,20 @@ def test_what_is_not_as_usual_stands_behind_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (f"LOVES {ID}", r"its type must be one of SUPERSEDES, "),
+        (f"SUPERSEDES {ID} by=oracle", r"its by must be one of user, "),
+        (f"SUPERSEDES {ID} confidence=high", r"a confidence lies between 0 and 1"),
+    ],
+)
+def test_a_bad_line_is_told_without_our_own_names(text: str, says: str) -> None:
+    with pytest.raises(BadFrontMatter, match=says) as told:
+        link_from("me", text, NOON)
+    assert not any(ours in str(told.value) for ours in ("LinkType", "Finder", "float"))
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",

@@ -12,9 +12,9 @@ import muisti
 from muisti import MemoryService, Muisti
 
 PUBLIC = [
-    "KINDS", "BrokenFile", "CompactResult", "Conflict", "CoreEntryNotFound", "CoreMemory", "Draft", "EmbedderProblem", "Explanation", "Extracted", "Graph", "Happening", "ImportFailed", "InvalidMemory", "InvalidRequest",
-    "Kind", "Link", "LinkType", "Memory", "MemoryNotFound", "MemoryService", "Muisti", "MuistiError", "NotFound", "SearchResult", "SearchResults", "Sector", "Session",
-    "SessionNotFound", "SettingsError", "Signal", "Stats", "SyncReport", "Tier", "UpkeepReport", "Use", "Utterance", "VaultError", "VerifyReport", "__version__",
+    "KINDS", "BrokenFile", "Chat", "CompactResult", "Conflict", "CoreEntryNotFound", "CoreMemory", "Draft", "EmbedderProblem", "Explanation", "Extracted", "ExtractorProblem", "Graph", "Happening", "ImportFailed", "InvalidMemory", "InvalidRequest",
+    "Kind", "Link", "LinkType", "Memory", "MemoryNotFound", "MemoryService", "Message", "Metrics", "Muisti", "MuistiError", "NotFound", "Origin", "SearchResult", "SearchResults", "Sector", "Session",
+    "SessionNotFound", "SettingsError", "Shelf", "Signal", "Stats", "SyncReport", "Tier", "UpkeepReport", "Use", "Utterance", "VaultError", "VerifyReport", "__version__",
 ]  # fmt: skip
 METHODS = sorted(name for name in dir(Muisti) if not name.startswith("_"))
 INNER = {"make_ready", "fill_core"}
@@ -24,7 +24,7 @@ PROMISED = [
     "search_by_keywords", "search_compact", "timeline", "details", "related", "explain", "start_session", "end_session",
     "context", "get_relevant_memories", "build_memory_context", "core_get", "core_update", "core_delete", "core_init", "link", "links", "supersede", "superseding", "decay_salience", "cleanup", "evict", "reindex_missing",
     "link_to_session", "get_by_session", "get_session_context", "get_raw_session_content", "get_session_token_count", "get_stats",
-    "export_memories", "import_memories", "reindex", "verify", "close", "open",
+    "append_message", "window", "search_messages", "index_path", "extract_and_save", "export_memories", "import_memories", "reindex", "verify", "close", "open",
 ]  # fmt: skip
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 import base64
 import importlib
 import json
+import re
+import subprocess
+import sys
 import uuid
 
 import pytest
@@ -16,6 +19,7 @@ from detect_secrets.plugins.base import BasePlugin
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muisti.remember.privacy import all_cleaned, cleaned
 from muisti.remember.secrets import PHRASES, TOKENS, redacted
 from tests.unit.making import ANY_TEXT
 
@@ -268,3 +272,42 @@ def test_the_benchmark_runs_on_small_texts() -> None:
     assert set(privacy.cost(["a memory"] * 3, runs=1)) >= {"cleaned", "sha256"}
     assert privacy.alarms(datasets.DEFAULT_FOLDER / "nowhere") == []
     assert privacy.memories_of(datasets.DEFAULT_FOLDER / "nowhere", most=3)[0].startswith("The user")
+
+
+def test_what_most_texts_do_not_need_is_not_compiled() -> None:
+    code = (
+        "from muisti.remember import secrets\n"
+        "for text in ('Plain talk.', 'My key is ' + 'ghp_' + 'a1B2' * 9):\n"
+        "    secrets.redacted(text)\n"
+        "    print(secrets._compiled.cache_info().currsize)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert said == ["0", "1"]
+
+
+def test_every_row_compiles_with_at_most_one_group() -> None:
+    for row in (*TOKENS, *PHRASES):
+        unnamed = re.compile(row.pattern, row.flags)
+        assert unnamed.groups - len(unnamed.groupindex) <= 1, row.kind
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                *(text for _, text in WHOLE),
+                "password: hunter2x9",
+                "plain talk about keys",
+                "İstanbul",
+                "x" * 25,
+                "",
+                "a\nb",
+                "Session 4",
+                "<private>p</private> q",
+            ]
+        ),
+        max_size=8,
+    )
+)
+def test_many_texts_at_once_are_cleaned_as_one_by_one(texts: list[str]) -> None:
+    assert all_cleaned(texts) == [cleaned(text) for text in texts]

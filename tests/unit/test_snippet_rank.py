@@ -96,6 +96,7 @@ def candidate(number: int = 1, **fields) -> Candidate:
         opening=memory.content[:80],
         content_hash=f"hash of {number}",
         session_id=None,
+        origin="memory",
         before=(),
         after=(),
         allowed=True,

@@ -68,6 +68,9 @@ def test_each_event() -> None:
     assert folded(before, Event("deemphasized", later, data={"salience": 0.1})) == Usage(0.1, later, 3, NOON, NOON)
     assert folded(before, Event("edited", later)) == Usage(0.5, NOON, 3, NOON, later)
     assert folded(before, Event("imported", later, data={**strong, "access_count": 9})) == Usage(0.8, later, 9, NOON, NOON)
+    assert folded(before, Event("restored", later, data={"from": "cleanup", **strong})) == Usage(0.8, later, 3, later, NOON)
+    assert folded(before, Event("restored", later, data={"from": "archive", **strong})) == Usage(0.8, later, 3, later, NOON)
+    assert folded(before, Event("restored", later)) == before
     assert folded(before, Event("session_started", later)) == before
 
 
@@ -77,15 +80,27 @@ def test_a_count_that_is_none_changes_nothing(count: Any) -> None:
     assert counted(count) == 0
 
 
-@pytest.mark.parametrize("salience", [-0.1, 1.1, float("nan"), "0.5", None, True])
+@pytest.mark.parametrize("salience", [-0.1, 1.1, float("nan"), "0.5", "x", 7, None, True, [], {}])
 def test_a_strength_that_is_none_changes_nothing(salience: Any) -> None:
     assert folded(Usage(0.5, NOON), Event("deemphasized", NOON, data={"salience": salience})) == Usage(0.5, NOON)
+    restored = Event("restored", NOON, data={"from": "cleanup", "salience": salience})
+    assert folded(Usage(0.5, NOON), restored) == Usage(0.5, NOON, last_accessed=NOON)
 
 
-NAMES = st.sampled_from(["recalled", "touched", "reinforced", "deemphasized", "edited", "imported", "other"])
+@pytest.mark.parametrize("origin", [None, "", "elsewhere", 7, [], {}])
+def test_a_return_from_nowhere_changes_nothing(origin: Any) -> None:
+    assert folded(Usage(0.2, NOON), Event("restored", NOON, data={"from": origin, "salience": 0.9})) == Usage(0.2, NOON)
+
+
+NAMES = st.sampled_from(["recalled", "touched", "reinforced", "deemphasized", "edited", "imported", "restored", "other"])
 NOISE = ANY_SHARE | st.integers() | st.text(max_size=3) | st.none() | st.booleans() | st.floats()
 EVENTS = st.lists(
-    st.builds(Event, NAMES, ANY_TIME, data=st.dictionaries(st.sampled_from(["salience", "access_count", "amount"]), NOISE)),
+    st.builds(
+        Event,
+        NAMES,
+        ANY_TIME,
+        data=st.dictionaries(st.sampled_from(["salience", "access_count", "amount", "from"]), NOISE | st.just("archive")),
+    ),
     max_size=20,
 )
 

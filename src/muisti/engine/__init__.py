@@ -8,10 +8,10 @@ from muisti.engine.attending import Attending
 from muisti.engine.keeping import Keeping
 from muisti.engine.knowing import Knowing
 from muisti.engine.ordering import Ordering
-from muisti.engine.recalling import Recalling
+from muisti.engine.talking import Talking
 
 
-class Muisti(Knowing, Recalling, Attending, Ordering, Keeping):
+class Muisti(Knowing, Talking, Attending, Ordering, Keeping):
     """A vault, open for use from any number of threads. `Muisti.open(path)` makes one; `close` it, or use `with`."""
 
     @classmethod
@@ -19,7 +19,9 @@ class Muisti(Knowing, Recalling, Attending, Ordering, Keeping):
         """Open the vault at this path, or the one that is found from here; a missing one is created."""
         from muisti.bootstrap import open_vault  # the only import upwards: this is where a caller begins
 
-        return open_vault(path, arguments=settings)
+        memory = open_vault(path, arguments=settings)
+        memory.resume_extraction()
+        return memory
 
 
 __all__ = ["Muisti"]

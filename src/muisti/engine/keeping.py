@@ -14,7 +14,7 @@ from muisti.keep.sync import sync
 from muisti.keep.verify import verify
 from muisti.model import Problem, Stats, SyncReport, VerifyReport
 from muisti.ports import Progress
-from muisti.recall.options import FilterOptions, to_filter
+from muisti.recall.options import FilterOptions, only_memories, to_filter
 from muisti.remember.bring import import_memories
 from muisti.remember.fill import fill
 
@@ -30,6 +30,7 @@ class Keeping(Opened):
 
     def export_memories(self, *, format: str = "markdown", **options: Unpack[FilterOptions]) -> str:
         """All memories, or those a filter lets through, as one text that `import_memories` reads."""
+        only_memories(options)
         where = to_filter(self.settings, options, all_sessions=True)
         memories = self._call(lambda parts: parts.reader.select(where, order="created_at", limit=None))
         return self._parts.exchange.dump(memories, format)
@@ -84,9 +85,9 @@ class Keeping(Opened):
 
     def find_ids(self, part: str, *, limit: int = 10) -> list[str]:
         """Ids that begin or end with this text: what people type instead of a whole id."""
+        found = self._call(lambda parts: parts.reader.matching_ids(part.strip(), limit))
         wanted = part.strip().lower()
-        found = self._call(lambda parts: parts.reader.matching_ids(wanted, limit))
         if found or not wanted:
             return found
-        archived = [memory.id for memory in self._parts.attic.archived()]
+        archived = self._parts.attic.archived_ids()
         return [id_ for id_ in archived if id_.startswith(wanted) or id_.endswith(wanted)][:limit]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from muisti.engine.remembering import Remembering
 from muisti.errors import InvalidRequest, MuistiError
 from muisti.keep import core
-from muisti.model import CoreMemory, Draft, Extracted, Memory, Utterance
-from muisti.remember.screen import screened_text
+from muisti.model import CoreMemory, Exchange, Extracted, Memory, Utterance
+from muisti.remember.identity import new_id
+from muisti.remember.learn import drafts_of, extracted
+from muisti.remember.screen import screened_name, screened_text
+from muisti.remember.validate import checked_line, checked_name, checked_project, checked_time
 
 log = logging.getLogger("muisti")
 
@@ -23,7 +25,7 @@ class Knowing(Remembering):
 
     def core_get(self) -> CoreMemory:
         """Both sections, `user` and `agent`. Raises BrokenFile if a hand edit broke the file."""
-        return core.core_get(self._parts)
+        return self._parts.core.read()
 
     def core_update(self, section: str, key: str, value: str) -> CoreMemory:
         """Set one entry. Raises InvalidRequest for another section, an empty value, or more than fits."""
@@ -56,19 +58,13 @@ class Knowing(Remembering):
             log.warning("core memory is not filled from USER.md: %s", error)
 
     def extract(self, talk: Sequence[Utterance], *, mode: str = "default") -> list[Extracted]:
-        """What of a talk is worth keeping, found by rules and without a model. Nothing is stored. Raises InvalidRequest.
+        """What of a talk is worth keeping, found by rules, or by the model of the settings. Nothing is stored.
 
-        Mode: `default`, `coding` or `research`, which changes what counts more.
+        Mode: `default`, `coding` or `research`, which changes what counts more. Raises InvalidRequest, ExtractorProblem.
         """
-        from muisti.remember.extract.rules import extract  # its tables are read only if they are needed
-
         if isinstance(talk, str) or not isinstance(talk, Sequence) or not all(isinstance(one, Utterance) for one in talk):
             raise InvalidRequest("talk", type(talk).__name__, "it must be a list of Utterance(text, speaker, role)")
-        safe = [replace(one, text=screened_text(one.text, self.settings)) for one in talk]
-        try:
-            return extract(safe, mode=mode)
-        except ValueError as error:
-            raise InvalidRequest("mode", mode, str(error)) from error
+        return extracted(self._parts, talk, _checked_mode(mode))
 
     def save_extracted(
         self,
@@ -79,21 +75,58 @@ class Knowing(Remembering):
         said_at: datetime | None = None,
     ) -> list[Memory]:
         """Keep what was extracted, as of when it was said. It is not trusted until somebody looked at it: agents are told so."""
-        drafts = [
-            Draft(
-                content=one.content,
-                kind=one.kind,
-                importance=one.importance,
-                created_at=said_at,
-                valid_from=one.about,
-                session_id=session_id,
-                project=project,
-                source="extracted",
-                trusted=False,
-            )
-            for one in found
-        ]
+        drafts = drafts_of(found, session_id=session_id, project=project, said_at=said_at)
         return self._remember(drafts) if drafts else []
+
+    def extract_and_save(
+        self,
+        session_id: str,
+        user_message: str,
+        assistant_response: str = "",
+        mode: str = "default",
+        *,
+        speaker: str = "User",
+        project: str | None = None,
+        at: datetime | None = None,
+    ) -> bool:
+        """Learn from an exchange, in the background. Returns as soon as the exchange is on the disk, and so outlives a crash.
+
+        False, with a warning, if it cannot be taken: the queue or the disk is full. Nothing that happens later is the chat's
+        concern; `metrics` counts it. Raises InvalidRequest and InvalidMemory for what no exchange can be.
+        """
+        for name, text in (("user_message", user_message), ("assistant_response", assistant_response), ("speaker", speaker)):
+            if not isinstance(text, str):
+                raise InvalidRequest(name, text, "it must be a text")
+        if not user_message.strip() and not assistant_response.strip():
+            raise InvalidRequest("user_message", user_message, "one of the two must say something")
+        now = self._parts.clock.now()
+        exchange = Exchange(
+            id=new_id(now),
+            at=now if at is None else checked_time("at", at),
+            session_id=screened_name("session_id", checked_name("session_id", session_id), self.settings),
+            user=self._safe(user_message),
+            assistant=self._safe(assistant_response),
+            mode=_checked_mode(mode),
+            speaker=self._safe(checked_line("speaker", speaker, 100)).strip() or "User",
+            project=None if project is None else screened_name("project", checked_project(project), self.settings),
+        )
+        return self._learner.accept(exchange)
+
+    def _safe(self, text: str) -> str:
+        """Without what is private, before it goes anywhere; the beginning of it, if it is endless."""
+        return screened_text(text, self.settings)[: self.settings.max_content_bytes]
+
+    def resume_extraction(self) -> None:
+        """Go on with exchanges that processes which have ended left behind. `Muisti.open` does so by itself."""
+        self._learner.take_over()
+
+
+def _checked_mode(mode: str) -> str:
+    from muisti.remember.extract.evidence import MODES  # its tables are read only if they are needed
+
+    if mode not in MODES:
+        raise InvalidRequest("mode", mode, f"it must be one of {', '.join(MODES)}")
+    return mode
 
 
 def _text_of(path: Path) -> str:

@@ -11,14 +11,19 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from muisti.errors import IndexBusy, IndexCorrupt, MuistiError, VaultFull
 from muisti.keep.sync import sync
+from muisti.meter import Meter
+from muisti.model import Metrics
 from muisti.ports import Parts
 from muisti.recall.record import Recorder
 from muisti.remember.fill import Filler
+from muisti.remember.learn import Learner
 from muisti.settings import Settings
 
 log = logging.getLogger("muisti")
 P = ParamSpec("P")
 R = TypeVar("R")
+PATIENCE = 5.0
+"""Seconds that closing waits for extraction; what is not done by then waits on the disk."""
 
 
 class Opened:
@@ -29,6 +34,8 @@ class Opened:
         self._parts = parts
         self._recorder = Recorder(parts)
         self._filler = Filler(parts)
+        self._meter = Meter()
+        self._learner = Learner(parts, self._meter, self._change)
         self._making_ready = threading.Lock()
         self._closed = False
 
@@ -37,17 +44,29 @@ class Opened:
         """How this vault behaves."""
         return self._parts.settings
 
-    def flush(self) -> None:
-        """Return once everything that searches noted is written."""
+    def flush(self, timeout: float | None = None) -> bool:
+        """Return once everything that searches noted is written, and everything that was accepted is extracted.
+
+        False if extraction takes longer than so many seconds: without a limit this waits for a server that is down.
+        """
         self._recorder.flush()
+        return self._learner.flush(timeout)
+
+    def metrics(self) -> Metrics:
+        """What happened since the vault was opened here, in numbers."""
+        return self._meter.metrics()
 
     def close(self) -> None:
         """Write what is left and let go of the vault. Closing twice is fine."""
         if not self._closed:
+            self._learner.flush(timeout=PATIENCE)
+            self._learner.close()
             self._closed = True
             self._filler.close()
             self._recorder.close()
             self._parts.embedders.close()
+            if self._parts.chat is not None:
+                self._parts.chat.close()
             self._parts.index.close()
 
     def __enter__(self) -> Self:

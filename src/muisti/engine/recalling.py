@@ -9,12 +9,12 @@ from typing import Unpack
 
 from muisti.engine.opened import Opened
 from muisti.errors import EmbedderProblem, InvalidRequest
-from muisti.model import CompactResult, Explanation, Memory, SearchResult, SearchResults
+from muisti.model import CompactResult, Explanation, Filter, Memory, Origin, SearchResult, SearchResults
 from muisti.recall import layers
 from muisti.recall import pipeline as recalling
 from muisti.recall.compose import composed, listed
 from muisti.recall.explain import explain
-from muisti.recall.options import FilterOptions, Mode, to_filter, to_moment, to_order
+from muisti.recall.options import FilterOptions, Mode, only_memories, to_filter, to_moment, to_order
 from muisti.remember.screen import screened_text
 
 Listed = list
@@ -25,8 +25,8 @@ class Recalling(Opened):
     """Finding and reading memories."""
 
     def get(self, memory_id: str, *, include_deleted: bool = False) -> Memory | None:
-        """One memory, or None."""
-        return self._call(lambda parts: parts.reader.get(memory_id, include_deleted=include_deleted))
+        """One memory, or None; by the id that a search answered also a message, or a section of a document."""
+        return self._call(lambda parts: parts.reader.get(memory_id, include_deleted=include_deleted, any_origin=True))
 
     def list(
         self,
@@ -40,6 +40,7 @@ class Recalling(Opened):
         """Memories of all sessions, sorted. Raises InvalidRequest."""
         if (limit is not None and limit < 0) or offset < 0:
             raise InvalidRequest("limit, offset", (limit, offset), "neither may be below 0")
+        only_memories(options)
         where, by = to_filter(self.settings, options, all_sessions=True), to_order(order_by, order)
         return self._call(lambda parts: parts.reader.select(where, order=by, limit=limit, offset=offset))
 
@@ -54,20 +55,34 @@ class Recalling(Opened):
     ) -> SearchResults:
         """The memories that answer a query, best first, each with a score, a snippet and the reasons.
 
+        Messages of conversations and sections of documents are found too: `source` says which, and narrows to some.
         `asked_at` says from when on "yesterday" and "last week" count back; unset: from now.
         Where the vectors cannot be asked, the answer goes by keyword, and its `degraded` says why.
         """
         results = self._searched(query, limit, mode, options, to_moment("asked_at", asked_at))
-        self._recorder.note([result.memory.id for result in results], options.get("session_id"))
+        self._note([result.memory for result in results], options.get("session_id"))
+        self._meter.count("memory.retrieved.count", len(results))
         return results
+
+    def _filter(self, options: FilterOptions) -> Filter:
+        """What narrows a search, with names of documents that there are."""
+        where = to_filter(self.settings, options)
+        if where.documents:
+            self._call(layers.check_sources, where.documents)
+        return where
+
+    def _note(self, memories: Sequence[Memory], session_id: str | None) -> None:
+        """That they were recalled. Messages and documents do not fade, so that nothing is noted of them."""
+        self._recorder.note([memory.id for memory in memories if memory.origin is Origin.MEMORY], session_id)
 
     def _searched(
         self, query: str, limit: int | None, mode: str, options: FilterOptions, asked_at: datetime | None = None
     ) -> SearchResults:
-        where = to_filter(self.settings, options)
+        where = self._filter(options)
         if recalling.checked_mode(mode) != "keyword":
             self._catch_up()
-        return self._look(recalling.search, self._screened(query), where, limit, mode, asked_at)
+        with self._meter.timed("search"):
+            return self._look(recalling.search, self._screened(query), where, limit, mode, asked_at)
 
     def _screened(self, query: str) -> str:
         """A question may be sent to an embedder: what is private in it is not."""
@@ -85,12 +100,14 @@ class Recalling(Opened):
         """
         if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
             raise InvalidRequest("budget", budget, "it must be a number of tokens of at least 1")
+        if not options.get("source"):
+            options = {**options, "source": (Origin.MEMORY, Origin.DOCUMENT)}  # what was said stands in the chat itself
         found = self.search(query, limit=limit, **options)
         return composed(self._parts.core.read(), [result.memory for result in found], budget)
 
     def get_relevant_memories(self, session_id: str, query: str, limit: int = 5) -> Listed[Memory]:
         """The memories that help a session to answer, best first: its own, its project's and everybody's."""
-        return [result.memory for result in self.search(query, limit=limit, session_id=session_id)]
+        return [result.memory for result in self.search(query, limit=limit, session_id=session_id, source=Origin.MEMORY)]
 
     def build_memory_context(self, memories: Sequence[Memory]) -> str:
         """Memories as a list for a system prompt, each on one line with its kind and importance."""
@@ -109,24 +126,25 @@ class Recalling(Opened):
     def details(self, ids: Sequence[str], *, session_id: str | None = None) -> Listed[Memory]:
         """The third layer: whole memories. Raises MemoryNotFound."""
         found = self._call(layers.details, ids)
-        self._recorder.note([memory.id for memory in found], session_id)
+        self._note(found, session_id)
         return found
 
     def search_by_keywords(
         self, keywords: Sequence[str], /, *, match_all: bool = False, limit: int = 10, **options: Unpack[FilterOptions]
     ) -> Listed[Memory]:
         """Memories that carry any, or all, of these keywords."""
+        only_memories(options)
         where = to_filter(self.settings, options)
         found = self._call(layers.search_by_keywords, keywords, where, match_all=match_all, limit=limit)
-        self._recorder.note([memory.id for memory in found], options.get("session_id"))
+        self._note(found, options.get("session_id"))
         return found
 
     def related(self, memory_id: str, *, limit: int = 10, **options: Unpack[FilterOptions]) -> Listed[SearchResult]:
         """Memories that share the most telling words with this one, or are near it in meaning."""
-        return self._call(recalling.related, memory_id, to_filter(self.settings, options), limit)
+        return self._call(recalling.related, memory_id, self._filter(options), limit)
 
     def explain(self, query: str, memory_id: str, *, mode: Mode = "hybrid", **options: Unpack[FilterOptions]) -> Explanation:
         """Why this memory is, or is not, an answer to the query."""
-        where = to_filter(self.settings, options)
+        where = self._filter(options)
         self._catch_up()
         return self._call(explain, self._screened(query), memory_id, where, mode)

@@ -33,7 +33,10 @@ class Remembering(Opened):
 
     def _remember(self, drafts: list[Draft], progress: Progress | None = None) -> list[Memory]:
         first, second = halves(progress) if self.settings.embed_on_save else (progress, None)
-        return self._with_vectors(self._change(remember, drafts, first), second)
+        with self._meter.timed("save"):
+            saved = self._with_vectors(self._change(remember, drafts, first), second)
+        self._meter.count("memory.saved.count", len(saved))
+        return saved
 
     def _with_vectors(self, memories: list[Memory], progress: Progress | None = None) -> list[Memory]:
         """What was saved, with its vectors. If they cannot be had now, they are made later: the memories are safe."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from muisti.commit import commit, writing
-from muisti.errors import BrokenFile, InvalidRequest
+from muisti.commit import as_file_says, commit, writing
+from muisti.errors import InvalidRequest
 from muisti.model import Event, Memory, UpkeepReport
 from muisti.ports import Footprint, Parts
 
@@ -104,17 +104,8 @@ def _trashed(parts: Parts, batch: Sequence[Memory], below: float) -> list[Memory
 def _as_files_say(parts: Parts, memories: Sequence[Memory]) -> list[Memory]:
     """Those whose files do not protect them: a person may have pinned or removed one while the vault was open."""
     protected = _protected(parts)
-    free = []
-    for one in memories:
-        try:
-            file = parts.vault.read(str(one.file_path))
-        except BrokenFile:
-            file = None
-        if file is None or file.memory.id != one.id:
-            parts.index.behind = True
-        elif not file.memory.pinned and file.memory.kind not in protected:
-            free.append(one)
-    return free
+    files = [(one, as_file_says(parts, one)) for one in memories]
+    return [one for one, file in files if file and not file.memory.pinned and file.memory.kind not in protected]
 
 
 def _archived(parts: Parts, batch: Sequence[Memory]) -> list[Memory]:

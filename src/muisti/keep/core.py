@@ -15,11 +15,6 @@ _LINE = re.compile(rf"[ \t]*(?:[-*+][ \t]+)?{_BOLD}(?P<key>[^\s:*_#`|][^:*`|\n]{
 _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*$")
 
 
-def core_get(parts: Parts) -> CoreMemory:
-    """Both sections. Raises BrokenFile."""
-    return parts.core.read()
-
-
 def core_update(parts: Parts, section: str, key: str, value: str) -> CoreMemory:
     """Set one entry. Raises InvalidRequest; then nothing is changed."""
     section, key = checked_section(section), checked_key(key)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from muisti.commit import commit, current, writing
-from muisti.errors import InvalidRequest, MemoryNotFound
+from muisti.commit import commit, current, no_memory, writing
+from muisti.errors import InvalidRequest
 from muisti.model import Event, Happening, Memory
 from muisti.ports import Parts, StoredFile
 
@@ -16,7 +16,7 @@ def history(parts: Parts, memory_id: str) -> list[Happening]:
     known = parts.reader.get(memory_id, include_deleted=True)
     events = parts.journal.about(memory_id)
     if known is None and not events:
-        raise MemoryNotFound(memory_id)
+        raise no_memory(parts, memory_id)
     kept = parts.attic.kept(memory_id)
     texts = {one.memory.id if one.merged else one.path: one.memory.content for one in kept}
     found = [_happening(event, memory_id, texts) for event in events]
@@ -54,12 +54,12 @@ def unmerge(parts: Parts, memory_id: str) -> Memory:
 def _last_merge(parts: Parts, memory_id: str) -> Event:
     """The latest merge that has not been undone, by either of its two ids."""
     events = parts.journal.about(memory_id)
-    undone = {event.data.get("merged") for event in events if event.name == "unmerged"}
+    undone = [event.data.get("merged") for event in events if event.name == "unmerged"]
     merges = [event for event in events if event.name == "merged" and event.memory_ids and event.data.get("merged") not in undone]
     if merges:
         return merges[-1]
     if parts.reader.get(memory_id, include_deleted=True) is None and not events:
-        raise MemoryNotFound(memory_id)
+        raise no_memory(parts, memory_id)
     raise InvalidRequest("id", memory_id, "nothing is merged into it that could be taken apart; `muisti history` tells")
 
 
@@ -94,15 +94,15 @@ def _happening(event: Event, memory_id: str, texts: Mapping[str, str]) -> Happen
     return Happening(
         at=event.at,
         what=event.name if mine else _FROM_THE_OTHER.get(event.name, event.name),
-        note=_note(event, {other, memory_id}),
+        note=_note(event, (other, memory_id)),
         session_id=event.session_id,
         other_id=other if other and len(other) > 20 else None,
         content=texts.get(str(event.data.get(_TEXT.get(event.name, "")))),
     )
 
 
-def _note(event: Event, ids: Set[str | None]) -> str:
-    """What the event tells beside the ids, in words."""
+def _note(event: Event, ids: Sequence[str | None]) -> str:
+    """What the event tells beside the ids, in words. A journal that a person edited may hold anything, lists too."""
     said = {
         key: value
         for key, value in event.data.items()

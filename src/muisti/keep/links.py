@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from muisti.commit import commit, current, writing
-from muisti.errors import InvalidRequest, MemoryNotFound
+from muisti.commit import commit, current, no_memory, writing
+from muisti.errors import InvalidRequest
 from muisti.model import Event, Finder, Graph, Link, LinkType, Memory
 from muisti.ports import Parts, StoredFile
 
@@ -176,14 +176,14 @@ def _check(wanted: Link) -> None:
 def _existing(parts: Parts, memory_id: str) -> Memory:
     found = parts.reader.get(memory_id)
     if found is None:
-        raise MemoryNotFound(memory_id)
+        raise no_memory(parts, memory_id)
     return found
 
 
 def _check_end(parts: Parts, option: str, memory_id: str) -> None:
     found = parts.reader.get(memory_id, include_deleted=True)
     if found is None:
-        raise MemoryNotFound(memory_id)
+        raise no_memory(parts, memory_id)
     if found.deleted_at is not None:
         raise InvalidRequest(option, memory_id, "it is in the trash; `muisti restore` brings it back")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from muisti.commit import commit, writing
-from muisti.errors import InvalidRequest, MemoryNotFound, SessionNotFound
+from muisti.commit import commit, no_memory, writing
+from muisti.errors import InvalidRequest, SessionNotFound
 from muisti.model import Event, Filter, Memory, Session, SessionUse, Use
 from muisti.ports import Parts
 
@@ -51,7 +51,7 @@ def link_to_session(parts: Parts, memory_id: str, session_id: str, use: Use) -> 
     """Note what a session did with a memory. Raises MemoryNotFound."""
     with writing(parts):
         if parts.reader.get(memory_id) is None:
-            raise MemoryNotFound(memory_id)
+            raise no_memory(parts, memory_id)
         commit(parts, events=[Event("used", parts.clock.now(), (memory_id,), session_id, {"use": use.value})])
 
 

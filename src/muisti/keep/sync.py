@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from muisti.commit import writing
 from muisti.errors import BrokenFile, IndexBusy, VaultError, VaultFull
+from muisti.keep.follow import Following, looks_different, too_many
 from muisti.model import Event, Problem, SyncReport
 from muisti.ports import Changes, Index, Known, Parts, Progress, Shadow, Stamp, StoredFile
 
@@ -19,11 +20,7 @@ log = logging.getLogger("muisti")
 BATCH = 1000
 NO_MEMORY = "none"
 """Stands for the hash of a file that is somebody's, but no memory. One that is broken has an empty one."""
-FEW = 3
-"""Fewer files than this may vanish without a question, however small the vault."""
 _CANNOT_WRITE = (VaultFull, IndexBusy)
-_TICK_NS = 10_000_000
-"""File systems keep times in ticks of a few milliseconds: a file looked at within one may change unseen."""
 
 
 def sync(parts: Parts, *, confirm: bool = False) -> SyncReport:
@@ -59,12 +56,11 @@ def _something_new(parts: Parts) -> bool:
     if here != len(known):
         return True
     reading = parts.journal.read(parts.index.marks())
-    return bool(reading.events or reading.restarted or reading.problems)
+    return bool(reading.events or reading.restarted or reading.problems) or Following(parts, parts.index).something_new()
 
 
 def _looks_different(known: Known, stamp: Stamp) -> bool:
-    """Whether a file may have changed: its stamp says so, or it was looked at too soon after it was written."""
-    return known.stamp != stamp or known.seen_ns - stamp.mtime_ns < _TICK_NS
+    return looks_different(known.stamp, known.seen_ns, stamp)
 
 
 def _became_one(parts: Parts, path: str, known: Known) -> bool:
@@ -125,6 +121,15 @@ class _Reconciliation:
             self._take_in(batch, seen, known, before)
         self._forget(vanished, known)
         self._finish()
+        beside = Following(self.parts, self.index, confirm=self.confirm, mend=self.adopt, progress=self._further(len(suspects)))
+        beside.run()
+        self.missing += beside.missing
+        self.postponed += beside.problems
+
+    def _further(self, done: int) -> Progress | None:
+        """The progress of what comes after so many files."""
+        tell = self.progress
+        return None if tell is None else lambda more, all_: tell(done + more, done + all_)
 
     def _take_in(self, paths: Sequence[str], seen: dict[str, Stamp], known: dict[str, Known], before: dict[str, str]) -> None:
         files: list[StoredFile] = []
@@ -212,7 +217,7 @@ class _Reconciliation:
         lost = [p for p in vanished if (id_ := known[p].memory_id) and id_ not in self.owners and p[0] != "."]
         lost = [p for p in lost if not self.parts.attic.is_archived(p, str(known[p].memory_id))]
         alive = sum(1 for path, k in known.items() if k.memory_id and path[0] != ".")
-        if len(lost) >= FEW and len(lost) > alive * self.parts.settings.vanished_share and not self.confirm:
+        if too_many(self.parts, len(lost), alive) and not self.confirm:
             self.missing = len(lost)
             log.warning("%d of %d files have vanished; nothing is forgotten until `muisti sync --confirm`", len(lost), alive)
             vanished = [path for path in vanished if path not in set(lost)]

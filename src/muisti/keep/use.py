@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from muisti.commit import commit, writing
-from muisti.errors import InvalidRequest, MemoryNotFound
+from muisti.commit import commit, no_memory, writing
+from muisti.errors import InvalidRequest
 from muisti.model import Event, Memory
 from muisti.ports import Parts
 from muisti.usage import deemphasized, reinforced
@@ -33,7 +33,7 @@ def _used(parts: Parts, memory_id: str, what: str, amount: float | None, session
     with writing(parts):
         memory = parts.reader.get(memory_id)
         if memory is None:
-            raise MemoryNotFound(memory_id)
+            raise no_memory(parts, memory_id)
         data = {} if amount is None else {"amount": amount, "salience": _RULES[what](memory.salience, amount)}
         indexed = commit(parts, events=[Event(what, parts.clock.now(), (memory_id,), session_id, data)])
     known = parts.reader.get(memory_id) if indexed else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from muisti.errors import BrokenFile, IndexProblem
+from muisti.keep.follow import Following
 from muisti.keep.sync import fill
 from muisti.model import Problem, VerifyReport
 from muisti.ports import Known, Parts, Progress
@@ -23,11 +24,19 @@ def verify(parts: Parts, *, deep: bool = False, progress: Progress | None = None
         problems += [Problem(path, _GONE) for path in gone]
         reading = parts.journal.read({})
     problems += [problem for problem in reading.problems if problem.path not in reported]
+    problems += _beside(parts)
     problems += [Problem(".muisti", f"{what}: run `muisti reindex`") for what in parts.index.check()]
     if deep:
         problems += _rebuilt(parts)
     memories = sum(1 for k in known.values() if k.memory_id)
     return VerifyReport(files=len(paths), memories=memories, journal_events=len(reading.events), problems=tuple(problems))
+
+
+def _beside(parts: Parts) -> list[Problem]:
+    """Conversations and documents that the index does not have as they are."""
+    following = Following(parts, parts.index)
+    changed = [Problem(path, "differs from the index: run `muisti sync`") for path in following.differing()]
+    return [*changed, *following.missing_shelves()]
 
 
 def _doubtful(parts: Parts, progress: Progress | None) -> list[str]:
@@ -74,5 +83,6 @@ def _rebuilt(parts: Parts) -> list[Problem]:
                 here, anew = parts.index.fingerprint(), shadow.fingerprint()
     except IndexProblem as error:
         return [Problem(".muisti", f"cannot be compared ({error}): run `muisti reindex`")]
-    differing = [part for part in here if here[part] != anew[part]]
+    away = {"texts", "documents", "words", "lexicon", "totals"} if Following(parts, parts.index).missing_shelves() else set()
+    differing = [part for part in here if here[part] != anew[part] and part not in away]  # which a rebuild cannot read now
     return [Problem(".muisti", f"{part}: not what a rebuild makes of the files: run `muisti reindex`") for part in differing]

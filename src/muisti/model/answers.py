@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from muisti.model.memory import Link, Memory
+from muisti.model.memory import Link, Memory, Origin
+from muisti.model.talk import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,10 @@ class Filter:
     known_at: datetime | None = None
     """Only memories that existed then."""
     include_deleted: bool = False
+    origins: tuple[str, ...] = ()
+    """Of what search finds: only `memory`, `document`, `message`."""
+    documents: tuple[str, ...] = ()
+    """Only sections of documents with these sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,10 @@ class SearchResult:
     matched_snippet: str
     matched_keywords: tuple[str, ...] = ()
     why: tuple[Signal, ...] = ()
+    source: str = Origin.MEMORY.value
+    """What was found: `memory`, `document` or `message`."""
+    message: Message | None = None
+    """Who said it and when, if it is a message of a conversation."""
 
 
 class SearchResults(list[SearchResult]):

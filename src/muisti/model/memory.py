@@ -36,6 +36,16 @@ class Tier(StrEnum):
     GLOBAL = "global"
 
 
+class Origin(StrEnum):
+    """Where a text that was found stands."""
+
+    MEMORY = "memory"
+    DOCUMENT = "document"
+    """A section of a Markdown file that stays where it is."""
+    MESSAGE = "message"
+    """A message of a conversation."""
+
+
 class LinkType(StrEnum):
     """How one memory stands to another: the source SUPERSEDES, CONTRADICTS … the target."""
 
@@ -147,6 +157,8 @@ class Memory:
     embedding_model: str | None = None
     file_path: str | None = None
     """Where the file is, relative to the vault, with forward slashes."""
+    origin: Origin = Origin.MEMORY
+    """Search finds messages and sections of documents too, and answers them in this form."""
     index_pending: bool = False
     """True when the file is safe on disk but the index was busy: it becomes searchable a little later."""
 

@@ -102,3 +102,28 @@ class Stats:
     waiting_count: int = 0
     """Memories that have no vectors yet."""
     problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How long something took, each time."""
+
+    bounds: tuple[float, ...]
+    """Seconds: the upper ends of the buckets."""
+    counts: tuple[int, ...]
+    """How many fell into each bucket; the last is for all that took longer."""
+    seconds: float
+    """All together."""
+
+    @property
+    def count(self) -> int:
+        """How many times."""
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """What happened since the vault was opened here, in numbers."""
+
+    counters: Mapping[str, int]
+    latencies: Mapping[str, Histogram]

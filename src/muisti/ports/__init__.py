@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from muisti.ports.chat import Chat
 from muisti.ports.embedding import Embedded, Embedder, Identity, Matrix, Piece, Space, Vector, VectorHit, Vectors
 from muisti.ports.files import (
     Attic,
@@ -24,6 +25,17 @@ from muisti.ports.files import (
 )
 from muisti.ports.index import Changes, Index, Shadow
 from muisti.ports.recall import Candidate, Frequencies, Lexical, LexicalHit, Links, MemoryReader, Occurrences, Order, Term
+from muisti.ports.talk import (
+    Conversations,
+    Document,
+    Documents,
+    Line,
+    Messages,
+    Section,
+    TalkFile,
+    TalkReading,
+    Waiting,
+)
 from muisti.ports.tend import Census, Footprint, Twins
 from muisti.settings import Settings
 
@@ -51,8 +63,13 @@ class Parts:
     attic: Attic
     core: Core
     journal: Journal
+    conversations: Conversations
+    documents: Documents
+    waiting: Waiting
+    chat: Chat | None
     index: Index
     reader: MemoryReader
+    messages: Messages
     links: Links
     twins: Twins
     census: Census
@@ -69,8 +86,12 @@ __all__ = [
     "Candidate",
     "Census",
     "Changes",
+    "Chat",
     "Clock",
+    "Conversations",
     "Core",
+    "Document",
+    "Documents",
     "Embedded",
     "Embedder",
     "Embedders",
@@ -85,25 +106,31 @@ __all__ = [
     "Known",
     "Lexical",
     "LexicalHit",
+    "Line",
     "Links",
     "Mark",
     "Matrix",
     "MemoryReader",
+    "Messages",
     "Occurrences",
     "Order",
     "Parts",
     "Piece",
     "Progress",
     "Reading",
+    "Section",
     "Settings",
     "Shadow",
     "Space",
     "Stamp",
     "StoredFile",
+    "TalkFile",
+    "TalkReading",
     "Term",
     "Twins",
     "Vault",
     "Vector",
     "VectorHit",
     "Vectors",
+    "Waiting",
 ]

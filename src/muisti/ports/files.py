@@ -148,6 +148,10 @@ class Attic(Protocol):
         """Everything in the archive, the latest first."""
         ...
 
+    def archived_ids(self) -> list[str]:
+        """The ids of everything in the archive; no file is read."""
+        ...
+
     def archived_path(self, memory_id: str) -> str | None:
         """Where in the archive a memory is."""
         ...

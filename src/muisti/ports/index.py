@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from muisti.model import Problem
+from muisti.model import Problem, Shelf
 from muisti.ports.embedding import Embedded
 from muisti.ports.files import Known, Mark, Reading, StoredFile
+from muisti.ports.talk import Document, TalkFile, TalkReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,13 @@ class Changes:
     problems: Mapping[str, str] = field(default_factory=dict)
     """Path → reason."""
     reading: Reading | None = None
+    talk: Sequence[TalkReading] = ()
+    """What is new in conversations."""
+    talk_gone: Sequence[str] = ()
+    """Files of conversations that are gone."""
+    documents: Sequence[Document] = ()
+    """Documents that are new or changed, or whose stamp moved on."""
+    documents_gone: Sequence[str] = ()
     embedded: Sequence[Embedded] = ()
     """Vectors, kept if their memory still has the text that they were made from."""
 
@@ -56,6 +64,18 @@ class Index(Protocol):
 
     def marks(self) -> dict[str, Mark]:
         """How far the journal was read."""
+        ...
+
+    def talk(self, path: str | None = None) -> dict[str, TalkFile]:
+        """How far each file of a conversation, or one, was read."""
+        ...
+
+    def shelves(self) -> list[Shelf]:
+        """What is searched beside the memories, as the journal tells."""
+        ...
+
+    def documents(self) -> dict[str, tuple[str, Known]]:
+        """Every document that was read: the path of its shelf, and what was seen."""
         ...
 
     def problems(self) -> list[Problem]:
@@ -96,6 +116,18 @@ class Shadow(Protocol):
 
     def marks(self) -> dict[str, Mark]:
         """How far the journal was read."""
+        ...
+
+    def talk(self, path: str | None = None) -> dict[str, TalkFile]:
+        """How far each file of a conversation, or one, was read."""
+        ...
+
+    def shelves(self) -> list[Shelf]:
+        """What is searched beside the memories."""
+        ...
+
+    def documents(self) -> dict[str, tuple[str, Known]]:
+        """Every document that was read."""
         ...
 
     def fingerprint(self) -> dict[str, str]:

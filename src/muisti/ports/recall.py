@@ -69,6 +69,8 @@ class Candidate:
     before: tuple[str, ...]
     """Up to two memories that came right before it in its session, the nearest first."""
     after: tuple[str, ...]
+    origin: str
+    """memory, document or message."""
     allowed: bool
     """Whether the filter lets it through: neighbours may be context without being an answer."""
 
@@ -104,12 +106,12 @@ class MemoryReader(Protocol):
         """Everything that this thread reads within, words included, sees one state of the index."""
         ...
 
-    def get(self, memory_id: str, *, include_deleted: bool = False) -> Memory | None:
-        """One memory."""
+    def get(self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False) -> Memory | None:
+        """One memory. Any origin: or a message, or a section of a document."""
         ...
 
-    def many(self, ids: Sequence[str], *, include_deleted: bool = False) -> list[Memory]:
-        """Those of these that exist, in the order asked."""
+    def many(self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False) -> list[Memory]:
+        """Those of these that exist, in the order asked. Any origin: messages and sections of documents too."""
         ...
 
     def select(self, where: Filter, *, order: Order, limit: int | None, offset: int = 0) -> list[Memory]:
@@ -126,6 +128,10 @@ class MemoryReader(Protocol):
 
     def candidates(self, ids: Sequence[str], where: Filter) -> dict[str, Candidate]:
         """These memories and their neighbours in their sessions."""
+        ...
+
+    def document_sources(self) -> list[str]:
+        """What documents are called."""
         ...
 
     def session(self, session_id: str) -> Session | None:

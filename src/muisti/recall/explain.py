@@ -15,7 +15,7 @@ _POOL = 200
 
 def explain(parts: Parts, query: str, memory_id: str, where: Filter, mode: str = "hybrid") -> Explanation:
     """Rank and reasons for one memory. Raises MemoryNotFound."""
-    memory = parts.reader.get(memory_id, include_deleted=True)
+    memory = parts.reader.get(memory_id, include_deleted=True, any_origin=True)
     if memory is None:
         raise MemoryNotFound(memory_id)
     results = search(parts, query, where, _POOL, mode)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
 from muisti.model import Filter
@@ -11,7 +12,9 @@ from muisti.ports import Candidate, LexicalHit, Parts, Space, Term, Vector, Vect
 from muisti.recall.context import covered_by_sessions, of_sessions, scored_meaning, scored_words
 from muisti.recall.query import MAX_QUERY, query_words
 from muisti.recall.speaker import speaker_of, without_names
-from muisti.recall.when import When
+
+if TYPE_CHECKING:
+    from muisti.recall.when import When
 
 POOL = 50
 """How many of each list are looked at more closely, at least."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from muisti.errors import InvalidRequest, MemoryNotFound
-from muisti.model import CompactResult, Filter, Memory, SearchResult
+from muisti.model import CompactResult, Filter, Memory, Origin, SearchResult
 from muisti.ports import Parts
 
 MAX_LIMIT = 1000
@@ -51,7 +51,7 @@ def details(parts: Parts, ids: Sequence[str]) -> list[Memory]:
     """The third layer: whole memories, in the order asked. Raises MemoryNotFound that names all that are missing."""
     if isinstance(ids, str):
         raise InvalidRequest("ids", ids, "give a list of ids")
-    found = parts.reader.many(list(ids)[:MAX_LIMIT])
+    found = parts.reader.many(list(ids)[:MAX_LIMIT], any_origin=True)
     missing = [memory_id for memory_id in ids if memory_id not in {memory.id for memory in found}]
     if missing:
         raise MemoryNotFound(*missing)
@@ -60,10 +60,19 @@ def details(parts: Parts, ids: Sequence[str]) -> list[Memory]:
 
 def existing(parts: Parts, memory_id: str) -> Memory:
     """The memory with this id. Raises MemoryNotFound."""
-    memory = parts.reader.get(memory_id)
+    memory = parts.reader.get(memory_id, any_origin=True)
     if memory is None:
         raise MemoryNotFound(memory_id)
     return memory
+
+
+def check_sources(parts: Parts, names: Sequence[str]) -> None:
+    """Raises InvalidRequest if no document is called so: an empty answer would not tell."""
+    known = sorted({*parts.reader.document_sources(), *(shelf.source for shelf in parts.index.shelves() if shelf.source)})
+    for name in names:
+        if name not in known:
+            some = f", or what a document is called: {', '.join(known[:10])}{' …' if len(known) > 10 else ''}" if known else ""
+            raise InvalidRequest("source", name, f"it must be one of {', '.join(Origin)}{some}")
 
 
 def checked_limit(limit: int) -> int:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal, TypedDict
 
 from muisti.errors import InvalidRequest
-from muisti.model import Filter, Sector, Tier
+from muisti.model import Filter, Origin, Sector, Tier
 from muisti.ports import Order
 from muisti.settings import Settings
 
@@ -37,6 +37,8 @@ class FilterOptions(TypedDict, total=False):
     known_at: datetime | None
     """Only what had been remembered by then."""
     include_deleted: bool
+    source: str | Sequence[str] | None
+    """Only these: `memory`, `document`, `message`, or what a document is called, such as `MEMORY.md`."""
 
 
 def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool = False) -> Filter:
@@ -64,6 +66,7 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
         as_of=to_moment("as_of", options.get("as_of")),
         known_at=to_moment("known_at", options.get("known_at")),
         include_deleted=bool(options.get("include_deleted", False)),
+        **_sources(options.get("source")),
     )
 
 
@@ -75,6 +78,12 @@ _ORDERS: dict[tuple[str, str], Order] = {
     ("last_accessed", "desc"): "last_accessed",
     ("last_accessed", "asc"): "last_accessed_asc",
 }
+
+
+def only_memories(options: FilterOptions) -> None:
+    """Raises InvalidRequest for a `source`: what lists memories lists nothing else, and an empty list would not tell."""
+    if options.get("source"):
+        raise InvalidRequest("source", options["source"], "only `search` finds messages and documents; leave it out here")
 
 
 def to_order(order_by: str, order: str) -> Order:
@@ -89,7 +98,7 @@ def to_order(order_by: str, order: str) -> Order:
 def _texts(option: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
     if value is None:
         return ()
-    values = (value,) if isinstance(value, str) else tuple(value)
+    values = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else (value,)
     if not all(isinstance(item, str) for item in values):
         raise InvalidRequest(option, value, "it must be a text or a list of texts")
     return values
@@ -110,6 +119,20 @@ def _words(option: str, value: str | Sequence[str] | None, words: type[StrEnum])
         if item not in tuple(words):
             raise InvalidRequest(option, item, f"it must be one of {', '.join(words)}")
     return tuple(str(item) for item in _texts(option, value))
+
+
+class _Sources(TypedDict):
+    origins: tuple[str, ...]
+    documents: tuple[str, ...]
+
+
+def _sources(value: str | Sequence[str] | None) -> _Sources:
+    given = _texts("source", value)
+    origins = [name for name in given if name in tuple(Origin)]
+    documents = tuple(name for name in given if name not in tuple(Origin))
+    if documents and Origin.DOCUMENT not in origins:
+        origins.append(Origin.DOCUMENT.value)
+    return {"origins": tuple(origins), "documents": documents}
 
 
 def _share(value: float) -> float:

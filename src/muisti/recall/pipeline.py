@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from muisti.errors import IndexCorrupt, InvalidRequest
-from muisti.model import Filter, Memory, SearchResult, SearchResults, Signal
+from muisti.model import Filter, Memory, Origin, SearchResult, SearchResults, Signal
 from muisti.ports import LexicalHit, Parts, Term
 from muisti.recall.gather import Evidence, Meaning, Question, gathered
 from muisti.recall.layers import checked_limit, existing
 from muisti.recall.query import MAX_WORDS, choose_terms, query_words, without_stop_words
 from muisti.recall.rank import PRIOR, Ranked, ranked, share
 from muisti.recall.snippet import snippet
-from muisti.recall.when import parse_when
 from muisti.recall.words import words
+
+if TYPE_CHECKING:
+    from muisti.recall.when import When
 
 MODES = ("hybrid", "vector", "keyword")
 RELATED_WORDS = 16
@@ -47,6 +51,13 @@ def read_question(parts: Parts, query: str, mode: str, now: datetime) -> Questio
     return Question(query, mode, [] if mode == "vector" else parse(parts, query), parse_when(query, now))
 
 
+def parse_when(query: str, now: datetime) -> When | None:
+    """The time that a question speaks of. Its table of phrases is dear to build, so that is left to who asks."""
+    from muisti.recall import when
+
+    return when.parse_when(query, now)
+
+
 def parse(parts: Parts, query: str) -> list[Term]:
     """The words of a query that are worth looking for."""
     found = query_words(query)
@@ -55,11 +66,15 @@ def parse(parts: Parts, query: str) -> list[Term]:
 
 def _results(parts: Parts, best: Sequence[Ranked], evidence: Evidence) -> list[SearchResult]:
     """Read the memories that made it. Raises IndexCorrupt if the index names a memory that is not there."""
-    memories = parts.reader.many([one.candidate.memory_id for one in best], include_deleted=True)
+    memories = parts.reader.many([one.candidate.memory_id for one in best], include_deleted=True, any_origin=True)
     if len(memories) != len(best):
         raise IndexCorrupt("the index names memories that it does not have; it is rebuilt from the files")
     places = _Places(evidence)
-    return [places.result(memory, one) for memory, one in zip(memories, best, strict=True)]
+    said = [memory.id for memory in memories if memory.origin is Origin.MESSAGE]
+    messages = parts.messages.by_ids(said) if said else {}
+    return [
+        replace(places.result(memory, one), message=messages.get(memory.id)) for memory, one in zip(memories, best, strict=True)
+    ]
 
 
 class _Places:
@@ -76,7 +91,8 @@ class _Places:
         found = hit.found if hit else frozenset()
         matched = tuple(keyword for keyword in memory.keywords if found.intersection(words(keyword)))
         score = share(one)
-        return SearchResult(memory, score, 1.0 - score, self._snippet(memory, hit), matched, self.why(memory.id, one))
+        why = self.why(memory.id, one)
+        return SearchResult(memory, score, 1.0 - score, self._snippet(memory, hit), matched, why, memory.origin.value)
 
     def _snippet(self, memory: Memory, hit: LexicalHit | None) -> str:
         piece = self._evidence.vector.get(memory.id)

@@ -10,12 +10,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
+from muisti.model import Origin
 from muisti.ports import Candidate
 from muisti.recall.fuse import as_share, fused
 from muisti.recall.gather import Evidence, Question
 from muisti.recall.speaker import favoured, speaker_of
-from muisti.recall.when import When
+
+if TYPE_CHECKING:
+    from muisti.recall.when import When
 
 PRIOR = 0.5
 """Strength, importance and recency together: decay never hides an exact match."""
@@ -33,6 +37,8 @@ LEAST_WORDS, LEAST_MEANING = 0.1, 0.03
 """Deviations that count as one, at least: as a share of the best score, and in cosines."""
 ALONE = 1.5
 """What one opinion counts for that has no other beside it, so that speakers and times keep their measure."""
+SAID = 1.0
+"""Against a message where there are memories or documents too: what was made of a talk is better than the talk."""
 EXPIRED = 1.5
 """Against a memory that is no longer true."""
 LONGEST_CHAIN = 20
@@ -61,15 +67,27 @@ def ranked(question: Question, evidence: Evidence, now: datetime) -> list[Ranked
     total = fused(_opinions(evidence), among)
     speakers = {id_: speaker_of(candidate.opening) for id_, candidate in among.items()}
     gains = favoured(question.text, speakers.values())
+    mixed = any(candidate.origin != Origin.MESSAGE for candidate in among.values())
     found = []
     for id_, candidate in among.items():
+        if _is_the_question(candidate, question.text):
+            continue
         speaker = gains.get(speakers[id_], 0.0)
         time = timely(candidate, question.when)
-        before = prior(candidate, now)
+        before = prior(candidate, now) - (SAID if mixed and candidate.origin == Origin.MESSAGE else 0.0)
         found.append(Ranked(candidate, total[id_] + speaker + time + before, speaker, time, before))
     found = [*with_successors({one.candidate.memory_id: one for one in found}, evidence.successors).values()]
     found.sort(key=lambda one: (-one.score, -one.candidate.created_at.timestamp(), one.candidate.memory_id))
     return _unrepeated(found)
+
+
+def _is_the_question(candidate: Candidate, asked: str) -> bool:
+    """Whether it is a message that asks just this: whoever asks again does not want to hear the question."""
+    return (
+        candidate.origin == Origin.MESSAGE
+        and candidate.opening.strip() == asked.strip()[: len(candidate.opening)]
+        and "?" in asked
+    )
 
 
 def with_successors(found: dict[str, Ranked], successors: Mapping[str, Sequence[str]]) -> dict[str, Ranked]:

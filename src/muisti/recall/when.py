@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 
 from muisti.recall import calendar_words as cal
 from muisti.recall.calendar_words import Span
@@ -35,8 +36,8 @@ _Read = Callable[[_Said, datetime], Span]
 @dataclass(frozen=True, slots=True)
 class _Rule:
     said: re.Pattern[str]
-    core: re.Pattern[str]
-    """Without what must stand around it: how it is said as the end of a range."""
+    core: str
+    """A pattern without what must stand around it: how it is said as the end of a range. Few questions have one."""
     read: _Read
 
 
@@ -116,7 +117,12 @@ def _range(head: _Said, now: datetime) -> Iterator[_Mention]:
 
 
 def _core_at(asked: str, at: int) -> tuple[_Rule, _Said] | None:
-    return next(((rule, said) for rule in _RULES if (said := rule.core.match(asked, at))), None)
+    return next(((rule, said) for rule in _RULES if (said := _core(rule.core).match(asked, at))), None)
+
+
+@cache
+def _core(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def _span(rule: _Rule, said: _Said, now: datetime) -> Span | None:
@@ -235,7 +241,7 @@ def _row(core: str, read: _Read, before: str = rf"(?:{cal.OPENS})?", after: str 
     """A phrase, and what must stand before and after it. A space is any little white space."""
     tail = rf"(?:{core})(?![\w/-]|\.\d)"
     said, alone = (text.replace(" ", r"(?:\s{1,4})") for text in (rf"(?<![\w./-])(?:{before}){tail}{after}", tail))
-    return _Rule(re.compile(said, re.IGNORECASE), re.compile(alone, re.IGNORECASE), read)
+    return _Rule(re.compile(said, re.IGNORECASE), alone, read)
 
 
 _ASKS = re.compile(r"\s*(?:when(?! (?:i|we|my|he|she|they|it)\b)|(?:what|which) (?:date|day|time|year|month))\b", re.IGNORECASE)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from muisti.nfkc import nfkc
 
@@ -26,17 +26,16 @@ _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u096
 """Vowel signs and the like, which Python's `\\w` leaves out, and the scripts that cannot be read without them."""
 
 
-def _pieces(letter: str) -> re.Pattern[str]:
-    return re.compile(
-        rf"(?P<cjk>[{_CJK}]+)"
-        rf"|(?P<word>{letter}+(?:['’]{letter}+|[./\\:@#+_-]+{letter}+)*[+#]{{0,2}})"
-        r"|(?P<symbol>[^\w\s])"
-    )
+@cache
+def _pieces(script: str) -> re.Pattern[str]:
+    """Made when the first text is read: it is dear to compile, and who only lists memories reads none."""
+    letter = {"ascii": r"\w", "any": rf"[^\W{_CJK}]", "marked": rf"[\w{_MARKS}]"}[script]
+    joined = rf"{letter}+(?:['’]{letter}+|[./\\:@#+_-]+{letter}+)*[+#]{{0,2}}|[^\w\s]"
+    return re.compile(joined, re.ASCII) if script == "ascii" else re.compile(rf"[{_CJK}]+|{joined}")
 
 
-_PIECE = _pieces(rf"[^\W{_CJK}]")
-_PIECE_WITH_MARKS = _pieces(rf"[\w{_MARKS}]")
 _CJK_RUN = re.compile(f"[{_CJK}]+")
+_LETTER = re.compile(rf"[\w{_MARKS}]")
 _HAS_MARKS = re.compile(f"[{_MARKS}]")
 _PART = re.compile(r"[^\W_]+")
 _PART_WITH_MARKS = re.compile(rf"(?:(?!_)[\w{_MARKS}])+")
@@ -46,24 +45,47 @@ _SYMBOLS_KEPT = frozenset(("So", "Sk", "Sm", "Sc"))
 
 def words(text: str, *, asked: bool = False) -> list[str]:
     """The index words of a text, in order, with repetitions. Asked: of a query, which names no lone last characters."""
-    found: list[str] = []
-    text = nfkc(text)
-    pattern = _PIECE
-    if not text.isascii() and _HAS_MARKS.search(text):
-        pattern, text = _PIECE_WITH_MARKS, _CJK_RUN.sub(r" \g<0> ", text)
-    for piece in pattern.finditer(text):
-        group = piece.lastgroup
-        if group == "word":
-            raw = piece[0]
-            found += filter(None, _known(raw) if len(raw) <= MAX_WORD else _word(raw))
-        elif group == "cjk":
-            run = piece[0]
-            found += [run[at : at + 2] for at in range(len(run) - 1)]
-            if len(run) == 1 or not asked:
-                found.append(run[-1])
-        elif unicodedata.category(piece[0]) in _SYMBOLS_KEPT:
-            found.append(piece[0])
-    return found
+    if not text.isascii():
+        text = nfkc(text)
+    return " ".join(map((_asked if asked else _stored).__getitem__, text.split())).split()
+
+
+class _Forms(dict[str, str]):
+    """The index words of each run without spaces that was seen so far: most texts have no new ones, and so are read quickly."""
+
+    def __init__(self, *, lone: bool) -> None:
+        super().__init__()
+        self._lone = lone
+
+    def __missing__(self, run: str) -> str:
+        forms = " ".join(form for piece in _cut(run) for form in self._made(piece))
+        if len(run) <= MAX_WORD:
+            if len(self) >= _MOST_FORMS:
+                self.clear()
+            self[run] = forms
+        return forms
+
+    def _made(self, piece: str) -> tuple[str, ...]:
+        if _CJK_RUN.match(piece):
+            pairs = tuple(piece[at : at + 2] for at in range(len(piece) - 1))
+            return (*pairs, piece[-1]) if len(piece) == 1 or self._lone else pairs
+        if not _LETTER.match(piece):
+            return (piece,) if unicodedata.category(piece) in _SYMBOLS_KEPT else ()
+        return tuple(filter(None, _word(piece)))
+
+
+def _cut(run: str) -> list[str]:
+    """A run without spaces as words, with what holds them together, and as symbols."""
+    script = "ascii"
+    if not run.isascii():
+        script = "any"
+        if _HAS_MARKS.search(run):
+            run, script = _CJK_RUN.sub(r" \g<0> ", run), "marked"
+    return _pieces(script).findall(run)
+
+
+_MOST_FORMS = 100_000
+_stored, _asked = _Forms(lone=True), _Forms(lone=False)
 
 
 def is_spaceless(text: str) -> bool:
@@ -89,9 +111,6 @@ def _word(raw: str) -> tuple[str, ...]:
     humps = [hump for part in parts for hump in (_CAMEL.findall(part) or [part])]
     joined = [stem(part) for part in parts if len(parts) > 1 and len(_CAMEL.findall(part)) > 1]
     return tuple(dict.fromkeys((whole, *joined, *_stems(humps))))
-
-
-_known = lru_cache(maxsize=50_000)(_word)
 
 
 def _stems(parts: Iterable[str]) -> Iterator[str]:
@@ -122,7 +141,7 @@ shoot shot; show shown; shrink shrank shrunk; sing sang sung; sink sank sunk; si
 spend spent; stand stood; steal stole stolen; stick stuck; strike struck; swear swore sworn; swim swam swum; swing swung;
 take took taken; teach taught; tear tore torn; tell told; think thought; throw threw thrown; understand understood;
 wake woke woken; wear wore worn; win won; write wrote written; child children; man men; woman women; person people;
-foot feet; tooth teeth; mouse mice; goose geese; life lives; wife wives; knife knives; half halves; shelf shelves
+foot feet; tooth teeth; mouse mice; goose geese; live life lives; wife wives; knife knives; half halves; shelf shelves
 """
 """English words that no ending explains: each line of forms counts as its first."""
 

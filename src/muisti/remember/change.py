@@ -6,14 +6,16 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import reduce
 
-from muisti.commit import commit, current, writing
+from muisti.commit import commit, current, no_memory, writing
 from muisti.errors import Conflict, IndexProblem, InvalidRequest, MemoryNotFound
-from muisti.model import Event, Memory
+from muisti.model import Event, Memory, Usage
 from muisti.ports import Parts
 from muisti.remember.complete import completed, derived_title
 from muisti.remember.screen import screened_fields
 from muisti.remember.validate import checked_content, checked_memory
+from muisti.usage import RESTORED, folded, strength, traced
 
 log = logging.getLogger("muisti")
 
@@ -67,25 +69,31 @@ def delete(parts: Parts, memory_id: str, *, hard: bool = False) -> bool:
     with writing(parts):
         memory = parts.reader.get(memory_id, include_deleted=hard)
         if memory is None or memory.file_path is None:
+            problem = no_memory(parts, memory_id)
+            if isinstance(problem, InvalidRequest):
+                raise problem
             return hard and _erase_archived(parts, memory_id)
-        return _erase(parts, memory) if hard else _trash(parts, memory, memory.file_path)
+        if hard:
+            return _erase(parts, memory)
+        trash(parts, memory)
+        return True
 
 
-def _trash(parts: Parts, memory: Memory, path: str) -> bool:
+def trash(parts: Parts, memory: Memory, *, reason: str = "") -> None:
+    """Move a memory's file to the trash. Call under the vault's lock."""
+    path = str(memory.file_path)
     now = parts.clock.now()
     trashed = parts.vault.trash(path, now)
     file = parts.vault.read(trashed)
-    event = Event("deleted", now, (memory.id,))
+    event = Event("deleted", now, (memory.id,), data={"reason": reason} if reason else {})
     commit(parts, files=[file] if file else [], removed=[path], events=[event], durable=False)
-    return True
 
 
 def _erase(parts: Parts, memory: Memory) -> bool:
     path = str(memory.file_path)
     parts.attic.forget(memory.id)
     parts.vault.erase(path)
-    if archived := parts.attic.archived_path(memory.id):  # somebody may have copied it back from there
-        parts.vault.erase(archived)
+    _erase_copies(parts, memory.id)  # somebody may have copied it back from the archive
     if commit(parts, removed=[path], events=[Event("erased", parts.clock.now(), (memory.id,))]):
         _scrub(parts)
     return True
@@ -100,14 +108,20 @@ def _scrub(parts: Parts) -> None:
 
 def _erase_archived(parts: Parts, memory_id: str) -> bool:
     """One that the index does not have: archived, or left half erased by a process that died."""
-    path = parts.attic.archived_path(memory_id)
-    if path is not None:
+    found = parts.attic.archived_path(memory_id) is not None
+    if found:
         parts.attic.forget(memory_id)
-        parts.vault.erase(path)
+        _erase_copies(parts, memory_id)
         commit(parts, events=[Event("erased", parts.clock.now(), (memory_id,))])
-    if path is not None or parts.journal.about(memory_id):
+    if found or parts.journal.about(memory_id):
         _scrub(parts)
-    return path is not None
+    return found
+
+
+def _erase_copies(parts: Parts, memory_id: str) -> None:
+    """All that the archive has of it: what was copied back and archived again is there several times."""
+    while path := parts.attic.archived_path(memory_id):
+        parts.vault.erase(path)
 
 
 def restore(parts: Parts, memory_id: str) -> Memory:
@@ -120,10 +134,26 @@ def restore(parts: Parts, memory_id: str) -> Memory:
         file = parts.vault.read(path)
         if file is None:
             raise MemoryNotFound(memory_id)
-        event = Event("restored", parts.clock.now(), (memory_id,))
+        event = _restored(parts, file.memory, archived=memory is None)
         indexed = commit(parts, files=[file], removed=[left], events=[event], durable=False)
     known = parts.reader.get(memory_id) if indexed else None
     return known or replace(file.memory, index_pending=True)
+
+
+def _restored(parts: Parts, memory: Memory, *, archived: bool) -> Event:
+    """What upkeep had put away comes back strong enough to stay, and counts as used: else the next upkeep would take it again."""
+    now = parts.clock.now()
+    events = [event for event in parts.journal.about(memory.id) if memory.id in event.memory_ids]
+    deleted = next((event for event in reversed(events) if event.name == "deleted"), None)
+    if not archived and (deleted is None or deleted.data.get("reason") != "cleanup"):
+        return Event("restored", now, (memory.id,))
+    kind = parts.settings.kinds.get(memory.kind)
+    trace = traced(memory, reduce(folded, events, Usage()), kind.decay_per_day if kind else None)
+    data: dict[str, str | int | float | None] = {
+        "from": "archive" if archived else "cleanup",
+        "salience": max(strength(trace, now), RESTORED),
+    }
+    return Event("restored", now, (memory.id,), None, data)
 
 
 def _brought_back(parts: Parts, memory_id: str, memory: Memory | None) -> tuple[str, str]:
@@ -132,5 +162,5 @@ def _brought_back(parts: Parts, memory_id: str, memory: Memory | None) -> tuple[
         return parts.vault.restore(memory.file_path), memory.file_path
     archived = parts.attic.archived_path(memory_id)
     if archived is None:
-        raise MemoryNotFound(memory_id)
+        raise no_memory(parts, memory_id)
     return parts.attic.unarchive(archived, memory_id), archived

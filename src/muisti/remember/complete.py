@@ -34,8 +34,13 @@ def completed(memory: Memory) -> Memory:
 
 def content_hash(content: str) -> str:
     """Equal for texts that differ only in white space and in compatible forms of the same characters."""
-    folded = " ".join(nfkc(content).split())
+    folded = content if _is_folded(content) else " ".join(nfkc(content).split())
     return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_folded(content: str) -> bool:
+    """Whether it is plain text on one line with single blanks, as most messages are: then there is nothing to fold."""
+    return content.isascii() and content.isprintable() and "  " not in content and content[:1] != " " and content[-1:] != " "
 
 
 def derived_title(content: str) -> str:

@@ -7,13 +7,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from muisti.errors import BrokenFile, EmbedderProblem
+from muisti.commit import as_file_says
+from muisti.errors import EmbedderProblem
 from muisti.model import Finder, Link, LinkType, Memory, Tier
 from muisti.ports import Parts
-from muisti.remember.likeness.contradict import Clash, clash
-from muisti.remember.likeness.same import Comparison, compare
 from muisti.remember.simhash import bands, far_apart, hamming
+
+if TYPE_CHECKING:
+    from muisti.remember.likeness.contradict import Clash
+    from muisti.remember.likeness.same import Comparison
 
 CANDIDATES = 8
 """Memories that a new text is compared with, at most."""
@@ -81,14 +85,8 @@ def _resolved(parts: Parts, batch: _Batch, memory: Memory, cosines: Cosines | No
 
 def _still_says(parts: Parts, known: Memory) -> bool:
     """Whether the file says what the index does: a text must not be merged into what a person has just changed or removed."""
-    try:
-        file = parts.vault.read(str(known.file_path))
-    except BrokenFile:
-        file = None
-    if file is not None and (file.memory.id, file.memory.content_hash) == (known.id, known.content_hash):
-        return True
-    parts.index.behind = True
-    return False
+    file = as_file_says(parts, known)
+    return file is not None and file.memory.content_hash == known.content_hash
 
 
 def _kindred(memory: Memory, alike: Sequence[Memory]) -> list[Memory]:
@@ -113,6 +111,20 @@ def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -
         elif found.similarity and not found.same and cosines is None and not undecided and compare(*texts, cosine=1.0).same:
             undecided = other
     return replace(best, undecided=undecided)
+
+
+def compare(text: str, other: str, *, cosine: float | None = None) -> Comparison:
+    """Whether two texts say the same. Its tables are dear to load, so that is left to who saves."""
+    from muisti.remember.likeness import same
+
+    return same.compare(text, other, cosine=cosine)
+
+
+def clash(newer: str, older: str) -> Clash | None:
+    """Whether two texts contradict each other. Loaded as late."""
+    from muisti.remember.likeness import contradict
+
+    return contradict.clash(newer, older)
 
 
 def measured(parts: Parts, answers: Sequence[Resolved]) -> Cosines:

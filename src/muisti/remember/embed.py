@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from muisti.model import Memory
+from muisti.model import Memory, Origin
 from muisti.ports import Embedded, Embedder, Piece
 from muisti.remember.chunk import OVERLAP, SIZE, chunks, embedded_text
 from muisti.remember.complete import derived_title
@@ -16,7 +16,14 @@ SPECIAL_TOKENS = 2
 
 def source_hash(memory: Memory) -> str:
     """Stands for the text that a memory's vectors are made from."""
-    return hashlib.blake2b(f"{_own_title(memory)}\0{memory.content}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return embed_hash(memory.origin.value, _own_title(memory), memory.content, memory.content_hash)
+
+
+def embed_hash(origin: str, title: str, content: str, content_hash: str) -> str:
+    """The same of its parts. A message has no title, and there are many: one hash is enough for them."""
+    if origin == Origin.MESSAGE:
+        return content_hash[:24]
+    return hashlib.blake2b(f"{title}\0{content}".encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def embed(embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
@@ -40,4 +47,6 @@ def embed(embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
 
 def _own_title(memory: Memory) -> str:
     """The title, if somebody gave one: a derived one only repeats how the text begins."""
+    if memory.origin is not Origin.MEMORY:
+        return "" if memory.origin is Origin.MESSAGE or memory.title == memory.source else memory.title
     return "" if memory.title == derived_title(memory.content) else memory.title

@@ -56,7 +56,7 @@ def embed_these(parts: Parts, ids: Sequence[str], progress: Progress | None = No
 
 
 def _embed(parts: Parts, embedder: Embedder, ids: Sequence[str]) -> None:
-    embedded = embed(embedder, parts.reader.many(ids, include_deleted=True))
+    embedded = embed(embedder, parts.reader.many(ids, include_deleted=True, any_origin=True))
     with writing(parts):
         parts.index.apply(Changes(embedded=embedded))
 

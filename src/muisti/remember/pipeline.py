@@ -23,10 +23,20 @@ from muisti.remember.validate import checked_content, checked_id, checked_kind, 
 from muisti.settings import Settings
 
 
-def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = None, *, near: bool = True) -> list[Memory]:
+def remember(
+    parts: Parts,
+    drafts: Sequence[Draft],
+    progress: Progress | None = None,
+    *,
+    near: bool = True,
+    reinforce: bool = True,
+    events: Sequence[Event] = (),
+) -> list[Memory]:
     """Save all drafts or none. A draft that says what a memory already says reinforces that memory instead.
 
-    Near off, for imports: only exactly the same text counts, and it reinforces nothing.
+    Near off, for imports: only exactly the same text counts, and it reinforces nothing. Reinforce off, for what a crash may
+    have interrupted: what was said already may have been strengthened by it.
+    Events: what else is noted in the journal, in the same write.
     """
     now = parts.clock.now()
     prepared = []
@@ -42,7 +52,9 @@ def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = 
         with writing(parts):
             answers = resolved(parts, prepared, near=near, cosines=cosines)
             if cosines is not None or not any(answer.undecided for answer in answers):
-                paths, indexed = _stored(parts, planned_merges(answers, now, reinforce=near), now)
+                plan = planned_merges(answers, now, reinforce=near and reinforce)
+                plan.events.extend(events)
+                paths, indexed = _stored(parts, plan, now)
                 break
         cosines = measured(parts, answers)  # not while others wait for the lock; then it is decided anew
     if progress:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from muisti.errors import InvalidMemory
 from muisti.model import Draft, Memory
-from muisti.remember.privacy import cleaned
+from muisti.remember.privacy import all_cleaned, cleaned
 from muisti.settings import Settings
 
 _TEXTS = ("content", "title", "summary", "source")
@@ -51,6 +51,11 @@ def screened_name(field: str, name: str, settings: Settings) -> str:
 def screened_text(text: str, settings: Settings) -> str:
     """One text without what is private."""
     return cleaned(text, redact=settings.redact_secrets)
+
+
+def screened_texts(texts: Sequence[str], settings: Settings) -> list[str]:
+    """Many texts without what is private."""
+    return all_cleaned(texts, redact=settings.redact_secrets)
 
 
 def _screened_items(items: tuple[Any, ...] | list[Any], settings: Settings) -> tuple[Any, ...]:

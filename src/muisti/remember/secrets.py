@@ -9,7 +9,10 @@ linear time: a repetition is bounded, or it is possessive and begins but once in
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import accumulate
 from typing import NamedTuple
 
 _MOST_PASSES = 4
@@ -26,19 +29,23 @@ _ODD = r"(?=[A-Za-z_-]{0,80}[0-9])(?=[a-z0-9_-]{0,80}[A-Z])[A-Za-z0-9_-]"
 
 
 class Format(NamedTuple):
-    """One row: what it is called, one of which words must occur, how it looks (group 1, if any, is the secret)."""
+    """One row: what it is called, one of which words must occur, how it looks (group 1, if any, is the secret).
+
+    The pattern is compiled when it is first needed: most texts need none, and all of them are dear.
+    """
 
     kind: str
     words: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: str
+    flags: re.RegexFlag = re.ASCII
 
 
 def _token(kind: str, words: str, pattern: str) -> Format:
-    return Format(kind, tuple(words.split()), re.compile(_EDGE + pattern, re.ASCII))
+    return Format(kind, tuple(words.split()), _EDGE + pattern)
 
 
 def _phrase(kind: str, words: str, pattern: str) -> Format:
-    return Format(kind, tuple(words.split("|")), re.compile(pattern, re.ASCII | re.IGNORECASE | re.DOTALL))
+    return Format(kind, tuple(words.split("|")), pattern, re.ASCII | re.IGNORECASE | re.DOTALL)
 
 
 # In this order: the longer prefix before the shorter. The words are in the case that the issuer writes.
@@ -153,8 +160,7 @@ TOKENS: Sequence[Format] = (
     _token("elastic-key", "essu_", r"essu_[A-Za-z0-9+/=_-]{40,}+"),
     _token("prefect-key", "pnu_", r"pnu_[A-Za-z0-9]{36,}+"),
     # The dots are all that a bot's token has, so it is looked for often; a pattern that begins with a letter is faster.
-    Format("discord-token", (".",),
-           re.compile(r"[MNO](?:(?<![\w-].)|(?<=\\[nrt].))[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+", re.ASCII)),
+    Format("discord-token", (".",), r"[MNO](?:(?<![\w-].)|(?<=\\[nrt].))[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+"),
     _token("jwt", "eyJ", _START + r"eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+){1,3}+"),
 )  # fmt: skip
 
@@ -211,6 +217,10 @@ _NAMES = {
 _WORDS = tuple(word for words in _NAMES.values() for word in words)
 # What every one of them contains, so that fewer need to be looked for.
 _ROOTS = (*"pass pw token secret credential key kennwort senha salasana".split(), *(w for w in _WORDS if not w.isascii()))
+_LONGEST_NAME = max(map(len, _WORDS))
+_ALL_TELLING = {*(word for word, _ in _PHRASE_WORDS), *_ROOTS}
+_TELLING = sorted(word for word in _ALL_TELLING if not any(other in word for other in _ALL_TELLING - {word}))
+"""The words that secrets with a name or an address are known by; of two, one of which holds the other, the shorter."""
 _NAMED = re.compile(
     rf"(?P<name>{'|'.join(map(re.escape, _WORDS))})s?[0-9]{{0,3}}(?:[_-][a-z0-9_-]{{0,30}})?"
     r"(?:[\"'\]`*\\)]{0,4}(?:[ \t]?\([^()\n]{1,40}\))?\s{0,4}"
@@ -274,6 +284,27 @@ def redacted(text: str) -> str:
     return text
 
 
+def may_hold(texts: Sequence[str]) -> list[bool]:
+    """Which of many texts have a word that secrets are known by; the others have none. Quick: most texts do not."""
+    lowered = "\n".join(texts).lower()
+    if not lowered.isascii():  # of which the lower-case letters may stand elsewhere
+        return [any(word in text.lower() for word in _TELLING) or _has_long_words(text) for text in texts]
+    ends = list(accumulate(len(text) + 1 for text in texts))
+    found = {bisect_right(ends, place) for word in _TELLING for place in _places(lowered, word)}
+    return [at in found or _has_long_words(text) for at, text in enumerate(texts)]
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + 1)
+
+
+def _has_long_words(text: str) -> bool:
+    return max(map(len, text.split()), default=0) >= _SHORTEST
+
+
 def _by_form(text: str) -> str:
     lowered = text.lower()
     rows = [row for word, row in _PHRASE_WORDS if word in lowered]
@@ -285,8 +316,14 @@ def _by_form(text: str) -> str:
 
 
 def _replaced(text: str, row: Format) -> str:
-    group = min(1, row.pattern.groups)
-    return "".join(_pieces(text, ((*found.span(group), row.kind) for found in row.pattern.finditer(text))))
+    pattern = _compiled(row.pattern, row.flags)
+    group = min(1, pattern.groups)
+    return "".join(_pieces(text, ((*found.span(group), row.kind) for found in pattern.finditer(text))))
+
+
+@cache
+def _compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    return re.compile(pattern, flags)
 
 
 def _pieces(text: str, spans: Iterator[tuple[int, int, str]]) -> Iterator[str]:
@@ -308,7 +345,7 @@ def _named(text: str) -> str:
 
 def _named_values(text: str) -> Iterator[tuple[int, int, str]]:
     at = 0
-    while named := _NAMED.search(text, at):
+    while named := _next_named(text, at):
         at = named.end("name")  # a value that is no secret may itself be a name: `password: token: …`
         given = _GIVEN.match(text, named.end())
         if given is None or text.endswith("redacted:", 0, named.start()):
@@ -321,6 +358,22 @@ def _named_values(text: str) -> Iterator[tuple[int, int, str]]:
             end = rest.end()
         at = start + len(text[start:end].rstrip(_AFTER))
         yield start, at, kind
+
+
+def _next_named(text: str, at: int) -> re.Match[str] | None:
+    """What `_NAMED.search` answers. It is dear, and every name has a root in it: so it is tried around these only."""
+    if not text.isascii():  # of which the lower-case letters may stand elsewhere
+        return _NAMED.search(text, at)
+    lowered = text.lower()
+    roots = [root for root in _ROOTS if root in lowered]
+    tried = at
+    while found := [place for root in roots if (place := lowered.find(root, tried)) >= 0]:
+        first = min(found)
+        for start in range(max(at, first - _LONGEST_NAME), first + 1):
+            if named := _NAMED.match(text, start):
+                return named
+        tried = first + 1
+    return None
 
 
 def _is_secret(kind: str, value: str, *, quoted: bool) -> bool:

@@ -36,7 +36,7 @@ def checked_memory(memory: Memory, settings: Settings) -> Memory:
         project=checked_project(memory.project),
         session_id=None if memory.session_id is None else checked_name("session_id", memory.session_id),
         source=checked_name("source", memory.source),
-        summary=_checked_text("summary", memory.summary, settings),
+        summary=checked_text("summary", memory.summary, settings),
         keywords=_checked_items("keywords", memory.keywords),
         files=_checked_items("files", memory.files),
         importance=checked_share("importance", memory.importance),
@@ -59,7 +59,7 @@ def checked_id(memory_id: str) -> str:
 
 def checked_content(content: str, settings: Settings) -> str:
     """Any text but an empty, an unstorable or an oversize one."""
-    _checked_text("content", content, settings)
+    checked_text("content", content, settings)
     if not content.strip():
         raise InvalidMemory("content", content, "it must not be empty")
     return content
@@ -147,7 +147,8 @@ def _word(field: str, value: str, words: type[Word]) -> Word:
         raise InvalidMemory(field, value, f"it must be one of {', '.join(words)}") from None
 
 
-def _checked_text(field: str, text: str, settings: Settings) -> str:
+def checked_text(field: str, text: str, settings: Settings) -> str:
+    """Any text that a file can hold and that is not too long."""
     if not isinstance(text, str):
         raise InvalidMemory(field, text, "it must be a text")
     if "\0" in text:

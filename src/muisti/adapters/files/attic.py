@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from pathlib import Path
 from muisti.adapters.files import frontmatter
 from muisti.adapters.files.disk import Disk, disk_errors
 from muisti.adapters.files.fields import TYPED, from_document, to_fields
+from muisti.adapters.files.moments import changed_at
 from muisti.adapters.files.publish import Publisher
 from muisti.errors import BrokenFile
 from muisti.model import Memory
@@ -112,17 +114,23 @@ class FileAttic:
                 found.append(self._read(path.relative_to(self._root).as_posix()))
         return sorted(found, key=lambda memory: memory.created_at, reverse=True)
 
+    def archived_ids(self) -> list[str]:
+        """As the names of the files end."""
+        return [path.stem.rpartition(".")[2] for path in self._root.glob(f"{ARCHIVE}/**/*.md")]
+
     def archived_path(self, memory_id: str) -> str | None:
         """The file whose name ends with the id; if there are several, the one that went last."""
         if not _SAFE_ID.match(memory_id):
             return None
-        found = max(self._root.glob(f"{ARCHIVE}/**/*.{memory_id}.md"), key=lambda path: path.stat().st_ctime_ns, default=None)
+        found = max(self._root.glob(f"{ARCHIVE}/**/*.{memory_id}.md"), key=lambda path: path.lstat().st_ctime_ns, default=None)
         return None if found is None else found.relative_to(self._root).as_posix()
 
     def unarchive(self, path: str, memory_id: str) -> str:
         """Back to where it was, or beside what has taken its place since."""
         stem = _AGAIN.sub("", path.removeprefix(f"{ARCHIVE}/").removesuffix(f".{memory_id}.md"))
-        free = next(name for name in (f"{stem}.md", f"{stem}_{memory_id[-12:]}.md") if not os.path.lexists(self._root / name))
+        beside = f"{stem}_{memory_id[-12:]}"
+        names = itertools.chain((f"{stem}.md", f"{beside}.md"), (f"{beside}_{number}.md" for number in itertools.count(2)))
+        free = next(name for name in names if not os.path.lexists(self._root / name))
         self._move(path, free)
         return free
 
@@ -142,7 +150,7 @@ class FileAttic:
     def _read(self, path: str) -> Memory:
         try:
             data = (self._root / path).read_bytes()
-            modified = datetime.fromtimestamp((self._root / path).stat().st_mtime, UTC)
+            modified = changed_at((self._root / path).stat())
             return from_document(path, frontmatter.parse(data.decode()), self._settings, modified)
         except (OSError, UnicodeDecodeError, frontmatter.BadFrontMatter) as error:
             raise BrokenFile(path, f"cannot be read ({error})") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from muisti.adapters.files import frontmatter
 from muisti.adapters.files.fields import TYPED, check_conflict, from_document, to_fields
 from muisti.adapters.files.linked import link_from
-from muisti.adapters.files.moments import from_text
+from muisti.adapters.files.moments import changed_at, from_text
 from muisti.errors import ImportFailed, InvalidMemory, InvalidRequest
 from muisti.model import Draft, Link, Memory, Usage
 from muisti.plain import plain
@@ -66,7 +66,7 @@ class FileExchange:
                 text = section.decode("utf-8")
                 check_conflict(text)
                 document = frontmatter.parse(text)
-                modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+                modified = changed_at(path.stat())
                 memory = from_document(f"{path.parent.name}/{path.name}", document, self._settings, modified)
             except UnicodeDecodeError as error:
                 raise ImportFailed(f"{where}: is not UTF-8 text (byte {error.start})") from error

@@ -6,22 +6,20 @@ lines go to the latest file that exists, not to an earlier month's.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from muisti.adapters.files.disk import Disk, disk_errors
 from muisti.adapters.files.frontmatter import BadFrontMatter
+from muisti.adapters.files.lines import set_torn_tail_aside, tail_sha, whole_lines
 from muisti.adapters.files.moments import from_text, to_text
 from muisti.errors import InvalidRequest
 from muisti.model import Event, Problem
 from muisti.ports import Clock, Mark, Reading
 
 FOLDER = "journal"
-_TAIL = 256
 _OWN_KEYS = {"at", "event", "memories", "session"}
 
 
@@ -43,7 +41,7 @@ class FileJournal:
             path = self._current()
             existed = path.exists()
             if existed:
-                self._set_aside_torn_tail(path)
+                set_torn_tail_aside(self._disk, path)
             self._disk.append(path, b"".join(_to_line(event) for event in events), durable=durable)
             if durable and not existed:
                 self._disk.sync_folder(self._folder)
@@ -59,10 +57,10 @@ class FileJournal:
             after: dict[str, Mark] = {}
             for path in paths:
                 mark = start.get(path.name, Mark(0, ""))
-                data = _whole_lines(path, mark.offset) if path.stat().st_size > mark.offset else b""
+                data = whole_lines(path, mark.offset) if path.stat().st_size > mark.offset else b""
                 events += _parsed(path.name, data, problems)
                 offset = mark.offset + len(data)
-                after[path.name] = Mark(offset, _tail_sha(path, offset)) if data or not offset else mark
+                after[path.name] = Mark(offset, tail_sha(path, offset)) if data or not offset else mark
         return Reading(events, after, restarted, tuple(problems))
 
     def about(self, memory_id: str) -> list[Event]:
@@ -71,7 +69,7 @@ class FileJournal:
         found: list[Event] = []
         with disk_errors(self._folder):
             for path in self._paths():
-                lines = _lines_with(_whole_lines(path, 0), wanted)
+                lines = _lines_with(whole_lines(path, 0), wanted)
                 found += [event for event in _parsed(path.name, lines, []) if _names(event, memory_id)]
         return found
 
@@ -91,7 +89,7 @@ class FileJournal:
         by_name = {path.name: path.stat() for path in paths}
         for name, status in by_name.items():
             longer = status.st_size > marks.get(name, Mark(0, "")).offset
-            if name < latest and longer and _whole_lines(self._folder / name, marks.get(name, Mark(0, "")).offset):
+            if name < latest and longer and whole_lines(self._folder / name, marks.get(name, Mark(0, "")).offset):
                 return False
         return all(name in by_name and self._is_same(name, by_name[name], mark) for name, mark in marks.items())
 
@@ -99,26 +97,10 @@ class FileJournal:
         """Whether a file still ends, where it was read to, as it did then. One that nobody touched is not read for that."""
         stamp = (status.st_size, status.st_mtime_ns, status.st_ino, mark)
         if self._checked.get(name) != stamp:
-            if mark.offset > status.st_size or _tail_sha(self._folder / name, mark.offset) != mark.tail_sha:
+            if mark.offset > status.st_size or tail_sha(self._folder / name, mark.offset) != mark.tail_sha:
                 return False
             self._checked[name] = stamp
         return True
-
-    def _set_aside_torn_tail(self, path: Path) -> None:
-        """A line that a crash cut short goes to `.corrupt`; what is whole stays."""
-        size = path.stat().st_size
-        if size == 0:
-            return
-        with path.open("rb") as file:
-            file.seek(size - 1)
-            if file.read(1) == b"\n":
-                return
-        whole = len(_whole_lines(path, 0))
-        with path.open("rb") as file:
-            file.seek(whole)
-            tail = file.read()
-        self._disk.append(path.with_suffix(".jsonl.corrupt"), tail + b"\n", durable=True)
-        self._disk.truncate(path, whole)
 
 
 def _lines_with(data: bytes, wanted: bytes) -> bytes:
@@ -173,19 +155,3 @@ def _from_line(line: bytes) -> Event:
         raise ValueError("session")
     data = {key: value for key, value in parsed.items() if key not in _OWN_KEYS}
     return Event(parsed["event"], from_text("at", parsed["at"]), tuple(memories), session, data)
-
-
-def _whole_lines(path: Path, offset: int) -> bytes:
-    """What follows the offset, up to the last line end."""
-    with suppress(FileNotFoundError), path.open("rb") as file:
-        file.seek(offset)
-        data = file.read()
-        return data[: data.rfind(b"\n") + 1]
-    return b""
-
-
-def _tail_sha(path: Path, offset: int) -> str:
-    start = max(0, offset - _TAIL)
-    with path.open("rb") as file:
-        file.seek(start)
-        return hashlib.sha256(file.read(offset - start)).hexdigest()[:16]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
 
 from muisti.adapters.files.frontmatter import BadFrontMatter
 from muisti.adapters.files.moments import from_text, to_text
@@ -11,6 +13,8 @@ from muisti.model import Finder, Link, LinkType
 
 _CURE = "write it like `SUPERSEDES 0197d3a0-…` or `RELATED_TO 0197d3a0-… confidence=0.8`"
 _KEYS = {"confidence", "by", "at", "from", "until"}
+
+One = TypeVar("One", bound=StrEnum)
 
 
 def link_text(link: Link) -> str:
@@ -34,11 +38,11 @@ def link_from(source: str, text: str, otherwise: datetime) -> Link:
     try:
         return Link(
             source=source,
-            type=LinkType(words[0].upper().replace("-", "_")),
+            type=_one_of(LinkType, words[0].upper().replace("-", "_"), "type"),
             target=words[1],
             created_at=from_text("links: at", said["at"]) if "at" in said else otherwise,
             confidence=_share(said.get("confidence", "1")),
-            extracted_by=Finder(said.get("by", "user").lower()),
+            extracted_by=_one_of(Finder, said.get("by", "user").lower(), "by"),
             valid_from=from_text("links: from", said["from"]) if "from" in said else None,
             valid_until=from_text("links: until", said["until"]) if "until" in said else None,
         )
@@ -46,8 +50,17 @@ def link_from(source: str, text: str, otherwise: datetime) -> Link:
         raise BadFrontMatter(f"links: {text!r} is no link ({error}): {_CURE}") from error
 
 
+def _one_of(names: type[One], text: str, what: str) -> One:
+    if text not in tuple(names):
+        raise ValueError(f"its {what} must be one of {', '.join(names)}")
+    return names(text)
+
+
 def _share(text: str) -> float:
-    number = float(text)
-    if math.isnan(number) or not 0 <= number <= 1:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 1:
         raise ValueError("a confidence lies between 0 and 1")
     return number

@@ -51,7 +51,7 @@ class FileLock:
         pause = 0.0005
         while True:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            if _try_lock(fd):
+            if try_lock(fd):
                 if self._is_current(fd):
                     _note_holder(fd)
                     return fd
@@ -71,7 +71,8 @@ class FileLock:
         return False
 
 
-def _try_lock(fd: int) -> bool:
+def try_lock(fd: int) -> bool:
+    """Lock an open file for ourselves, unless somebody else has it. The system lets go of it when the process ends."""
     try:
         if fcntl is not None:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

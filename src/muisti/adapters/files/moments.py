@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 
 from muisti.adapters.files.frontmatter import BadFrontMatter
+from muisti.ports import Stamp
+
+_LATEST_NS = 2**63 - 1
+"""What the index can hold; it is the year 2262."""
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """What the file system says of a file; times that make no sense are cut to what can be kept."""
+    return Stamp(status.st_size, min(max(status.st_mtime_ns, -_LATEST_NS), _LATEST_NS), status.st_ino)
+
+
+def changed_at(status: os.stat_result) -> datetime:
+    """When a file was last changed; 1970 if that makes no sense."""
+    try:
+        return datetime.fromtimestamp(status.st_mtime, UTC)
+    except (OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(0, UTC)
 
 
 def to_text(at: datetime) -> str:

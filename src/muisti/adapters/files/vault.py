@@ -13,11 +13,11 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from muisti.adapters.files import frontmatter
-from muisti.adapters.files.disk import Disk, disk_errors
+from muisti.adapters.files.disk import Disk, disk_errors, spelled_out
 from muisti.adapters.files.fields import (
     TRASH,
     TYPED,
@@ -30,6 +30,7 @@ from muisti.adapters.files.fields import (
     trashed_path,
 )
 from muisti.adapters.files.lock import FileLock
+from muisti.adapters.files.moments import changed_at, stamp_of
 from muisti.adapters.files.names import file_name
 from muisti.adapters.files.publish import Planned, Publisher
 from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultReadOnly
@@ -146,12 +147,12 @@ class FileVault:
         seen = time.time_ns()
         data, status = self._opened(path)
         try:
-            if not self.is_home(path) and not _has_our_id(data[:4096]):
+            if not self.is_home(path) and not has_our_id(data[:4096]):
                 return None  # somebody's README, or a page of another program
             text = data.decode("utf-8")
             check_conflict(text)
             document = frontmatter.parse(text)
-            modified = datetime.fromtimestamp(status.st_mtime, UTC)
+            modified = changed_at(status)
             memory = from_document(path, document, self._settings, modified)
         except UnicodeDecodeError as error:
             raise BrokenFile(path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
@@ -164,7 +165,7 @@ class FileVault:
             return self._stored(memory, text.encode())
         if not memory.id:
             memory = _identified(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
-        return StoredFile(memory, _stamp(status), hashlib.sha256(data).hexdigest(), seen)
+        return StoredFile(memory, stamp_of(status), hashlib.sha256(data).hexdigest(), seen)
 
     def is_home(self, path: str) -> bool:
         """Whether a path lies in a kind's folder, where every Markdown file is a memory."""
@@ -179,7 +180,7 @@ class FileVault:
         try:
             fd = os.open(self._path(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
-            raise BrokenFile(path, "is not there any more") from None
+            raise BrokenFile(path, _UNSPELT if "\\x" in path else "is not there any more") from None
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise BrokenFile(path, "is a link, which muisti does not follow: put the file itself there") from error
@@ -240,7 +241,7 @@ class FileVault:
         seen = time.time_ns()
         with disk_errors(_file_of(memory)):
             status = self._path(_file_of(memory)).stat(follow_symlinks=False)
-        return StoredFile(memory, _stamp(status), hashlib.sha256(data).hexdigest(), seen)
+        return StoredFile(memory, stamp_of(status), hashlib.sha256(data).hexdigest(), seen)
 
 
 def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, Stamp]]:
@@ -261,9 +262,12 @@ def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, Stamp]]
                 folders.append((entry.path, f"{prefix}{name}/"))
         elif name.endswith(".md") and name[0] != ".":
             with suppress(FileNotFoundError):
-                yield prefix + name, _stamp(entry.stat(follow_symlinks=False))
+                yield spelled_out(prefix + name), stamp_of(entry.stat(follow_symlinks=False))
     for path, below in folders:
         yield from _scan_folder(path, below)
+
+
+_UNSPELT = "has a name that is not UTF-8: rename it"
 
 
 def _is_ours(name: str, *, top: bool) -> bool:
@@ -277,7 +281,7 @@ _NOT_MEMORIES = RESERVED_FOLDERS - {"projects"} | {"node_modules"}
 _OUR_ID = re.compile(rb"^id: *[\"']?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.MULTILINE)
 
 
-def _has_our_id(head: bytes) -> bool:
+def has_our_id(head: bytes) -> bool:
     """Whether a file begins with front matter that has an id of ours: a page may show such lines as an example further down."""
     text = head.removeprefix(b"\xef\xbb\xbf")
     return text.startswith(b"---") and bool(_OUR_ID.search(text, 3, max(text.find(b"\n---", 3), text.find(b"\n...", 3))))
@@ -322,10 +326,6 @@ class _NoDisk(Disk):
 
 def _identified(memory: Memory, memory_id: str) -> Memory:
     return replace(memory, id=memory_id, links=tuple(replace(link, source=memory_id) for link in memory.links))
-
-
-def _stamp(status: os.stat_result) -> Stamp:
-    return Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 def _readable(text: str, memory: Memory) -> bytes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from muisti.adapters.sqlite.rows import SUPERSEDES, VALID_UNTIL, Cell, to_int
+from muisti.adapters.sqlite.rows import SAID_AT, SUPERSEDES, VALID_UNTIL, Cell, to_int
 from muisti.model import Filter
 
 Condition = tuple[str, list[Cell]]
-"""On `memories m` and `usage u`, with its values. Always true is `1`."""
+"""On `memories m` or `entries m` and `usage u`, with its values. Always true is `1`."""
 
 
 def conditions(where: Filter, salience: str) -> Condition:
@@ -32,6 +32,10 @@ def conditions(where: Filter, salience: str) -> Condition:
     for field, wanted in (("keyword", where.keywords), ("file", where.files)):
         for value in wanted:
             add("EXISTS (SELECT 1 FROM labels WHERE field = ? AND value = ? AND n = m.n)", field, value.casefold())
+    if where.origins:
+        add(f"m.origin IN ({_marks(where.origins)})", *where.origins)
+    if where.documents:
+        add(f"(m.origin <> 'document' OR m.source IN ({_marks(where.documents)}))", *where.documents)
     if where.min_salience > 0:
         add(f"{salience} >= ?", where.min_salience)
     _add_times(where, add)
@@ -50,8 +54,8 @@ def _add_visibility(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
 
 def _add_times(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
     moments: tuple[tuple[str, datetime | None], ...] = (
-        ("m.created_at >= ?", where.since),
-        ("m.created_at < ?", where.until),
+        (f"{SAID_AT} >= ?", where.since),
+        (f"{SAID_AT} < ?", where.until),
         ("coalesce(m.valid_from, m.created_at) <= ?", where.as_of),
         ("coalesce(u.saved_at, m.created_at) <= ?", where.known_at),
     )

@@ -10,12 +10,13 @@ from pathlib import Path
 import apsw
 
 from muisti.adapters.sqlite.connect import COMPLETE, Database, connect, sqlite_errors
+from muisti.adapters.sqlite.documents import documents_of, shelves_of
 from muisti.adapters.sqlite.migrate import migrate
 from muisti.adapters.sqlite.rows import fetch
 from muisti.adapters.sqlite.write import apply_changes
 from muisti.errors import IndexBusy, IndexCorrupt
-from muisti.model import Problem
-from muisti.ports import Changes, Known, Mark, Stamp
+from muisti.model import Problem, Shelf
+from muisti.ports import Changes, Known, Mark, Stamp, TalkFile
 
 
 class SqliteIndex:
@@ -69,6 +70,21 @@ class SqliteIndex:
         """How far the journal was read."""
         with self._db.reading() as db:
             return {name: Mark(offset, tail) for name, offset, tail in db.execute("SELECT file, offset, tail_sha FROM marks")}
+
+    def talk(self, path: str | None = None) -> dict[str, TalkFile]:
+        """How far each file of a conversation, or one, was read."""
+        with self._db.reading() as db:
+            return _talk(db, path)
+
+    def shelves(self) -> list[Shelf]:
+        """What is searched beside the memories."""
+        with self._db.reading() as db:
+            return shelves_of(db)
+
+    def documents(self) -> dict[str, tuple[str, Known]]:
+        """Every document that was read."""
+        with self._db.reading() as db:
+            return documents_of(db)
 
     def problems(self) -> list[Problem]:
         """Files that cannot be used."""
@@ -132,7 +148,11 @@ class ShadowIndex:
             self._db: apsw.Connection | None = connect(self.path, timeout)
             try:
                 self._db.pragma("synchronous", "off")  # a crash throws the whole file away
+                self._db.pragma("journal_mode", "memory")
+                self._db.pragma("cache_size", -64_000)
                 migrate(self._db)
+                self._triggers = _without_triggers(self._db)
+                self._finished = False
             except BaseException:
                 self.discard()
                 raise
@@ -141,7 +161,8 @@ class ShadowIndex:
         """One transaction."""
         db = self._connection()
         with sqlite_errors(), db:
-            apply_changes(db, changes)
+            apply_changes(db, changes, count=False)
+            self._finished = False
 
     def known(self) -> dict[str, Known]:
         """Every file that was seen."""
@@ -152,17 +173,48 @@ class ShadowIndex:
         rows = self._connection().execute("SELECT file, offset, tail_sha FROM marks")
         return {name: Mark(offset, tail) for name, offset, tail in rows}
 
+    def talk(self, path: str | None = None) -> dict[str, TalkFile]:
+        """How far each file of a conversation, or one, was read."""
+        return _talk(self._connection(), path)
+
+    def shelves(self) -> list[Shelf]:
+        """What is searched beside the memories."""
+        return shelves_of(self._connection())
+
+    def documents(self) -> dict[str, tuple[str, Known]]:
+        """Every document that was read."""
+        return documents_of(self._connection())
+
     def fingerprint(self) -> dict[str, str]:
         """A digest for each part."""
+        self._finish()
         return _fingerprint(self._connection())
+
+    def _finish(self) -> None:
+        """Make the word indexes and the counts of words from all texts at once: in a fifth of the time that row by row takes."""
+        if self._finished:
+            return
+        db = self._connection()
+        with sqlite_errors(), db:
+            db.execute("INSERT INTO word_index (word_index) VALUES ('rebuild')")
+            db.execute("DELETE FROM lexicon")
+            db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab ('main', 'word_index', 'row')")
+            db.execute("INSERT INTO lexicon (word, memories) SELECT term, doc FROM temp.vocabulary")
+            db.execute("DROP TABLE temp.vocabulary")
+            db.execute("INSERT INTO lexicon_parts (lexicon_parts) VALUES ('rebuild')")
+            db.execute("UPDATE totals SET value = (SELECT count(*) FROM words) WHERE name = 'memories'")
+        self._finished = True
 
     def swap(self) -> None:
         """Make it the index in use."""
         db = self._connection()
         with sqlite_errors():
             self._keep_vectors(db)
+            self._finish()
+            for trigger in self._triggers:
+                db.execute(trigger)
+            db.pragma("journal_mode", "wal")
             db.pragma("synchronous", "full")  # from here on it has to survive a power cut
-            db.execute("INSERT INTO word_index (word_index) VALUES ('optimize')")
             db.pragma("application_id", COMPLETE)
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             db.close()
@@ -193,11 +245,28 @@ class ShadowIndex:
         return self._db
 
 
+def _without_triggers(db: apsw.Connection) -> list[str]:
+    """Drop the triggers that let word indexes follow row by row; answers how to make them again."""
+    triggers = fetch(db, "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+    for name, _ in triggers:
+        db.execute(f"DROP TRIGGER {name}")
+    return [sql for _, sql in triggers]
+
+
 def _known(db: apsw.Connection) -> dict[str, Known]:
     rows = fetch(db, "SELECT path, size, mtime_ns, inode, seen_ns, sha, memory_id FROM seen")
     if {(type(row[0]), type(row[4]), type(row[6])) for row in rows} - _SENSIBLE:
         raise IndexCorrupt("the index has rows that make no sense; `muisti reindex` rebuilds it")
     return {path: Known(Stamp(size, mtime, inode), seen, sha, id_) for path, size, mtime, inode, seen, sha, id_ in rows}
+
+
+def _talk(db: apsw.Connection, path: str | None) -> dict[str, TalkFile]:
+    only, values = ("", ()) if path is None else (" WHERE file = ?", (path,))
+    rows = fetch(db, f"SELECT file, size, mtime_ns, inode, seen_ns, offset, tail_sha FROM talk{only}", values)
+    return {
+        file: TalkFile(Stamp(size, mtime, inode), seen, Mark(offset, tail))
+        for file, size, mtime, inode, seen, offset, tail in rows
+    }
 
 
 _SENSIBLE = {(str, int, str), (str, int, type(None))}
@@ -217,8 +286,14 @@ _PARTS = {
     "seen": "SELECT path, size, sha, memory_id FROM seen ORDER BY path",
     "problems": "SELECT * FROM problems ORDER BY path, reason",
     "marks": "SELECT * FROM marks ORDER BY file",
-    "words": "SELECT id, w.title, w.labels, w.body FROM words w JOIN memories USING (n) ORDER BY id",
+    "words": "SELECT id, w.title, w.labels, w.body FROM words w JOIN entries USING (n) ORDER BY id",
     "lexicon": "SELECT word, memories FROM lexicon ORDER BY word",
+    "texts": """SELECT id, origin, project, tier, session_id, created_at, updated_at, source, path, title, content_hash,
+        source_hash, content, trusted FROM entries WHERE origin <> 'memory' ORDER BY id""",
+    "messages": "SELECT id, chat, file, place, message_id, at, role, type, meta FROM messages JOIN entries USING (n) ORDER BY id",
+    "talk": "SELECT file, size, offset, tail_sha FROM talk ORDER BY file",
+    "shelves": "SELECT * FROM shelves ORDER BY path",
+    "documents": "SELECT path, shelf, size, sha FROM documents ORDER BY path",
     "totals": "SELECT * FROM totals ORDER BY name",
 }
 

@@ -7,7 +7,7 @@ from os.path import commonprefix
 from typing import Any
 
 from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.rows import FROM, fetch
+from muisti.adapters.sqlite.rows import FROM_ENTRIES, fetch, quoted
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.model import Filter
 from muisti.ports import Frequencies, LexicalHit, Occurrences, Term
@@ -65,7 +65,7 @@ class SqliteLexical:
         with self._db.reading() as db:
             rows = fetch(
                 db,
-                f"SELECT m.id FROM {FROM} "
+                f"SELECT m.id FROM {FROM_ENTRIES} "
                 f"WHERE {sql} AND (instr(m.content, ?) OR instr(m.title, ?)) ORDER BY length(m.content), m.id LIMIT ?",
                 (*values, text, text, limit),
             )
@@ -74,9 +74,7 @@ class SqliteLexical:
 
     def occurrences(self, ids: Sequence[str], words: Sequence[str]) -> dict[str, Occurrences]:
         """How often these words stand in these memories, weighted as the index weighs its columns."""
-        sql = (
-            "SELECT m.id, w.title, w.labels, w.body FROM json_each(?) j JOIN memories m ON m.id = j.value JOIN words w USING (n)"
-        )
+        sql = "SELECT m.id, w.title, w.labels, w.body FROM json_each(?) j JOIN entries m ON m.id = j.value JOIN words w USING (n)"
         with self._db.reading() as db:
             rows = fetch(db, sql, (as_json(ids),))
         wanted = [(word, f" {word} ") for word in words]
@@ -87,7 +85,7 @@ class SqliteLexical:
         counts: dict[str, int] = {}
         with self._db.reading() as db:
             for row in db.execute(
-                "SELECT w.title, w.labels, w.body FROM words w JOIN memories m USING (n) WHERE m.id = ?", (memory_id,)
+                "SELECT w.title, w.labels, w.body FROM words w JOIN entries m USING (n) WHERE m.id = ?", (memory_id,)
             ):
                 for word in " ".join(row).split():
                     counts[word] = counts.get(word, 0) + 1
@@ -110,13 +108,13 @@ _BEST = """
 SELECT m.id, substr(m.content, 1, 80), best.rank,
     w.title, w.labels, w.body
 FROM (SELECT rowid, rank FROM word_index WHERE word_index MATCH ? ORDER BY rank LIMIT ?) best
-JOIN memories m ON m.n = best.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
+JOIN entries m ON m.n = best.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
 WHERE {condition} ORDER BY best.rank LIMIT ?
 """
 _SEARCH = """
 SELECT m.id, substr(m.content, 1, 80), word_index.rank,
     w.title, w.labels, w.body
-FROM word_index JOIN memories m ON m.n = word_index.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
+FROM word_index JOIN entries m ON m.n = word_index.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
 WHERE word_index MATCH ? AND {condition} ORDER BY word_index.rank LIMIT ?
 """
 
@@ -147,7 +145,7 @@ def _nearness(word: str) -> tuple[str, int, str, str, str, str]:
 def _parts(word: str) -> str:
     """Matches all words that contain this one, and some others: as few sequences of three letters as cover it."""
     last = len(word) - 3
-    return " AND ".join(_quoted(word[at : at + 3]) for at in (*range(0, last, 3), last))
+    return " AND ".join(quoted(word[at : at + 3]) for at in (*range(0, last, 3), last))
 
 
 def _hit(row: Sequence[Any], terms: Sequence[Term], best: float) -> LexicalHit:
@@ -170,15 +168,11 @@ def _hit(row: Sequence[Any], terms: Sequence[Term], best: float) -> LexicalHit:
 def _match(terms: Iterable[Term]) -> str:
     """An FTS5 expression in which every word is quoted: nothing that a person types is syntax."""
     words = [
-        f"{_quoted(word)}{' *' if term.prefix and word == term.text else ''}"
+        f"{quoted(word)}{' *' if term.prefix and word == term.text else ''}"
         for term in terms
         for word in (term.text, *term.alternatives)
     ]
     return " OR ".join(dict.fromkeys(words))
-
-
-def _quoted(word: str) -> str:
-    return '"' + word.replace('"', '""').replace("\0", " ") + '"'  # a NUL would end the expression
 
 
 def _same_beginning(first: str, second: str) -> bool:

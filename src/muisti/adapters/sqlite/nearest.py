@@ -99,7 +99,7 @@ def allowed_numbers(db: apsw.Connection, space: Space, where: Condition) -> Numb
     sql, values = where
     rows = fetch(
         db,
-        f"SELECT v.v FROM vectors v JOIN memories m USING (n) LEFT JOIN usage u ON u.id = m.id WHERE v.space = ? AND {sql}",
+        f"SELECT v.v FROM vectors v JOIN entries m USING (n) LEFT JOIN usage u ON u.id = m.id WHERE v.space = ? AND {sql}",
         (space.number, *values),
     )
     return np.array([v for (v,) in rows], np.int64)
@@ -126,7 +126,7 @@ def _let_through(
     rows = fetch(
         db,
         f"SELECT v.v, m.id, v.first, v.last FROM json_each(?) j JOIN vectors v ON v.v = j.value "
-        f"JOIN memories m USING (n) LEFT JOIN usage u ON u.id = m.id WHERE {sql}",
+        f"JOIN entries m USING (n) LEFT JOIN usage u ON u.id = m.id WHERE {sql}",
         (as_json(best), *values),
     )
     nearest: dict[str, VectorHit] = {}

@@ -10,9 +10,21 @@ from typing import Any
 import apsw
 
 from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.rows import FROM, VALID_UNTIL, Cell, columns, fetch, memory_of, session_of, to_int, to_time
+from muisti.adapters.sqlite.rows import (
+    FROM,
+    FROM_ENTRIES,
+    SAID_AT,
+    VALID_UNTIL,
+    Cell,
+    columns,
+    fetch,
+    memory_of,
+    session_of,
+    to_int,
+    to_time,
+)
 from muisti.adapters.sqlite.spaces import as_json
-from muisti.model import Filter, Memory, Session, SessionUse, Use
+from muisti.model import Filter, Memory, Origin, Session, SessionUse, Use
 from muisti.ports import Candidate, Order
 
 _ORDERS: dict[Order, str] = {
@@ -40,19 +52,20 @@ class SqliteReader:
         with self._db.reading():
             yield
 
-    def get(self, memory_id: str, *, include_deleted: bool = False) -> Memory | None:
+    def get(self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False) -> Memory | None:
         """One memory by its id."""
-        found = self._memories("m.id = ?", [memory_id])
+        found = self._memories("m.id = ?", [memory_id], FROM_ENTRIES if any_origin else FROM)
         return found[0] if found and (include_deleted or found[0].deleted_at is None) else None
 
-    def many(self, ids: Sequence[str], *, include_deleted: bool = False) -> list[Memory]:
+    def many(self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False) -> list[Memory]:
         """Those that exist, in the order asked."""
+        among = FROM_ENTRIES if any_origin else FROM
         alive = "1" if include_deleted else "m.deleted_at IS NULL"
         found: dict[str, Memory] = {}
         for start in range(0, len(ids), _MOST_VALUES):
             some = ids[start : start + _MOST_VALUES]
             marks = ", ".join("?" * len(some))
-            found.update((memory.id, memory) for memory in self._memories(f"m.id IN ({marks}) AND {alive}", some))
+            found.update((memory.id, memory) for memory in self._memories(f"m.id IN ({marks}) AND {alive}", some, among))
         return [found[memory_id] for memory_id in ids if memory_id in found]
 
     def select(self, where: Filter, *, order: Order, limit: int | None, offset: int = 0) -> list[Memory]:
@@ -75,16 +88,21 @@ class SqliteReader:
         )
 
     def around(self, memory: Memory, before: int, after: int) -> list[Memory]:
-        """Neighbours in time within the project."""
+        """Neighbours in time within the project; of a message: within its chat; of a section: those of its document."""
+        among = FROM if memory.origin is Origin.MEMORY else FROM_ENTRIES
         base = "m.project = ? AND m.deleted_at IS NULL AND (m.tier <> 'session' OR m.session_id IS ?)"
         values: list[Cell] = [memory.project, memory.session_id]
+        if memory.origin is not Origin.MEMORY:
+            base = "m.origin = ? AND m.session_id IS ? AND (m.session_id NOT NULL OR m.path = ?)"
+            values = [memory.origin.value, memory.session_id, memory.file_path]
         at: list[Cell] = [to_int(memory.created_at), memory.id]
         earlier = self._memories(
             f"{base} AND (m.created_at, m.id) < (?, ?) ORDER BY m.created_at DESC, m.id DESC LIMIT ?",
             [*values, *at, before],
+            among,
         )
         later = self._memories(
-            f"{base} AND (m.created_at, m.id) > (?, ?) ORDER BY m.created_at, m.id LIMIT ?", [*values, *at, after]
+            f"{base} AND (m.created_at, m.id) > (?, ?) ORDER BY m.created_at, m.id LIMIT ?", [*values, *at, after], among
         )
         return [*reversed(earlier), memory, *later]
 
@@ -101,6 +119,12 @@ class SqliteReader:
                 (*values, as_json(dict.fromkeys([*ids, *beside]))),
             )
         return {row[0]: _candidate(row, *around.get(row[0], ((), ()))) for row in rows}
+
+    def document_sources(self) -> list[str]:
+        """What documents are called."""
+        with self._db.reading() as db:
+            rows = fetch(db, "SELECT DISTINCT source FROM entries WHERE origin = 'document' ORDER BY source")
+        return [source for (source,) in rows]
 
     def session(self, session_id: str) -> Session | None:
         """One session."""
@@ -136,28 +160,31 @@ class SqliteReader:
         with self._db.reading() as db:
             rows = fetch(
                 db,
-                "SELECT id FROM memories WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1 LIMIT ?2",
-                (part, limit),
+                """SELECT id FROM entries WHERE lower(substr(id, 1, length(?1))) = ?1 OR lower(substr(id, -length(?1))) = ?1
+                   OR substr(id, 1, length(?3)) = ?3 OR substr(id, -length(?3)) = ?3
+                   ORDER BY origin <> 'memory' LIMIT ?2""",
+                (part.lower(), limit, part),
             )
         return [id_ for (id_,) in rows]
 
-    def _memories(self, sql: str, values: Sequence[Cell]) -> list[Memory]:
+    def _memories(self, sql: str, values: Sequence[Cell], among: str = FROM) -> list[Memory]:
         with self._db.reading() as db:
-            return [memory_of(row) for row in db.execute(f"SELECT {self._columns} FROM {FROM} WHERE {sql}", values)]
+            return [memory_of(row) for row in db.execute(f"SELECT {self._columns} FROM {among} WHERE {sql}", values)]
 
 
-_BESIDE = """(SELECT json_group_array(id) FROM (SELECT p.id FROM memories p
-    WHERE p.session_id = m.session_id AND p.deleted_at IS NULL AND (p.created_at, p.id) {side} (m.created_at, m.id)
+_BESIDE = """(SELECT json_group_array(id) FROM (SELECT p.id FROM entries p
+    WHERE p.session_id = m.session_id AND p.origin = m.origin AND p.deleted_at IS NULL
+    AND (p.created_at, p.id) {side} (m.created_at, m.id)
     ORDER BY p.created_at {order}, p.id {order} LIMIT 2))"""
 _AROUND = f"""
 SELECT m.id, {_BESIDE.format(side="<", order="DESC")}, {_BESIDE.format(side=">", order="ASC")}
-FROM json_each(?) j JOIN memories m ON m.id = j.value WHERE m.session_id IS NOT NULL
+FROM json_each(?) j JOIN entries m ON m.id = j.value WHERE m.session_id IS NOT NULL
 """
 _CANDIDATES = """
-SELECT m.id, m.created_at, m.valid_from, {valid_until}, m.importance, {salience},
-    substr(m.content, 1, 80), m.content_hash, m.session_id, ({condition})
-FROM json_each(?) j JOIN memories m ON m.id = j.value LEFT JOIN usage u ON u.id = m.id
-""".replace("{valid_until}", VALID_UNTIL)
+SELECT m.id, {said_at}, m.valid_from, {valid_until}, m.importance, {salience},
+    substr(m.content, 1, 80), m.content_hash, m.session_id, m.origin, ({condition})
+FROM json_each(?) j JOIN entries m ON m.id = j.value LEFT JOIN usage u ON u.id = m.id
+""".replace("{valid_until}", VALID_UNTIL).replace("{said_at}", SAID_AT)
 
 
 _Sides = tuple[Sequence[str], Sequence[str]]
@@ -172,7 +199,7 @@ def _neighbours(around: Mapping[str, _Sides]) -> list[str]:
 
 
 def _candidate(row: Sequence[Any], before: Sequence[str], after: Sequence[str]) -> Candidate:
-    id_, created, valid_from, valid_until, importance, salience, opening, content_hash, session, allowed = row
+    id_, created, valid_from, valid_until, importance, salience, opening, content_hash, session, origin, allowed = row
     return Candidate(
         memory_id=id_,
         created_at=to_time(created),
@@ -183,6 +210,7 @@ def _candidate(row: Sequence[Any], before: Sequence[str], after: Sequence[str]) 
         opening=opening,
         content_hash=content_hash,
         session_id=session,
+        origin=origin,
         before=tuple(before),
         after=tuple(after),
         allowed=bool(allowed),

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from muisti.errors import IndexCorrupt
-from muisti.model import Finder, Link, LinkType, Memory, Sector, Session, Tier
+from muisti.model import Finder, Link, LinkType, Memory, Origin, Sector, Session, Tier
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -25,17 +25,21 @@ VALID_UNTIL = (
     "coalesce(m.valid_until, (SELECT min(l.valid_from) FROM links l JOIN memories s ON s.id = l.source "
     f"AND s.deleted_at IS NULL WHERE {SUPERSEDES}))"
 )
+SAID_AT = "iif(m.origin = 'message', m.updated_at, m.created_at)"
+"""When a memory was made; of a message, whose time of creation is its place in the order, when it was said."""
 _COLUMNS = (
     "m.id, m.content, m.title, m.kind, m.sector, m.tier, m.project, m.session_id, m.source, m.summary, "
     "m.keywords, m.concepts, m.files, m.importance, {salience}, coalesce(u.access_count, 0), "
-    "m.created_at, max(m.updated_at, coalesce(u.edited_at, m.updated_at)), u.last_accessed, m.valid_from, {valid_until}, "
+    f"{SAID_AT}, max(m.updated_at, coalesce(u.edited_at, m.updated_at)), u.last_accessed, m.valid_from, {{valid_until}}, "
     "m.pinned, m.trusted, m.links, m.deleted_at, m.content_hash, m.simhash, m.path, e.pieces, "
-    "(SELECT model FROM spaces WHERE serving)"
+    "(SELECT model FROM spaces WHERE serving), m.origin"
 )
-FROM = (
-    "memories m LEFT JOIN usage u ON u.id = m.id "
-    "LEFT JOIN embedded e ON e.n = m.n AND e.space = (SELECT space FROM spaces WHERE serving)"
+_BESIDE = (
+    "LEFT JOIN usage u ON u.id = m.id LEFT JOIN embedded e ON e.n = m.n AND e.space = (SELECT space FROM spaces WHERE serving)"
 )
+FROM = f"memories m {_BESIDE}"
+FROM_ENTRIES = f"entries m {_BESIDE}"
+"""Memories; and messages and sections of documents as well."""
 
 
 def columns(salience: str) -> str:
@@ -46,6 +50,11 @@ def columns(salience: str) -> str:
 def fetch(db: apsw.Connection, sql: str, values: Sequence[Cell] = ()) -> list[tuple[Any, ...]]:
     """All rows. The schema fixes the types of the cells, which the type checker cannot know."""
     return db.execute(sql, values).fetchall()
+
+
+def quoted(word: str) -> str:
+    """A word in an FTS5 expression: whatever it is, it is no syntax."""
+    return '"' + word.replace('"', '""').replace("\0", " ") + '"'  # a NUL would end the expression
 
 
 def to_int(at: datetime | None) -> int | None:
@@ -88,7 +97,7 @@ def _memory_of(row: Sequence[Any]) -> Memory:
         id_, content, title, kind, sector, tier, project, session_id, source, summary,
         keywords, concepts, files, importance, salience, access_count,
         created_at, updated_at, last_accessed, valid_from, valid_until,
-        pinned, trusted, links, deleted_at, content_hash, simhash, path, pieces, model, *_,
+        pinned, trusted, links, deleted_at, content_hash, simhash, path, pieces, model, origin, *_,
     ) = row  # fmt: skip
     return Memory(
         id=id_,
@@ -121,9 +130,11 @@ def _memory_of(row: Sequence[Any]) -> Memory:
         chunk_count=pieces or 0,
         embedding_model=None if pieces is None else model,
         file_path=path,
+        origin=_ORIGINS[origin],
     )
 
 
+_ORIGINS = {origin.value: origin for origin in Origin}
 _SECTORS = {sector.value: sector for sector in Sector}
 _TIERS = {tier.value: tier for tier in Tier}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import apsw
 
@@ -50,7 +50,7 @@ def _make_space(db: apsw.Connection, identity: Identity) -> int:
         (identity.model, identity.dimensions, identity.revision, serving),
     )
     space = db.last_insert_rowid()
-    db.execute("INSERT INTO unembedded SELECT ?, n FROM memories", (space,))
+    db.execute("INSERT INTO unembedded SELECT ?, n FROM entries WHERE content <> ''", (space,))
     return space
 
 
@@ -62,6 +62,13 @@ def _drop_space(db: apsw.Connection, space: int) -> None:
 def await_vectors(db: apsw.Connection, n: int) -> None:
     """Note that a new memory waits for its vectors."""
     db.execute("INSERT OR IGNORE INTO unembedded SELECT space, ? FROM spaces", (n,))
+
+
+def await_all(db: apsw.Connection, numbers: Sequence[int]) -> None:
+    """Note that texts wait for their vectors; what they may have had before is forgotten."""
+    if fetch(db, "SELECT 1 FROM spaces"):
+        forget_vectors(db, numbers)
+        db.execute("INSERT OR IGNORE INTO unembedded SELECT space, value FROM json_each(?), spaces", (as_json(numbers),))
 
 
 def forget_vectors(db: apsw.Connection, numbers: Iterable[int], space: int | None = None) -> None:

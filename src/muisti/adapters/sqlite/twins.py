@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import apsw
 
 from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.rows import FROM, VALID_UNTIL, Cell, columns, fetch, memory_of, to_int
+from muisti.adapters.sqlite.rows import FROM, VALID_UNTIL, Cell, columns, fetch, memory_of, quoted, to_int
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.model import Memory, Tier
 from muisti.recall.words import words
@@ -97,9 +97,5 @@ def _match(db: apsw.Connection, found: Sequence[str]) -> str:
         chosen.append(word)
         total += count
     if total <= FEW:
-        return " OR ".join(_quoted(word) for word in chosen)
-    return " AND ".join(_quoted(word) for word, _ in counts)
-
-
-def _quoted(word: str) -> str:
-    return '"' + word.replace('"', '""').replace("\0", " ") + '"'
+        return " OR ".join(quoted(word) for word in chosen)
+    return " AND ".join(quoted(word) for word, _ in counts)

@@ -40,7 +40,7 @@ def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
     touched = set()
     for embedded in arriving:
         space = space_of(db, embedded.identity)
-        row = db.execute("SELECT n, source_hash FROM memories WHERE id = ?", (embedded.memory_id,)).fetchone()
+        row = db.execute("SELECT n, source_hash FROM entries WHERE id = ?", (embedded.memory_id,)).fetchone()
         if space is None or row is None or row[1] != embedded.source:
             continue
         n = int(row[0])
@@ -147,7 +147,7 @@ def copy_vectors(db: apsw.Connection, old: str) -> None:
 # Of a memory whose vectors are not all there and whole, none is taken over.
 _SAME = """
 CREATE TEMP TABLE same AS SELECT e.space, o.n AS old_n, m.n AS new_n, e.pieces
-FROM old.memories o JOIN main.memories m ON m.id = o.id AND m.source_hash = o.source_hash
+FROM old.entries o JOIN main.entries m ON m.id = o.id AND m.source_hash = o.source_hash
 JOIN old.embedded e ON e.n = o.n JOIN old.spaces s ON s.space = e.space
 WHERE (SELECT count(*) = e.pieces AND total(length(v.codes) = s.dimensions AND length(v.rest) = s.dimensions) = e.pieces
        FROM old.vectors v WHERE v.n = o.n AND v.space = e.space)
@@ -165,11 +165,11 @@ def _sign_again(db: apsw.Connection) -> None:
 def wrong_vectors(db: apsw.Connection) -> list[str]:
     """What does not fit together among the vectors; empty when all does."""
     checks = {
-        "vectors of memories that are gone": "SELECT count(*) FROM vectors WHERE n NOT IN (SELECT n FROM memories)",
+        "vectors of memories that are gone": "SELECT count(*) FROM vectors WHERE n NOT IN (SELECT n FROM entries)",
         "memories with fewer or more vectors than noted": """SELECT count(*) FROM embedded e WHERE pieces <>
             (SELECT count(*) FROM vectors v WHERE v.n = e.n AND v.space = e.space)""",
-        "memories that neither have vectors nor wait for them": """SELECT count(*) FROM spaces s, memories m WHERE
-            (SELECT count(*) FROM embedded e WHERE e.space = s.space AND e.n = m.n)
+        "memories that neither have vectors nor wait for them": """SELECT count(*) FROM spaces s, entries m
+            WHERE m.content <> '' AND (SELECT count(*) FROM embedded e WHERE e.space = s.space AND e.n = m.n)
             + (SELECT count(*) FROM unembedded u WHERE u.space = s.space AND u.n = m.n) <> 1""",
         "vectors of another length": "SELECT count(*) FROM vectors JOIN spaces USING (space) "
         "WHERE length(codes) <> dimensions OR length(rest) <> dimensions",

@@ -51,7 +51,7 @@ class SqliteVectors:
 
     def missing(self, space: Space, limit: int) -> list[str]:
         """Memories that wait for their vectors."""
-        sql = "SELECT id FROM unembedded u JOIN memories m USING (n) WHERE u.space = ? ORDER BY m.n LIMIT ?"
+        sql = "SELECT id FROM unembedded u JOIN entries m USING (n) WHERE u.space = ? ORDER BY m.n LIMIT ?"
         with self._db.reading() as db:
             return [id_ for (id_,) in fetch(db, sql, (space.number, limit))]
 
@@ -87,7 +87,7 @@ class SqliteVectors:
         from muisti.adapters.sqlite.nearest import check_length, cosines
 
         check_length(space, query)
-        sql = """SELECT m.id, v.scale, v.codes, v.rest FROM json_each(?) j JOIN memories m ON m.id = j.value
+        sql = """SELECT m.id, v.scale, v.codes, v.rest FROM json_each(?) j JOIN entries m ON m.id = j.value
                  JOIN vectors v ON v.n = m.n AND v.space = ?"""
         with self._db.reading() as db:
             rows = fetch(db, sql, (as_json(ids), space.number))
@@ -98,7 +98,7 @@ class SqliteVectors:
 
     def vector_of(self, space: Space, memory_id: str) -> Vector | None:
         """The mean of a memory's pieces."""
-        sql = "SELECT m.id, v.scale, v.codes, v.rest FROM memories m JOIN vectors v ON v.n = m.n AND v.space = ? WHERE m.id = ?"
+        sql = "SELECT m.id, v.scale, v.codes, v.rest FROM entries m JOIN vectors v ON v.n = m.n AND v.space = ? WHERE m.id = ?"
         with self._db.reading() as db:
             rows = fetch(db, sql, (space.number, memory_id))
         if not rows:

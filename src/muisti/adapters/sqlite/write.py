@@ -10,8 +10,11 @@ from typing import NamedTuple
 
 import apsw
 
+from muisti.adapters.sqlite.documents import note_shelf, take_in_documents
+from muisti.adapters.sqlite.messages import take_in_talk
 from muisti.adapters.sqlite.rows import Cell, link_cells, time_or_none, to_int, to_links, to_list, to_time
 from muisti.adapters.sqlite.spaces import await_vectors, forget_vectors, take_over
+from muisti.adapters.sqlite.texts import Counts
 from muisti.model import Event, Link, Memory, Usage, Use
 from muisti.ports import Changes, Known, Reading, StoredFile
 from muisti.recall.words import words
@@ -24,17 +27,22 @@ MANY = 100
 """Memories at once that are worth tidying up for."""
 
 
-def apply_changes(db: apsw.Connection, changes: Changes) -> None:
-    """Everything that one transaction changes."""
-    counts: Counter[str] = Counter()
+def apply_changes(db: apsw.Connection, changes: Changes, *, count: bool = True) -> None:
+    """Everything that one transaction changes. Count off: the counts of words are made later, from all texts at once."""
+    counts: Counts = Counter() if count else None
     gone = list(changes.removed)
     arriving = {file.memory.id: file for file in changes.files}
     removed = _remove(db, gone, list(arriving), counts)
     forget_vectors(db, [known.n for id_, known in removed.items() if id_ not in arriving])
     # Those that keep their number first: SQLite gives a new row the next one after the highest, which may be theirs.
     _insert(db, sorted(arriving.values(), key=lambda file: file.memory.id not in removed), removed, counts)
-    _count_words(db, counts)
-    if len(arriving) >= MANY:
+    if changes.talk or changes.talk_gone:
+        take_in_talk(db, changes.talk, changes.talk_gone, counts)
+    if changes.documents or changes.documents_gone:
+        take_in_documents(db, changes.documents, changes.documents_gone, counts)
+    if counts is not None:
+        _count_words(db, counts)
+    if count and len(arriving) >= MANY:
         # A negative number of pages: work towards one segment, which is what queries are fastest on.
         db.execute("INSERT INTO word_index (word_index, rank) VALUES ('merge', ?)", (-max(500, len(arriving)),))
     _note_seen(db, changes)
@@ -45,7 +53,7 @@ def apply_changes(db: apsw.Connection, changes: Changes) -> None:
         from muisti.adapters.sqlite.vector_rows import store_vectors  # numpy, which most changes do without
 
         store_vectors(db, changes.embedded)
-    if removed.keys() - arriving.keys():
+    if removed.keys() - arriving.keys() or changes.talk_gone or changes.documents_gone:
         take_over(db)  # what was removed may have been the last that another model's space waited for
 
 
@@ -57,7 +65,7 @@ class _Row(NamedTuple):
     simhash: str
 
 
-def _remove(db: apsw.Connection, paths: Sequence[str], ids: Sequence[str], counts: Counter[str]) -> dict[str, _Row]:
+def _remove(db: apsw.Connection, paths: Sequence[str], ids: Sequence[str], counts: Counts) -> dict[str, _Row]:
     """Take memories out, by the path that is gone or the id that is about to be written anew."""
     found: dict[str, _Row] = {}
     for column, values in (("path", paths), ("id", ids)):
@@ -67,9 +75,10 @@ def _remove(db: apsw.Connection, paths: Sequence[str], ids: Sequence[str], count
     for id_, known in found.items():
         db.execute("DELETE FROM links WHERE source = ?", (id_,))
         db.executemany("DELETE FROM bands WHERE band = ? AND n = ?", [(band, known.n) for band in bands(known.simhash)])
-        for row in db.execute("SELECT title, labels, body FROM words WHERE n = ?", (known.n,)):
-            counts.subtract(set(" ".join(row).split()))
-        for table in ("words", "labels", "memories"):
+        if counts is not None:
+            for row in db.execute("SELECT title, labels, body FROM words WHERE n = ?", (known.n,)):
+                counts.subtract(set(" ".join(row).split()))
+        for table in ("words", "labels", "entries"):
             db.execute(f"DELETE FROM {table} WHERE n = ?", (known.n,))
     db.executemany("DELETE FROM seen WHERE path = ?", [(path,) for path in paths])
     return found
@@ -77,14 +86,14 @@ def _remove(db: apsw.Connection, paths: Sequence[str], ids: Sequence[str], count
 
 _KNOWN = "SELECT id, n, source_hash, simhash FROM memories WHERE {column} = ?"
 _INSERT = """
-INSERT INTO memories (n, source_hash, id, project, tier, session_id, kind, sector, deleted_at, valid_from, valid_until,
+INSERT INTO entries (n, source_hash, id, project, tier, session_id, kind, sector, deleted_at, valid_from, valid_until,
     created_at, updated_at, importance, salience, source, path, title, summary, keywords, concepts, files,
     content_hash, simhash, content, pinned, trusted, links)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 
-def _insert(db: apsw.Connection, files: Sequence[StoredFile], earlier: Mapping[str, _Row], counts: Counter[str]) -> None:
+def _insert(db: apsw.Connection, files: Sequence[StoredFile], earlier: Mapping[str, _Row], counts: Counts) -> None:
     for file in files:
         memory = file.memory
         known = earlier.get(memory.id)
@@ -93,7 +102,8 @@ def _insert(db: apsw.Connection, files: Sequence[StoredFile], earlier: Mapping[s
         n = db.last_insert_rowid()
         columns = _word_columns(memory)
         db.execute("INSERT INTO words VALUES (?, ?, ?, ?)", (n, *columns))
-        counts.update(set(" ".join(columns).split()))
+        if counts is not None:
+            counts.update(set(" ".join(columns).split()))
         labels = [("keyword", k.casefold(), n) for k in memory.keywords] + [("file", f.casefold(), n) for f in memory.files]
         if labels:
             db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
@@ -176,7 +186,7 @@ def _note_problems(db: apsw.Connection, gone: Iterable[str], changes: Changes) -
 
 def _read_journal(db: apsw.Connection, reading: Reading) -> None:
     if reading.restarted:
-        for table in ("usage", "sessions", "uses", "marks"):
+        for table in ("usage", "sessions", "uses", "marks", "shelves"):
             db.execute(f"DELETE FROM {table}")
         db.execute("DELETE FROM problems WHERE path LIKE 'journal/%'")
         db.execute("DELETE FROM totals WHERE name = 'decayed_at'")
@@ -188,6 +198,7 @@ def _read_journal(db: apsw.Connection, reading: Reading) -> None:
             before = usage[memory_id] if memory_id in usage else read_usage(db, memory_id)
             usage[memory_id] = folded(before, counted_from)
         _note_session(db, event)
+        note_shelf(db, event)
         if event.name == "decayed":
             db.execute(_DECAYED, (to_int(event.at),))
             noted = _noted(db)

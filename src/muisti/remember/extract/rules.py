@@ -189,7 +189,7 @@ def _requested(sentence: str, bare: str, utterance: Utterance, importance: float
 
 def _plain(sentence: str, bare: str, utterance: Utterance, mode: str) -> _Statement | None:
     if utterance.role == "assistant" and (
-        signs.OFFER.match(bare) or not signs.RESULT.search(bare) or signs.TO_READER.search(bare)
+        signs.OFFER.match(bare) or signs.ACKNOWLEDGES.match(bare) or not signs.RESULT.search(bare) or signs.TO_READER.search(bare)
     ):
         return None
     whole = completed(bare)

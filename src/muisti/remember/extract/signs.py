@@ -230,5 +230,12 @@ OFFER = re.compile(
     r"next|finally|when|once)\b",
     re.I,
 )
+ACKNOWLEDGES = re.compile(
+    r"(?:(?:ok(?:ay)?|sure|alright|understood|got it)[,.!:; –—-]+)*(?:i(?:'ll| will|'ve| have| shall| can| also| now| do)*"
+    r" (?:now )?(?:remember|note|keep|kept|save|store|record|made a note|make a note)(?:ed|d)?|noted|got it|remembered|saved|"
+    r"done)\b",
+    re.I,
+)
+"""An assistant says that it heard: what it heard was said by somebody else."""
 TO_READER = re.compile(r"\b(?:you|your|yours|yourself|you're|you'll)\b", re.I)
 """Advice, in an assistant's mouth."""

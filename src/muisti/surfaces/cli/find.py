@@ -8,7 +8,18 @@ import click
 
 from muisti.recall.fence import fenced
 from muisti.surfaces.cli import render
-from muisti.surfaces.cli.shared import common, filters, mode, note, opened, print_json, tell_degraded, warn_of_problems, whole_id
+from muisti.surfaces.cli.shared import (
+    common,
+    filters,
+    mode,
+    note,
+    opened,
+    print_json,
+    sources,
+    tell_degraded,
+    warn_of_problems,
+    whole_id,
+)
 
 
 def _nothing(query: str) -> None:
@@ -18,6 +29,7 @@ def _nothing(query: str) -> None:
 @click.command()
 @click.argument("query", nargs=-1, required=True)
 @filters
+@sources
 @click.option("--limit", "-n", type=int, help="How many results; default 10.")
 @mode
 @click.option("--for-agent", is_flag=True, help="As one block for an agent: fenced as data, with source and trust.")
@@ -62,6 +74,7 @@ def keywords(wanted: tuple[str, ...], narrowed: dict[str, Any], vault: str | Non
 @click.command()
 @click.argument("query", nargs=-1, required=True)
 @filters
+@sources
 @click.option("--limit", "-n", type=int)
 @mode
 @common
@@ -142,12 +155,15 @@ def explain(query: str, memory_id: str, narrowed: dict[str, Any], vault: str | N
 @click.command()
 @click.argument("query", nargs=-1, required=True)
 @filters
+@sources
 @click.option("--budget", type=int, default=2000, show_default=True, help="Tokens that it may take, at most.")
 @common
-def context(query: tuple[str, ...], narrowed: dict[str, Any], budget: int, vault: str | None, as_json: bool) -> None:
+def context(
+    query: tuple[str, ...], narrowed: dict[str, Any], source: tuple[str, ...], budget: int, vault: str | None, as_json: bool
+) -> None:
     """Core memory and what answers QUERY, as one block for a prompt: fenced as data, with source and trust."""
     with opened(vault) as memory:
-        block = memory.context(" ".join(query), budget=budget, **narrowed)
+        block = memory.context(" ".join(query), budget=budget, source=source, **narrowed)
     print_json({"context": block}) if as_json else click.echo(block)
 
 

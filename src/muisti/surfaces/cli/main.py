@@ -16,6 +16,7 @@ VERBS = {
     "find": ("search", "context", "keywords", "compact", "timeline", "details", "related", "explain"),
     "links": ("link", "unlink", "links", "supersede", "superseding", "graph"),
     "order": ("history", "unmerge", "trash", "archive", "upkeep", "decay", "cleanup", "evict"),
+    "talk": ("chat", "index"),
     "core": ("core",),
     "extract": ("extract",),
     "sessions": ("session",),
@@ -83,7 +84,9 @@ def main() -> None:
             problem = {"error": type(error).__name__, "message": str(error)}
             click.echo(json.dumps(problem, ensure_ascii=False), err=True)
         else:
-            click.echo(f"Error: {error}", err=True)
+            from muisti.surfaces.cli.render import visible
+
+            click.echo(f"Error: {visible(str(error))}", err=True)
         sys.exit(1)
 
 

@@ -17,6 +17,7 @@ from muisti.model import (
     Link,
     LinkType,
     Memory,
+    Origin,
     Problem,
     SearchResult,
     Session,
@@ -41,13 +42,14 @@ def console() -> Console:
     return Console(highlight=False, emoji=False)
 
 
-def _table(*columns: str) -> Table:
+def new_table(*columns: str) -> Table:
+    """A table as wide as the terminal."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, expand=True)
     for column in columns:
-        ratio = {"memory": 1, "title": 1, "summary": 1, "reason": 1}.get(column)
+        ratio = {"memory": 1, "title": 1, "summary": 1, "reason": 2, "file": 1}.get(column)
         table.add_column(column, ratio=ratio, no_wrap=ratio is None, overflow="fold" if ratio else "ellipsis")
     return table
 
@@ -56,16 +58,17 @@ def results(found: Sequence[SearchResult], now: datetime) -> None:
     """Search results: score, title and snippet, kind, age, the end of the id."""
     from rich.text import Text
 
-    table = _table("score", "memory", "kind", "when", "id")
+    table = new_table("score", "memory", "kind", "when", "id")
     for result in found:
         memory = result.memory
         shown = Text(visible(memory.title), style="bold")
         body = visible(" ".join(snippet(memory.content, _matched(result), SNIPPET).split()))
-        body = body.removeprefix(memory.title).strip()  # which a memory without a title of its own begins with
+        for said in (memory.title, memory.title.rpartition(" > ")[2]):  # which most texts begin with
+            body = body.lstrip("# ").removeprefix(said).strip() if said else body
         if body.strip("… "):
             shown.append("\n").append(body, style="not bold dim")
         shown.highlight_regex(_any_of(result), "not dim yellow")
-        table.add_row(f"{result.score:.2f}", shown, _kind(memory), ago(memory.created_at, now), short(memory.id))
+        table.add_row(f"{result.score:.2f}", shown, _kind(memory), ago(memory.created_at, now), safe(short(memory.id)))
     console().print(table)
 
 
@@ -83,20 +86,20 @@ def _matched(result: SearchResult) -> frozenset[str]:
 
 def memories(found: Sequence[Memory], now: datetime) -> None:
     """A list of memories."""
-    table = _table("title", "kind", "salience", "used", "when", "id")
+    table = new_table("title", "kind", "salience", "used", "when", "id")
     for memory in found:
-        title = f"[dim strike]{_safe(memory.title)}[/] (deleted)" if memory.deleted_at else _safe(memory.title)
+        title = f"[dim strike]{safe(memory.title)}[/] (deleted)" if memory.deleted_at else safe(memory.title)
         used = str(memory.access_count or "")
-        table.add_row(title, _kind(memory), f"{memory.salience:.2f}", used, ago(memory.created_at, now), short(memory.id))
+        table.add_row(title, _kind(memory), f"{memory.salience:.2f}", used, ago(memory.created_at, now), safe(short(memory.id)))
     console().print(table)
 
 
 def compact(found: Sequence[CompactResult], now: datetime, anchor: str | None = None) -> None:
     """Layers one and two."""
-    table = _table("score" if anchor is None else "", "title", "kind", "when", "id")
+    table = new_table("score" if anchor is None else "", "title", "kind", "when", "id")
     for item in found:
         first = f"{item.score:.2f}" if anchor is None else "→" if item.id == anchor else ""
-        table.add_row(first, _safe(item.title), item.kind, ago(item.created_at, now), short(item.id))
+        table.add_row(first, safe(item.title), item.kind, ago(item.created_at, now), safe(short(item.id)))
     console().print(table)
 
 
@@ -105,7 +108,7 @@ def memory(shown: Memory) -> None:
     from rich.markdown import Markdown
 
     out = console()
-    out.print(f"[bold]{_safe(shown.title)}[/]")
+    out.print(f"[bold]{safe(shown.title)}[/]")
     facts = {
         "id": shown.id,
         "kind": f"{shown.kind}, {shown.sector}, tier {shown.tier}",
@@ -126,7 +129,7 @@ def memory(shown: Memory) -> None:
     }
     for name, value in facts.items():
         if value:
-            out.print(f"[dim]{name:>9}[/]  {_safe(str(value))}", soft_wrap=True)
+            out.print(f"[dim]{name:>9}[/]  {safe(str(value))}", soft_wrap=True)
     out.print()
     out.print(Markdown(visible(shown.content)))
 
@@ -134,13 +137,13 @@ def memory(shown: Memory) -> None:
 def explanation(found: Explanation) -> None:
     """Why, or why not."""
     out = console()
-    out.print(f"[bold]{'Recalled' if found.recalled else 'Not recalled'}[/] for {_safe(found.query)!r}")
-    out.print(f"[dim]asked for[/]  {_safe(', '.join(found.terms))}")
-    out.print(f"[dim]  matched[/]  {_safe(', '.join(found.matched)) or 'nothing'}")
+    out.print(f"[bold]{'Recalled' if found.recalled else 'Not recalled'}[/] for {safe(found.query)!r}")
+    out.print(f"[dim]asked for[/]  {safe(', '.join(found.terms))}")
+    out.print(f"[dim]  matched[/]  {safe(', '.join(found.matched)) or 'nothing'}")
     for reason in found.reasons:
-        out.print(f"[dim]   reason[/]  {_safe(reason)}")
+        out.print(f"[dim]   reason[/]  {safe(reason)}")
     for signal in found.signals:
-        out.print(f"[dim]{signal.name:>9}[/]  {signal.score:.3f}  {_safe(signal.note)}")
+        out.print(f"[dim]{signal.name:>9}[/]  {signal.score:.3f}  {safe(signal.note)}")
 
 
 def link(shown: Link) -> str:
@@ -162,13 +165,13 @@ def proposal(shown: Link) -> str:
 def links(around: Graph) -> None:
     """The links of a memory, the first of these."""
     titles = {memory.id: memory.title for memory in around.memories}
-    table = _table("from", "link", "to", "title", "confidence", "by")
+    table = new_table("from", "link", "to", "title", "confidence", "by")
     mine = around.memories[0].id
     for one in around.links:
         other = one.target if one.source == mine else one.source
         sure = f"{one.confidence:g}{' proposed' if one.proposed else ''}"
         ends = (short(one.source), one.type.lower(), short(one.target))
-        table.add_row(*ends, _safe(titles.get(other, "")), sure, one.extracted_by)
+        table.add_row(*ends, safe(titles.get(other, "")), sure, one.extracted_by)
     console().print(table)
 
 
@@ -178,7 +181,7 @@ def graph(found: Graph) -> None:
 
     titles = {memory.id: memory.title for memory in found.memories}
     root = found.memories[0].id
-    tree = Tree(f"[bold]{_safe(titles[root])}[/] {short(root)}")
+    tree = Tree(f"[bold]{safe(titles[root])}[/] {short(root)}")
     branches = {root: tree}
     waiting = [root]
     while waiting:
@@ -186,7 +189,7 @@ def graph(found: Graph) -> None:
         others = [one.target if one.source == here else one.source for one in found.links if here in (one.source, one.target)]
         for other in dict.fromkeys(other for other in others if other not in branches):
             said = _between(found, here, other)
-            branches[other] = branches[here].add(f"[dim]{said}[/] {_safe(titles[other])} {short(other)}")
+            branches[other] = branches[here].add(f"[dim]{said}[/] {safe(titles[other])} {short(other)}")
             waiting.append(other)
     console().print(tree)
 
@@ -203,12 +206,12 @@ def _words_of(one: Link) -> str:
 
 def history(found: Sequence[Happening]) -> None:
     """What became of a memory, oldest first."""
-    table = _table("when", "what", "reason")
+    table = new_table("when", "what", "reason")
     for one in found:
         lines = [f"{one.other_id}" if one.other_id else "", one.note, f"session {one.session_id}" if one.session_id else ""]
         if one.content is not None:
             lines.append(f"“{snippet(one.content, frozenset(), SNIPPET)}”")
-        table.add_row(f"{one.at:%Y-%m-%d %H:%M}", one.what, _safe("\n".join(line for line in lines if line)))
+        table.add_row(f"{one.at:%Y-%m-%d %H:%M}", one.what, safe("\n".join(line for line in lines if line)))
     console().print(table)
 
 
@@ -218,24 +221,24 @@ def core(found: CoreMemory) -> None:
     for section in CORE_SECTIONS:
         out.print(f"[bold]{section}[/]")
         for key, value in getattr(found, section).items():
-            out.print(f"  [dim]{_safe(key)}[/]  {_safe(value)}", soft_wrap=True)
+            out.print(f"  [dim]{safe(key)}[/]  {safe(value)}", soft_wrap=True)
 
 
 def extracted(found: Sequence[Extracted]) -> None:
     """What is worth keeping of a talk."""
-    table = _table("importance", "memory", "kind")
+    table = new_table("importance", "memory", "kind")
     for one in found:
-        table.add_row(f"{one.importance:.2f}", _safe(one.content), one.kind)
+        table.add_row(f"{one.importance:.2f}", safe(one.content), one.kind)
     console().print(table)
 
 
 def sessions(found: Sequence[Session], now: datetime) -> None:
     """A list of sessions."""
-    table = _table("id", "project", "status", "started", "tool calls", "summary")
+    table = new_table("id", "project", "status", "started", "tool calls", "summary")
     for session in found:
         calls = str(session.tool_calls or "")
         table.add_row(
-            short(session.id), session.project, session.status, ago(session.started_at, now), calls, _safe(session.summary)
+            short(session.id), session.project, session.status, ago(session.started_at, now), calls, safe(session.summary)
         )
     console().print(table)
 
@@ -259,7 +262,7 @@ def stats(shown: Stats, root: str) -> None:
     }
     out = console()
     for name, value in pairs.items():
-        out.print(f"[dim]{name:>14}[/]  {_safe(str(value))}")
+        out.print(f"[dim]{name:>14}[/]  {safe(str(value))}")
     problems(shown.problems)
 
 
@@ -267,9 +270,9 @@ def problems(found: Sequence[Problem]) -> None:
     """Files that need a person."""
     if not found:
         return
-    table = _table("file", "reason")
+    table = new_table("file", "reason")
     for problem in found:
-        table.add_row(_safe(problem.path), _safe(problem.reason))
+        table.add_row(safe(problem.path), safe(problem.reason))
     console().print(table)
 
 
@@ -301,8 +304,15 @@ def short(memory_id: str) -> str:
 
 
 def _kind(memory: Memory) -> str:
-    name = memory.project if len(memory.project) <= MOST_NAME else f"{memory.project[: MOST_NAME - 1]}…"
-    return f"{memory.kind}\n[dim]{_safe(name)}[/]" if name else memory.kind
+    whole = memory.source if memory.origin is Origin.DOCUMENT else memory.project
+    name = (
+        whole
+        if len(whole) <= MOST_NAME
+        else f"…{whole[1 - MOST_NAME :]}"
+        if memory.origin is Origin.DOCUMENT
+        else f"{whole[: MOST_NAME - 1]}…"
+    )
+    return f"{memory.kind}\n[dim]{safe(name)}[/]" if name else memory.kind
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -317,7 +327,7 @@ def _span(shown: Memory) -> str | None:
     return f"{start} to {end}"
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Text of memories is shown, never taken for markup."""
     from rich.markup import escape
 

@@ -47,7 +47,7 @@ def filters(function: Function) -> Function:
         click.option("--known-at", type=Moment(), help="Only what had been remembered by this time."),
         click.option("--include-deleted", is_flag=True, help="The trash too."),
     )
-    names = tuple(FilterOptions.__annotations__)
+    names = tuple(name for name in FilterOptions.__annotations__ if name != "source")
 
     @functools.wraps(function)
     def narrowed(**arguments: Any) -> Any:
@@ -57,6 +57,12 @@ def filters(function: Function) -> Function:
     for option in reversed(options):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
+
+
+def sources(function: Function) -> Function:
+    """`--source`, of verbs that find more than memories."""
+    told = "Only memory, document, message, or what a document is called; may be repeated."
+    return click.option("--source", multiple=True, help=told)(function)
 
 
 def mode(function: Function) -> Function:
@@ -108,12 +114,12 @@ def unsynced(vault: str | None) -> Iterator[Muisti]:
 
 def whole_id(memory: Muisti, part: str) -> str:
     """The id that a person means by its first or last characters."""
-    wanted = part.strip().lstrip("…").lower()
+    wanted = part.strip().lstrip("…")
     if len(wanted) < 4:
         raise InvalidRequest("id", part, "give at least four of its characters, the first or the last ones")
     found = memory.find_ids(wanted)
-    if wanted in found:
-        return wanted
+    if whole := [id_ for id_ in found if id_.lower() == wanted.lower()]:
+        return whole[0]
     if len(found) > 1:
         raise InvalidRequest("id", part, f"it fits {len(found)} memories; give more of it, for example {found[0]}")
     if not found:
@@ -143,7 +149,8 @@ def warn_of_problems(memory: Muisti) -> None:
     problems = memory.problems()
     if problems:
         files = "1 file" if len(problems) == 1 else f"{len(problems)} files"
-        note(f"Note: {files} could not be read, first {problems[0].path}; `muisti verify` tells what to do.")
+        first = problems[0].path if problems[0].path.isprintable() else ascii(problems[0].path)
+        note(f"Note: {files} could not be read, first {first}; `muisti verify` tells what to do.")
 
 
 @contextmanager

@@ -1,0 +1,122 @@
+"""What is said, and what is written elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Unpack
+
+from muisti.engine.recalling import Recalling
+from muisti.errors import InvalidRequest
+from muisti.keep import shelves
+from muisti.model import Chat, Message, Origin, SearchResults, Shelf
+from muisti.recall.layers import checked_limit
+from muisti.recall.options import FilterOptions, Mode
+from muisti.remember import talk
+from muisti.remember.screen import screened_name
+from muisti.remember.validate import checked_line, checked_project
+
+
+class Talking(Recalling):
+    """Conversations and documents, which are searched together with the memories."""
+
+    def append_message(
+        self,
+        chat: str,
+        role: str,
+        content: str,
+        *,
+        type: str | None = None,
+        meta: Mapping[str, object] | None = None,
+        at: datetime | None = None,
+        id: str | None = None,
+    ) -> Message:
+        """Write down what was said in a chat, such as `telegram_123456`: on the disk before this returns.
+
+        An `id` makes it safe to repeat: the same message is written once. Raises InvalidRequest.
+        """
+        message = talk.made_message(self._parts, chat, role, content, type=type, meta=meta, at=at, id=id)
+        return self._said(message)
+
+    def session_break(self, chat: str) -> Message:
+        """Begin a new talk in a chat: the window shows what follows."""
+        return self._said(talk.session_break(self._parts, chat))
+
+    def _said(self, message: Message) -> Message:
+        screened_name("chat", message.chat, self.settings)
+        written = self._change(talk.append, [message])[0]
+        if self.settings.embed_on_save and self.settings.embedder != "none":
+            self._filler.go_on()  # a chat does not wait for vectors
+        return written
+
+    def window(self, chat: str, limit: int = 20) -> list[Message]:
+        """The latest messages of a chat since its last session break, in their order."""
+        checked_limit(limit)
+        return self._existing_chat(chat) and self._call(lambda parts: parts.messages.window(chat, limit))
+
+    def _existing_chat(self, chat: str) -> list[Message]:
+        """Its latest message; nothing for a chat that may begin yet. Other programs may have given it any name."""
+        found = self._call(lambda parts: parts.messages.window(chat, 1)) if isinstance(chat, str) else []
+        if not found and chat not in {one.name for one in self.chats()}:
+            talk.checked_chat(chat)
+        return found
+
+    def chats(self) -> list[Chat]:
+        """All conversations, the latest first."""
+        return self._call(lambda parts: parts.messages.chats())
+
+    def search_messages(
+        self,
+        query: str,
+        *,
+        chat: str | None = None,
+        limit: int | None = None,
+        mode: Mode = "hybrid",
+        **options: Unpack[FilterOptions],
+    ) -> SearchResults:
+        """What was said about something, in one chat or in all. Each result's `message` says who said it and when."""
+        narrowed: FilterOptions = {**options, "source": Origin.MESSAGE}
+        if chat is not None:
+            self._existing_chat(chat)
+            narrowed["session"] = chat
+        return self.search(query, limit=limit, mode=mode, **narrowed)
+
+    def index_path(
+        self,
+        path: str | os.PathLike[str],
+        source: str | None = None,
+        *,
+        project: str | None = None,
+        trusted: bool | None = None,
+    ) -> Shelf:
+        """Search a Markdown file, or all in a folder, from now on: by section, changed files anew, gone ones no longer.
+
+        The files stay where they are. `source` is what hits from there are called; empty: each by its file. What is left out
+        stays as it was; at first there is no name, no project and no trust. Raises InvalidRequest.
+        """
+        if source is not None:
+            source = screened_name("source", checked_line("source", source, 200).strip(), self.settings)
+            if source in tuple(Origin):
+                raise InvalidRequest("source", source, "search has another meaning for that name; choose another")
+        if trusted is not None and not isinstance(trusted, bool):
+            raise InvalidRequest("trusted", trusted, "it must be true or false")
+        wanted = None if project is None else checked_project(project)
+        shelf = self._change(shelves.index_path, _path_of(path), source, wanted, trusted=trusted)
+        if self.settings.embed_on_save and self.settings.embedder != "none":
+            self._filler.go_on()
+        return shelf
+
+    def forget_path(self, path: str | os.PathLike[str]) -> Shelf:
+        """Search a file or folder no longer. Raises InvalidRequest if it was not searched."""
+        return self._change(shelves.forget_path, _path_of(path))
+
+    def shelves(self) -> list[Shelf]:
+        """What is searched beside the memories and the conversations."""
+        return self._call(shelves.shelves)
+
+
+def _path_of(path: str | os.PathLike[str]) -> str:
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise InvalidRequest("path", path, "name a Markdown file, or a folder with some")
+    return os.fspath(path)

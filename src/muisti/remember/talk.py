@@ -1,0 +1,161 @@
+"""What is said in a conversation is written down: one line, then one transaction of the index (contract F3)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from muisti.commit import writing
+from muisti.errors import IndexProblem, InvalidRequest, VaultError
+from muisti.model import ROLES, SESSION_BREAK, Message
+from muisti.ports import Changes, Parts
+from muisti.remember.identity import new_id
+from muisti.remember.screen import screened_name, screened_text
+from muisti.remember.validate import checked_line, checked_text, checked_time
+from muisti.settings import Settings
+
+MOST_META = 65_536
+DEEPEST_META = 50
+PRIVATE = "[private]"
+"""Stands for a message that was private as a whole: that something was said belongs to the conversation."""
+_CHANNEL = re.compile(r"[^\W_][\w.@+=~-]{0,59}\Z")
+_CHAT_ID = re.compile(r"[\w@+=~!#-][\w.@+=~!#,-]{0,119}\Z")
+
+
+def checked_chat(chat: str) -> str:
+    """A chat's name: its channel, an underscore, its id. It becomes a folder. Raises InvalidRequest."""
+    channel, _, chat_id = chat.partition("_") if isinstance(chat, str) else ("", "", "")
+    plain = _CHANNEL.match(channel) and "_" not in channel and _CHAT_ID.match(chat_id) and ".." not in chat_id
+    if not plain or chat.endswith((".", " ")) or len(chat.encode("utf-8", "replace")) > 200:
+        raise InvalidRequest(
+            "chat",
+            chat,
+            "write it as channel_chat, such as telegram_123456: letters, digits and . @ + = ~ ! # , - but neither / nor ..",
+        )
+    return chat
+
+
+def made_message(
+    parts: Parts,
+    chat: str,
+    role: str,
+    content: str,
+    *,
+    type: str | None = None,  # the name that the files have for it
+    meta: Mapping[str, object] | None = None,
+    at: datetime | None = None,
+    id: str | None = None,
+) -> Message:
+    """A message that may be written. Raises InvalidRequest and InvalidMemory that name the field."""
+    settings = parts.settings
+    if role not in ROLES:
+        given = "nothing" if role in (None, "") else role
+        raise InvalidRequest("role", given, f"it must be one of {', '.join(ROLES)}")
+    safe = screened_text(checked_text("content", content, settings), settings)
+    if content.strip() and not safe.strip():
+        safe = PRIVATE
+    if not safe.strip() and type is None and not meta:
+        raise InvalidRequest("content", content, "it must not be empty, unless type or meta say what it is")
+    moment = parts.clock.now() if at is None else checked_time("at", at)
+    return Message(
+        id=new_id(parts.clock.now()) if id is None else screened_name("id", _checked_id(id), settings),
+        chat=checked_chat(chat),
+        role=role,
+        content=safe,
+        at=moment,
+        type=None if type is None else screened_name("type", checked_line("type", type, 60), settings) or None,
+        meta=_checked_meta({} if meta is None else meta, own_meta(chat), settings),
+    )
+
+
+def _checked_id(id_: str) -> str:
+    if not isinstance(id_, str) or not id_.strip():
+        raise InvalidRequest("id", id_, "it must be a short text, or be left out")
+    return checked_line("id", id_, 120)
+
+
+def own_meta(chat: str) -> dict[str, str]:
+    """What the meta of every line says because the chat's name does; messages are given without it."""
+    channel, _, chat_id = chat.partition("_")
+    return {"channel": channel, "chat_id": chat_id}
+
+
+def _checked_meta(meta: Mapping[str, object], own: Mapping[str, str], settings: Settings) -> dict[str, object]:
+    if not isinstance(meta, Mapping):
+        raise InvalidRequest("meta", meta, 'it must be a table such as {"model": "…"}')
+    try:
+        text = json.dumps(dict(meta), ensure_ascii=False, allow_nan=False)
+        text.encode()
+        plain: dict[str, object] = json.loads(text)
+        texts_in(plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequest("meta", "…", f"it must be plain JSON ({error})") from error
+    if len(text) > MOST_META:
+        raise InvalidRequest("meta", f"{len(text)} characters", f"at most {MOST_META} are kept; put long texts into content")
+    return screened_meta({key: value for key, value in plain.items() if own.get(key) != value or key not in own}, settings)
+
+
+def texts_in(meta: Mapping[str, object]) -> list[str]:
+    """All texts in a meta. Raises ValueError if it is too deep to be walked."""
+    texts: list[str] = []
+    values: list[object] = [meta]
+    for _ in range(DEEPEST_META):
+        texts += [value for value in values if isinstance(value, str)]
+        values = [item for value in values if isinstance(value, dict | list) for item in _items(value)]
+        if not values:
+            return texts
+    raise ValueError(f"it is nested more than {DEEPEST_META} levels deep")
+
+
+def _items(value: dict[str, object] | list[object]) -> list[object]:
+    return list(value.values()) if isinstance(value, dict) else value
+
+
+def screened_meta(meta: Mapping[str, object], settings: Settings) -> dict[str, object]:
+    """Meta without what is private, however deep it is."""
+    return {key: _screened(value, settings) for key, value in meta.items()}
+
+
+def _screened(value: Any, settings: Settings) -> Any:
+    if isinstance(value, str):
+        return screened_text(value, settings)
+    if isinstance(value, list):
+        return [_screened(item, settings) for item in value]
+    if isinstance(value, dict):
+        return {key: _screened(item, settings) for key, item in value.items()}
+    return value
+
+
+def append(parts: Parts, messages: Sequence[Message]) -> list[Message]:
+    """Write messages of one chat to its file. One whose id is there already, and says the same, is not written again."""
+    chat = messages[0].chat
+    with writing(parts):
+        known = parts.messages.known(chat, [message.id for message in messages])
+        new = [message for message in messages if not _is_there(known.get(message.id), message)]
+        if not new:
+            return [known[message.id] for message in messages]
+        path = parts.conversations.append(chat, new)
+        try:
+            reading = parts.conversations.read(path, parts.index.talk(path).get(path))
+            parts.index.apply(Changes(talk=[reading]))
+        except (IndexProblem, VaultError):
+            parts.index.behind = True
+            return [replace(message, index_pending=True) for message in messages]
+    return list(messages)
+
+
+def _is_there(known: Message | None, message: Message) -> bool:
+    if known is None:
+        return False
+    if (known.role, known.content) != (message.role, message.content):
+        raise InvalidRequest("id", message.id, f"the chat {message.chat} has another message with it; leave the id out")
+    return True
+
+
+def session_break(parts: Parts, chat: str) -> Message:
+    """What follows is a new talk: the window begins after this."""
+    return made_message(parts, chat, "system", "", type=SESSION_BREAK)
