@@ -218,8 +218,8 @@ _WORDS = tuple(word for words in _NAMES.values() for word in words)
 # What every one of them contains, so that fewer need to be looked for.
 _ROOTS = (*"pass pw token secret credential key kennwort senha salasana".split(), *(w for w in _WORDS if not w.isascii()))
 _LONGEST_NAME = max(map(len, _WORDS))
-_ALL_TELLING = {*(word for word, _ in _PHRASE_WORDS), *_ROOTS}
-_TELLING = sorted(word for word in _ALL_TELLING if not any(other in word for other in _ALL_TELLING - {word}))
+_KNOWN = {*(word for word, _ in _PHRASE_WORDS), *_ROOTS}
+_TELLING = sorted(word for word in _KNOWN if not any(other in word for other in _KNOWN - {word}))
 """The words that secrets with a name or an address are known by; of two, one of which holds the other, the shorter."""
 _NAMED = re.compile(
     rf"(?P<name>{'|'.join(map(re.escape, _WORDS))})s?[0-9]{{0,3}}(?:[_-][a-z0-9_-]{{0,30}})?"
@@ -287,7 +287,7 @@ def redacted(text: str) -> str:
 def may_hold(texts: Sequence[str]) -> list[bool]:
     """Which of many texts have a word that secrets are known by; the others have none. Quick: most texts do not."""
     lowered = "\n".join(texts).lower()
-    if not lowered.isascii():  # of which the lower-case letters may stand elsewhere
+    if not lowered.isascii():  # its letters may have moved
         return [any(word in text.lower() for word in _TELLING) or _has_long_words(text) for text in texts]
     ends = list(accumulate(len(text) + 1 for text in texts))
     found = {bisect_right(ends, place) for word in _TELLING for place in _places(lowered, word)}
@@ -338,9 +338,7 @@ def _pieces(text: str, spans: Iterator[tuple[int, int, str]]) -> Iterator[str]:
 def _named(text: str) -> str:
     """With the values of `password: …`, `API_KEY=…` and the like replaced."""
     lowered = text.lower()
-    if not [root for root in _ROOTS if root in lowered]:
-        return text
-    return "".join(_pieces(text, _named_values(text)))
+    return "".join(_pieces(text, _named_values(text))) if [root for root in _ROOTS if root in lowered] else text
 
 
 def _named_values(text: str) -> Iterator[tuple[int, int, str]]:
