@@ -373,3 +373,10 @@ def test_I4_counted_by_many_threads_at_once() -> None:
         thread.join()
     assert meter.metrics().counters["memory.saved.count"] == 8000
     assert meter.metrics().latencies["save"].count == 8000
+
+
+def test_I4_what_waits_is_told(opened: Opener, impatient: None) -> None:
+    memory = opened(**STUCK)
+    assert memory.metrics().waiting == 0
+    memory.extract_and_save("chat", NOTE)
+    assert memory.metrics().waiting == 1

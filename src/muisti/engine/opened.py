@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
@@ -54,7 +55,7 @@ class Opened:
 
     def metrics(self) -> Metrics:
         """What happened since the vault was opened here, in numbers."""
-        return self._meter.metrics()
+        return replace(self._meter.metrics(), waiting=self._learner.waiting)
 
     def close(self) -> None:
         """Write what is left and let go of the vault. Closing twice is fine."""

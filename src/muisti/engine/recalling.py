@@ -51,6 +51,7 @@ class Recalling(Opened):
         limit: int | None = None,
         mode: Mode = "hybrid",
         asked_at: datetime | None = None,
+        record: bool = True,
         **options: Unpack[FilterOptions],
     ) -> SearchResults:
         """The memories that answer a query, best first, each with a score, a snippet and the reasons.
@@ -58,9 +59,11 @@ class Recalling(Opened):
         Messages of conversations and sections of documents are found too: `source` says which, and narrows to some.
         `asked_at` says from when on "yesterday" and "last week" count back; unset: from now.
         Where the vectors cannot be asked, the answer goes by keyword, and its `degraded` says why.
+        `record` off: it does not count as recall, as for somebody who is still typing.
         """
         results = self._searched(query, limit, mode, options, to_moment("asked_at", asked_at))
-        self._note([result.memory for result in results], options.get("session_id"))
+        if record:
+            self._note([result.memory for result in results], options.get("session_id"))
         self._meter.count("memory.retrieved.count", len(results))
         return results
 

@@ -50,17 +50,16 @@ class Talking(Recalling):
             self._filler.go_on()  # a chat does not wait for vectors
         return written
 
-    def window(self, chat: str, limit: int = 20) -> list[Message]:
-        """The latest messages of a chat since its last session break, in their order."""
+    def window(self, chat: str, limit: int = 20, *, whole: bool = False) -> list[Message]:
+        """The latest messages of a chat since its last session break, in their order. Whole: and before it, breaks included."""
         checked_limit(limit)
-        return self._existing_chat(chat) and self._call(lambda parts: parts.messages.window(chat, limit))
+        self._existing_chat(chat)
+        return self._call(lambda parts: parts.messages.window(chat, limit, whole=whole))
 
-    def _existing_chat(self, chat: str) -> list[Message]:
-        """Its latest message; nothing for a chat that may begin yet. Other programs may have given it any name."""
-        found = self._call(lambda parts: parts.messages.window(chat, 1)) if isinstance(chat, str) else []
-        if not found and chat not in {one.name for one in self.chats()}:
+    def _existing_chat(self, chat: str) -> None:
+        """Raises InvalidRequest for a name that no chat has nor can have. Other programs may have given it any name."""
+        if not isinstance(chat, str) or not self._call(lambda parts: parts.messages.window(chat, 1, whole=True)):
             talk.checked_chat(chat)
-        return found
 
     def chats(self) -> list[Chat]:
         """All conversations, the latest first."""

@@ -127,3 +127,5 @@ class Metrics:
 
     counters: Mapping[str, int]
     latencies: Mapping[str, Histogram]
+    waiting: int = 0
+    """Exchanges that are accepted and not extracted yet."""

@@ -65,8 +65,8 @@ class Conversations(Protocol):
 class Messages(Protocol):
     """Reads conversations from the index."""
 
-    def window(self, chat: str, limit: int) -> list[Message]:
-        """The latest messages since the last session break, in their order."""
+    def window(self, chat: str, limit: int, *, whole: bool = False) -> list[Message]:
+        """The latest messages since the last session break, in their order. Whole: and before it, breaks included."""
         ...
 
     def chats(self) -> list[Chat]:

@@ -112,10 +112,10 @@ class SqliteMessages:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def window(self, chat: str, limit: int) -> list[Message]:
-        """The latest since the last session break."""
+    def window(self, chat: str, limit: int, *, whole: bool = False) -> list[Message]:
+        """The latest since the last session break, or of all."""
         with self._db.reading() as db:
-            rows = fetch(db, _WINDOW, (chat, limit))
+            rows = fetch(db, _WHOLE if whole else _WINDOW, (chat, limit))
         return [_message_of(row) for row in reversed(rows)]
 
     def chats(self) -> list[Chat]:
@@ -149,10 +149,11 @@ _SINCE = f"(m.file, m.place) > (coalesce((SELECT b.file {_BREAK}), ''), coalesce
 # What a program that syncs folders left: the same message in a copy of its file.
 _COPY = """EXISTS (SELECT 1 FROM messages o JOIN entries p USING (n) WHERE o.message_id = m.message_id AND o.chat = m.chat
     AND o.file < m.file AND o.at = m.at AND o.role = m.role AND p.content = e.content)"""
-_WINDOW = f"""
-SELECT {_MESSAGE} FROM messages m JOIN entries e USING (n) WHERE m.chat = ?1 AND {_SINCE.format("?1")} AND NOT {_COPY}
+_LATEST = f"""
+SELECT {_MESSAGE} FROM messages m JOIN entries e USING (n) WHERE m.chat = ?1 AND {{since}} AND NOT {_COPY}
 ORDER BY m.file DESC, m.place DESC LIMIT ?2
 """
+_WINDOW, _WHOLE = _LATEST.format(since=_SINCE.format("?1")), _LATEST.format(since="1")
 _CHATS = f"""
 SELECT c.chat, c.count, c.first, c.last, (SELECT count(*) FROM messages m WHERE m.chat = c.chat AND {_SINCE.format("c.chat")})
 FROM (SELECT chat, sum(type IS NOT '{SESSION_BREAK}') AS count, min(at) AS first, max(at) AS last FROM messages GROUP BY chat) c
