@@ -239,7 +239,13 @@ class _Reconciliation:
         marks = self.index.marks()
         reading = self.parts.journal.read(marks)
         if reading.events or reading.restarted or dict(reading.marks) != marks:
-            self.index.apply(Changes(reading=reading))
+            try:
+                self.index.apply(Changes(reading=reading))
+            except _CANNOT_WRITE as error:
+                if reading.restarted:
+                    raise
+                # Only use and sessions are a little behind, and the next change takes them along: no reason not to answer.
+                log.warning("what the journal tells is taken in later: %s", error)
 
     def report(self, problems: Sequence[Problem]) -> SyncReport:
         return SyncReport(
