@@ -13,7 +13,7 @@ WITH_PIP = { "$(PYTHON)" -m venv $(VENV) && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; }
 
-.PHONY: demo test lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-peers pins clean
+.PHONY: demo test lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers fuzz-api pins clean
 
 demo: $(READY)
 	@$(BIN)/muisti demo
@@ -69,6 +69,12 @@ bench-extraction: $(READY)  ## needs the evaluation data
 
 bench-talk: $(READY)
 	$(BIN)/python -m benchmarks.talk
+
+fuzz-api: $(READY)  ## the long version: thousands of requests that nobody would send
+	MUISTI_FUZZ=$(or $(EXAMPLES),400) $(BIN)/python -m pytest tests/rest/test_J3_fuzz.py
+
+bench-load: $(READY)
+	$(BIN)/python -m benchmarks.load
 
 bench-peers: $(READY)  ## other systems, in an environment of their own
 	$(BIN)/python -m benchmarks.peers --setup

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+
+from muisti import Muisti
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -32,3 +39,29 @@ def test_I1_a_chat_remembers_across_restarts(vault: Path) -> None:
 
 def test_the_chat_is_at_most_forty_lines() -> None:
     assert len((EXAMPLES / "chat.py").read_text("utf-8").splitlines()) <= 40
+
+
+@pytest.fixture
+def server(vault: Path) -> Iterator[str]:
+    """The address of a server in a process of its own."""
+    Muisti.open(vault, embedder="none").close()
+    command = [sys.executable, "-m", "muisti.surfaces.cli.main", "serve", "--vault", str(vault), "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    told = ""
+    while "}" not in told:
+        told += process.stdout.readline()
+    yield json.loads(told)["url"]
+    process.terminate()
+    process.wait(timeout=30)
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("program", ["rest.py", "rest.sh", "rest.mjs"])
+def test_J3_the_examples_talk_to_the_server(server: str, program: str) -> None:
+    runner = {".py": sys.executable, ".sh": shutil.which("sh"), ".mjs": shutil.which("node")}[Path(program).suffix]
+    if runner is None or (program == "rest.sh" and shutil.which("curl") is None):
+        pytest.skip(f"{program} needs what is not installed here")
+    done = subprocess.run([runner, str(EXAMPLES / program), server], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert any(word in done.stdout for word in ("Viiru", "29 March", "Fridays"))

@@ -147,4 +147,7 @@ def to_moment(option: str, value: datetime | None) -> datetime | None:
         return None
     if not isinstance(value, datetime) or value.tzinfo is None:
         raise InvalidRequest(option, value, "it must be a datetime with a time zone")
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidRequest(option, value.isoformat(), "in UTC it must lie between the years 1 and 9999") from None

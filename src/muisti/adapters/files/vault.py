@@ -33,7 +33,7 @@ from muisti.adapters.files.lock import FileLock
 from muisti.adapters.files.moments import changed_at, stamp_of
 from muisti.adapters.files.names import file_name
 from muisti.adapters.files.publish import Planned, Publisher
-from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultReadOnly
+from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultNotFound, VaultReadOnly
 from muisti.model import Memory
 from muisti.ports import Clock, Stamp, StoredFile
 from muisti.remember.identity import new_id
@@ -58,7 +58,9 @@ class FileVault:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the vault for writing."""
+        """Hold the vault for writing. Raises VaultNotFound if the folder is gone, or another is in its place."""
+        if not (self.root / SETTINGS_FILE).exists():
+            raise VaultNotFound(f"{self.root}: the vault is gone; is its disk mounted? Nothing was changed")
         with disk_errors(self.root):
             self._publisher.prepare()
             held = self._lock.hold()

@@ -21,6 +21,7 @@ VERBS = {
     "extract": ("extract",),
     "sessions": ("session",),
     "model": ("model",),
+    "serve": ("serve",),
     "upkeep": ("init", "stats", "sync", "reindex", "verify", "export", "import", "settings", "completion"),
     "demo": ("demo",),
 }

@@ -1,0 +1,1 @@
+"""The vault over HTTP: for chat applications, and for the page in the browser."""

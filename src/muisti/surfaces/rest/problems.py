@@ -1,0 +1,200 @@
+"""Every error as `application/problem+json` (RFC 9457), with a type that stays the same."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import fastapi
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from muisti import errors
+
+log = logging.getLogger("muisti")
+MEDIA_TYPE = "application/problem+json"
+
+_STATUS: tuple[tuple[type[errors.MuistiError], int, str], ...] = (
+    (errors.InvalidMemory, 422, "A field of the memory is not acceptable"),
+    (errors.InvalidRequest, 422, "The request is not acceptable"),
+    (errors.MemoryNotFound, 404, "There is no such memory"),
+    (errors.SessionNotFound, 404, "There is no such session"),
+    (errors.CoreEntryNotFound, 404, "Core memory has no such entry"),
+    (errors.NotFound, 404, "There is no such thing"),
+    (errors.Conflict, 409, "It was changed in the meantime"),
+    (errors.SettingsError, 500, "A setting is wrong"),
+    (errors.ImportFailed, 422, "It cannot be imported"),
+    (errors.VaultNotFound, 503, "The vault is gone"),
+    (errors.VaultReadOnly, 403, "The vault cannot be written"),
+    (errors.VaultFull, 507, "The disk is full"),
+    (errors.VaultBusy, 503, "The vault is busy"),
+    (errors.BrokenFile, 409, "A file of the vault cannot be understood"),
+    (errors.VaultError, 503, "The vault cannot be used"),
+    (errors.IndexBusy, 503, "The index is busy"),
+    (errors.IndexProblem, 503, "The index cannot answer"),
+    (errors.EmbedderProblem, 503, "No vector can be had"),
+    (errors.ExtractorProblem, 503, "The extractor is of no use now"),
+)
+RETRY = {429, 503}
+"""Worth another try, and after how many seconds."""
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with a request."""
+
+    model_config = ConfigDict(extra="forbid")
+    field: str
+    message: str
+
+
+class Problem(BaseModel):
+    """What went wrong, for programs and for people."""
+
+    model_config = ConfigDict(extra="forbid")
+    type: str = Field(description="Stays the same for the same sort of error, such as `urn:muisti:memory-not-found`.")
+    title: str
+    status: int
+    detail: str = Field(description="What is wrong this time, and what to do about it.")
+    field: str | None = Field(default=None, description="The field or option that is wrong.")
+    errors: list[Fault] | None = None
+
+
+class Refused(fastapi.HTTPException):
+    """A problem of HTTP, not of the memory. FastAPI lets these through where it reads a body."""
+
+    def __init__(self, status: int, name: str, title: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, detail, dict(headers or {}))
+        self.problem = Problem(type=f"urn:muisti:{name}", title=title, status=status, detail=detail)
+
+
+def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """A problem as a response."""
+    text = json.dumps(problem.model_dump(exclude_none=True), ensure_ascii=False)
+    extra = {"Retry-After": "1"} if problem.status in RETRY else {}
+    return Response(text.encode("utf-8", "replace"), problem.status, {**extra, **(headers or {})}, media_type=MEDIA_TYPE)
+
+
+def problem_of(error: errors.MuistiError) -> Problem:
+    """What an error of ours means over HTTP."""
+    kind, status, title = next(
+        ((kind, status, title) for kind, status, title in _STATUS if isinstance(error, kind)),
+        (errors.MuistiError, 503, "The memory cannot answer"),
+    )
+    named = kind if type(error) is errors.MuistiError else type(error)
+    field = getattr(error, "field", None) or getattr(error, "option", None)
+    return Problem(
+        type=f"urn:muisti:{_dashed(named.__name__)}",
+        title=title,
+        status=status,
+        detail=str(error),
+        field=to_camel(field) if isinstance(field, str) and field.isidentifier() else field,
+    )
+
+
+def _dashed(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+
+
+def _of_validation(error: RequestValidationError) -> Problem:
+    faults = [Fault(field=_place(one["loc"]), message=str(one["msg"])) for one in error.errors()]
+    first = faults[0]
+    if any(one["type"] == "json_invalid" for one in error.errors()):
+        detail = "the body is not valid JSON"
+        return Problem(type="urn:muisti:malformed-json", title="The body cannot be read", status=400, detail=detail)
+    return Problem(
+        type="urn:muisti:invalid-request",
+        title="The request is not acceptable",
+        status=422,
+        detail=f"{first.field}: {first.message}" if first.field else first.message,
+        field=first.field or None,
+        errors=faults[:20],
+    )
+
+
+def _place(location: Sequence[str | int]) -> str:
+    """`body.items.0.content` without saying that it is in the body. Odd names of fields come from the client."""
+    return ".".join(str(part) for part in location[1:])[:200].encode("utf-8", "replace").decode()
+
+
+def _of_http(error: HTTPException) -> Problem:
+    name, title = {
+        400: ("malformed-json", "The body cannot be read"),
+        404: ("no-such-address", "There is nothing at this address"),
+        405: ("no-such-method", "This cannot be done here"),
+    }.get(error.status_code, ("http-error", "The request cannot be answered"))
+    detail = "the body is not UTF-8 text with valid JSON" if error.status_code == 400 else str(error.detail)
+    return Problem(type=f"urn:muisti:{name}", title=title, status=error.status_code, detail=detail)
+
+
+def add_handlers(app: FastAPI, allowed: Mapping[str, Sequence[str]]) -> None:
+    """Let every error be told as a problem. Allowed: the methods of each path template, for 405."""
+    from starlette.routing import compile_path
+
+    templates = [(compile_path(path)[0], ", ".join(sorted(methods))) for path, methods in allowed.items()]
+
+    def of_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        headers = dict(error.headers or {})
+        if error.status_code == 405:
+            fits = [methods for pattern, methods in templates if pattern.match(request.url.path)]
+            headers = {"Allow": fits[0]} if fits else headers
+        return answer(_of_http(error), headers)
+
+    def of_validation(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return answer(_of_validation(error))
+
+    def of_memory(_: Request, error: Exception) -> Response:
+        assert isinstance(error, errors.MuistiError)
+        return answer(problem_of(error))
+
+    def of_refusal(_: Request, error: Exception) -> Response:
+        assert isinstance(error, Refused)
+        return answer(error.problem, error.headers)
+
+    app.add_exception_handler(HTTPException, of_http)
+    app.add_exception_handler(RequestValidationError, of_validation)
+    app.add_exception_handler(errors.MuistiError, of_memory)
+    app.add_exception_handler(Refused, of_refusal)
+
+
+Codes = Literal["read", "change", "body", "one"]
+_CODES: Mapping[str, tuple[int, ...]] = {
+    "read": (401, 403, 405, 421, 422, 503),
+    "one": (404,),
+    "change": (409, 429, 507),
+    "body": (400, 408, 413, 415),
+}
+_TOLD = {
+    400: "The body cannot be read.",
+    401: "The token is missing or wrong.",
+    403: "Not allowed: another web page asks, or the server does not do this.",
+    404: "There is no such thing; the detail names it.",
+    405: "This cannot be done here.",
+    408: "The body took too long to arrive.",
+    409: "It was changed in the meantime, or a file is broken.",
+    412: "It is not the version that If-Match names.",
+    413: "The body is too large.",
+    415: "The body must be JSON.",
+    421: "The server is not called by this name.",
+    422: "A field or an option is not acceptable.",
+    429: "Too many changes at once; try again a little later.",
+    503: "The vault, the index or a model cannot be used now.",
+    507: "The disk is full; nothing was changed.",
+}
+
+
+def may_fail(*codes: Codes, also: Sequence[int] = ()) -> dict[int | str, dict[str, Any]]:
+    """The problems that a route documents: of every request, and of those that change, have a body, or name one thing."""
+    wanted = sorted({code for name in ("read", *codes) for code in _CODES[name]} | set(also))
+    return {code: {"description": _TOLD[code], "content": {MEDIA_TYPE: {"schema": REFERENCE}}} for code in wanted}
+
+
+REFERENCE = {"$ref": "#/components/schemas/Problem"}

@@ -1,0 +1,62 @@
+"""Whether the server lives, whether the memory can be used, what happens, and in numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.responses import StreamingResponse
+
+from muisti import __version__
+from muisti.surfaces.rest.asking import Asking
+from muisti.surfaces.rest.events import EVENT, Events
+from muisti.surfaces.rest.metrics import Measured
+from muisti.surfaces.rest.problems import may_fail
+from muisti.surfaces.rest.schemas_order import FileProblem, Health, Ready
+
+router = APIRouter(tags=["Health"])
+_NUMBERS: dict[str, Any] = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "For Prometheus."}
+_EVENTS: dict[str, Any] = {
+    "content": {"text/event-stream": {"schema": EVENT}},
+    "description": "Events `changed`, `upkeep` and `problem`, until the client goes.",
+}
+
+
+@router.get("/health", responses=may_fail())
+async def health() -> Health:
+    """That the server lives. Needs no token."""
+    return Health(status="ok")
+
+
+@router.get("/ready", responses=may_fail())
+def ready(memory: Asking) -> Ready:
+    """Whether the vault and the index answer, and what is not as it should be."""
+    stats = memory.get_stats()
+    notes = [f"{stats.waiting_count} memories wait for their vectors"] if stats.waiting_count else []
+    if stats.problems:
+        notes.append(f"{len(stats.problems)} files cannot be read")
+    return Ready(
+        status="degraded" if notes else "ready",
+        version=__version__,
+        vault=memory.root.name,
+        memories=stats.total_count,
+        embedding_model=stats.embedding_model,
+        waiting_count=stats.waiting_count,
+        problems=[FileProblem.model_validate(one) for one in stats.problems],
+        notes=notes,
+    )
+
+
+@router.get("/metrics", response_class=Response, responses={200: _NUMBERS, **may_fail()})
+def metrics(memory: Asking, request: Request) -> Response:
+    """Counters, latencies, queues and sizes."""
+    measured: Measured = request.app.state.measured
+    return Response(measured.text(memory), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.get("/api/events", response_class=StreamingResponse, responses={200: _EVENTS, **may_fail()})
+async def events(_: Asking, request: Request) -> StreamingResponse:
+    """What changes in the vault, as it happens."""
+    heard: Events = request.app.state.events
+    return StreamingResponse(heard.listen(), media_type="text/event-stream")

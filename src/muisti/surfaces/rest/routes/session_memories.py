@@ -1,0 +1,82 @@
+"""The memories of a session, as chat applications know them: spec 1's four endpoints, with exactly its JSON.
+
+Times carry their zone (`Z`), which the specification leaves out: all times here are UTC, and a browser would else take
+them for its own.
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from muisti.engine import Muisti
+from muisti.errors import MemoryNotFound, SessionNotFound
+from muisti.model import Memory, Use
+from muisti.surfaces.rest.asking import Asking, Id
+from muisti.surfaces.rest.problems import may_fail
+from muisti.surfaces.rest.schemas_talk import NewSessionMemory, SessionMemory
+
+router = APIRouter(tags=["Memories of a session"])
+_MADE = (Use.CREATED, Use.REINFORCED, Use.UPDATED)
+"""What makes a memory one of the session's; that it was found does not."""
+
+
+def _ids(memory: Muisti, session_id: str) -> list[str]:
+    """The ids of a session's memories. Raises SessionNotFound."""
+    return list(dict.fromkeys(use.memory_id for use in memory.session_uses(session_id) if use.use in _MADE))
+
+
+def _one(memory: Muisti, session_id: str, memory_id: str) -> Memory:
+    found = memory.get(memory_id) if memory_id in _ids(memory, session_id) else None
+    if found is None:
+        raise MemoryNotFound(memory_id)
+    return found
+
+
+def _told(memory: Memory, session_id: str) -> SessionMemory:
+    return SessionMemory(
+        id=memory.id,
+        session_id=session_id,
+        memory_content=memory.content,
+        memory_type=memory.kind,
+        importance=memory.importance,
+        created_at=memory.created_at,
+        last_accessed_at=memory.last_accessed or memory.created_at,
+    )
+
+
+def _project(memory: Muisti, session_id: str) -> str | None:
+    """The session's project. Raises SessionNotFound for a session that neither began nor did anything."""
+    try:
+        return memory.get_session(session_id).project or None
+    except SessionNotFound:
+        memory.session_uses(session_id)
+        return None
+
+
+@router.get("/api/sessions/{session_id}/memories", responses=may_fail("one"))
+def list_session_memories(memory: Asking, session_id: Id) -> list[SessionMemory]:
+    """All memories that a session made."""
+    wanted = _ids(memory, session_id)
+    found = {one.id: one for one in memory.get_by_session(session_id)}
+    return [_told(found[memory_id], session_id) for memory_id in wanted if memory_id in found]
+
+
+@router.post("/api/sessions/{session_id}/memories", status_code=201, responses=may_fail("one", "change", "body"))
+def create_session_memory(memory: Asking, session_id: Id, body: NewSessionMemory, response: Response) -> SessionMemory:
+    """Add a memory by hand."""
+    project = _project(memory, session_id)
+    saved = memory.save(body.content, kind=body.type, importance=body.importance, session_id=session_id, project=project)
+    response.headers["Location"] = f"/api/memories/{saved.id}"
+    return _told(saved, session_id)
+
+
+@router.get("/api/sessions/{session_id}/memories/{memory_id}", responses=may_fail("one"))
+def get_session_memory(memory: Asking, session_id: Id, memory_id: Id) -> SessionMemory:
+    """One memory of a session."""
+    return _told(_one(memory, session_id, memory_id), session_id)
+
+
+@router.delete("/api/sessions/{session_id}/memories/{memory_id}", status_code=204, responses=may_fail("one", "change"))
+def delete_session_memory(memory: Asking, session_id: Id, memory_id: Id) -> None:
+    """Move a memory of a session to the trash."""
+    memory.delete(_one(memory, session_id, memory_id).id)

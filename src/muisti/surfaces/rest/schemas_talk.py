@@ -1,0 +1,221 @@
+"""The JSON of sessions, conversations, core memory, documents and extraction."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from muisti.surfaces.rest.schemas import Asked, Given, Moment, Name, Share, Text, Told, Whole
+
+RoleName = Literal["user", "assistant", "system", "tool"]
+ModeOfTalk = Literal["default", "coding", "research"]
+SectionName = Literal["user", "agent"]
+Count = Annotated[int, Field(ge=0, le=2**31)]
+ProjectName = Annotated[str, Field(max_length=100)]
+
+
+class SessionMemory(Told):
+    """A memory of a session, as chat applications know it."""
+
+    id: str
+    session_id: str
+    memory_content: str
+    memory_type: str
+    importance: float
+    created_at: datetime
+    last_accessed_at: datetime
+
+
+class NewSessionMemory(Given):
+    """A memory that a person adds to a session."""
+
+    content: Text
+    type: Annotated[Name, Field(description="fact, preference, insight or any other kind; unset: worked out.")] | None = None
+    importance: Share | None = None
+
+
+class NewSession(Given):
+    """A session to begin."""
+
+    project: ProjectName | None = None
+    session_id: Name | None = None
+
+
+class EndedSession(Given):
+    """How a session ended."""
+
+    summary: Annotated[str, Field(max_length=20_000)] | None = None
+    tool_calls: Count | None = None
+
+
+class Session(Told):
+    """One stretch of work."""
+
+    id: str
+    project: str
+    status: Literal["active", "completed"]
+    started_at: datetime
+    ended_at: datetime | None
+    summary: str
+    tool_calls: int
+
+
+class SessionsQuery(Asked):
+    """Which sessions."""
+
+    project: ProjectName | None = None
+    limit: Annotated[Whole, Field(ge=1, le=1000)] = 50
+
+
+class SessionUse(Told):
+    """What a session did with a memory."""
+
+    session_id: str
+    memory_id: str
+    use: Literal["created", "recalled", "updated", "reinforced"]
+    at: datetime
+
+
+class NewSessionUse(Given):
+    """What a session did with a memory."""
+
+    memory_id: Name
+    use: Literal["created", "recalled", "updated", "reinforced"] = "recalled"
+
+
+class SessionText(Told):
+    """All that a session made, as one text."""
+
+    content: str
+    token_count: int
+
+
+class Message(Told):
+    """What was said."""
+
+    id: str
+    chat: str
+    role: str
+    content: str
+    at: datetime
+    type: str | None
+    meta: dict[str, Any]
+    index_pending: bool
+
+
+class NewMessage(Given):
+    """Something that was said."""
+
+    role: RoleName
+    content: str
+    type: Annotated[str, Field(min_length=1, max_length=60)] | None = None
+    meta: dict[str, Any] = Field(default={})
+    at: Moment | None = None
+    id: Annotated[str, Field(min_length=1, max_length=120, description="Makes it safe to repeat.")] | None = None
+
+
+class Chat(Told):
+    """A conversation in numbers."""
+
+    name: str
+    messages: int
+    first_at: datetime
+    last_at: datetime
+    since_break: int
+
+
+class WindowQuery(Asked):
+    """How much of a conversation."""
+
+    limit: Annotated[Whole, Field(ge=1, le=1000)] = 20
+
+
+class Core(Told):
+    """What an agent always knows."""
+
+    user: dict[str, str]
+    agent: dict[str, str]
+
+
+class CoreValue(Given):
+    """The value of an entry."""
+
+    value: Text
+
+
+class CoreText(Given):
+    """A text such as that of a USER.md."""
+
+    text: Text
+
+
+class Shelf(Told):
+    """A file or folder with Markdown that is searched too."""
+
+    path: str
+    source: str
+    project: str
+    trusted: bool
+    documents: int
+
+
+class NewShelf(Given):
+    """A file or folder to search; it has to lie in a folder that the server was started with."""
+
+    path: Annotated[str, Field(min_length=1, max_length=4000)]
+    source: Annotated[str, Field(max_length=200)] | None = None
+    project: ProjectName | None = None
+    trusted: bool | None = None
+
+
+class ShelfQuery(Asked):
+    """Which file or folder, as the list names it."""
+
+    path: Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+class Exchange(Given):
+    """What a user said and what was answered."""
+
+    session_id: Name
+    user_message: str
+    assistant_response: str = ""
+    mode: ModeOfTalk = "default"
+    speaker: Annotated[str, Field(min_length=1, max_length=100)] = "User"
+    project: ProjectName | None = None
+    at: Moment | None = None
+
+
+class Accepted(Told):
+    """It is on the disk, and is dealt with in the background."""
+
+    accepted: bool
+
+
+class Utterance(Given):
+    """One message of a talk."""
+
+    text: Text
+    speaker: Annotated[str, Field(min_length=1, max_length=100)] = "User"
+    role: Literal["user", "assistant"] = "user"
+    at: Moment | None = None
+    addressee: Annotated[str, Field(max_length=100)] = ""
+
+
+class Talk(Given):
+    """A talk to look for memories in; nothing is stored."""
+
+    messages: Annotated[list[Utterance], Field(min_length=1, max_length=1000)]
+    mode: ModeOfTalk = "default"
+
+
+class Extracted(Told):
+    """Something worth keeping."""
+
+    content: str
+    kind: str
+    importance: float
+    source_text: str
+    about: datetime | None

@@ -1,0 +1,8 @@
+"""The page on which a person sees, corrects and prunes what agents remember. Rendered here, works offline."""
+
+from __future__ import annotations
+
+from muisti.surfaces.web.guard import HEADERS
+from muisti.surfaces.web.pages import pages
+
+__all__ = ["HEADERS", "pages"]

@@ -1,0 +1,67 @@
+// Keys, forms that send themselves, and pages that show by themselves what changed. All pages work without it.
+(() => {
+  "use strict";
+  document.documentElement.classList.add("scripted");
+
+  const typing = (element) => element.closest("input, textarea, select, [contenteditable]");
+
+  const rows = () => [...document.querySelectorAll("[data-row] a.title")];
+
+  function move(step) {
+    const all = rows();
+    const here = document.activeElement.closest("[data-row]");
+    const at = here ? all.findIndex((link) => here.contains(link)) : -1;
+    const next = all[Math.max(0, Math.min(all.length - 1, at + step))];
+    if (next) {
+      next.focus();
+      next.scrollIntoView({ block: "nearest" });
+    }
+  }
+
+  const keys = {
+    "/": () => {
+      const box = document.getElementById("q");
+      if (box) box.select(), box.focus();
+      else location.assign("/");
+    },
+    j: () => move(1),
+    k: () => move(-1),
+    n: () => location.assign("/new"),
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (typing(event.target)) {
+      if (event.key === "Escape") event.target.blur();
+      if (event.key === "ArrowDown" && event.target.id === "q" && rows().length) event.preventDefault(), rows()[0].focus();
+      return;
+    }
+    if (keys[event.key]) event.preventDefault(), keys[event.key]();
+  });
+
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-autosubmit]");
+    if (form) form.requestSubmit();
+  });
+
+  // What the server answers changes when the vault did. The page asks only while somebody looks at it.
+  const pulse = document.body.dataset.live;
+  let last = null;
+  async function look() {
+    if (document.visibilityState !== "visible") return;
+    try {
+      const answer = await fetch(pulse, { cache: "no-store" });
+      const now = answer.ok ? await answer.text() : last;
+      if (last !== null && now !== last) refresh();
+      last = now;
+    } catch { /* the server is gone; the next look tells */ }
+  }
+  function refresh() {
+    document.body.dispatchEvent(new CustomEvent("vault-changed"));
+    const part = document.querySelector("[data-refresh]");
+    if (part && !part.contains(document.activeElement)) {
+      htmx.ajax("GET", location.href, { target: "[data-refresh]", select: "[data-refresh]", swap: "outerHTML" });
+    }
+  }
+  if (pulse) look(), setInterval(look, 1000);
+})();

@@ -1,0 +1,54 @@
+// Draws the plots with uPlot.
+(() => {
+  "use strict";
+  const all = document.querySelector(".plots");
+  if (!all) return;
+  const data = JSON.parse(all.dataset.figures);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const plots = [];
+
+  function colours() {
+    return dark.matches
+      ? { ink: "#a0a6ae", grid: "#2d3339", line: "#83cbb2", fill: "rgba(131,203,178,.16)", bar: "#5fa78f" }
+      : { ink: "#5d636b", grid: "#eae6dd", line: "#24614f", fill: "rgba(36,97,79,.10)", bar: "#4f9480" };
+  }
+  const axis = (c, more) => ({ stroke: c.ink, grid: { stroke: c.grid, width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif", ...more });
+  const day = (stamp) => new Date(stamp * 1000).toLocaleDateString(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
+  const whole = (u, splits) => splits.map((n) => (Number.isInteger(n) ? n.toLocaleString() : ""));
+  const bars = (c, label) => ({ label, fill: c.bar, stroke: c.bar, width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.72, 64], radius: 0.15 }) });
+
+  function overTime(c, days, series, scales = {}) {
+    return { data: [days, ...series.map((one) => one.values)],
+      options: { scales: { x: { time: true }, y: { range: (u, low, high) => [0, Math.max(1, high * 1.08)] }, ...scales },
+        tzDate: (stamp) => uPlot.tzDate(new Date(stamp * 1000), "UTC"), padding: [8, 24, 0, 0],
+        axes: [axis(c, { values: (u, splits) => splits.map(day), space: 70 }), axis(c, { values: whole, size: 44 })], series: [{ label: "Day", value: "{YYYY}-{MM}-{DD}" }, ...series.map((one) => one.draw)] } };
+  }
+  function byName(c, { labels, values }, turned) {
+    const narrow = all.clientWidth < 500;
+    return { data: [labels.map((_, n) => n), values],
+      options: { scales: { x: { time: false, range: [-0.6, labels.length - 0.4] }, y: { range: (u, low, high) => [0, Math.max(1, high * 1.1)] } }, legend: { show: false }, cursor: { show: false }, padding: [8, turned ? 48 : 16, 0, 0],
+        axes: [axis(c, { grid: { show: false }, splits: () => labels.map((_, n) => n), values: (u, splits) => splits.map((n) => (turned || n % (narrow ? 5 : 2) === 0 ? labels[n] : "")), rotate: turned ? (narrow ? -60 : -35) : 0, size: turned ? 84 : 34, gap: 6, space: 1 }), axis(c, { values: whole, size: 44 })],
+        series: [{}, bars(c, "Memories")] } };
+  }
+  const makers = {
+    growth: (c) => overTime(c, data.growth.days, [{ values: data.growth.all, draw: { label: "All", stroke: c.line, fill: c.fill, width: 2, points: { show: false } } }, { values: data.growth.new, draw: { ...bars(c, "New"), scale: "new" } }],
+      { new: { range: (u, low, high) => [0, Math.max(4, high * 4)] } }),
+    kinds: (c) => byName(c, data.kinds, true),
+    salience: (c) => byName(c, data.salience, false),
+    use: (c) => overTime(c, data.use.days, [{ values: data.use.used, draw: bars(c, "Memories") }]),
+  };
+
+  function draw() {
+    plots.splice(0).forEach((one) => one.destroy());
+    for (const place of all.querySelectorAll("[data-plot]")) {
+      const { data: points, options } = makers[place.dataset.plot](colours());
+      if (!points[0].length) continue;
+      plots.push(new uPlot({ width: place.clientWidth, height: place.dataset.plot === "kinds" ? 260 : 210, ...options }, points, place));
+    }
+    all.dataset.drawn = plots.length;
+  }
+  draw();
+  dark.addEventListener("change", draw);
+  let width = all.clientWidth;
+  new ResizeObserver(() => { if (all.clientWidth !== width) width = all.clientWidth, draw(); }).observe(all);
+})();

@@ -1,0 +1,63 @@
+"""Numbers for Prometheus (contract I4)."""
+
+from __future__ import annotations
+
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
+
+from muisti import Muisti
+
+
+def numbers(client: TestClient) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    response = client.get("/metrics")
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/plain")
+    families = text_string_to_metric_families(response.text)
+    return {(one.name, tuple(sorted(one.labels.items()))): one.value for family in families for one in family.samples}
+
+
+def test_I4_the_five_counters_of_the_specification(client: TestClient, memory: Muisti) -> None:
+    client.post("/api/extract", json={"sessionId": "c", "userMessage": "I prefer short answers with bullet points."})
+    assert memory.flush(timeout=10)
+    client.post("/api/memories", json={"content": "Redis holds the sessions"})
+    client.get("/api/search", params={"query": "sessions"})
+    told = numbers(client)
+    counters = {name: value for (name, labels), value in told.items() if name.startswith("memory_") and not labels}
+    assert counters == {
+        "memory_extraction_count_total": 1,
+        "memory_extraction_success_total": 1,
+        "memory_extraction_errors_total": 0,
+        "memory_extraction_refused_total": 0,
+        "memory_saved_count_total": 2,
+        "memory_retrieved_count_total": 1,
+    }
+
+
+def test_I4_latencies_queues_and_sizes(client: TestClient, memory: Muisti) -> None:
+    client.post("/api/memories", json={"content": "Redis holds the sessions"})
+    for id_ in ("a", "b", "c"):
+        client.get(f"/api/memories/{id_}")
+    told = numbers(client)
+    assert told["muisti_operation_seconds_count", (("operation", "save"),)] == 1
+    assert told["muisti_operation_seconds_bucket", (("le", "+Inf"), ("operation", "save"))] == 1
+    assert told["muisti_memories", ()] == 1
+    assert told["muisti_vault_bytes", ()] > 100
+    assert told["muisti_index_bytes", ()] > 0
+    assert (told["muisti_vectors_waiting", ()], told["muisti_extraction_waiting", ()]) == (0, 0)
+    requests = {labels: value for (name, labels), value in told.items() if name == "muisti_http_request_seconds_count"}
+    assert requests[(("method", "GET"), ("route", "/api/memories/{memory_id}"), ("status", "404"))] == 3
+
+
+def test_I4_no_address_of_a_client_becomes_a_name(client: TestClient) -> None:
+    for path in ("/x1", "/x2", "/api/memories/some-secret-id"):
+        client.get(path)
+    client.request("BREW", "/coffee")
+    text = client.get("/metrics").text
+    assert not any(word in text for word in ("x1", "x2", "some-secret-id", "BREW", "coffee"))
+
+
+def test_I4_what_waits_to_be_extracted(client: TestClient, memory: Muisti) -> None:
+    queue = memory.root / ".queue"
+    queue.mkdir()
+    (queue / "other.jsonl").write_text('{"id": "1"}\n{"id": "2"}\n{"done": "1"}\n')
+    assert numbers(client)["muisti_extraction_waiting", ()] == 1

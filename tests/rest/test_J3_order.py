@@ -1,0 +1,129 @@
+"""Trash, archive, upkeep, exchange, the index and the description over REST (contract J3, G4)."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from starlette.testclient import TestClient
+
+from muisti import Muisti
+from tests.conftest import FakeClock, Opener
+from tests.rest.conftest import check_problem, client_of
+
+
+def events_of(text: str) -> list[tuple[str, dict[str, object]]]:
+    return [(name, json.loads(data)) for name, data in re.findall(r"event: (\w+)\ndata: (.*)\n", text)]
+
+
+def test_J3_stats(client: TestClient, memory: Muisti) -> None:
+    memory.save("Redis holds the sessions", kind="fact")
+    told = client.get("/api/stats").json()
+    assert (told["totalCount"], told["byKind"]) == (1, {"fact": 1})
+
+
+def test_J3_the_trash_is_listed_and_emptied(client: TestClient, memory: Muisti, clock: FakeClock) -> None:
+    ids = [memory.save(text).id for text in ("Redis holds the sessions", "The office is in Oulu")]
+    for id_ in ids:
+        clock.forward(minutes=1)
+        memory.delete(id_)
+    first = client.get("/api/trash", params={"limit": 1}).json()
+    assert ([one["id"] for one in first["items"]], first["nextOffset"]) == ([ids[1]], 1)
+    assert client.delete("/api/trash").json() == {"removed": 2}
+    assert client.get("/api/trash").json() == {"items": [], "nextOffset": None}
+
+
+def test_J3_G4_upkeep_and_the_archive(opened: Opener, clock: FakeClock) -> None:
+    memory = opened(embedder="none", evict_above=1)
+    one = memory.save("Redis holds the sessions")
+    clock.forward(days=40)
+    with client_of(memory) as client:
+        would = client.post("/api/upkeep", json={"dryRun": True}).json()
+        assert (would["dryRun"], [m["id"] for m in would["evicted"]]) == (True, [one.id])
+        assert client.get("/api/archive").json()["items"] == []
+        client.post("/api/upkeep")
+        assert [m["id"] for m in client.get("/api/archive").json()["items"]] == [one.id]
+        assert client.post(f"/api/memories/{one.id}/restore").json()["id"] == one.id
+
+
+@pytest.mark.parametrize("form", ["json", "markdown"])
+def test_J3_export(client: TestClient, memory: Muisti, form: str) -> None:
+    memory.save("Redis holds the sessions", kind="fact")
+    response = client.get("/api/export", params={"format": form, "kind": "fact"})
+    assert response.text == memory.export_memories(format=form)
+    assert response.headers["content-type"].startswith("application/json" if form == "json" else "text/markdown")
+
+
+def test_J3_what_is_exported_can_be_imported(client: TestClient, memory: Muisti) -> None:
+    one = memory.save("Redis holds the sessions", kind="fact")
+    exported = client.get("/api/export").json()
+    memory.delete(one.id, hard=True)
+    assert client.post("/api/import", json={"memories": exported}).json() == {"imported": 1}
+    found = client.get(f"/api/memories/{one.id}").json()
+    assert (found["content"], found["trusted"]) == ("Redis holds the sessions", False)
+    assert client.post("/api/import", json={"memories": exported}).json() == {"imported": 0}
+    told = check_problem(client.post("/api/import", json={"memories": [{"content": "x"}, {"id": "../x"}]}), 422, "import-failed")
+    assert str(told["detail"]).startswith("memory 2:")
+    assert "/" not in str(told["detail"]).replace("../x", "")
+
+
+def test_J3_reindex_tells_how_far_it_is(client: TestClient, memory: Muisti) -> None:
+    memory.save_batch([f"Note number {n} is about topic {n}" for n in range(20)])
+    response = client.post("/api/reindex")
+    assert response.headers["content-type"].startswith("text/event-stream")
+    told = events_of(response.text)
+    assert [name for name, _ in told][-1] == "done"
+    assert ("progress", {"done": 20, "total": 20}) in told
+    assert client.get("/api/stats").json()["totalCount"] == 20
+    assert events_of(client.post("/api/reindex", json={"vectors": True}).text)[-1] == ("done", {"embedded": 0})
+
+
+def test_J3_files_and_index_agree(client: TestClient, memory: Muisti) -> None:
+    one = memory.save("Redis holds the sessions")
+    path = memory.root / str(one.file_path)
+    path.write_text(path.read_text().replace("Redis", "Valkey"))
+    assert client.get("/api/verify").json()["ok"] is False
+    assert client.post("/api/sync").json()["changed"] == 1
+    assert client.get("/api/verify").json()["ok"] is True
+
+
+def test_J3_many_files_that_vanish_are_not_forgotten_unasked(client: TestClient, memory: Muisti) -> None:
+    saved = memory.save_batch([f"Note number {n} is about topic {n}" for n in range(10)])
+    for one in saved:
+        (memory.root / str(one.file_path)).unlink()
+    told = client.post("/api/sync").json()
+    assert (told["paused"], told["missing"], told["removed"]) == (True, 10, 0)
+    assert client.post("/api/sync", json={"confirm": True}).json()["removed"] == 10
+
+
+def test_J3_health_and_readiness(client: TestClient, memory: Muisti) -> None:
+    assert client.get("/health").json() == {"status": "ok"}
+    assert client.get("/ready").json()["status"] == "ready"
+    (memory.root / "facts").mkdir(exist_ok=True)
+    (memory.root / "facts" / "broken.md").write_text("---\ntitle: [\n---\nText\n")
+    memory.sync()
+    told = client.get("/ready").json()
+    assert (told["status"], [one["path"] for one in told["problems"]]) == ("degraded", ["facts/broken.md"])
+
+
+def test_J3_the_description_works_offline(client: TestClient) -> None:
+    page = client.get("/docs")
+    assert page.status_code == 200
+    assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page.text)
+    assert "<script" not in page.text
+    assert "/api/sessions/{session_id}/memories" in page.text
+    assert client.get("/docs.css").headers["content-type"].startswith("text/css")
+
+
+def test_J3_every_route_says_what_it_does_and_how_it_fails(client: TestClient) -> None:
+    told = client.get("/openapi.json").json()
+    for path, item in told["paths"].items():
+        for method, operation in item.items():
+            where = f"{method} {path}"
+            assert operation.get("description"), where
+            for code, answer in operation["responses"].items():
+                assert int(code) < 400 or list(answer["content"]) == ["application/problem+json"], where
+            assert {"401", "403", "421", "503"} <= operation["responses"].keys(), where
+            assert "requestBody" not in operation or {"400", "413", "415", "422"} <= operation["responses"].keys(), where
+    assert "HTTPValidationError" not in told["components"]["schemas"]

@@ -1,0 +1,212 @@
+"""Every page shows what there is, says what to do where there is nothing, and speaks in sentences when something is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from muisti.model import Message, SearchResult
+from muisti.surfaces.web.highlight import marked, plainly
+from tests.web.conftest import Browser, Filled, Surf
+
+PAGES = [
+    "/",
+    "/?q=pilot",
+    "/new",
+    "/timeline",
+    "/graph",
+    "/numbers",
+    "/chats",
+    "/core",
+    "/trash",
+    "/archive",
+    "/merged",
+    "/status",
+]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_J5_a_page_of_an_empty_vault_says_what_to_do(empty: Browser, path: str) -> None:
+    page = empty.get(path)
+    assert len([1 for tag, _ in page.tags if tag == "h1"]) == 1
+    assert page.all("html")[0]["lang"] == "en"
+    if path not in ("/core", "/status", "/new"):
+        assert any(one.get("class") == "empty" for one in page.all("section")), "an empty page that tells nothing"
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_J5_a_page_of_a_filled_vault_shows_something(filled: Filled, path: str) -> None:
+    page = filled.get(path)
+    assert not any(one.get("class") == "empty" for one in page.all("section"))
+    labelled = {one.get("for") for one in page.all("label")}
+    assert not [one for one in page.all("img") if "alt" not in one]
+    assert "q" in labelled or path.partition("?")[0] != "/"
+
+
+def test_J5_search_finds_shows_words_and_reasons(filled: Filled) -> None:
+    page = filled.get("/?q=pilot deadline")
+    assert "Pilot deadline moved" in page.text
+    assert "keyword" in page.text  # a reason
+    assert page.all("mark")
+    assert "said in a chat" in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "there", "gone"),
+    [
+        ("/?q=pilot&source=message", "telegram_1", "Pilot deadline moved"),
+        ("/?q=pilot&source=memory", "Pilot deadline moved", "telegram_1"),
+        ("/?q=fridays&kind=note", "Fridays", "Nothing found"),
+        ("/?q=fridays&project=orders", "Filters are on", "README"),
+        ("/?kind=decision", "PostgreSQL", "Fridays"),
+        ("/?source=message", "Filters are on", "Fridays"),
+    ],
+)
+def test_J5_filters_narrow(filled: Filled, path: str, there: str, gone: str) -> None:
+    text = filled.get(path, part=True).text
+    assert there in text
+    assert gone not in text
+
+
+def test_J5_a_part_is_no_whole_page_and_names_its_address(filled: Filled) -> None:
+    answer = filled.client.get("/?q=pilot&kind=&n=20", headers={"HX-Request": "true"})
+    assert "<html" not in answer.text
+    assert answer.headers["HX-Replace-Url"] == "/?q=pilot"
+    whole = filled.client.get("/?q=pilot", headers={"HX-Request": "true", "HX-History-Restore-Request": "true"})
+    assert "<html" in whole.text
+
+
+def test_J5_looking_is_no_recall(filled: Filled) -> None:
+    for query in ("pi", "pil", "pilot"):
+        filled.get(f"/?q={query}", part=True)
+    filled.get(f"/memory/{filled.newer.id}")
+    filled.memory.flush()
+    found = filled.memory.get(filled.newer.id)
+    assert found is not None
+    assert found.access_count == 0
+
+
+def test_J5_one_memory_with_its_links_history_and_neighbours(filled: Filled) -> None:
+    page = filled.get(f"/memory/{filled.fact.id}")
+    assert "True no longer: Pilot deadline moved took its place" in page.text
+    assert "supersedes" in page.text
+    assert ("strong", {}) in filled.get(f"/memory/{filled.decision.id}").tags
+    assert "Pilot deadline" in filled.get(f"/memory/{filled.newer.id}/related", part=True).text
+    history = filled.get(f"/memory/{filled.decision.id}/history", part=True)
+    assert "merged" in history.text
+    assert "What the merged text said" in history.text
+    assert "History of" in filled.get(f"/memory/{filled.decision.id}/history").text
+    assert "nobody has checked it" in filled.get(f"/memory/{filled.guess.id}").text
+
+
+def test_J5_what_is_out_of_the_way_is_still_readable(filled: Filled) -> None:
+    assert "In the trash since" in filled.get(f"/memory/{filled.trashed.id}").text
+    assert "In the archive" in filled.get(f"/memory/{filled.archived.id}").text
+    assert "Weekend" in filled.get("/trash").text
+    assert "Printer" in filled.get("/archive").text
+    assert "They are two" in filled.get("/merged").text
+
+
+def test_J5_a_message_is_read_where_it_was_said(filled: Filled) -> None:
+    found = filled.memory.search("pilot", source="message")[0]
+    assert isinstance(found, SearchResult)
+    assert isinstance(found.message, Message)
+    page = filled.client.get("/entry", params={"id": found.memory.id})
+    assert page.status_code == 200
+    assert "telegram_1" in page.text
+    chat = filled.get("/chat?name=telegram_1")
+    assert "When is the pilot due?" in chat.text
+    assert ("strong", {}) in chat.tags
+    assert "2 messages found" in filled.get("/chat?name=telegram_1&q=pilot+march").text
+
+
+def test_J5_the_graph_as_picture_and_as_list(filled: Filled) -> None:
+    assert "Pilot deadline moved supersedes → Pilot deadline" in filled.get("/graph").text
+    data = filled.client.get("/graph/data").json()
+    assert {edge["label"] for edge in data["edges"]} == {"supersedes", "related to"}
+    around = filled.client.get("/graph/data", params={"around": filled.fact.id}).json()
+    assert [node["label"] for node in around["nodes"] if node["here"]] == ["Pilot deadline"]
+
+
+def test_J5_numbers_add_up(filled: Filled) -> None:
+    data = json.loads(next(one["data-figures"] for one in filled.get("/numbers").all("div") if "data-figures" in one))
+    total = filled.memory.get_stats().total_count
+    assert sum(data["kinds"]["values"]) == sum(data["growth"]["new"]) == sum(data["salience"]["values"]) == total
+
+
+def test_J5_a_timeline_goes_on(empty: Browser) -> None:
+    empty.memory.save_batch([f"Place {n} of the list is {n * 7919}." for n in range(60)])
+    page = empty.get("/timeline")
+    assert page.text.count("Place ") == 50
+    older = next(one["href"] for one in page.all("a") if "offset=50" in one.get("href", ""))
+    assert empty.get(older).text.count("Place ") == 10
+
+
+def test_D5_a_page_says_when_search_goes_by_words_alone(surf: Surf) -> None:
+    browser = surf(embedder="ollama", embedder_url="http://127.0.0.1:9", embedder_timeout=0.5)
+    browser.memory.save("The pilot begins in March.")
+    assert "Found by words alone" in browser.get("/?q=pilot").text
+    assert "needs your attention" in browser.get("/status").text
+
+
+@pytest.mark.parametrize("bad", ["x", "..%2f..%2fetc%2fpasswd", "%2e%2e", "a%00b", "-", "'; drop table memories;--", "ä" * 300])
+@pytest.mark.parametrize("rest", ["", "/edit", "/history", "/related", "/erase"])
+def test_K3_an_id_that_is_none_is_not_found(filled: Filled, bad: str, rest: str) -> None:
+    answer = filled.client.get(f"/memory/{bad}{rest}")
+    assert answer.status_code == 404
+    assert "root:" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "sentence"),
+    [
+        ("/memory/unknown", 404, "No memory has the id unknown"),
+        ("/entry?id=message:nobody/1/2", 404, "No memory has the id"),
+        ("/chat?name=../../etc", 404, "There is no conversation"),
+        ("/?q=x&kind=poem", 422, "It must be one of".lower()),
+        ("/timeline?kind=poem", 422, "it must be one of"),
+        ("/timeline?offset=many", 422, "is no number"),
+        ("/graph?around=unknown", 404, "No memory has the id"),
+    ],
+)
+def test_J5_errors_are_sentences(filled: Filled, path: str, status: int, sentence: str) -> None:
+    page = filled.get(path, status)
+    assert sentence in page.text
+    assert any(one.get("role") == "alert" for one in page.all("p"))
+    assert filled.get(path, status, part=True).all("html") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "hits"),
+    [
+        ("The deadline of the pilot", "when is the deadline", ["deadline"]),
+        ("Deadlines matter", "deadline", ["Deadlines"]),
+        ("数据库迁移必须", "迁移", ["迁移"]),
+        ("nothing", "", []),
+        ("İstanbul'da", "istanbul", None),
+    ],
+)
+def test_J5_words_are_marked(text: str, query: str, hits: list[str] | None) -> None:
+    pieces = marked(text, query)
+    assert "".join(piece for piece, _ in pieces) == text
+    if hits is not None:
+        assert [piece for piece, hit in pieces if hit] == hits
+
+
+def test_J5_snippets_are_plain() -> None:
+    assert plainly("## Why\n\n- **jsonb** and `ORDERS_DSN`") == "Why jsonb and ORDERS_DSN"
+
+
+def test_J5_open_pages_ask_whether_something_changed(opened, empty: Browser) -> None:
+    from fastapi import FastAPI
+    from fastapi.testclient import TestClient
+
+    from muisti.surfaces.web import pages
+
+    app = FastAPI()
+    app.include_router(pages(empty.memory, changes=lambda: 7))
+    with TestClient(app) as client:
+        assert client.get("/pulse").text == "7"
+        assert 'data-live="/pulse"' in client.get("/").text
+    assert "data-live" not in empty.client.get("/").text
