@@ -57,7 +57,7 @@ def served(memory: Muisti, **options: object) -> Iterator[str]:
         assert not thread.is_alive()
 
 
-def until(true: Callable[[], object], seconds: float = 10.0) -> float:
+def until(true: Callable[[], object], seconds: float = 60.0) -> float:
     """Wait until something is true; how long it took."""
     begun = time.monotonic()
     while not true():

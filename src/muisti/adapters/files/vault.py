@@ -59,7 +59,7 @@ class FileVault:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the vault for writing. Raises VaultNotFound if the folder is gone, or another is in its place."""
-        if not (self.root / SETTINGS_FILE).exists():
+        if not (self.root / SETTINGS_FILE).exists() and not (self.root / ".muisti").exists():
             raise VaultNotFound(f"{self.root}: the vault is gone; is its disk mounted? Nothing was changed")
         with disk_errors(self.root):
             self._publisher.prepare()
