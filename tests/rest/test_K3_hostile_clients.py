@@ -130,19 +130,19 @@ def test_K3_headers_that_drip_are_given_up(base: str, connected: Connect, head: 
     connection = connected()
     connection.sendall(head)
     begun = time.monotonic()
+    given_up = False
     try:
-        while time.monotonic() - begun < 5:
+        while not given_up and time.monotonic() - begun < 60:
             if head:
                 connection.sendall(b"a")
             connection.settimeout(0.2)
             try:
-                if connection.recv(1000) == b"":
-                    break
+                given_up = connection.recv(1000) == b""
             except TimeoutError:
                 continue
     except OSError:
-        pass
-    assert time.monotonic() - begun < 60
+        given_up = True
+    assert given_up
 
 
 def test_K3_headers_that_drip_on_a_second_request(base: str, connected: Connect) -> None:
