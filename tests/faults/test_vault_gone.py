@@ -26,6 +26,7 @@ def test_B5_a_vault_that_is_gone_is_told(vault: Path, left: bool) -> None:
             lambda: memory.save("Another one"),
             lambda: memory.append_message("cli_main", "user", "Hello"),
             memory.sync,
+            memory.core_get,
         ):
             with pytest.raises(VaultNotFound, match="gone"):
                 call()

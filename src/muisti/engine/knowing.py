@@ -25,7 +25,7 @@ class Knowing(Remembering):
 
     def core_get(self) -> CoreMemory:
         """Both sections, `user` and `agent`. Raises BrokenFile if a hand edit broke the file."""
-        return self._parts.core.read()
+        return self._call(lambda parts: parts.core.read())
 
     def core_update(self, section: str, key: str, value: str) -> CoreMemory:
         """Set one entry. Raises InvalidRequest for another section, an empty value, or more than fits."""

@@ -46,17 +46,23 @@ class Talking(Recalling):
     def _said(self, message: Message) -> Message:
         screened_name("chat", message.chat, self.settings)
         written = self._change(talk.append, [message])[0]
-        if self.settings.embed_on_save and self.settings.embedder != "none":
-            self._filler.go_on()  # a chat does not wait for vectors
+        self._embed_later()
         return written
+
+    def _embed_later(self) -> None:
+        """Nobody who talks, or names a folder, waits for vectors."""
+        if self.settings.embed_on_save and self.settings.embedder != "none":
+            self._filler.go_on()
 
     def window(self, chat: str, limit: int = 20, *, whole: bool = False) -> list[Message]:
         """The latest messages of a chat since its last session break, in their order. Whole: and before it, breaks included."""
         checked_limit(limit)
-        self._existing_chat(chat)
-        return self._call(lambda parts: parts.messages.window(chat, limit, whole=whole))
+        found = self._call(lambda parts: parts.messages.window(chat, limit, whole=whole)) if isinstance(chat, str) else []
+        if not found:
+            self._check_chat(chat)
+        return found
 
-    def _existing_chat(self, chat: str) -> None:
+    def _check_chat(self, chat: str) -> None:
         """Raises InvalidRequest for a name that no chat has nor can have. Other programs may have given it any name."""
         if not isinstance(chat, str) or not self._call(lambda parts: parts.messages.window(chat, 1, whole=True)):
             talk.checked_chat(chat)
@@ -77,7 +83,7 @@ class Talking(Recalling):
         """What was said about something, in one chat or in all. Each result's `message` says who said it and when."""
         narrowed: FilterOptions = {**options, "source": Origin.MESSAGE}
         if chat is not None:
-            self._existing_chat(chat)
+            self._check_chat(chat)
             narrowed["session"] = chat
         return self.search(query, limit=limit, mode=mode, **narrowed)
 
@@ -102,8 +108,7 @@ class Talking(Recalling):
             raise InvalidRequest("trusted", trusted, "it must be true or false")
         wanted = None if project is None else checked_project(project)
         shelf = self._change(shelves.index_path, _path_of(path), source, wanted, trusted=trusted)
-        if self.settings.embed_on_save and self.settings.embedder != "none":
-            self._filler.go_on()
+        self._embed_later()
         return shelf
 
     def forget_path(self, path: str | os.PathLike[str]) -> Shelf:

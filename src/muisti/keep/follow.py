@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from muisti.errors import VaultError
@@ -48,18 +48,20 @@ class Following:
 
     def new(self) -> Iterator[str]:
         """What is not in the index as it is: files that are new, changed or gone."""
-        yield from self._new_talk()
-        yield from self._vanished_talk()
+        here = dict(self.parts.conversations.files())
+        yield from self._new_talk(here)
+        yield from self._vanished_talk(here)
         yield from self._new_on_shelves()
 
     def differing(self) -> Iterator[str]:
         """Those of them that are read and found to be another than in the index."""
         talk = self.index.talk()
-        for path in self._new_talk():
+        here = dict(self.parts.conversations.files())
+        for path in self._new_talk(here):
             reading = self.parts.conversations.read(path, talk.get(path))
             if reading.restarted or reading.lines:
                 yield path
-        yield from self._vanished_talk()
+        yield from self._vanished_talk(here)
         documents = self.index.documents()
         shelves = self._shelves()
         for path in self._new_on_shelves():
@@ -71,7 +73,7 @@ class Following:
 
     def missing_shelves(self) -> list[Problem]:
         """What somebody wants searched, and is not there."""
-        return [Problem(s.path, _GONE) for s in self.index.shelves() if self.parts.documents.scan(s) is None]
+        return [Problem(s.path, _GONE) for s in self.index.shelves() if not self.parts.documents.is_there(s)]
 
     def run(self) -> None:
         """Read what is new and forget what is gone."""
@@ -81,22 +83,22 @@ class Following:
 
     # -- Conversations
 
-    def _new_talk(self) -> Iterator[str]:
+    def _new_talk(self, here: Mapping[str, Stamp]) -> Iterator[str]:
         known = self.index.talk()
-        for path, stamp in self.parts.conversations.files():
+        for path, stamp in here.items():
             before = known.get(path)
             if before is None or looks_different(before.stamp, before.seen_ns, stamp) or before.mark.offset < stamp.size:
                 yield path  # bytes that were not read are a torn last line, which could not be set aside the last time
 
-    def _vanished_talk(self) -> list[str]:
-        here = {path for path, _ in self.parts.conversations.files()}
+    def _vanished_talk(self, here: Mapping[str, Stamp]) -> list[str]:
         return [path for path in self.index.talk() if path not in here]
 
     def _follow_talk(self) -> None:
         known = self.index.talk()
         batch: list[TalkReading] = []
         size = 0
-        new = list(self._new_talk())
+        here = dict(self.parts.conversations.files())
+        new = list(self._new_talk(here))
         for done, path in enumerate(new, start=1):
             try:
                 reading = self._read(path, known.get(path))
@@ -110,7 +112,7 @@ class Following:
             if size > _BYTES:
                 self.index.apply(Changes(talk=batch))
                 batch, size = [], 0
-        gone = self._vanished_talk()
+        gone = self._vanished_talk(here)
         if too_many(self.parts, len(gone), len(known)) and not self.confirm:
             self.missing += len(gone)
             log.warning(

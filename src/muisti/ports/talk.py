@@ -137,6 +137,10 @@ class Documents(Protocol):
         """A path as shelves have it. Raises InvalidRequest if there is nothing to be read, or if these are memories already."""
         ...
 
+    def is_there(self, shelf: Shelf) -> bool:
+        """Whether the shelf itself can be found; its files are not looked at."""
+        ...
+
     def scan(self, shelf: Shelf) -> list[tuple[str, Stamp]] | None:
         """Every Markdown file of a shelf; None if the shelf itself is not there."""
         ...

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from muisti.adapters.chat.remote import LARGEST_ANSWER, MOST_TOKENS, Form, RemoteChat, messages
-from muisti.adapters.http.post import JsonPost
-from muisti.adapters.http.purpose import EXTRACTOR
+from muisti.adapters.chat.remote import MOST_TOKENS, Form, RemoteChat, messages
 
 _WINDOW = 12_288
 """Tokens of question and answer together. Ollama's own default is so small that it would cut questions off unsaid."""
@@ -16,19 +13,8 @@ _WINDOW = 12_288
 class OllamaChat(RemoteChat):
     """Asks `/api/chat` of an Ollama server, `url` being its address such as http://localhost:11434."""
 
-    def __init__(
-        self,
-        url: str,
-        model: str,
-        key: str | None = None,
-        *,
-        timeout: float = 60.0,
-        largest: int = LARGEST_ANSWER,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        base = url.strip().rstrip("/").removesuffix("/chat").removesuffix("/api")
-        post = JsonPost(f"{base}/api/chat", EXTRACTOR, key=key, timeout=timeout, largest=largest, clock=clock)
-        super().__init__(post, model)
+    def _address(self, url: str) -> str:
+        return f"{url.removesuffix('/chat').removesuffix('/api')}/api/chat"
 
     def _forms(self, system: str, question: str) -> Sequence[Form]:
         """Models that do not think may refuse to be told not to."""

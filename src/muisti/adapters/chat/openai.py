@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
-from muisti.adapters.chat.remote import LARGEST_ANSWER, MOST_TOKENS, Form, RemoteChat, joined, messages
-from muisti.adapters.http.post import JsonPost
-from muisti.adapters.http.purpose import EXTRACTOR
+from muisti.adapters.chat.remote import MOST_TOKENS, Form, RemoteChat, joined, messages
 
 
 class OpenAIChat(RemoteChat):
     """Asks `/chat/completions` below `url`, below its `/v1` if it is a bare host. The key is never shown."""
 
-    def __init__(
-        self,
-        url: str,
-        model: str,
-        key: str | None = None,
-        *,
-        timeout: float = 60.0,
-        largest: int = LARGEST_ANSWER,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        base = url.strip().rstrip("/").removesuffix("/chat/completions")
-        base = base if urlsplit(base).path else f"{base}/v1"
-        post = JsonPost(f"{base}/chat/completions", EXTRACTOR, key=key, timeout=timeout, largest=largest, clock=clock)
-        super().__init__(post, model)
+    def _address(self, url: str) -> str:
+        base = url.removesuffix("/chat/completions")
+        return f"{base if urlsplit(base).path else f'{base}/v1'}/chat/completions"
 
     def _forms(self, system: str, question: str) -> Sequence[Form]:
         """LM Studio takes no `json_object`; models of OpenAI that reason take neither a temperature nor `max_tokens`."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from muisti.adapters.http.post import JsonPost
-from muisti.adapters.http.purpose import ExtractorRefused
+from muisti.adapters.http.purpose import EXTRACTOR, ExtractorRefused
 from muisti.errors import ExtractorMisbehaved
 
 MOST_TOKENS = 4096
@@ -20,10 +21,35 @@ Form = Mapping[str, object]
 class RemoteChat(ABC):
     """Asks a server. Subclasses say what the question looks like and where in the answer the text is."""
 
-    def __init__(self, post: JsonPost, model: str) -> None:
-        self._post = post
+    key_header = "authorization"
+    headers: Mapping[str, str] = {}
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        key: str | None = None,
+        *,
+        timeout: float = 60.0,
+        largest: int = LARGEST_ANSWER,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._post = JsonPost(
+            self._address(url.strip().rstrip("/")),
+            EXTRACTOR,
+            key=key,
+            key_header=self.key_header,
+            headers=self.headers,
+            timeout=timeout,
+            largest=largest,
+            clock=clock,
+        )
         self._model = model
         self._form = 0
+
+    @abstractmethod
+    def _address(self, url: str) -> str:
+        """Where to ask, below the address that somebody set."""
 
     @abstractmethod
     def _forms(self, system: str, question: str) -> Sequence[Form]:

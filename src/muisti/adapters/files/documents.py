@@ -80,6 +80,10 @@ class FileDocuments:
                 return path.relative_to(self._root).as_posix()
             return str(path)
 
+    def is_there(self, shelf: Shelf) -> bool:
+        """Whether there is a file or a folder of that name."""
+        return os.path.lexists(self._root / shelf.path)
+
     def scan(self, shelf: Shelf) -> list[tuple[str, Stamp]] | None:
         """Hidden folders, other vaults and links are left out."""
         place = self._root / shelf.path
