@@ -13,13 +13,18 @@ WITH_PIP = { "$(PYTHON)" -m venv $(VENV) && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; }
 
-.PHONY: demo test lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers fuzz-api pins clean
+.PHONY: demo test test-agents lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers fuzz-api pins clean
 
 demo: $(READY)
 	@$(BIN)/muisti demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto
+	@$(BIN)/python scripts/node.py browser
+	$(BIN)/python -m pytest -n auto --ignore=tests/agents
+
+test-agents: $(READY)  ## with real agents from npm; skips, with a message, what cannot be installed
+	@$(BIN)/python scripts/node.py agents
+	$(BIN)/python -m pytest tests/agents
 
 check: lint types imports shape docs test  ## everything that .ci/run asks for
 

@@ -1,14 +1,13 @@
 """What a person does on the page, in a real Chromium. Skipped, with a message, where there is none.
 
-The browser is `MUISTI_CHROMIUM`, or /usr/bin/chromium; its libraries may lie in `lib/` beside it. `MUISTI_AXE` names
-axe-core's `axe.min.js`; `MUISTI_SHOTS` a folder for pictures of what was seen.
+The browser and axe-core are those of tests/node/browser, which `make test` installs (`scripts/node.py`), or the browser
+that `MUISTI_CHROMIUM` names; its libraries may lie in `lib/` beside it. `MUISTI_SHOTS`: a folder for pictures of what was seen.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,8 +26,9 @@ from tests.web.test_guard import HOSTILE
 from tests.web.test_pages import PAGES
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: `pip install playwright`")
-CHROMIUM = os.environ.get("MUISTI_CHROMIUM") or shutil.which("chromium") or ""
-pytestmark = pytest.mark.skipif(not Path(CHROMIUM).is_file(), reason="no Chromium here: name one in MUISTI_CHROMIUM")
+INSTALLED = Path(__file__).parents[2] / ".venv" / "node" / "browser"
+CHROMIUM = os.environ.get("MUISTI_CHROMIUM") or str(INSTALLED / "chromium" / "chromium")
+pytestmark = pytest.mark.skipif(not Path(CHROMIUM).is_file(), reason="no Chromium here: python scripts/node.py browser")
 ARGUMENTS = [
     "--no-sandbox",
     "--headless=shell",
@@ -38,7 +38,7 @@ ARGUMENTS = [
     "--disable-dev-shm-usage",
     "--disable-component-update",
 ]
-AXE = Path(os.environ.get("MUISTI_AXE", "nowhere"))
+AXE = INSTALLED / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +304,7 @@ def test_K3_no_script_of_a_memory_runs(visit: Visit) -> None:
 @pytest.mark.parametrize("look", ["light", "dark"])
 def test_J5_no_serious_fault_of_accessibility(visit: Visit, look: str) -> None:
     if not AXE.is_file():
-        pytest.skip("no axe-core here: name its axe.min.js in MUISTI_AXE")
+        pytest.skip("no axe-core here: python scripts/node.py browser")
     seen = visit(color_scheme=look)
     one = _some(seen.memory)
     rules = AXE.read_text()
