@@ -43,6 +43,8 @@ class ReaderContract:
             (ALL, "123456"),
             (Filter(project="app"), "24"),
             (Filter(project="app", session_id="s"), "234"),
+            (Filter(project="app", unfiled=True), "1246"),
+            (Filter(unfiled=True), "1246"),
             (Filter(project="app", session_id="t"), "24"),
             (Filter(project=""), "146"),
             (Filter(project="nowhere"), "4"),

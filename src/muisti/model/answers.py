@@ -17,6 +17,8 @@ class Filter:
     ids: tuple[str, ...] = ()
     project: str | None = None
     """See project-tier memories of this project only; global ones are always seen."""
+    unfiled: bool = False
+    """With a project: see what belongs to no project, too."""
     session_id: str | None = None
     """The session that asks: it alone sees its session-tier memories."""
     all_sessions: bool = False

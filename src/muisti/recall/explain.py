@@ -47,10 +47,10 @@ def _hidden_by(parts: Parts, memory: Memory, where: Filter) -> list[str]:
         reasons.append("it is in the trash; `restore` brings it back")
     if memory.tier == "session" and where.session_id != memory.session_id and not where.all_sessions:
         reasons.append(f"it is seen in session {memory.session_id!r} only")
-    default = Filter(all_sessions=True, include_deleted=True, ids=(memory.id,))
+    default = Filter(all_sessions=True, include_deleted=True, unfiled=where.unfiled, ids=(memory.id,))
     for field in fields(Filter):
         value = getattr(where, field.name)
-        if value == field.default or field.name in ("session_id", "all_sessions", "include_deleted", "ids"):
+        if value == field.default or field.name in ("session_id", "all_sessions", "include_deleted", "unfiled", "ids"):
             continue
         if not parts.reader.select(replace(default, **{field.name: value}), order="created_at", limit=1):
             reasons.append(f"the filter {field.name} = {value!r} leaves it out")

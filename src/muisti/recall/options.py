@@ -21,6 +21,8 @@ class FilterOptions(TypedDict, total=False):
 
     project: str | None
     """Project-tier memories of this project (global ones are always seen); `"*"`: of all projects."""
+    unfiled: bool
+    """With a project: what belongs to no project is seen, too."""
     session_id: str | None
     """The session that asks; it sees its own session-tier memories."""
     session: str | None
@@ -52,6 +54,7 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
         project = settings.project or None
     return Filter(
         project=None if project == ALL_PROJECTS else project,
+        unfiled=bool(options.get("unfiled", False)),
         session_id=options.get("session_id"),
         session=options.get("session"),
         all_sessions=all_sessions,

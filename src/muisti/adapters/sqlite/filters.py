@@ -45,7 +45,8 @@ def conditions(where: Filter, salience: str) -> Condition:
 def _add_visibility(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
     """Tier `project` of the project, `session` of the asking session only, `global` of everybody (contract A3)."""
     if where.project is not None:
-        add("(m.project = ? OR m.tier = 'global')", where.project)
+        unfiled = " OR m.project = ''" if where.unfiled else ""
+        add(f"(m.project = ? OR m.tier = 'global'{unfiled})", where.project)
     if where.session_id is not None:
         add("(m.tier <> 'session' OR m.session_id = ?)", where.session_id)
     elif not where.all_sessions and where.session is None:
