@@ -70,6 +70,8 @@ class IndexContract:
         no_memory = Known(Stamp(1, 2, 3), 4, "", None)
         parts.index.apply(Changes(seen={"README.md": no_memory}, problems={"notes/x.md": "broken"}))
         assert parts.index.known() == {"README.md": no_memory}
+        assert parts.index.known(["README.md", "other.md"]) == {"README.md": no_memory}
+        assert parts.index.known(["other.md"]) == parts.index.known([]) == {}
         assert parts.index.problems() == [Problem("notes/x.md", "broken")]
         parts.index.apply(Changes(problems={"notes/x.md": "still broken"}))
         assert parts.index.problems() == [Problem("notes/x.md", "still broken")]

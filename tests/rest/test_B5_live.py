@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -141,3 +142,14 @@ def test_B5_those_who_listen_do_not_keep_the_server_from_ending(memory: Muisti) 
 def test_B5_no_more_than_so_many_listen(memory: Muisti) -> None:
     with served(memory, live=True, listeners=1) as base, listening(base):
         check_problem(httpx2.get(f"{base}/api/events", timeout=PATIENT), 503, "too-many-listeners")
+
+
+def test_B5_a_folder_of_memories_that_is_moved_here_is_taken_in(live: str, memory: Muisti, tmp_path: Path) -> None:
+    away = tmp_path / "away" / "facts"
+    away.mkdir(parents=True)
+    (away / "mine.md").write_text("The office is in Oulu\n")
+    with listening(live) as heard:
+        shutil.move(away, memory.root / "facts")
+        name, told = heard.get(timeout=60)
+    assert (name, told["added"]) == ("changed", 1)
+    assert found(live, "Oulu")

@@ -10,8 +10,12 @@ from pathlib import Path
 from watchfiles import Change, watch
 
 log = logging.getLogger("muisti")
-IGNORED = frozenset({".muisti", ".git", ".queue", "journal"})
-"""Written by every process for itself: what it tells is in the index already."""
+IGNORED = frozenset({"archive", "journal"})
+"""Written by every process for itself: what it tells is in the index already. So it is with hidden folders, but for one."""
+TRASH = ".trash"
+NOTES = "memories"
+"""What programs keep here may be of any form."""
+ENDINGS = (".md", ".json", ".jsonl", ".toml")
 
 
 class FolderWatch:
@@ -52,12 +56,18 @@ class FolderWatch:
     def _name(self, path: str) -> str:
         return Path(path).relative_to(self._root).as_posix()
 
-    def _is_theirs(self, _: Change, path: str) -> bool:
-        """Whether it may be a memory, a conversation, core memory or a setting."""
+    def _is_theirs(self, change: Change, path: str) -> bool:
+        """Whether it may be a memory, a conversation, core memory, a setting, or a folder of such."""
         try:
             parts = Path(path).relative_to(self._root).parts
         except ValueError:
             return False
-        if not parts or parts[0] in IGNORED:
+        if not parts or parts[0] in IGNORED or (parts[0].startswith(".") and parts[0] != TRASH):
             return False
-        return not parts[-1].startswith(".") and parts[-1].endswith((".md", ".json", ".jsonl", ".toml"))
+        name = parts[-1]
+        if name.startswith("."):
+            return False
+        if name.endswith(ENDINGS) or parts[0] == NOTES:
+            return True
+        # A folder that comes or goes is told by its own name only.
+        return change is not Change.modified and ("." not in name or Path(path).is_dir())

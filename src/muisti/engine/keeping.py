@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Unpack
 
@@ -51,9 +52,12 @@ class Keeping(Opened):
         source = Path(source_path).expanduser()
         return self._call(import_memories, source, kind=kind, project=project, trusted=trusted, progress=progress)
 
-    def sync(self, *, confirm: bool = False) -> SyncReport:
-        """Look for what was changed by hand. Confirm: forget files that vanished, however many."""
-        return self._call(sync, confirm=confirm)
+    def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
+        """Look for what was changed by hand. Confirm: forget files that vanished, however many.
+
+        Paths, relative to the vault: look only if one of these is not as it is known.
+        """
+        return self._call(sync, confirm=confirm, paths=paths)
 
     def reindex(self, *, progress: Progress | None = None) -> SyncReport:
         """Rebuild the index from the files, while others keep reading, and make the vectors that are missing."""

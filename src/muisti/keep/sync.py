@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from muisti.commit import writing
 from muisti.errors import BrokenFile, IndexBusy, VaultError, VaultFull
 from muisti.keep.follow import Following, looks_different, too_many
+from muisti.keep.told import as_known
 from muisti.model import Event, Problem, SyncReport
 from muisti.ports import Changes, Index, Known, Parts, Progress, Shadow, Stamp, StoredFile
 
@@ -23,8 +24,13 @@ NO_MEMORY = "none"
 _CANNOT_WRITE = (VaultFull, IndexBusy)
 
 
-def sync(parts: Parts, *, confirm: bool = False) -> SyncReport:
-    """Bring the index up to date with the files and the journal. Confirm: forget even many vanished files."""
+def sync(parts: Parts, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
+    """Bring the index up to date with the files and the journal. Confirm: forget even many vanished files.
+
+    Paths: what is said to have changed; nothing else is looked at if the index has these as they are.
+    """
+    if paths is not None and not parts.index.behind and as_known(parts, paths):
+        return SyncReport(problems=tuple(parts.index.problems()))
     if not parts.index.behind and not parts.vault.leftovers() and not _something_new(parts):
         return SyncReport(problems=tuple(parts.index.problems()))
     with writing(parts):
@@ -138,6 +144,9 @@ class _Reconciliation:
         demoted: list[str] = []
         for path in paths:
             try:
+                if still := self._as_before(path, known.get(path)):
+                    unread[path] = still
+                    continue
                 file = self.parts.vault.read(path, adopt=self.adopt)
                 if file is None:
                     unread[path] = Known(seen[path], time.time_ns(), NO_MEMORY, None)
@@ -159,12 +168,9 @@ class _Reconciliation:
                     files.append(self._noted(file, known.get(path), before, seen))
                 except VaultError as error:
                     self._postpone(path, error, before[file.memory.id])
-        same = {str(f.memory.file_path) for f in files if _unchanged(f, known.get(str(f.memory.file_path)))}
-        for file in files:
-            if (path := str(file.memory.file_path)) in same:
-                unread[path] = Known(file.stamp, file.seen_ns, file.sha, file.memory.id)
+        same = {path for path, still in unread.items() if still.memory_id is not None}
         changes = Changes(
-            files=[file for file in files if str(file.memory.file_path) not in same],
+            files=files,
             removed=[path for path in (*paths, *demoted) if path in known and path not in same],
             seen=unread,
             problems=problems,
@@ -172,6 +178,15 @@ class _Reconciliation:
         # Only times of looking are new: on a full disk or beside another writer they are not worth an error.
         with suppress(*(_CANNOT_WRITE if unread.keys() == same and not changes.removed and not changes.files else ())):
             self.index.apply(changes)
+
+    def _as_before(self, path: str, known: Known | None) -> Known | None:
+        """A file with other times but the same bytes, as copies and checkouts make them, is a memory that is known."""
+        if known is None or known.memory_id is None:
+            return None
+        sha, stamp, seen_ns = self.parts.vault.looked_at(path)
+        if sha != known.sha or self.owners.setdefault(known.memory_id, path) != path:
+            return None
+        return Known(stamp, seen_ns, sha, known.memory_id)
 
     def _postpone(self, path: str, error: VaultError, old_path: str | None = None) -> None:
         """A file that must be written to is left until the disk lets us; the index keeps what it has of it."""
@@ -269,10 +284,6 @@ _DUPLICATE = "has the same id as {}: delete one of the two, or remove the line `
 def _precedence(path: str) -> tuple[bool, int, str]:
     """Of two files with one id the live, the shorter-named, the first wins: copies have longer names."""
     return path.startswith("."), len(path), path
-
-
-def _unchanged(file: StoredFile, known: Known | None) -> bool:
-    return known is not None and known.sha == file.sha and known.memory_id == file.memory.id
 
 
 def _batches(paths: Sequence[str], progress: Progress | None) -> Iterator[Sequence[str]]:

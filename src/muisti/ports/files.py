@@ -81,6 +81,10 @@ class Vault(Protocol):
         """Read one file; None if it is no memory. Adopt: write an id into it if it lacks one. Raises BrokenFile."""
         ...
 
+    def looked_at(self, path: str) -> tuple[str, Stamp, int]:
+        """The hash of a file's bytes, its stamp, and when this was seen, without reading what it says. Raises BrokenFile."""
+        ...
+
     def is_home(self, path: str) -> bool:
         """Whether a path is where every Markdown file is a memory."""
         ...

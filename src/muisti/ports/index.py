@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -58,8 +58,8 @@ class Index(Protocol):
         """One transaction. Raises IndexBusy; then nothing was changed."""
         ...
 
-    def known(self) -> dict[str, Known]:
-        """Every file that the index has seen."""
+    def known(self, paths: Collection[str] | None = None) -> dict[str, Known]:
+        """Every file that the index has seen; or those of these."""
         ...
 
     def marks(self) -> dict[str, Mark]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 from collections.abc import Sequence
 
@@ -22,53 +21,61 @@ class Recorder:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._queue: queue.Queue[Event | None] = queue.Queue()
-        self._hurry = threading.Event()
+        self._changed = threading.Condition()
+        self._events: list[Event] = []
+        self._noted = 0
+        self._written = 0
+        self._wanted = 0
+        """Somebody waits for the first so many events to be written."""
+        self._ending = False
         self._thread: threading.Thread | None = None
-        self._start = threading.Lock()
 
     def note(self, memory_ids: Sequence[str], session_id: str | None = None) -> None:
         """Remember that these were recalled now."""
         if not memory_ids or not self._parts.settings.record_recall:
             return
-        self._queue.put(Event("recalled", self._parts.clock.now(), tuple(memory_ids), session_id))
-        with self._start:
+        event = Event("recalled", self._parts.clock.now(), tuple(memory_ids), session_id)
+        with self._changed:
+            self._events.append(event)
+            self._noted += 1
+            self._changed.notify_all()
             if self._thread is None:
+                self._ending = False
                 self._thread = threading.Thread(target=self._run, name="muisti-recall", daemon=True)
                 self._thread.start()
 
     def flush(self) -> None:
-        """Return once everything noted so far is written."""
-        if self._queue.unfinished_tasks:
-            self._hurry.set()
-            self._queue.join()
-            self._hurry.clear()
+        """Return once everything noted so far is written; what others note meanwhile is not waited for."""
+        with self._changed:
+            wanted = self._noted
+            if self._written < wanted:
+                self._wanted = max(self._wanted, wanted)
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._written >= wanted)
 
     def close(self) -> None:
         """Write what is left and end the thread."""
         self.flush()
-        with self._start:
-            if self._thread is not None:
-                self._queue.put(None)
-                self._thread.join()
-                self._thread = None
+        with self._changed:
+            thread, self._thread, self._ending = self._thread, None, True
+            self._changed.notify_all()
+        if thread is not None:
+            thread.join()
 
     def _run(self) -> None:
         while True:
-            first = self._queue.get()
-            if first is not None and not self._hurry.is_set():
-                self._hurry.wait(_GATHER)
-            taken = [first]
-            while not self._queue.empty():
-                taken.append(self._queue.get_nowait())
-            events = [event for event in taken if event is not None]
+            with self._changed:
+                self._changed.wait_for(lambda: self._events or self._ending)
+                if not self._events:
+                    return
+                self._changed.wait_for(lambda: self._wanted > self._written or self._ending, timeout=_GATHER)
+                events, self._events = self._events, []
             try:
                 self._write(events)
             finally:
-                for _ in taken:
-                    self._queue.task_done()
-            if None in taken:
-                return
+                with self._changed:
+                    self._written += len(events)
+                    self._changed.notify_all()
 
     def _write(self, events: Sequence[Event]) -> None:
         try:

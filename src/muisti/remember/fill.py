@@ -102,6 +102,7 @@ class Filler:
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
+        self._at_it = threading.Lock()
         self._warned = False
         self._busy = False
         self._cold = False
@@ -114,7 +115,7 @@ class Filler:
                 return
             waiting = _space(self._parts, embedder).missing
             if waiting and not self._busy:
-                fill(self._parts, limit=AT_ONCE)
+                self._fill_some()
             if waiting > AT_ONCE:
                 self.go_on()
         except EmbedderProblem as error:
@@ -124,11 +125,21 @@ class Filler:
         except (VaultError, IndexProblem) as error:  # a vault that can only be read is searched with what it has
             log.debug("vectors have to wait: %s", error)
 
+    def _fill_some(self) -> None:
+        """Embed a little of what waits, unless somebody is at it: the same text twice, at the same time, helps nobody."""
+        if self._at_it.acquire(blocking=False):
+            try:
+                fill(self._parts, limit=AT_ONCE)
+            finally:
+                self._at_it.release()
+
     def embed_now(self, memories: Sequence[Memory], progress: Progress | None = None) -> None:
         """Embed what was just saved; long texts and what else waits are left to the thread. If it fails, that waits too."""
         ids = [memory.id for memory in memories if len(memory.content) <= LONG]
         try:
-            if embed_these(self._parts, ids, progress):
+            with self._at_it:
+                others_wait = embed_these(self._parts, ids, progress)
+            if others_wait:
                 self.go_on()
         except EmbedderProblem as error:
             self._warn(error)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
-import stat
 import threading
 import time
 import uuid
@@ -17,6 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from muisti.adapters.files import frontmatter
+from muisti.adapters.files.content import bytes_of
 from muisti.adapters.files.disk import Disk, disk_errors, spelled_out
 from muisti.adapters.files.fields import (
     TRASH,
@@ -39,9 +38,6 @@ from muisti.ports import Clock, Stamp, StoredFile
 from muisti.remember.identity import new_id
 from muisti.remember.screen import screened_text
 from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings
-
-MAX_FILE = 4 * frontmatter.MAX_HEAD + 64
-"""Bytes that a file may have beyond the largest content, for its front matter."""
 
 
 class FileVault:
@@ -94,7 +90,7 @@ class FileVault:
     def rewrite(self, memory: Memory, expected_sha: str) -> StoredFile:
         """Replace a file's known fields and body; move it if its kind or project changed."""
         path = _file_of(memory)
-        data = self._opened(path)[0]
+        data = bytes_of(self.root, path, self._settings)[0]
         if hashlib.sha256(data).hexdigest() != expected_sha:
             raise Conflict(f"{path} was changed by somebody else; read the memory again and repeat the change")
         document = frontmatter.parse(data.decode())
@@ -147,7 +143,7 @@ class FileVault:
     def read(self, path: str, *, adopt: bool = False) -> StoredFile | None:
         """Read one file. A new file in a kind's folder is given an id, written into it if `adopt` is set."""
         seen = time.time_ns()
-        data, status = self._opened(path)
+        data, status = bytes_of(self.root, path, self._settings)
         try:
             if not self.is_home(path) and not has_our_id(data[:4096]):
                 return None  # somebody's README, or a page of another program
@@ -169,34 +165,15 @@ class FileVault:
             memory = _identified(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
         return StoredFile(memory, stamp_of(status), hashlib.sha256(data).hexdigest(), seen)
 
+    def looked_at(self, path: str) -> tuple[str, Stamp, int]:
+        """The hash of a file's bytes, its stamp, and when this was seen."""
+        seen = time.time_ns()
+        data, status = bytes_of(self.root, path, self._settings)
+        return hashlib.sha256(data).hexdigest(), stamp_of(status), seen
+
     def is_home(self, path: str) -> bool:
         """Whether a path lies in a kind's folder, where every Markdown file is a memory."""
         return bool(Place.of(path, self._settings).kind)
-
-    def _opened(self, path: str) -> tuple[bytes, os.stat_result]:
-        """A file's bytes and its status, which are of the same file even if somebody replaces or moves it meanwhile.
-
-        Links are not followed, and no more than a memory can have is read.
-        """
-        most = self._settings.max_content_bytes + MAX_FILE
-        try:
-            fd = os.open(self._path(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except FileNotFoundError:
-            raise BrokenFile(path, _UNSPELT if "\\x" in path else "is not there any more") from None
-        except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise BrokenFile(path, "is a link, which muisti does not follow: put the file itself there") from error
-            raise BrokenFile(path, f"cannot be read ({error.strerror}): check its permissions") from error
-        with open(fd, "rb") as file:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode):
-                raise BrokenFile(path, "is not a regular file")
-            data = file.read(most + 1)
-        if len(data) > most:
-            raise BrokenFile(
-                path, f"has {status.st_size} bytes; the limit is {most}: make it shorter, or raise max_content_bytes"
-            )
-        return data, status
 
     def scan(self) -> Iterator[tuple[str, Stamp]]:
         """Every Markdown file that may be a memory."""
@@ -211,7 +188,7 @@ class FileVault:
         project = after.project if memory.project == before.project else memory.project
         if (kind, project) == (memory.kind, memory.project):
             return file
-        data = self._opened(_file_of(memory))[0]
+        data = bytes_of(self.root, _file_of(memory), self._settings)[0]
         document = frontmatter.parse(data.decode())
         moved = replace(memory, kind=kind, project=project)
         text = frontmatter.edit(document, changed_fields(document, moved, self._settings), numbers=TYPED)
@@ -267,9 +244,6 @@ def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, Stamp]]
                 yield spelled_out(prefix + name), stamp_of(entry.stat(follow_symlinks=False))
     for path, below in folders:
         yield from _scan_folder(path, below)
-
-
-_UNSPELT = "has a name that is not UTF-8: rename it"
 
 
 def _is_ours(name: str, *, top: bool) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -61,10 +62,10 @@ class SqliteIndex:
         if self._owes_scrubbing:
             self._owes_scrubbing = not self._db.checkpoint()
 
-    def known(self) -> dict[str, Known]:
-        """Every file that was seen."""
+    def known(self, paths: Collection[str] | None = None) -> dict[str, Known]:
+        """Every file that was seen; or those of these."""
         with self._db.reading() as db:
-            return _known(db)
+            return _known(db, paths)
 
     def marks(self) -> dict[str, Mark]:
         """How far the journal was read."""
@@ -267,8 +268,9 @@ def _without_triggers(db: apsw.Connection) -> list[str]:
     return [sql for _, sql in triggers]
 
 
-def _known(db: apsw.Connection) -> dict[str, Known]:
-    rows = fetch(db, "SELECT path, size, mtime_ns, inode, seen_ns, sha, memory_id FROM seen")
+def _known(db: apsw.Connection, paths: Collection[str] | None = None) -> dict[str, Known]:
+    only, values = ("", ()) if paths is None else (" WHERE path IN (SELECT value FROM json_each(?))", (json.dumps(list(paths)),))
+    rows = fetch(db, f"SELECT path, size, mtime_ns, inode, seen_ns, sha, memory_id FROM seen{only}", values)
     if {(type(row[0]), type(row[4]), type(row[6])) for row in rows} - _SENSIBLE:
         raise IndexCorrupt("the index has rows that make no sense; `muisti reindex` rebuilds it")
     return {path: Known(Stamp(size, mtime, inode), seen, sha, id_) for path, size, mtime, inode, seen, sha, id_ in rows}

@@ -33,6 +33,7 @@ def filters(function: Function) -> Function:
     """Options that narrow a search or a list; passed on as one dictionary named `narrowed`."""
     options = (
         click.option("--project", help="Only this project's memories (and global ones); * for all."),
+        click.option("--unfiled", is_flag=True, help="With a project: what belongs to no project, too."),
         click.option("--session-id", metavar="ID", help="Ask as this session: see its own session-tier memories."),
         click.option("--session", metavar="ID", help="Only memories made in this session."),
         click.option("--kind", multiple=True, help="Only this kind; may be repeated."),

@@ -9,6 +9,7 @@ import time
 from muisti.adapters.watch import FolderWatch
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
+from muisti.plain import Plain
 from muisti.surfaces.rest.asking import check_vault
 from muisti.surfaces.rest.events import Events
 from muisti.surfaces.rest.schemas_order import Synced
@@ -73,14 +74,13 @@ class Live:
 
     def _take_in(self, names: set[str]) -> None:
         begun = time.monotonic()
-        report = Synced.model_validate(self._memory.sync())
+        report = Synced.model_validate(self._memory.sync(paths=names or None))
         took = time.monotonic() - begun
         found = report.added or report.changed or report.moved or report.removed or report.missing
         if names or found:
-            some = sorted(names)[:TELL]
-            self._events.tell(
-                "changed", {**report.model_dump(mode="json", by_alias=True), "files": list(some), "fileCount": len(names)}
-            )
+            files: list[Plain] = [*sorted(name for name in names if "." in name.rpartition("/")[2])]
+            told = report.model_dump(mode="json", by_alias=True)
+            self._events.tell("changed", {**told, "files": files[:TELL], "fileCount": len(files)})
         self._stop.wait(min(LONGEST_REST, took * SHARE))
 
     def _upkeep(self) -> None:

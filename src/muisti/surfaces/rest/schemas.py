@@ -235,6 +235,7 @@ class Narrowing(Asked):
     """What narrows a search or a list."""
 
     project: Annotated[str, Field(max_length=200, description="`*`: of all projects.")] | None = None
+    unfiled: Annotated[Flag, Field(description="With a project: what belongs to no project, too.")] = False
     session_id: Annotated[Name, Field(description="The session that asks.")] | None = None
     session: Annotated[Name, Field(description="Only memories made in this session.")] | None = None
     kind: list[Name] = Field(default=[])

@@ -98,6 +98,7 @@ class SearchBody(Given):
     as_of: Moment | None = None
     known_at: Moment | None = None
     include_deleted: bool = False
+    unfiled: bool = False
 
 
 class ContextBody(Given):

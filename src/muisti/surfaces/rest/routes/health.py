@@ -11,11 +11,12 @@ from starlette.responses import StreamingResponse
 from muisti import __version__
 from muisti.surfaces.rest.asking import Asking
 from muisti.surfaces.rest.events import EVENT, Events
+from muisti.surfaces.rest.lanes import Lane
 from muisti.surfaces.rest.metrics import Measured
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas_order import FileProblem, Health, Ready
 
-router = APIRouter(tags=["Health"])
+router = APIRouter(tags=["Health"], route_class=Lane)
 _NUMBERS: dict[str, Any] = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "For Prometheus."}
 _EVENTS: dict[str, Any] = {
     "content": {"text/event-stream": {"schema": EVENT}},

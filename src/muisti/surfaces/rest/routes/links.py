@@ -7,12 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from muisti.surfaces.rest.asking import Asking, Id
+from muisti.surfaces.rest.lanes import Lane
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas import Link, Memory
 from muisti.surfaces.rest.schemas_order import Graph, GraphQuery, Happening, LinkQuery, NewLink, Successor, Superseding
 from muisti.surfaces.rest.schemas_search import RelatedQuery, Result
 
-router = APIRouter(tags=["Links and history"])
+router = APIRouter(tags=["Links and history"], route_class=Lane)
 
 
 @router.get("/api/memories/{memory_id}/links", responses=may_fail("one"))

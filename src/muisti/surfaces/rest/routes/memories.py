@@ -12,6 +12,7 @@ from muisti.engine import Muisti
 from muisti.errors import Conflict, MemoryNotFound
 from muisti.surfaces.rest import versions
 from muisti.surfaces.rest.asking import Asking, Id
+from muisti.surfaces.rest.lanes import Lane
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas import (
     Changes,
@@ -26,7 +27,7 @@ from muisti.surfaces.rest.schemas import (
 )
 from muisti.surfaces.rest.schemas_order import Strength, Weakness
 
-router = APIRouter(tags=["Memories"])
+router = APIRouter(tags=["Memories"], route_class=Lane)
 IfMatch = Annotated[str | None, Header(alias="If-Match", description="The ETag of the version that you know.", max_length=1000)]
 _TAGGED: dict[str, Any] = {"headers": {"ETag": {"description": "Names this version.", "schema": {"type": "string"}}}}
 _MADE: dict[str, Any] = {

@@ -15,6 +15,7 @@ from muisti.model import Memory as Remembered
 from muisti.recall.options import ALL_PROJECTS
 from muisti.surfaces.rest.asking import Asking
 from muisti.surfaces.rest.events import EVENT
+from muisti.surfaces.rest.lanes import Lane
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.progress import Reindexing
 from muisti.surfaces.rest.routes.memories import paged
@@ -33,7 +34,7 @@ from muisti.surfaces.rest.schemas_order import (
     Verified,
 )
 
-router = APIRouter(tags=["Order"])
+router = APIRouter(tags=["Order"], route_class=Lane)
 _STREAM: dict[str, Any] = {
     "description": "Events `progress` with done and total, then `done` or `problem`.",
     "content": {"text/event-stream": {"schema": EVENT}},

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 
 from muisti.model import SearchResults
 from muisti.surfaces.rest.asking import Asking, Id
+from muisti.surfaces.rest.lanes import Lane
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas import Memory
 from muisti.surfaces.rest.schemas_search import (
@@ -25,7 +26,7 @@ from muisti.surfaces.rest.schemas_search import (
     TimelineQuery,
 )
 
-router = APIRouter(tags=["Search"])
+router = APIRouter(tags=["Search"], route_class=Lane)
 
 
 def found(results: SearchResults) -> Found:

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from muisti.surfaces.rest.asking import Asking, Id
+from muisti.surfaces.rest.lanes import Lane
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas import Memory
 from muisti.surfaces.rest.schemas_talk import (
@@ -19,7 +20,7 @@ from muisti.surfaces.rest.schemas_talk import (
     SessionUse,
 )
 
-router = APIRouter(tags=["Sessions"])
+router = APIRouter(tags=["Sessions"], route_class=Lane)
 
 
 @router.get("/api/sessions", responses=may_fail())

@@ -10,6 +10,7 @@ from muisti import model
 from muisti.errors import InvalidRequest
 from muisti.surfaces.rest.asking import Asking, Id
 from muisti.surfaces.rest.folders import allowed_path
+from muisti.surfaces.rest.lanes import Lane
 from muisti.surfaces.rest.problems import Refused, may_fail
 from muisti.surfaces.rest.schemas_talk import (
     Accepted,
@@ -29,7 +30,7 @@ from muisti.surfaces.rest.schemas_talk import (
     WindowQuery,
 )
 
-router = APIRouter()
+router = APIRouter(route_class=Lane)
 Key = Annotated[str, Path(min_length=1, max_length=100)]
 
 
