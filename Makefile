@@ -13,7 +13,7 @@ WITH_PIP = { "$(PYTHON)" -m venv $(VENV) && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; }
 
-.PHONY: demo test test-agents lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers fuzz-api pins clean
+.PHONY: demo test test-agents lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-hooks bench-peers fuzz-api pins clean
 
 demo: $(READY)
 	@$(BIN)/muisti demo
@@ -80,6 +80,9 @@ fuzz-api: $(READY)  ## the long version: thousands of requests that nobody would
 
 bench-load: $(READY)
 	$(BIN)/python -m benchmarks.load
+
+bench-hooks: $(READY)  ## the gate needs the evaluation data
+	$(BIN)/python -m benchmarks.hooks
 
 bench-peers: $(READY)  ## other systems, in an environment of their own
 	$(BIN)/python -m benchmarks.peers --setup

@@ -1,5 +1,5 @@
 """Writes the pages that the code itself can tell: docs/cli.md, docs/settings.md, docs/schema.md, docs/python.md,
-docs/rest.md.
+docs/rest.md, docs/mcp.md.
 
 With --check it writes nothing and fails if a page is not what the code says.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import anyio
 import click
 
 from muisti.adapters.sqlite.migrate import migrations
@@ -48,6 +49,8 @@ from muisti.recall.options import FilterOptions
 from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.settings import TABLES, Settings
 from muisti.surfaces.cli.main import cli
+from muisti.surfaces.mcp.server import build
+from muisti.surfaces.mcp.vault import vault_at
 from muisti.surfaces.rest.app import create_app
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -180,12 +183,68 @@ def _body(operation: dict[str, Any]) -> str:
     return ", ".join(f"`{name}`" for name in (*named, *asked))
 
 
+def mcp_page() -> str:
+    """What agents are offered: tools, resources, prompts."""
+    server = build(vault_at(None))  # which opens nothing before it is asked something
+    tools, resources = anyio.run(server.list_tools), anyio.run(server.list_resources)
+    templates, prompts = anyio.run(server.list_resource_templates), anyio.run(server.list_prompts)
+    shown = [(str(one.uri), one.description) for one in resources] + [(one.uri_template, one.description) for one in templates]
+    parts = [
+        f"{HEAD}# MCP\n\nThe memory for agents that speak the Model Context Protocol (`pip install 'muisti[mcp]'`).\n"
+        "`muisti mcp` serves one agent over standard input and output; its saves and searches belong to the project of the\n"
+        "repository that it is started in, or of `--project`; `--read-only` offers only the tools that change nothing.\n"
+        "`muisti serve` offers all of them at `/mcp` (streamable HTTP), behind the same checks and the same token as\n"
+        "[REST](rest.md); there a project is named in the call.\n\n"
+        "What an agent saves has the source `agent:NAME` and is `unverified` until you look at it: `muisti update ID --trusted`\n"
+        "vouches for it. What it recalls is fenced as data, with source and trust. Lists name a memory by its id; the last\n"
+        "characters of one are enough for every tool. Arguments that a tool does not have are refused by name, and every error\n"
+        "says what to do next.\n\nEvery agent is told:\n\n"
+        f"> {server.instructions}\n",
+        "## Tools\n",
+        *(_tool(one) for one in tools),
+        "## Resources\n\n| | |\n|---|---|\n" + "\n".join(f"| `{uri}` | {says} |" for uri, says in shown) + "\n",
+        "## Prompts\n\n| | takes | |\n|---|---|---|\n" + "\n".join(_prompt(one) for one in prompts) + "\n",
+    ]
+    return "\n".join(parts)
+
+
+def _prompt(prompt: Any) -> str:
+    takes = ", ".join(f"`{one.name}`" for one in prompt.arguments or ())
+    return f"| {prompt.title} (`{prompt.name}`) | {takes} | {prompt.description} |"
+
+
+def _tool(tool: Any) -> str:
+    """One tool: when to use it, what it takes and answers, what it may do."""
+    hints = tool.annotations
+    does = "changes nothing" if hints.read_only_hint else "may overwrite or remove" if hints.destructive_hint else "adds"
+    needed = tool.input_schema.get("required", ())
+    rows = [
+        f"| `{name}` | {_json_type(field)}{', needed' if name in needed else ''} | {field.get('description', '')} |"
+        for name, field in tool.input_schema["properties"].items()
+    ]
+    takes = "| takes | | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n" if rows else "Takes nothing. "
+    answers = ", ".join(f"`{name}`" for name in tool.output_schema["properties"])
+    return f"### {tool.name}\n\n{tool.title} ({does}). {tool.description}\n\n{takes}Answers {answers}.\n"
+
+
+def _json_type(field: dict[str, Any]) -> str:
+    """What a field of a schema may be, in a few words."""
+    if "enum" in field:
+        kind = " \\| ".join(field["enum"])
+    else:
+        kind = f"list of {field['items']['type']}s" if field["type"] == "array" else field["type"]
+    least, most = field.get("minimum"), field.get("maximum")
+    bounds = f" {least}–{most}" if least is not None else ""
+    return f"{kind}{bounds}" + (f", default {field['default']}" if "default" in field else "")
+
+
 PAGES = {
     "cli.md": cli_page,
     "settings.md": settings_page,
     "schema.md": schema_page,
     "python.md": python_page,
     "rest.md": rest_page,
+    "mcp.md": mcp_page,
 }
 
 

@@ -14,53 +14,53 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from muisti.aio import MemoryService
     from muisti.engine import Muisti
-from muisti.errors import (
-    BrokenFile,
-    Conflict,
-    CoreEntryNotFound,
-    EmbedderProblem,
-    ExtractorProblem,
-    ImportFailed,
-    InvalidMemory,
-    InvalidRequest,
-    MemoryNotFound,
-    MuistiError,
-    NotFound,
-    SessionNotFound,
-    SettingsError,
-    VaultError,
-)
-from muisti.model import (
-    KINDS,
-    Chat,
-    CompactResult,
-    CoreMemory,
-    Draft,
-    Explanation,
-    Extracted,
-    Graph,
-    Happening,
-    Kind,
-    Link,
-    LinkType,
-    Memory,
-    Message,
-    Metrics,
-    Origin,
-    SearchResult,
-    SearchResults,
-    Sector,
-    Session,
-    Shelf,
-    Signal,
-    Stats,
-    SyncReport,
-    Tier,
-    UpkeepReport,
-    Use,
-    Utterance,
-    VerifyReport,
-)
+    from muisti.errors import (
+        BrokenFile,
+        Conflict,
+        CoreEntryNotFound,
+        EmbedderProblem,
+        ExtractorProblem,
+        ImportFailed,
+        InvalidMemory,
+        InvalidRequest,
+        MemoryNotFound,
+        MuistiError,
+        NotFound,
+        SessionNotFound,
+        SettingsError,
+        VaultError,
+    )
+    from muisti.model import (
+        KINDS,
+        Chat,
+        CompactResult,
+        CoreMemory,
+        Draft,
+        Explanation,
+        Extracted,
+        Graph,
+        Happening,
+        Kind,
+        Link,
+        LinkType,
+        Memory,
+        Message,
+        Metrics,
+        Origin,
+        SearchResult,
+        SearchResults,
+        Sector,
+        Session,
+        Shelf,
+        Signal,
+        Stats,
+        SyncReport,
+        Tier,
+        UpkeepReport,
+        Use,
+        Utterance,
+        VerifyReport,
+    )
 
 __version__ = "0.1.0"
 
@@ -115,13 +115,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """The engine is loaded when it is first asked for, so that importing muisti costs next to nothing."""
-    if name == "Muisti":
-        from muisti.engine import Muisti
+    """Everything is loaded when it is first asked for, so that importing muisti costs next to nothing: hooks of agents do so
+    after every call of a tool.
+    """
+    if name not in __all__:
+        raise AttributeError(f"module 'muisti' has no attribute {name!r}")
+    from importlib import import_module
 
-        return Muisti
-    if name == "MemoryService":
-        from muisti.aio import MemoryService
-
-        return MemoryService
+    module = {"Muisti": "engine", "MemoryService": "aio"}.get(name)
+    for place in (module,) if module else ("model", "errors"):
+        found = getattr(import_module(f"muisti.{place}"), name, None)
+        if found is not None:
+            globals()[name] = found
+            return found
     raise AttributeError(f"module 'muisti' has no attribute {name!r}")

@@ -1,123 +1,19 @@
-"""What a person does on the page, in a real Chromium. Skipped, with a message, where there is none.
-
-The browser and axe-core are those of tests/node/browser, which `make test` installs (`scripts/node.py`), or the browser
-that `MUISTI_CHROMIUM` names; its libraries may lie in `lib/` beside it. `MUISTI_SHOTS`: a folder for pictures of what was seen.
-"""
+"""What a person does on the page, in a real Chromium."""
 
 from __future__ import annotations
 
-import json
-import os
-import threading
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import uvicorn
-from fastapi import FastAPI
 
 from muisti import Muisti
-from muisti.bootstrap import open_vault
-from muisti.surfaces.web import pages
-from tests.web.test_guard import HOSTILE
+from tests.web.browsing import AXE, Seen, Visit, chromium, needs_chromium, visit
 from tests.web.test_pages import PAGES
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: `pip install playwright`")
-INSTALLED = Path(__file__).parents[2] / ".venv" / "node" / "browser"
-CHROMIUM = os.environ.get("MUISTI_CHROMIUM") or str(INSTALLED / "chromium" / "chromium")
-pytestmark = pytest.mark.skipif(not Path(CHROMIUM).is_file(), reason="no Chromium here: python scripts/node.py browser")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--headless=shell",
-    "--disable-gpu",
-    "--no-zygote",
-    "--disable-background-networking",
-    "--disable-dev-shm-usage",
-    "--disable-component-update",
-]
-AXE = INSTALLED / "node_modules" / "axe-core" / "axe.min.js"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    folder = Path(CHROMIUM).parent
-    extra = {"LD_LIBRARY_PATH": str(folder / "lib"), "FONTCONFIG_PATH": str(folder)} if (folder / "lib").is_dir() else {}
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS, env={**os.environ, **extra})
-        yield browser
-        browser.close()
-
-
-@dataclass
-class Seen:
-    """A page in a browser, over a vault."""
-
-    page: Any
-    memory: Muisti
-    vault: Path
-    address: str
-    context: Any
-    wrong: list[str] = field(default_factory=list)
-
-    def open(self, path: str) -> Any:
-        self.page.goto(f"{self.address}{path}")
-        return self.page
-
-    def shot(self, name: str) -> None:
-        if folder := os.environ.get("MUISTI_SHOTS"):
-            self.page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
-
-
-Visit = Callable[..., Seen]
-
-
-@pytest.fixture
-def visit(chromium: Any, vault: Path) -> Iterator[Visit]:
-    closing: list[Callable[[], None]] = []
-
-    def begin(**context_options: Any) -> Seen:
-        memory = open_vault(vault, arguments={"embedder": "none"})
-        stamp = {"now": 0}
-        app = FastAPI()
-        app.include_router(pages(memory, changes=lambda: stamp["now"]))
-        server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        context = chromium.new_context(locale="en-GB", **{"viewport": {"width": 1180, "height": 800}, **context_options})
-        context.set_default_timeout(8000)
-        seen = Seen(context.new_page(), memory, vault, f"http://127.0.0.1:{port}", context)
-        _watch(seen.page, seen.wrong)
-        seen.memory.changed = lambda: stamp.update(now=stamp["now"] + 1)  # type: ignore[attr-defined]
-
-        def end() -> None:
-            context.close()
-            server.should_exit = True
-            thread.join()
-            memory.close()
-
-        closing.append(end)
-        return seen
-
-    yield begin
-    for end in closing:
-        end()
-
-
-def _watch(page: Any, wrong: list[str]) -> None:
-    page.on("console", lambda one: wrong.append(one.text) if one.type == "error" and "status of 4" not in one.text else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-
-    def dismiss(dialog: Any) -> None:
-        wrong.append(f"dialog {dialog.message}")
-        dialog.dismiss()
-
-    page.on("dialog", dismiss)
+pytestmark = needs_chromium
+__all__ = ["chromium", "visit"]
 
 
 @pytest.fixture
@@ -148,16 +44,57 @@ def test_J5_a_person_uses_the_keyboard_alone(seen: Seen) -> None:
     page = seen.open("/timeline")
     page.keyboard.press("/")
     page.wait_for_url(f"{seen.address}/")
+    box, titles = page.locator("#q"), page.locator("a.title")
+    playwright.expect(box).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    playwright.expect(titles.nth(0)).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    playwright.expect(titles.nth(1)).to_be_focused()
+    outline = "getComputedStyle(document.activeElement).outlineStyle + getComputedStyle(document.activeElement).outlineWidth"
+    assert page.evaluate(outline) == "solid3px"
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    playwright.expect(box).to_be_focused()
     page.keyboard.type("pilot")
     playwright.expect(page.locator("#results .row")).to_have_count(1)
     page.keyboard.press("Escape")
+    playwright.expect(box).not_to_be_focused()
+    playwright.expect(box).to_have_value("pilot")
     page.keyboard.press("j")
-    playwright.expect(page.locator("a.title").first).to_be_focused()
+    playwright.expect(titles.first).to_be_focused()
+    page.keyboard.press("Escape")
+    playwright.expect(box).to_be_focused()
+    page.keyboard.press("ArrowDown")
     seen.shot("2_keyboard")
     page.keyboard.press("Enter")
     playwright.expect(page.locator("h1")).to_have_text("Pilot deadline")
     page.keyboard.press("n")
     playwright.expect(page.locator("h1")).to_have_text("Remember something")
+
+
+def test_J5_a_screen_reader_hears_how_many_were_found(seen: Seen) -> None:
+    page = seen.open("/")
+    heard = page.locator("#heard[role=status]")
+    playwright.expect(heard).to_have_text("")
+    page.locator("#q").fill("pilot")
+    playwright.expect(heard).to_have_text("1 found")
+    page.locator("#q").fill("zebra")
+    playwright.expect(heard).to_have_text("Nothing found")
+
+
+def test_J5_a_person_goes_to_a_day_and_sees_what_changed(seen: Seen) -> None:
+    one = next(m for m in seen.memory.list() if m.title == "Pilot deadline")
+    seen.memory.update(one.id, content="The deadline of the pilot is 29 March.")
+    page = seen.open("/timeline")
+    page.get_by_label("Day").fill("0202-01-01")  # not yet a year
+    page.get_by_label("Day").fill("2020-01-01")
+    playwright.expect(page.locator(".empty")).to_contain_text("Nothing was remembered on Wednesday, 1 January 2020 or before")
+    page = seen.open(f"/memory/{one.id}")
+    page.get_by_role("link", name="What changed").click()
+    playwright.expect(page.locator(".compared ins")).to_have_text("29")
+    playwright.expect(page.locator(".compared del")).to_have_text("15")
+    page.get_by_label("to version").select_option("1")
+    playwright.expect(page.locator(".notice")).to_have_text("These two versions say the same.")
 
 
 def test_J5_a_person_narrows_by_kind_and_project(seen: Seen) -> None:
@@ -272,70 +209,47 @@ def test_F4_a_person_changes_core_memory(seen: Seen) -> None:
 def test_B5_an_open_page_shows_what_was_written_elsewhere(seen: Seen) -> None:
     page = seen.open("/")
     playwright.expect(page.locator("#results .row")).to_have_count(3)
-    page.wait_for_timeout(300)
+    page.locator("body[data-heard]").wait_for(state="attached")  # it knows how things are now
     (seen.vault / "notes").mkdir(exist_ok=True)
     (seen.vault / "notes" / "lighthouse.md").write_text("The lighthouse was painted white.")
     seen.memory.sync()
-    seen.memory.changed()  # type: ignore[attr-defined]
-    playwright.expect(page.locator("#results .row")).to_have_count(4, timeout=2000)
+    seen.changed()
+    playwright.expect(page.locator("#results .row")).to_have_count(4)
 
 
-def test_K3_no_script_of_a_memory_runs(visit: Visit) -> None:
-    seen = visit()
-    data = Path("/work/shared/data/blns.json")
-    texts = [*HOSTILE, *(json.loads(data.read_text()) if data.exists() else [])]
-    for number, text in enumerate(texts):
-        title = " ".join(text.replace("\x00", "").split())[:150] or None
-        try:
-            seen.memory.save(f"{text}\n\nNumber {number}", title=title)
-        except ValueError:
-            continue
-    ids = [one.id for one in seen.memory.list(limit=None)]
-    for memory_id, other in zip(ids[-12:], ids[-11:], strict=False):
-        seen.memory.link(memory_id, other)
-    paths = ["/?n=100", "/?q=alert&n=100", "/?q=script", "/timeline", "/graph", "/numbers"]
-    paths += [f"/timeline?offset={at}" for at in range(50, len(ids), 50)]
-    paths += [f"/memory/{one}{rest}" for one in ids[-len(HOSTILE) :] for rest in ("", "/edit")]
-    for path in paths:
-        seen.open(path).wait_for_load_state("networkidle")
+def _paths(one: str) -> list[str]:
+    more = [f"/memory/{one}", f"/memory/{one}/edit", f"/memory/{one}/erase", f"/memory/{one}/history", "/chat?name=telegram_1"]
+    return [*PAGES, *more, "/timeline?on=2026-03-10", "/?q=zebra", "/nowhere"]
+
+
+def test_J5_no_serious_fault_of_accessibility_in_light_and_dark(visit: Visit) -> None:
+    if not AXE.is_file():
+        pytest.skip("no axe-core here: python scripts/node.py browser")
+    seen = visit(color_scheme="light")
+    one = _some(seen.memory)
+    rules, bad = AXE.read_text(), []
+    for path in _paths(one):
+        page = seen.settle(path)
+        page.evaluate(rules)
+        bad += _faults(page, path, "{resultTypes: ['violations']}")
+        page.emulate_media(color_scheme="dark")
+        bad += _faults(page, f"{path} in the dark", "{runOnly: ['color-contrast']}")  # nothing else is another in the dark
+        page.emulate_media(color_scheme="light")
+    assert bad == []
     assert seen.wrong == []
 
 
-@pytest.mark.parametrize("look", ["light", "dark"])
-def test_J5_no_serious_fault_of_accessibility(visit: Visit, look: str) -> None:
-    if not AXE.is_file():
-        pytest.skip("no axe-core here: python scripts/node.py browser")
-    seen = visit(color_scheme=look)
-    one = _some(seen.memory)
-    rules = AXE.read_text()
-    bad = []
-    for path in [
-        *PAGES,
-        f"/memory/{one}",
-        f"/memory/{one}/edit",
-        f"/memory/{one}/erase",
-        "/chat?name=telegram_1",
-        "/?q=pilot",
-        "/nowhere",
-    ]:
-        page = seen.open(path)
-        page.wait_for_load_state("networkidle")
-        page.evaluate(rules)
-        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        bad += [
-            (path, v["id"], v["nodes"][0]["html"][:120])
-            for v in found["violations"]
-            if v["impact"] in ("serious", "critical") and path != "/nowhere"
-        ]
-    assert bad == []
+def _faults(page: Any, path: str, options: str) -> list[tuple[str, str, str]]:
+    found = page.evaluate(f"axe.run(document, {options})")
+    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+    return [(path, one["id"], one["nodes"][0]["html"][:120]) for one in serious]
 
 
 def test_J5_every_page_fits_a_phone(visit: Visit) -> None:
     seen = visit(viewport={"width": 360, "height": 740})
     one = _some(seen.memory)
-    for path in [*PAGES, f"/memory/{one}", f"/memory/{one}/edit", "/chat?name=telegram_1", "/?q=pilot"]:
-        page = seen.open(path)
-        page.wait_for_load_state("networkidle")
+    for path in _paths(one):
+        page = seen.settle(path)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
 
 

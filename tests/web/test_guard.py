@@ -6,9 +6,11 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute
@@ -201,21 +203,60 @@ HOSTILE = [
     "<!-- <script> -->",
     "javascript:alert(1)",
     "[r]: javascript:alert(1)\n\n[r]",
+    # raw HTML of every sort: blocks, inline, comments, declarations, instructions, character data, never closed
+    "<div\n id=a\n onclick=alert(1)\n>\n\ntext\n\n</div>",
+    "a <b onmouseover='alert(1)' / > b <c/><d e='f\n'>",
+    "<style>*{background:url(//evil.example)}</style><link rel=stylesheet href=//evil.example>",
+    "<?php alert(1) ?> <!DOCTYPE x [<!ENTITY y 'z'>]> <![CDATA[<script>alert(1)</script>]]>",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe><object data=javascript:alert(1)><embed src=javascript:alert(1)>",
+    "<base href=//evil.example/><meta http-equiv=refresh content='0;url=javascript:alert(1)'>",
+    "<form action=javascript:alert(1)><button formaction=javascript:alert(1) autofocus onfocus=alert(1)>x</button>",
+    "<math><mi xlink:href=javascript:alert(1)>x</mi></math><svg><a xlink:href=javascript:alert(1)><text>x</text></a></svg>",
+    "<details open ontoggle=alert(1)><summary>x</summary></details><video><source onerror=alert(1)></video>",
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
+    "<!--><img src=x onerror=alert(1)>--> <!-- --!><script>alert(1)</script>",
+    # links, pictures and addresses that look for a way out of their quotes
+    "[x](<javascript:alert(1)>) [x](java\tscript:alert(1)) [x]( javascript:alert(1) 'title')",
+    '[x](http://a.example/"onmouseover="alert(1)) [x](http://a.example \'a"onclick=alert(1) b\')',
+    "[x](//evil.example) [x](/\\evil.example) [x](\\\\evil.example) [x](#a) [x](?a) [x]()",
+    '![x"onerror=alert(1)](http://evil.example/x.png "t") [![x](javascript:alert(1))](javascript:alert(1))',
+    '<http://a.example/"onclick=alert(1)> <DATA:text/html,alert(1)> <mailto:a@b.example?subject="onclick=alert(1)>',
+    "[r]: <data:text/html;base64,PHNjcmlwdD4=> 'a\"b'\n\n[r] ![r][r] [R][]",
+    # code, tables, headings and lists with something in them
+    '``` "onclick=alert(1)\n</code></pre><script>alert(1)</script>\n```',
+    "`</code><script>alert(1)</script>` ~~~<script>~~~",
+    '| <script>alert(1)</script> | [x](javascript:alert(1)) |\n|---|:-:|\n| "onclick=alert(1) | `<b>` |',
+    "# <script>alert(1)</script>\n\n<h1 onclick=alert(1)>\n===\n\n- <img src=x onerror=alert(1)>\n\n> <svg onload=alert(1)>",
+    # characters that are not what they look like
+    "\u202e<script>alert(1)</script>\u2066 \ufeff<scr\u00adipt>alert(1)</scr\u00adipt>",
+    "&lt;script&gt;alert(1)&lt;/script&gt; &#60;script&#62; &#x3c;img src=x onerror=alert(1)&#x3e;",
+    "\uff1cscript\uff1ealert(1)\uff1c/script\uff1e %3Cscript%3Ealert(1)%3C/script%3E \\x3cscript\\x3e",
 ]
 
 
 def _saved(memory: Muisti, texts: list[str]) -> list[str]:
-    """Each text as content and, if it can be one, as the title."""
+    """Each text as content and, if it can be one, as the title and a keyword."""
+    drafts = [_draft(number, text) for number, text in enumerate(texts)]
     ids = []
-    for number, text in enumerate(texts):
-        title = " ".join(text.split())[:200] or None
-        for chosen in (title, None):
-            try:
-                ids.append(memory.save(f"{text}\n\nNumber {number}", title=chosen, keywords=[title] if chosen else []).id)  # type: ignore[list-item]
-                break
-            except ValueError:
-                continue
-    return ids
+    for at in range(0, len(drafts), 50):
+        try:
+            ids += [one.id for one in memory.save_batch(drafts[at : at + 50])]
+        except ValueError:  # one of them cannot be a title
+            ids += [_saved_somehow(memory, one) for one in drafts[at : at + 50]]
+    return [one for one in ids if one]
+
+
+def _draft(number: int, text: str) -> dict[str, Any]:
+    title = " ".join(text.split())[:200]
+    named = {"title": title, "keywords": [title]} if title else {}
+    return {"content": f"{text}\n\nNumber {number}", **named}
+
+
+def _saved_somehow(memory: Muisti, draft: dict[str, Any]) -> str:
+    for options in (draft, {"content": draft["content"]}):
+        with suppress(ValueError):
+            return memory.save_batch([options])[0].id
+    return ""
 
 
 def _check(filled: Filled, texts: list[str], every: int) -> None:

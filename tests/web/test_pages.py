@@ -6,9 +6,13 @@ import json
 
 import pytest
 
+from muisti import Muisti
 from muisti.model import Message, SearchResult
+from muisti.surfaces.web.attic import with_merged_texts
 from muisti.surfaces.web.highlight import marked, plainly
-from tests.web.conftest import Browser, Filled, Surf
+from muisti.surfaces.web.markdown import rendered
+from tests.conftest import FakeClock
+from tests.web.conftest import Browser, Filled, Parsed, Surf
 
 PAGES = [
     "/",
@@ -138,9 +142,9 @@ def test_J5_numbers_add_up(filled: Filled) -> None:
 def test_J5_a_timeline_goes_on(empty: Browser) -> None:
     empty.memory.save_batch([f"Place {n} of the list is {n * 7919}." for n in range(60)])
     page = empty.get("/timeline")
-    assert page.text.count("Place ") == 50
+    assert len([one for one in page.all("a") if one.get("class") == "title"]) == 50
     older = next(one["href"] for one in page.all("a") if "offset=50" in one.get("href", ""))
-    assert empty.get(older).text.count("Place ") == 10
+    assert len([one for one in empty.get(older).all("a") if one.get("class") == "title"]) == 10
 
 
 def test_D5_a_page_says_when_search_goes_by_words_alone(surf: Surf) -> None:
@@ -210,3 +214,127 @@ def test_J5_open_pages_ask_whether_something_changed(opened, empty: Browser) -> 
         assert client.get("/pulse").text == "7"
         assert 'data-live="/pulse"' in client.get("/").text
     assert "data-live" not in empty.client.get("/").text
+
+
+def test_J5_a_timeline_begins_at_the_day_that_is_asked_for(empty: Browser, clock: FakeClock) -> None:
+    for n in range(120):  # two a day
+        empty.memory.save(f"Place {n} of the list is {n * 7919}.", title=f"Place {n}.", project="odd" if n % 2 else None)
+        clock.forward(hours=12)
+    days = [one["datetime"] for one in empty.get("/timeline?on=2026-03-30").all("time") if len(one["datetime"]) == 10]
+    assert days[0] == "2026-03-30"
+    assert days == sorted(days, reverse=True)
+    page = empty.get("/timeline?on=2026-03-30")
+    assert {one["rel"] for one in page.all("a") if one.get("rel") in ("prev", "next")} == {"prev"}  # fewer than a page before it
+    newer = next(one["href"] for one in page.all("a") if one.get("rel") == "prev")
+    assert "Place 60." in empty.get(newer).text
+    assert "Nothing was remembered on Monday, 9 March 2026 or before" in empty.get("/timeline?on=2026-03-09").text
+    assert "Place 119." in empty.get("/timeline?on=2030-01-01").text
+    assert "what came before follows" in empty.get("/timeline?on=2030-01-01").text
+    only = empty.get("/timeline?on=2026-03-12&project=odd").text
+    assert "Place 3." in only
+    assert "Place 4." not in only
+
+
+@pytest.mark.parametrize("day", ["yesterday", "2026-13-01", "9999-12-31", "0001-01-01", "2026-02-30"])
+def test_J5_a_day_that_is_none_is_told(filled: Filled, day: str) -> None:
+    answer = filled.client.get("/timeline", params={"on": day})
+    assert answer.status_code == (200 if day in ("9999-12-31", "0001-01-01") else 422)
+    if answer.status_code == 422:
+        assert "like 2026-03-15" in answer.text
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch, memory: Muisti, name: str) -> list[object]:
+    """What a method is asked for, as it goes on answering."""
+    asked: list[object] = []
+    answer = getattr(memory, name)
+
+    def counted(*given: object, **options: object) -> object:
+        asked.append(given)
+        return answer(*given, **options)
+
+    monkeypatch.setattr(memory, name, counted)
+    return asked
+
+
+def test_B6_the_trash_is_read_page_by_page_the_latest_first(
+    empty: Browser, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = empty.memory.save_batch([f"Place {n} of the list is {n * 7919}." for n in range(70)])
+    for one in saved[:60]:
+        clock.forward(minutes=1)
+        empty.memory.delete(one.id)
+    (empty.memory.root / ".trash" / "by_hand.md").write_text("Somebody put this here.")
+    asked = _counted(monkeypatch, empty.memory, "get")
+    page = empty.get("/trash")
+    assert "60 in the trash" in page.text
+    assert len(asked) <= 50
+    first = [one["href"] for one in page.all("a") if one.get("class") == "title"]
+    older = next(one["href"] for one in page.all("a") if one.get("rel") == "next")
+    rest = [one["href"] for one in empty.get(older).all("a") if one.get("class") == "title"]
+    assert first + rest == [f"/memory/{one.id}" for one in reversed(saved[:60])]
+
+
+def test_C3_merges_are_read_page_by_page(empty: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n in range(30):
+        empty.memory.save(f"The auth module of service {n} is in src/auth{n}/index.ts")
+        empty.memory.save(f"The authentication module of service {n} is located in src/auth{n}/index.ts")
+    asked = _counted(monkeypatch, empty.memory, "history")
+    page = empty.get("/merged")
+    count = len(with_merged_texts(empty.memory.root))
+    assert f"{count} memories were said again" in page.text
+    assert len(asked) == 25 < count
+    older = next(one["href"] for one in page.all("a") if one.get("rel") == "next")
+    assert empty.get(older).text.count("They are two") == count - 25
+
+
+def test_B6_the_archive_is_read_only_for_what_is_in_it(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = _counted(monkeypatch, filled.memory, "archived")
+    filled.get("/memory/unknown", 404)
+    assert read == []
+    assert "In the archive" in filled.get(f"/memory/{filled.archived.id}").text
+
+
+def test_J5_chats_go_on(empty: Browser) -> None:
+    for n in range(103):
+        empty.memory.append_message(f"telegram_{n}", "user", "Hello")
+    page = empty.get("/chats")
+    assert page.text.count("in the present talk") == 100
+    assert empty.get("/chats?offset=100").text.count("in the present talk") == 3
+
+
+def test_B3_versions_are_compared(empty: Browser) -> None:
+    one = empty.memory.save("The pilot begins on 15 March.\n\nIt ends in May.", title="Pilot")
+    empty.memory.update(one.id, content="The pilot begins on 29 March.\n\nIt ends in May.")
+    empty.memory.update(one.id, content="The pilot begins on 29 March.\n\nIt ends in June.\n\nMaija leads it.")
+    page = empty.get(f"/memory/{one.id}/changes")
+    assert len(page.all("ins")) == 3  # the legend, a word, a line
+    assert "MayJune" in page.text
+    assert "15" not in page.text
+    assert "1529" in empty.get(f"/memory/{one.id}/changes?old=1&new=2").text
+    assert "2915" in empty.get(f"/memory/{one.id}/changes?old=2&new=1").text
+    history = empty.get(f"/memory/{one.id}/history", part=True)
+    addresses = [one["href"].partition("?")[2] for one in history.all("a") if "/changes" in one.get("href", "")]
+    assert addresses == ["old=2&new=3", "old=1&new=2"]
+    assert "has 3 versions" in empty.get(f"/memory/{one.id}/changes?old=4", 404).text
+    alone = empty.memory.save("The lighthouse is white.")
+    assert "never been changed" in empty.get(f"/memory/{alone.id}/changes").text
+
+
+def test_I1_the_status_tells_what_waits(surf: Surf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muisti.engine.opened.PATIENCE", 0.0)  # to close waits for nothing
+    down = "http://127.0.0.1:9"
+    browser = surf(
+        embedder="ollama", embedder_url=down, embedder_timeout=0.5, extractor="ollama", extractor_url=down, extractor_model="m"
+    )
+    browser.memory.save("The pilot begins in March.")
+    text = browser.get("/status").text
+    assert "Waiting for vectors1: they are found by words until then" in text
+    assert "Waiting to be read0" in text
+    browser.memory.extract_and_save("s1", "I prefer short answers.", "Noted.")
+    assert "Waiting to be read1 exchange: they are safe" in browser.get("/status").text
+
+
+def test_J5_the_side_of_a_cell_is_kept_without_a_style() -> None:
+    page = Parsed(rendered("| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 | 3 |"))
+    assert [one.get("class") for one in page.all("td")] == ["to-left", "to-center", "to-right"]
+    assert not [one for one in page.all("th") if "style" in one]

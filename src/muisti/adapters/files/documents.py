@@ -26,6 +26,8 @@ from muisti.remember.screen import screened_text
 from muisti.settings import SETTINGS_FILE, Settings
 
 ENDINGS = (".md", ".markdown")
+NOTES = "memories"
+"""The vault's folder in which agents keep notes of their own: any text there is searched, whatever its name ends in."""
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 _MOST = 10
 """Times the largest content of a memory: the largest document."""
@@ -98,13 +100,14 @@ class FileDocuments:
     def _inside(self, folder: Path) -> Iterator[tuple[str, Stamp]]:
         failed: list[OSError] = []
         vault = (self._root, self._root.resolve())
+        any_text = folder.is_relative_to(self._root / NOTES)
         for above, folders, names in os.walk(folder, onerror=failed.append):
             if above != str(folder) and (SETTINGS_FILE in names or Path(above) in vault):
                 folders[:] = []  # a vault has memories, not documents
                 continue
             folders[:] = sorted(name for name in folders if name[0] != "." and name not in _SKIPPED)
             for name in sorted(names):
-                if name.lower().endswith(ENDINGS) and name[0] != ".":
+                if name[0] != "." and (any_text or name.lower().endswith(ENDINGS)):
                     with suppress(FileNotFoundError):
                         status = os.lstat(os.path.join(above, name))
                         if stat.S_ISREG(status.st_mode):
@@ -140,7 +143,8 @@ class FileDocuments:
             try:
                 sections = _sections(screened_text(_body(data.decode("utf-8-sig")), self._settings))
             except UnicodeDecodeError as error:
-                problem = f"is not UTF-8 text (byte {error.start}) and is not searched: save it as UTF-8"
+                if path.lower().endswith(ENDINGS):  # among notes there may be a picture
+                    problem = f"is not UTF-8 text (byte {error.start}) and is not searched: save it as UTF-8"
         return Document(path, shelf, known, changed, source, sections, problem)
 
     def _place(self, path: str) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.routing import Route
 
 from muisti import __version__
 from muisti.engine import Muisti
@@ -26,6 +27,7 @@ from muisti.surfaces.rest.serving import Serving
 __all__ = ["Serving", "create_app"]
 ROUTERS = (session_memories, memories, links, search, sessions, talk, order, health)
 WEB = "muisti.surfaces.web"
+AGENTS = "muisti.surfaces.mcp.http"
 
 
 def create_app(memory: Muisti, serving: Serving | None = None) -> FastAPI:
@@ -47,6 +49,7 @@ def create_app(memory: Muisti, serving: Serving | None = None) -> FastAPI:
     app.include_router(docs.router)
     if serving.pages:
         _add_pages(app, memory)
+    app.state.agents = _add_agents(app, memory)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     add_handlers(app, {path: [method.upper() for method in item] for path, item in app.openapi()["paths"].items()})
     _add_layers(app, serving)
@@ -68,6 +71,16 @@ def _add_pages(app: FastAPI, memory: Muisti) -> None:
         app.include_router(importlib.import_module(WEB).pages(memory, changes=lambda: app.state.events.told))
 
 
+def _add_agents(app: FastAPI, memory: Muisti) -> Any:
+    """`/mcp` for agents, where the SDK is installed; what has to be closed in the end, or None."""
+    if importlib.util.find_spec("mcp") is None:
+        return None
+    agents = importlib.import_module(AGENTS)
+    serving = agents.OverHttp(memory)
+    app.router.routes.append(Route(agents.PATH, serving, include_in_schema=False))
+    return serving
+
+
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     live = Live(app.state.memory, app.state.events, app.state.serving) if app.state.serving.live else None
@@ -77,6 +90,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
     finally:
         app.state.events.close()
+        if app.state.agents is not None:
+            await app.state.agents.close()
         if live is not None:
             live.stop()
 

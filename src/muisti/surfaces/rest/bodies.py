@@ -14,7 +14,7 @@ from muisti.surfaces.rest.serving import Serving
 
 CLOSE = {"Connection": "close"}
 FORM = "application/x-www-form-urlencoded"
-"""What the forms of a page send; not to /api, where a page of another origin could send it unasked."""
+"""What the forms of a page send; not to /api and /mcp, where a page of another origin could send it unasked."""
 
 
 DRAINED = 65_536
@@ -99,7 +99,7 @@ def _check_type(headers: Headers, path: str) -> None:
     message = email.message.Message()
     message["content-type"] = headers.get("content-type", "")
     kind = message.get_content_type() if "content-type" in headers else ""
-    if kind == "application/json" or (kind == FORM and not path.startswith("/api/")):
+    if kind == "application/json" or (kind == FORM and not path.startswith(("/api/", "/mcp"))):
         return
     detail = "send the body as JSON, with `Content-Type: application/json`"
     raise Refused(415, "not-json", "The body must be JSON", detail, {"Accept": "application/json"})

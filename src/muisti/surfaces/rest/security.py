@@ -31,6 +31,8 @@ OPEN_PATHS = ("/health",)
 """These need no token: they tell nothing but that the server lives."""
 READING_POSTS = ("/api/search", "/api/search/details", "/api/context", "/api/extract/preview")
 """These change nothing, however they are sent."""
+OF_AGENTS = "Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
+"""Headers that an agent in a web page sends to /mcp."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -179,7 +181,7 @@ class Doors:
 
 
 def _is_api(scope: Scope) -> bool:
-    return str(scope["path"]).startswith(("/api/", "/metrics", "/openapi.json"))
+    return str(scope["path"]).startswith(("/api/", "/mcp", "/metrics", "/openapi.json"))
 
 
 def _same(given: str, wanted: str) -> bool:
@@ -199,7 +201,7 @@ def _preflight(origin: str) -> Response:
     allowed = {
         "Access-Control-Allow-Origin": origin,
         "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-        "Access-Control-Allow-Headers": "Authorization, Content-Type, If-Match",
+        "Access-Control-Allow-Headers": f"Authorization, Content-Type, If-Match, {OF_AGENTS}",
         "Access-Control-Max-Age": "600",
         "Vary": "Origin",
     }

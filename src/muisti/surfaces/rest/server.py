@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from types import FrameType
@@ -23,6 +24,8 @@ GRACE = 5
 """Seconds that requests have to end when the server is told to stop."""
 KEEP_ALIVE = 15
 BACKLOG = 256
+SWITCH = 0.001
+"""Seconds after which a thread that computes lets others go on: whoever holds the vault waits for its turn at every file."""
 
 
 def impatient(seconds: float) -> type[H11Protocol]:
@@ -78,8 +81,10 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Those who listen for events would never end by themselves."""
+        """Those who listen for events, and agents that do, would never end by themselves."""
         self._app.state.events.close()
+        if self._app.state.agents is not None:
+            await self._app.state.agents.close()
         await super().shutdown(sockets)
 
 
@@ -106,6 +111,7 @@ def make_server(memory: Muisti, serving: Serving) -> tuple[Server, socket.socket
 def serve(memory: Muisti, serving: Serving, on_ready: Callable[[Serving], None] | None = None) -> None:
     """Serve until told to stop."""
     server, listening, serving = make_server(memory, serving)
+    sys.setswitchinterval(SWITCH)
     memory.warm_up()
     if on_ready is not None:
         on_ready(serving)

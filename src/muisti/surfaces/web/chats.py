@@ -7,16 +7,20 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from muisti.model import SearchResults
 from muisti.recall.options import ALL_PROJECTS
 from muisti.surfaces.web.desk import At
+from muisti.surfaces.web.paging import placed, turning
 from muisti.surfaces.web.render import PageRoute, show
 
 router = APIRouter(route_class=PageRoute)
 STEPS = (50, 200, 1000)
+PAGE = 100
 
 
 @router.get("/chats")
-def chats(request: Request, desk: At) -> Response:
+def chats(request: Request, desk: At, offset: int = 0) -> Response:
     """All conversations, the latest first."""
-    return show(request, "chats.html", chats=desk.memory.chats())
+    known, offset = desk.memory.chats(), placed(offset)
+    turn = turning("/chats", offset, PAGE, more=len(known) > offset + PAGE)
+    return show(request, "chats.html", chats=known[offset : offset + PAGE], turn=turn)
 
 
 @router.get("/chat")

@@ -48,15 +48,19 @@ def sync(request: Request, desk: At, form: Posted) -> Response:
 def _state(desk: Desk) -> dict[str, Any]:
     memory = desk.memory
     settings = memory.settings
-    counters = memory.metrics().counters
-    search = memory.metrics().latencies["search"]
+    metrics = memory.metrics()
+    search = metrics.latencies["search"]
+    stats = memory.get_stats()
+    no_vector_yet = settings.embedder != "none" and stats.embedding_model is None
     return {
-        "stats": memory.get_stats(),
+        "stats": stats,
+        "unvectored": stats.total_count if no_vector_yet else stats.waiting_count,
         "settings": settings,
         "root": memory.root,
         "problems": memory.problems(),
         "degraded": memory.search("muisti", limit=1, record=False, project="*").degraded,
-        "counters": counters,
+        "counters": metrics.counters,
+        "waiting": metrics.waiting,
         "mean": search.seconds / search.count * 1000 if search.count else None,
         "searches": search.count,
         "shelves": memory.shelves(),

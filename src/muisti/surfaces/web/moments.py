@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 
 
 def shown_time(at: datetime) -> str:
@@ -11,9 +11,9 @@ def shown_time(at: datetime) -> str:
     return f"{local.day} {local:%B %Y, %H:%M}"
 
 
-def shown_day(at: datetime) -> str:
+def shown_day(day: date) -> str:
     """`Thursday, 12 March 2026`."""
-    local = at.astimezone()
+    local = day.astimezone() if isinstance(day, datetime) else day
     return f"{local:%A}, {local.day} {local:%B %Y}"
 
 

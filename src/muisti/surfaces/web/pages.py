@@ -7,7 +7,24 @@ from collections.abc import Callable
 from fastapi import APIRouter, Depends, Request
 
 from muisti.engine import Muisti
-from muisti.surfaces.web import attic, change, chats, core, graph, health, links, numbers, read, search, static, timeline
+from muisti.errors import VaultNotFound
+from muisti.settings import SETTINGS_FILE
+from muisti.surfaces.web import (
+    attic,
+    change,
+    chats,
+    core,
+    graph,
+    health,
+    links,
+    nowhere,
+    numbers,
+    read,
+    search,
+    static,
+    timeline,
+    versions,
+)
 from muisti.surfaces.web.desk import Desk
 from muisti.surfaces.web.work import Work
 
@@ -21,9 +38,11 @@ def pages(memory: Muisti, *, changes: Callable[[], int | str] | None = None) -> 
 
     async def sit_down(request: Request) -> None:
         request.state.desk = desk
+        if not (memory.root / SETTINGS_FILE).is_file():
+            raise VaultNotFound(f"there is no vault at {memory.root} any more")
 
     router = APIRouter(include_in_schema=False)
     router.include_router(static.router)
-    for module in (search, read, change, links, timeline, graph, numbers, chats, core, attic, health):
+    for module in (search, read, versions, change, links, timeline, graph, numbers, chats, core, attic, health, nowhere):
         router.include_router(module.router, dependencies=[Depends(sit_down)])
     return router

@@ -50,6 +50,7 @@ _STATUS: tuple[tuple[type[errors.MuistiError], int], ...] = (
     (errors.InvalidRequest, 422),
     (errors.NotFound, 404),
     (errors.Conflict, 409),
+    (errors.VaultNotFound, 503),
     (errors.VaultFull, 507),
     (errors.VaultReadOnly, 503),
     (errors.VaultBusy, 503),
@@ -119,6 +120,8 @@ class PageRoute(APIRoute):
         async def handle(request: Request) -> Response:
             try:
                 response = await work(request)
+            except errors.VaultNotFound as error:
+                response = _gone(request, str(error))
             except errors.MuistiError as error:
                 response = _sorry(request, status_of(error), str(error))
             except HTTPException as error:
@@ -153,6 +156,15 @@ def _sorry(request: Request, status: int, sentence: str) -> HTMLResponse:
     return show(request, template, status, headline=_HEADLINES.get(status, "That did not work"), sentence=sentence)
 
 
+def _gone(request: Request, sentence: str) -> HTMLResponse:
+    if is_fragment(request):
+        return _sorry(request, 503, f"{sentence}: mount its disk, or bring the folder back; nothing is lost here")
+    query = f"?{request.url.query}" if request.url.query else ""
+    path = "/" + request.url.path.lstrip("/\\")  # two slashes would lead to another machine
+    again = f"{path}{query}" if request.method == "GET" else "/"
+    return show(request, "gone.html", 503, sentence=sentence[:1].upper() + sentence[1:], again=again)
+
+
 def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -162,7 +174,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(markdown=rendered, when=when, day=shown_day, href=href, hue=hue, share=lambda x: f"{x:.2f}")
-    made.filters.update(bytes=_bytes, plainly=plainly, times=_times)
+    made.filters.update(bytes=_bytes, plainly=plainly, times=_times, moment=shown_time)
     made.globals.update(asset=asset, marked=marked, zip=zip)
     made.globals["m"] = made.get_template("macros.html").module  # every template uses these
     return made

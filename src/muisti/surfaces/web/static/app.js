@@ -7,10 +7,14 @@
 
   const rows = () => [...document.querySelectorAll("[data-row] a.title")];
 
+  const rowHere = () => document.activeElement.closest("[data-row]");
+
   function move(step) {
     const all = rows();
-    const here = document.activeElement.closest("[data-row]");
+    const here = rowHere();
     const at = here ? all.findIndex((link) => here.contains(link)) : -1;
+    const box = document.getElementById("q");
+    if (at + step < 0 && box) return box.focus(); // above the first result is the question
     const next = all[Math.max(0, Math.min(all.length - 1, at + step))];
     if (next) {
       next.focus();
@@ -26,22 +30,36 @@
     },
     j: () => move(1),
     k: () => move(-1),
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+    Escape: () => document.getElementById("q")?.focus(),
     n: () => location.assign("/new"),
   };
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (typing(event.target)) {
-      if (event.key === "Escape") event.target.blur();
+      if (event.key === "Escape") {
+        if (event.target.type === "search") event.preventDefault(); // browsers would empty it, and what was found would be gone
+        event.target.blur();
+      }
       if (event.key === "ArrowDown" && event.target.id === "q" && rows().length) event.preventDefault(), rows()[0].focus();
       return;
     }
+    if (event.key.length > 1 && !rowHere()) return; // arrows scroll as ever, but from row to row
     if (keys[event.key]) event.preventDefault(), keys[event.key]();
+  });
+
+  // What was found, in few words, for those who hear the page: the list itself would be read out whole.
+  document.addEventListener("htmx:after:swap", () => {
+    const heard = document.getElementById("heard"), found = document.querySelectorAll("#results [data-row]").length;
+    if (heard) heard.textContent = found ? `${found} found` : "Nothing found";
   });
 
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-autosubmit]");
-    if (form) form.requestSubmit();
+    const half = event.target.type === "date" && event.target.value && event.target.value < "1000"; // a year that is being typed
+    if (form && !half) form.requestSubmit();
   });
 
   // What the server answers changes when the vault did. The page asks only while somebody looks at it.
@@ -54,6 +72,7 @@
       const now = answer.ok ? await answer.text() : last;
       if (last !== null && now !== last) refresh();
       last = now;
+      document.body.dataset.heard = now;
     } catch { /* the server is gone; the next look tells */ }
   }
   function refresh() {

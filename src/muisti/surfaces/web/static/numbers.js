@@ -21,7 +21,7 @@
     return { data: [days, ...series.map((one) => one.values)],
       options: { scales: { x: { time: true }, y: { range: (u, low, high) => [0, Math.max(1, high * 1.08)] }, ...scales },
         tzDate: (stamp) => uPlot.tzDate(new Date(stamp * 1000), "UTC"), padding: [8, 24, 0, 0],
-        axes: [axis(c, { values: (u, splits) => splits.map(day), space: 70 }), axis(c, { values: whole, size: 44 })], series: [{ label: "Day", value: "{YYYY}-{MM}-{DD}" }, ...series.map((one) => one.draw)] } };
+        axes: [axis(c, { values: (u, splits) => splits.map(day), space: 70 }), axis(c, { values: whole, size: 44 })], series: [{ label: " ", value: (u, at) => (at == null ? "" : day(at)) }, ...series.map((one) => ({ value: (u, n) => n ?? "", ...one.draw }))] } };
   }
   function byName(c, { labels, values }, turned) {
     const narrow = all.clientWidth < 500;
@@ -43,7 +43,7 @@
     for (const place of all.querySelectorAll("[data-plot]")) {
       const { data: points, options } = makers[place.dataset.plot](colours());
       if (!points[0].length) continue;
-      plots.push(new uPlot({ width: place.clientWidth, height: place.dataset.plot === "kinds" ? 260 : 210, ...options }, points, place));
+      plots.push(new uPlot({ width: place.clientWidth, height: ["kinds", "growth"].includes(place.dataset.plot) ? 255 : 205, ...options }, points, place));
     }
     all.dataset.drawn = plots.length;
   }

@@ -1,0 +1,33 @@
+"""Claude keeps notes in your vault: `python examples/anthropic_memory.py VAULT "Remember that my dog is called Musti."`
+
+Needs `pip install 'muisti[anthropic]'` and a key in ANTHROPIC_API_KEY.
+"""
+
+import os
+import sys
+
+from anthropic import Anthropic
+
+from muisti import Muisti
+from muisti.integrations.anthropic import VaultMemoryTool
+
+MODEL = os.environ.get("ANTHROPIC_MODEL", "claude-sonnet-5-5")
+
+
+def answer(memory: Muisti, said: str) -> str:
+    """One turn. The SDK runs the tool as often as Claude asks for it."""
+    runner = Anthropic().beta.messages.tool_runner(
+        model=MODEL,
+        max_tokens=2048,
+        tools=[VaultMemoryTool(memory)],
+        messages=[{"role": "user", "content": said}],
+    )
+    return "".join(block.text for block in runner.until_done().content if block.type == "text")
+
+
+if __name__ == "__main__":
+    vault, said = sys.argv[1:]
+    with Muisti.open(vault) as memory:
+        print(answer(memory, said))
+        for found in memory.search(said, limit=3):  # what Claude noted is found like everything else
+            print(f"  {found.memory.file_path}: {found.matched_snippet}")

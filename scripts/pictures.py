@@ -1,0 +1,134 @@
+"""Draws docs/page-*.png: the page over a small vault, as a browser shows it. Needs `python scripts/node.py browser`.
+
+The texts are always the same; their days count back from today.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import tomllib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.web.browsing import launched, served  # noqa: E402
+
+from muisti import Memory, Muisti  # noqa: E402
+from muisti.bootstrap import open_vault  # noqa: E402
+
+DOCS = ROOT / "docs"
+STORY: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+MOST_BYTES = 250_000
+
+
+class Calendar:
+    """A clock that is set to the days of the story."""
+
+    def __init__(self) -> None:
+        self.today = datetime.now(UTC).replace(hour=9, minute=30, second=0, microsecond=0)
+        self.at = self.today
+
+    def now(self) -> datetime:
+        """The time it is set to."""
+        return self.at
+
+    def ago(self, days: float) -> None:
+        """Set it back from today."""
+        self.at = self.today - timedelta(days=days)
+
+
+def filled(root: Path) -> Muisti:
+    """The vault of the pictures."""
+    calendar = Calendar()
+    memory = open_vault(root, clock=calendar, arguments={})
+    saved = _saved(memory, calendar)
+    for source, kind, target in STORY["links"]:
+        memory.link(saved[source].id, saved[target].id, kind)
+    memory.supersede(saved["Pilot begins on 2 March"].id, saved["Pilot begins on 16 March"].id)
+    _talked(memory, calendar)
+    for days, query in STORY["asked"]:
+        calendar.ago(days)
+        memory.search(query, limit=4, project="*")
+        memory.flush()
+    _changed(memory, calendar, saved)
+    calendar.ago(0)
+    return memory
+
+
+def _saved(memory: Muisti, calendar: Calendar) -> dict[str, Memory]:
+    made = {}
+    for days, kind, project, title, text in STORY["memories"]:
+        calendar.ago(days)
+        trusted = not text.startswith("A README")
+        source = "user" if trusted else "import"
+        made[title] = memory.save(text, title=title, kind=kind, project=project or None, trusted=trusted, source=source)
+    return made
+
+
+def _talked(memory: Muisti, calendar: Calendar) -> None:
+    for chat, said in STORY["chats"].items():
+        for number, (role, text) in enumerate(said):
+            calendar.ago(2.2 - number / 500)
+            memory.append_message(chat, role, text)
+    for section, key, value in STORY["core"]:
+        memory.core_update(section, key, value)
+
+
+def _changed(memory: Muisti, calendar: Calendar, saved: dict[str, Memory]) -> None:
+    one = saved["PostgreSQL for the orders"]
+    calendar.ago(20)
+    memory.update(one.id, content=one.content.replace("PostgreSQL 16", "PostgreSQL 17"), keywords=["database", "orders"])
+    calendar.ago(3)
+    memory.reinforce(one.id)
+    memory.delete(saved["Rewrite in a weekend"].id)
+
+
+def draw(memory: Muisti, address: str, browser: Any) -> None:
+    """All pictures."""
+    one = next(found for found in memory.list(limit=None, project="*") if found.title == "PostgreSQL for the orders")
+    wide, phone = {"width": 1240, "height": 860}, {"width": 390, "height": 844}
+    for name, path, size, look in (
+        ("search", "/?q=which+database+did+we+choose+and+why", wide, "light"),
+        ("memory", f"/memory/{one.id}", {**wide, "height": 1240}, "light"),
+        ("timeline", "/timeline", wide, "light"),
+        ("graph", "/graph", wide, "light"),
+        ("numbers", "/numbers", {**wide, "height": 1300}, "light"),
+        ("changes", f"/memory/{one.id}/changes", {**wide, "height": 620}, "light"),
+        ("dark", "/?q=why+was+the+report+slow", wide, "dark"),
+        ("phone", "/?q=pilot", phone, "light"),
+    ):
+        context = browser.new_context(
+            viewport=size, color_scheme=look, locale="en-GB", device_scale_factor=2 if size is phone else 1.25
+        )
+        page = context.new_page()
+        page.goto(f"{address}{path}")
+        page.wait_for_load_state("networkidle")
+        if name in ("search", "dark"):
+            page.get_by_text("Why this one").first.click()
+        _write(name, page.screenshot())
+        context.close()
+
+
+def _write(name: str, png: bytes) -> None:
+    path = DOCS / f"page-{name}.png"
+    if len(png) > MOST_BYTES:
+        sys.exit(f"{path.name} would have {len(png):,} bytes; at most {MOST_BYTES:,} are wanted")
+    path.write_bytes(png)
+    print(f"{path.name}: {len(png):,} bytes")
+
+
+def main() -> None:
+    """Make the vault, look at it, and forget it."""
+    with tempfile.TemporaryDirectory() as folder:
+        memory = filled(Path(folder) / "vault")
+        with served(memory) as address, launched() as browser:
+            draw(memory, address, browser)
+        memory.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""What a hook puts into an agent's context: fenced as data, within a budget of tokens, nothing twice in a session."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from muisti.engine import Muisti
+from muisti.errors import BrokenFile, VaultNotFound
+from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Origin, SearchResult, Session, Tier
+from muisti.recall.compose import composed, tokens
+from muisti.recall.fence import CLOSING, OPENING, fenced, fenced_memory, quoted
+from muisti.recall.query import query_words
+from muisti.surfaces.hooks import gate
+
+START_BUDGET = 1_500
+PROMPT_BUDGET = 500
+MOST = 5
+"""Memories that a prompt gets."""
+LONG = 120
+"""Tokens of a memory from which on a prompt gets the passage that matters instead of the whole."""
+CORE_SHARE = 0.6
+"""Of the budget, for core memory at most."""
+SUMMARY_SHARE = 0.25
+CANDIDATES = 60
+HALF_LIFE_DAYS = 14.0
+_SESSION_END = "\n</memory-session>"
+
+
+def opened(vault: Path) -> Muisti | None:
+    """The vault, to be read for a moment; None if there is none. Waits for nobody for long. Raises MuistiError."""
+    from muisti.bootstrap import open_vault
+
+    arguments: dict[str, str | int | float | bool] = {
+        "sync_on_open": False,  # the start of a session and the worker take in what was edited by hand
+        "embedder": "none",  # a model takes longer to load than all the rest
+        "record_recall": False,  # what is recalled by itself has not been asked for: it grows no stronger
+        "lock_timeout": 0.5,
+        "index_timeout": 0.5,
+    }
+    try:
+        return open_vault(vault, create=False, arguments=arguments)
+    except VaultNotFound:
+        return None
+
+
+def let_go(memory: Muisti) -> None:
+    """Let go of a vault that was only read. The process ends now, which does that better than anybody; but for the copy of an
+    index that belongs to a vault that cannot be written.
+    """
+    if not os.access(memory.root, os.W_OK):
+        memory.close()
+        atexit._run_exitfuncs()
+
+
+def for_prompt(memory: Muisti, prompt: str, project: str, session: str, known: set[str]) -> tuple[str, list[str]]:
+    """The few memories that matter for a prompt as one block, and their ids; ("", []) if none does."""
+    question = gate.asked(prompt)
+    told = query_words(question) if question else []
+    if len(told) < gate.FEWEST:
+        return "", []
+    found = memory.search(
+        question,
+        mode="keyword",
+        limit=MOST + 3,
+        record=False,
+        project=project,
+        unfiled=True,
+        session_id=session or None,
+        source=(Origin.MEMORY, Origin.DOCUMENT),
+    )
+    chosen = _that_matter(memory, question, told, [one for one in found if one.memory.id not in known])
+    kept = _within(_shortened(chosen), PROMPT_BUDGET)
+    return fenced(kept), [one.id for one in kept]
+
+
+def _that_matter(memory: Muisti, question: str, told: list[str], found: Sequence[SearchResult]) -> list[SearchResult]:
+    now = datetime.now(UTC)
+    current = [one for one in found if one.memory.valid_until is None or one.memory.valid_until > now]
+    if not current:
+        return []
+    common = memory._call(lambda parts: parts.lexical.frequencies(told))
+    asks = gate.is_question(question)
+    return [
+        one
+        for one in current
+        if gate.matters(asks, told, common.counts, common.documents, f"{one.memory.title}\n{one.memory.content}")
+    ][:MOST]
+
+
+def _shortened(found: Iterable[SearchResult]) -> list[Memory]:
+    return [
+        one.memory if tokens(one.memory.content) <= LONG else replace(one.memory, content=one.matched_snippet) for one in found
+    ]
+
+
+def _within(memories: Sequence[Memory], budget: int) -> list[Memory]:
+    left = budget - tokens(OPENING) - tokens(CLOSING) - 2
+    kept = []
+    for one in memories:
+        cost = tokens(fenced_memory(one)) + 1
+        if cost <= left:
+            kept.append(one)
+            left -= cost
+    return kept
+
+
+def for_session(memory: Muisti, project: str, session: str, since: datetime | None, budget: int) -> tuple[str, list[str]]:
+    """Core memory, how the last session ended, and what is most important of late, as one block; and the memories' ids.
+
+    Since: when the session was last told something that it still knows; then only what others remembered after that is told.
+    """
+    memories = _most_important(memory, project)
+    if since is None:
+        core, last = _fitting_core(memory, int(budget * CORE_SHARE)), _last_session(memory, project, session, budget)
+    else:
+        core, last = CoreMemory({}, {}), ""
+        memories = [one for one in memories if one.created_at > since and one.session_id != session]
+    text = composed(core, memories, budget - tokens(last) - 1)
+    inside = [one.id for one in memories if f'<memory id="{one.id}"' in text]
+    if last:
+        text = f"{text.removesuffix(CLOSING)}{last}\n{CLOSING}" if text else f"{OPENING}\n{last}\n{CLOSING}"
+    return text, inside
+
+
+def _fitting_core(memory: Muisti, budget: int) -> CoreMemory:
+    """Its entries in their order, as far as they fit; none if a hand edit broke the file."""
+    try:
+        core = memory.core_get()
+    except BrokenFile:
+        return CoreMemory({}, {})
+    sections: dict[str, dict[str, str]] = {}
+    for section in CORE_SECTIONS:
+        kept = sections.setdefault(section, {})
+        for key, value in getattr(core, section).items():
+            cost = tokens(f"{key}: {value}\n") + 12
+            if cost <= budget:
+                kept[key] = value
+                budget -= cost
+    return CoreMemory(**sections)
+
+
+def _most_important(memory: Muisti, project: str) -> list[Memory]:
+    """What is strong, and what is new; not what only one session may see, nor what is no longer true."""
+    now = datetime.now(UTC)
+    strong = memory.list(project=project, unfiled=True, order_by="salience", limit=CANDIDATES)
+    latest = memory.list(project=project, unfiled=True, limit=CANDIDATES // 2)
+    seen = {
+        one.id: one
+        for one in (*strong, *latest)
+        if one.tier != Tier.SESSION and (one.valid_until is None or one.valid_until > now)
+    }
+    return sorted(seen.values(), key=lambda one: (-_weight(one, project, now), one.id))
+
+
+def _weight(memory: Memory, project: str, now: datetime) -> float:
+    age = max(0.0, (now - memory.created_at).total_seconds()) / 86_400
+    recency = math.pow(0.5, age / HALF_LIFE_DAYS)
+    own = 0.2 if project and memory.project == project else 0.0
+    return 0.5 * memory.importance + 0.3 * memory.salience + 0.2 * recency + 0.1 * memory.pinned + own
+
+
+def _last_session(memory: Muisti, project: str, session: str, budget: int) -> str:
+    """How the latest other session of this project ended."""
+    found = next((one for one in memory.list_sessions(project, limit=10) if one.summary and one.id != session), None)
+    return "" if found is None else _fenced_session(found, int(budget * SUMMARY_SHARE))
+
+
+def _fenced_session(session: Session, budget: int) -> str:
+    ended = f' ended="{session.ended_at:%Y-%m-%d}"' if session.ended_at else ""
+    opening, text = f'<memory-session trust="unverified"{ended}>\n', quoted(session.summary)
+    while text and tokens(f"{opening}{text}{_SESSION_END}") > budget:
+        text = text[: len(text) * 9 // 10].rstrip()
+    return f"{opening}{text}{_SESSION_END}" if text else ""

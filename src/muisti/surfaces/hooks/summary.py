@@ -1,0 +1,47 @@
+"""How a session ended, in a few lines, made by rules: what was asked, what was decided, what was answered last. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from muisti.model import Memory, Message
+from muisti.recall.query import query_words
+from muisti.surfaces.hooks.gate import is_routine
+
+LONGEST = 160
+"""Characters of a line."""
+FIRST, LAST = 2, 4
+"""How many of the things that were asked are told: the first and the last ones."""
+DECIDED = 6
+_TELLING = ("decision", "preference", "insight", "bugfix", "discovery")
+_SENTENCE = re.compile(r"(?s)(.+?[.!?。！？])(?:\s|\Z)")
+
+
+def summary(said: Sequence[Message], learnt: Sequence[Memory]) -> str:
+    """May be "": a session in which nothing was asked needs none."""
+    asked = list(dict.fromkeys(_line(one.content) for one in said if one.role == "user" and _asks_something(one.content)))
+    if not asked:
+        return ""
+    told = asked if len(asked) <= FIRST + LAST else [*asked[:FIRST], *asked[-LAST:]]
+    parts = ["Asked:", *(f"- {line}" for line in told)]
+    decided = list(dict.fromkeys(_line(one.content) for one in learnt if one.kind in _TELLING))[-DECIDED:]
+    if decided:
+        parts += ["Decided or learnt:", *(f"- {line}" for line in decided)]
+    answers = [one.content for one in said if one.role == "assistant"]
+    if answers:
+        parts += ["Last answer:", f"- {_line(answers[-1])}"]
+    return "\n".join(parts)
+
+
+def _asks_something(text: str) -> bool:
+    """Not "thanks", "continue", "run the tests"."""
+    return any(not is_routine(word) for word in query_words(text[:1000])) and len(query_words(text[:1000])) > 1
+
+
+def _line(text: str) -> str:
+    """The first sentence, on one line."""
+    plain = " ".join(text[: 10 * LONGEST].split())
+    found = _SENTENCE.match(plain)
+    first = found[1] if found else plain
+    return first if len(first) <= LONGEST else f"{first[: LONGEST - 1].rstrip()}…"

@@ -1,0 +1,85 @@
+"""What a client may read without a tool: one memory, the latest ones, core memory. All of it is fenced as data."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp_types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+    TextContent,
+)
+
+from muisti.errors import MemoryNotFound, MuistiError
+from muisti.recall.fence import fenced
+from muisti.recall.options import FilterOptions
+from muisti.surfaces.mcp import answers
+from muisti.surfaces.mcp.tools import whole_id
+from muisti.surfaces.mcp.trouble import told
+from muisti.surfaces.mcp.vault import Vault
+
+T = TypeVar("T")
+Reference = PromptReference | ResourceTemplateReference
+RECENT = 20
+
+
+def add_resources(server: MCPServer, vault: Vault, project: str) -> None:
+    """Offer them. Project: whose latest memories are shown; "": those of all."""
+
+    @server.resource("memory://recent", name="recent", title="Latest memories", mime_type="text/plain")
+    async def recent() -> str:
+        """The memories that were made last, newest first: ids and titles."""
+        return await _answered(lambda: _recent(vault, project))
+
+    @server.resource("memory://core", name="core", title="Core memory", mime_type="text/plain")
+    async def core() -> str:
+        """What always holds: of the user, and of how the agent is to behave."""
+        return await _answered(lambda: _core(vault))
+
+    @server.resource("memory://{id}", name="memory", title="One memory", mime_type="text/plain")
+    async def memory(id: str) -> str:
+        """A whole memory by its id, with its source and whether it is trusted."""
+        return await _answered(lambda: _memory(vault, id))
+
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
+    async def complete(ref: Reference, argument: CompletionArgument, _: CompletionContext | None) -> Completion:
+        """The ids that begin or end with what somebody has typed of one."""
+        if not isinstance(ref, ResourceTemplateReference) or not argument.value:
+            return Completion(values=[])
+        return Completion(values=await _answered(lambda: _ids(vault, argument.value)))
+
+
+async def _recent(vault: Vault, project: str) -> str:
+    options: FilterOptions = {"project": project, "unfiled": True} if project else {}
+    shown = answers.listed(await (await vault.use()).list(limit=RECENT, **options)).content[0]
+    assert isinstance(shown, TextContent)
+    return shown.text
+
+
+async def _core(vault: Vault) -> str:
+    return answers.core_text(await (await vault.use()).core_get())
+
+
+async def _memory(vault: Vault, given: str) -> str:
+    memory = await vault.use()
+    return fenced(await memory.details([await whole_id(memory, given)]))
+
+
+async def _ids(vault: Vault, part: str) -> list[str]:
+    return await (await vault.use()).find_ids(part)
+
+
+async def _answered(reading: Callable[[], Awaitable[T]]) -> T:
+    """What was read; an error of ours as the protocol tells errors of resources."""
+    try:
+        return await reading()
+    except MemoryNotFound as error:
+        raise ResourceNotFoundError(told(error)) from error
+    except (MuistiError, OSError) as error:
+        raise ResourceError(told(error)) from error

@@ -1,0 +1,127 @@
+"""Writes what a plan says: a copy first, then each file at once and whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from muisti.surfaces.setup import ledger
+from muisti.surfaces.setup.plan import Change, read
+from muisti.surfaces.setup.trouble import ConfigurationProblem
+
+SUFFIX = ".muisti-backup"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One file that was written or removed."""
+
+    path: Path
+    backup: Path | None
+    """The copy of what was there."""
+
+
+def apply(changes: Sequence[Change]) -> list[Done]:
+    """Carry out what differs. Raises ConfigurationProblem; files that were written before it are named there."""
+    wanted = [change for change in changes if change.state != "same"]
+    for change in wanted:
+        _check_unchanged(change)
+    done: list[Done] = []
+    for change in wanted:
+        try:
+            done.append(_carried_out(change))
+        except OSError as error:
+            reason = f"cannot be written ({error.strerror or error}); it was left as it is{_already(done)}"
+            raise ConfigurationProblem(change.path, reason) from error
+    return done
+
+
+def _carried_out(change: Change) -> Done:
+    # A file that goes away was made by us and holds nothing else: it needs no copy.
+    backup = None if change.old is None or change.new is None else _backed_up(change.target, change.old)
+    try:
+        if change.new is None:
+            _check_unchanged(change)
+            change.target.unlink()
+            for folder in change.before.folders if change.before else ():
+                with suppress(OSError):  # somebody else uses it now
+                    os.rmdir(folder)
+        else:
+            _write(change, change.new)
+    except BaseException:
+        if backup is not None:
+            backup.unlink(missing_ok=True)
+        raise
+    ledger.note(change.target, None if change.leaving else change.before)
+    return Done(change.path, backup)
+
+
+def _check_unchanged(change: Change) -> None:
+    """Raises ConfigurationProblem if the file is not the one that was shown."""
+    target, content = read(change.path)
+    if target != change.target or content != change.old:
+        raise ConfigurationProblem(change.path, "changed in the meantime, perhaps by the agent itself: try again")
+
+
+def _backed_up(target: Path, content: bytes) -> Path:
+    """A copy beside the file, under a name that was free. Raises OSError."""
+    mode = target.stat().st_mode & 0o777
+    number = 1
+    while True:
+        backup = target.with_name(f"{target.name}{SUFFIX}{'' if number == 1 else f'-{number}'}")
+        try:
+            fd = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+        except FileExistsError:
+            number += 1
+            continue
+        _fill(fd, backup, content, mode)
+        return backup
+
+
+def _write(change: Change, content: bytes) -> None:
+    """Replace the file in one step; its rights stay. Raises OSError, ConfigurationProblem."""
+    target = change.target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    there = target.stat() if change.old is not None else None
+    if there is not None and not (there.st_mode & 0o222 and os.access(target, os.W_OK)):
+        raise PermissionError(13, "it is write-protected")
+    temporary = target.with_name(f".{target.name}.muisti-{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    fd = os.open(temporary, flags, 0o600 if there or change.private else 0o666)
+    try:
+        _fill(fd, temporary, content, None if there is None else there.st_mode & 0o777)
+        if there is not None and hasattr(os, "chown"):
+            with suppress(OSError):  # only root may give a file to others
+                os.chown(temporary, there.st_uid, there.st_gid)
+        _check_unchanged(change)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _fill(fd: int, path: Path, content: bytes, mode: int | None) -> None:
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    if mode is not None:
+        os.chmod(path, mode)
+
+
+def _sync_folder(folder: Path) -> None:
+    with suppress(OSError):  # not every system can
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _already(done: Sequence[Done]) -> str:
+    names = ", ".join(str(one.path) for one in done)
+    return f". Written already: {names}; running the command again completes it" if names else ""

@@ -1,0 +1,70 @@
+"""What is written into configurations: how an agent starts muisti, and how muisti finds its own again."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from muisti.errors import MuistiError
+
+NAME = "muisti"
+"""Of the server, in every agent's list."""
+_HOOK = re.compile(r"""(?:^|[\s/\\"'])muisti(?:\.exe)?["']?\s+hook\s+\w""")
+
+
+def program(executable: str | None = None) -> tuple[str, ...]:
+    """The command that starts this muisti from anywhere, also from a program that knows no PATH. Raises MuistiError."""
+    python = sys.executable if executable is None else executable
+    if not python:
+        raise MuistiError("this Python does not know where it is: run muisti from a virtual environment")
+    script = Path(os.path.abspath(python)).with_name("muisti.exe" if os.name == "nt" else "muisti")
+    if script.is_file() and os.access(script, os.X_OK):
+        return (str(script),)
+    return (os.path.abspath(python), "-m", "muisti")
+
+
+def server(command: Sequence[str], vault: Path | None) -> dict[str, str | list[str]]:
+    """What a list of servers says about ours."""
+    return {"command": command[0], "args": [*command[1:], "mcp", *_vault(vault)]}
+
+
+def hook(command: Sequence[str], event: str, vault: Path | None, agent: str | None = None) -> str:
+    """The line that a hook runs, in a shell."""
+    named = [] if agent is None else ["--agent", agent]
+    words = [*command, "hook", event, *named, *_vault(vault)]
+    return shlex.join(word.replace("\\", "/") if os.name == "nt" else word for word in words)
+
+
+def is_hook(command: object) -> bool:
+    """Whether a hook's line is one of ours, of whatever version."""
+    return isinstance(command, str) and _HOOK.search(command) is not None
+
+
+def is_server(entry: object) -> bool:
+    """Whether an entry of a list of servers starts our server, of whatever version."""
+    if not isinstance(entry, Mapping):
+        return False
+    words = command_of(entry)
+    return "mcp" in words[1:] and any(re.split(r"[/\\]", word)[-1] in (NAME, "muisti.exe") for word in words)
+
+
+def command_of(entry: Mapping[str, object]) -> list[str]:
+    """The command and its arguments; nothing if it is written otherwise."""
+    command, arguments = entry.get("command"), entry.get("args", [])
+    if not isinstance(command, str) or not isinstance(arguments, list):
+        return []
+    return [command, *(word for word in arguments if isinstance(word, str))]
+
+
+def program_of(words: Sequence[str]) -> list[str]:
+    """Of a command, the part that names the program: what stands before `mcp` or `hook`."""
+    ends = [number for number, word in enumerate(words) if word in ("mcp", "hook")]
+    return list(words[: ends[0]] if ends else words)
+
+
+def _vault(vault: Path | None) -> list[str]:
+    return [] if vault is None else ["--vault", str(vault)]

@@ -1,0 +1,167 @@
+"""Changes one place of a JSON text, in the way the rest of it is written; what was inserted can be taken out again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from muisti.surfaces.setup.jsontext import Child, Grammar, Node, Step, Value, child_at, find, parse
+from muisti.surfaces.setup.trouble import Malformed
+
+_BLANK = " \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a text is written."""
+
+    newline: str
+    unit: str | None
+    """One step of indentation; None: everything stands in one line."""
+    colon: str
+    gap: str
+    """What follows a comma within a line."""
+
+
+def put(text: str, path: Sequence[Step], value: Value, grammar: Grammar) -> str:
+    """Set the value at a path, with the objects on the way to it. Raises Malformed if something else is in the way."""
+    root = parse(text, grammar)
+    style = style_of(text, root)
+    for depth, step in enumerate(path):
+        holder = _holder_at(root, path[:depth], step)
+        child = child_at(holder, step)
+        if child is None:
+            for name in reversed(path[depth + 1 :]):
+                value = {str(name): value}
+            return _inserted(text, holder, str(step), value, style)
+        if depth == len(path) - 1:
+            return text[: child.node.start] + _written(value, style, _margin(text, child.start)) + text[child.node.end :]
+    return text
+
+
+def append(text: str, path: Sequence[Step], value: Value, grammar: Grammar) -> str:
+    """Add an element to the list at a path, which is made if it is not there. Raises Malformed."""
+    root = parse(text, grammar)
+    node = find(root, path)
+    if node is None:
+        return put(text, path, [value], grammar)
+    if node.children is None or node.is_object:
+        raise Malformed(node.start, f'"{path[-1]}" must be a list, in square brackets')
+    return _inserted(text, node, None, value, style_of(text, root))
+
+
+def drop(text: str, path: Sequence[Step], grammar: Grammar, *, empty: str | None = None) -> str:
+    """Take out what is at a path; `empty` is what an object or list looks like that has nothing left in it."""
+    holder = find(parse(text, grammar), path[:-1])
+    child = child_at(holder, path[-1]) if holder else None
+    if holder is None or child is None or holder.children is None:
+        return text
+    number = holder.children.index(child)
+    start = len(text[: child.start].rstrip(_BLANK))
+    end = child.node.end
+    if child.comma is not None:
+        left = text[:start] + text[end : child.comma] + text[child.comma + 1 :]
+    elif number:
+        comma = holder.children[number - 1].comma or 0
+        left = text[:comma] + text[comma + 1 : start] + text[end:]
+    else:
+        left = text[:start] + text[end:]
+    if len(holder.children) > 1:
+        return left
+    closing = holder.end - (len(text) - len(left))
+    inner = left[holder.start + 1 : closing - 1]
+    if inner.strip(_BLANK):
+        return left  # comments, which are somebody's
+    return left[: holder.start] + (empty or ("{}" if holder.is_object else "[]")) + left[closing:]
+
+
+def emptiness(text: str, path: Sequence[Step], grammar: Grammar) -> str | None:
+    """How the object or list at a path is written, if there is one and nothing is in it."""
+    node = find(parse(text, grammar), path)
+    if node is None or node.children is None or node.children:
+        return None
+    written = text[node.start : node.end]
+    return None if written[1:-1].strip(_BLANK) else written
+
+
+def style_of(text: str, root: Node) -> Style:
+    """How a text is written, as far as it shows."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if not root.children:
+        return Style(newline, "  ", ": ", " ")
+    first = root.children[0]
+    lead = _lead(text, first)
+    colon = re.search(r"[ \t]*:[ \t]*$", text[first.start : first.node.start])
+    gap = " "
+    if len(root.children) > 1 and first.comma is not None:
+        gap = text[first.comma + 1 : root.children[1].start]
+        gap = gap if not gap.strip(_BLANK) and "\n" not in gap else " "
+    elif colon and not colon[0].endswith(" "):
+        gap = ""
+    return Style(newline, lead.rpartition("\n")[2] if "\n" in lead else None, colon[0] if colon else ": ", gap)
+
+
+def _holder_at(root: Node, path: Sequence[Step], step: Step) -> Node:
+    """The object that has a member of that name, or could have; the list that has an element of that number."""
+    node = find(root, path)
+    wanted = isinstance(step, str)
+    if node is None or node.children is None or node.is_object is not wanted:
+        what = f'"{path[-1]}"' if path else "the whole file"
+        shape = "an object, in curly brackets" if wanted else "a list, in square brackets"
+        raise Malformed(node.start if node else 0, f"{what} must be {shape}")
+    return node
+
+
+def _inserted(text: str, holder: Node, key: str | None, value: Value, style: Style) -> str:
+    """The text with one more member or element at the end of an object or list."""
+    children = holder.children or ()
+    margin = _margin(text, holder.start)
+    last = children[-1] if children else None
+    rest = holder.start + 1 if last is None else last.node.end if last.comma is None else last.comma + 1
+    tail = text[rest : holder.end - 1]
+    comments = tail.rstrip(_BLANK)
+    blank = tail[len(comments) :]
+    lead = _lead_of_new(text, children, margin, style, commented=bool(comments))
+    inner = lead.rpartition("\n")[2] if "\n" in lead else None
+    piece = _written(value, style if inner is not None else Style(style.newline, None, style.colon, style.gap), inner or "")
+    if key is not None:
+        piece = json.dumps(key, ensure_ascii=False) + style.colon + piece
+    if last is None:
+        blank = blank if "\n" in blank or inner is None else style.newline + margin
+    before = "," if last is not None and last.comma is None else ""
+    after = "," if last is not None and last.comma is not None else ""
+    return text[:rest] + before + comments + lead + piece + after + blank + text[holder.end - 1 :]
+
+
+def _lead_of_new(text: str, children: Sequence[Child], margin: str, style: Style, *, commented: bool) -> str:
+    """The white space before a new child: that of its neighbours, or one step further in."""
+    stepped = style.newline + margin + ("  " if style.unit is None else style.unit)
+    if not children:
+        return "" if style.unit is None and not commented else stepped
+    lead = _lead(text, children[-1])
+    if "\n" in lead:
+        return style.newline + lead.rpartition("\n")[2]
+    if commented:
+        return stepped
+    return lead if len(children) > 1 else style.gap
+
+
+def _lead(text: str, child: Child) -> str:
+    """The white space before a child."""
+    before = text[: child.start]
+    return before[len(before.rstrip(_BLANK)) :]
+
+
+def _margin(text: str, position: int) -> str:
+    """How far the line is indented in which a character stands."""
+    line = text[text.rfind("\n", 0, position) + 1 : position]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _written(value: Value, style: Style, margin: str) -> str:
+    if style.unit is None:
+        return json.dumps(value, ensure_ascii=False, separators=("," + style.gap, style.colon))
+    lines = json.dumps(value, ensure_ascii=False, indent=style.unit, separators=(",", style.colon)).split("\n")
+    return (style.newline + margin).join(lines)

@@ -1,0 +1,187 @@
+"""Reads JSON and remembers where everything stands, so that a change can leave all other bytes alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from muisti.surfaces.setup.trouble import Malformed
+
+Value = dict[str, "Value"] | list["Value"] | str | int | float | bool | None
+Step = str | int
+DEEPEST = 100
+_DECODER = json.JSONDecoder()
+_BLANK = re.compile(r"[ \t\r\n]*")
+_COMMENT = re.compile(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/")
+_LITERAL = re.compile(r"true\b|false\b|null\b|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w.])")
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What an agent accepts beyond JSON."""
+
+    comments: bool = False
+    trailing_commas: bool = False
+
+
+PLAIN = Grammar()
+"""JSON and nothing beyond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value, from its first character to after its last."""
+
+    start: int
+    end: int
+    value: str | int | float | bool | None = None
+    children: tuple[Child, ...] | None = None
+    """None: this is neither an object nor a list."""
+    is_object: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A member of an object, or an element of a list."""
+
+    key: str | None
+    start: int
+    """Where the key begins; of an element, where its value does."""
+    node: Node
+    comma: int | None
+    """Where the comma after it stands."""
+
+
+@lru_cache(maxsize=2)  # one text is asked many things, and may be megabytes
+def parse(text: str, grammar: Grammar = PLAIN) -> Node:
+    """The whole text as one value. Raises Malformed."""
+    if text.startswith("\ufeff"):
+        raise Malformed(0, "it begins with a byte order mark, which JSON does not allow: save it as UTF-8 without BOM")
+    if not text.strip():
+        raise Malformed(0, "it is empty: delete it, or write {} into it")
+    reader = _Reader(text, grammar)
+    node = reader.value(0)
+    reader.skip()
+    if reader.at < len(text):
+        raise Malformed(reader.at, "the JSON ends before this: remove what follows")
+    return node
+
+
+def plain(node: Node) -> Value:
+    """The value itself. Of a key that stands twice, the last counts, as agents read it."""
+    if node.children is None:
+        return node.value
+    if node.is_object:
+        return {child.key or "": plain(child.node) for child in node.children}
+    return [plain(child.node) for child in node.children]
+
+
+def find(root: Node, path: Sequence[Step]) -> Node | None:
+    """The value at a path; None if there is none. Raises Malformed if a key on the way stands there twice."""
+    node = root
+    for step in path:
+        child = child_at(node, step)
+        if child is None:
+            return None
+        node = child.node
+    return node
+
+
+def child_at(node: Node, step: Step) -> Child | None:
+    """The member of that name, or the element of that number. Raises Malformed if the name stands there twice."""
+    children = node.children or ()
+    if isinstance(step, int):
+        return children[step] if not node.is_object and step < len(children) else None
+    named = [child for child in children if node.is_object and child.key == step]
+    if len(named) > 1:
+        raise Malformed(named[1].start, f'"{step}" stands here a second time: keep one of them')
+    return named[0] if named else None
+
+
+class _Reader:
+    """Walks through the text once."""
+
+    def __init__(self, text: str, grammar: Grammar) -> None:
+        self.text = text
+        self.grammar = grammar
+        self.at = 0
+
+    def skip(self) -> None:
+        """Go on to what is neither white space nor a comment."""
+        while True:
+            blank = _BLANK.match(self.text, self.at)
+            self.at = blank.end() if blank else self.at
+            if not self.text.startswith(("//", "/*"), self.at):
+                return
+            comment = _COMMENT.match(self.text, self.at)
+            if not self.grammar.comments:
+                raise Malformed(self.at, "comments are not allowed in this file: remove this one")
+            if comment is None:
+                raise Malformed(self.at, "this comment does not end: add */")
+            self.at = comment.end()
+
+    def value(self, depth: int) -> Node:
+        """The value that begins here."""
+        if depth > DEEPEST:
+            raise Malformed(self.at, f"values are nested more than {DEEPEST} deep")
+        self.skip()
+        start, first = self.at, self.text[self.at : self.at + 1]
+        if first in ("{", "["):
+            children = self._children(depth, "}" if first == "{" else "]")
+            return Node(start, self.at, children=children, is_object=first == "{")
+        if first == '"':
+            value = self.string()
+            return Node(start, self.at, value)
+        literal = _LITERAL.match(self.text, start)
+        if literal is None:
+            raise Malformed(start, "the file ends too early" if not first else f"a value is missing here, there is {first!r}")
+        self.at = literal.end()
+        return Node(start, self.at, json.loads(literal[0]))
+
+    def string(self) -> str:
+        """The text in quotes that begins here."""
+        try:
+            value, self.at = _DECODER.raw_decode(self.text, self.at)
+        except json.JSONDecodeError as error:
+            raise Malformed(error.pos, f"this text in quotes is not JSON: {error.msg}") from error
+        return str(value)
+
+    def _children(self, depth: int, close: str) -> tuple[Child, ...]:
+        self.at += 1
+        children: list[Child] = []
+        while True:
+            self.skip()
+            if self.text.startswith(close, self.at):
+                self.at += 1
+                return tuple(children)
+            if children and children[-1].comma is None:
+                raise Malformed(self.at, f"a comma or {close} is missing before this")
+            children.append(self._child(depth, close))
+
+    def _child(self, depth: int, close: str) -> Child:
+        start, key = self.at, self._key() if close == "}" else None
+        if key is None:
+            self.skip()
+            start = self.at
+        node = self.value(depth + 1)
+        self.skip()
+        comma = self.at if self.text.startswith(",", self.at) else None
+        if comma is not None:
+            self.at += 1
+            self.skip()
+            if self.text.startswith(close, self.at) and not self.grammar.trailing_commas:
+                raise Malformed(comma, f"no comma is allowed before {close}: remove it")
+        return Child(key, start, node, comma)
+
+    def _key(self) -> str:
+        if not self.text.startswith('"', self.at):
+            raise Malformed(self.at, 'a name in double quotes is missing here, such as "mcpServers"')
+        key = self.string()
+        self.skip()
+        if not self.text.startswith(":", self.at):
+            raise Malformed(self.at, f'a colon is missing after "{key}"')
+        self.at += 1
+        return key

@@ -1,0 +1,190 @@
+"""Adds, changes and removes one table of a TOML text, and proves that nothing else has changed."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from muisti.errors import MuistiError
+from muisti.surfaces.setup.trouble import Malformed
+
+Table = Mapping[str, str | list[str]]
+_HEADER = re.compile(r"^[ \t]*\[{1,2}[^\[\]\r\n]+\]{1,2}[ \t]*(?:#[^\n]*)?\r?$")
+_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
+
+
+def parse(text: str) -> dict[str, Any]:
+    """The whole text. Raises Malformed."""
+    if text.startswith("\ufeff"):
+        raise Malformed(0, "it begins with a byte order mark, which TOML does not allow: save it as UTF-8 without BOM")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = _PLACE.search(str(error))
+        position = _position(text, int(at[1]), int(at[2])) if at else len(text.rstrip())
+        raise Malformed(position, f"this is not TOML: {str(error).partition(' (at ')[0]}") from error
+
+
+def table_at(text: str, path: Sequence[str]) -> dict[str, Any] | None:
+    """The table at a path; None if it is not there. Raises Malformed if something else is."""
+    found: object = parse(text)
+    for depth, name in enumerate(path):
+        found = found.get(name) if isinstance(found, dict) else None
+        if found is None:
+            return None
+        if not isinstance(found, dict):
+            raise Malformed(0, f"{'.'.join(path[: depth + 1])} must be a table")
+    return found if isinstance(found, dict) else None
+
+
+def add(text: str, path: Sequence[str], table: Table) -> tuple[str, str]:
+    """The text with a new table at its end, and what was put before it. Raises Malformed if it cannot stand there."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    ended = not text or text.endswith("\n")
+    glue = "" if not text or text.endswith(newline * 2) else newline if ended else newline * 2
+    changed = text + glue + written(path, table).replace("\n", newline)
+    wanted = parse(text)
+    _set(wanted, path, dict(table))
+    return _proven(changed, wanted, path), glue
+
+
+def change(text: str, path: Sequence[str], values: Table) -> str:
+    """The text with some values of a table that is there set anew; its comments stay. Raises Malformed, MuistiError."""
+    document = _tomlkit_document(text)
+    here: Any = document
+    for name in path:
+        here = here[name]
+    for key, value in values.items():
+        here[key] = value
+    wanted = parse(text)
+    _set(wanted, path, {**(table_at(text, path) or {}), **values})
+    return _proven(document.as_string(), wanted, path)
+
+
+def remove(text: str, path: Sequence[str], glue: str | None = None) -> str:
+    """The text without a table and what is below it; `glue` is what was put before it. Raises Malformed, MuistiError."""
+    if table_at(text, path) is None:
+        return text
+    wanted = parse(text)
+    _unset(wanted, path)
+    cut = _without_lines(text, tuple(path), glue)
+    if _equal(cut, wanted):
+        return cut
+    document = _tomlkit_document(text)
+    here: Any = document
+    for name in path[:-1]:
+        here = here[name]
+    del here[path[-1]]
+    return _proven(document.as_string(), wanted, path)
+
+
+def written(path: Sequence[str], table: Table) -> str:
+    """A table as text, which may also be pasted by hand."""
+    lines = [f"[{'.'.join(path)}]", *(f"{key} = {_value(value)}" for key, value in table.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: str | list[str]) -> str:
+    """JSON's texts are TOML's basic strings, but for the character DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _without_lines(text: str, path: tuple[str, ...], glue: str | None) -> str:
+    """Without the lines of a table; comments that stand before the next one are that one's."""
+    kept: list[str] = []
+    cut: list[str] = []
+    for line in text.splitlines(keepends=True):
+        header = _path_of(line)
+        if header is not None and header[: len(path)] == path:
+            kept = _unglued(kept, glue) if header == path else kept
+            cut = [*cut, line]
+        elif header is not None or not cut:
+            kept += [*_trailing(cut), line]
+            cut = []
+        else:
+            cut.append(line)
+    return "".join([*kept, *_trailing(cut)])
+
+
+def _trailing(cut: list[str]) -> list[str]:
+    """The empty lines and comments at the end of a table."""
+    last = max((number for number, line in enumerate(cut) if line.strip() and not line.lstrip().startswith("#")), default=-1)
+    return cut[last + 1 :]
+
+
+def _unglued(kept: list[str], glue: str | None) -> list[str]:
+    """Without what was put before the table, or without one empty line if nobody knows."""
+    before = "".join(kept)
+    if glue is None:
+        glue = "\r\n" if before.endswith("\r\n\r\n") else "\n" if before.endswith("\n\n") else ""
+    return before.removesuffix(glue).splitlines(keepends=True) if glue else kept
+
+
+def _path_of(line: str) -> tuple[str, ...] | None:
+    """The path that a line is the header of; None if it is none."""
+    if not _HEADER.match(line.rstrip("\n")):
+        return None
+    try:
+        found: object = tomllib.loads(line.strip())
+    except tomllib.TOMLDecodeError:
+        return None
+    path: list[str] = []
+    while isinstance(found, dict) and found:
+        name, found = next(iter(found.items()))
+        path.append(name)
+        found = found[0] if isinstance(found, list) and found else found
+    return tuple(path)
+
+
+def _tomlkit_document(text: str) -> Any:
+    try:
+        import tomlkit  # an extra, which only an unusual file needs
+    except ImportError as error:
+        raise MuistiError("changing this file needs tomlkit: pip install 'muisti[mcp]'") from error
+    return tomlkit.parse(text)
+
+
+def _set(tree: dict[str, Any], path: Sequence[str], value: dict[str, Any]) -> None:
+    for name in path[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[path[-1]] = copy.deepcopy(value)
+
+
+def _unset(tree: dict[str, Any], path: Sequence[str]) -> None:
+    """Without the value, and without tables that have nothing left in them."""
+    if len(path) > 1:
+        _unset(tree[path[0]], path[1:])
+        if not tree[path[0]]:
+            del tree[path[0]]
+    else:
+        tree.pop(path[0], None)
+
+
+def _equal(text: str, wanted: dict[str, Any]) -> bool:
+    """Whether a text says that. A table that is empty is as good as none."""
+    try:
+        return bool(_pruned(tomllib.loads(text)) == _pruned(wanted))
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _pruned(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    pruned = {key: _pruned(inner) for key, inner in value.items()}
+    return {key: inner for key, inner in pruned.items() if inner != {}}
+
+
+def _proven(text: str, wanted: dict[str, Any], path: Sequence[str]) -> str:
+    if not _equal(text, wanted):
+        raise Malformed(0, f"[{'.'.join(path)}] cannot be changed here without changing something else")
+    return text
+
+
+def _position(text: str, line: int, column: int) -> int:
+    lines = text.split("\n")
+    return min(len(text), sum(len(one) + 1 for one in lines[: line - 1]) + column - 1)
