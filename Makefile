@@ -13,7 +13,7 @@ WITH_PIP = { "$(PYTHON)" -m venv $(VENV) && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; }
 
-.PHONY: demo test test-agents lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-hooks bench-peers fuzz-api pins clean
+.PHONY: demo test test-agents lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks fuzz-api pictures pins clean
 
 demo: $(READY)
 	@$(BIN)/muisti demo
@@ -87,6 +87,10 @@ bench-hooks: $(READY)  ## the gate needs the evaluation data
 bench-peers: $(READY)  ## other systems, in an environment of their own
 	$(BIN)/python -m benchmarks.peers --setup
 	$(BIN)/python -m benchmarks.peers
+
+pictures: $(READY)  ## renew the pictures of the page in docs
+	$(BIN)/python scripts/node.py browser
+	$(BIN)/python scripts/pictures.py
 
 pins: $(READY)  ## renew requirements/dev.txt
 	$(BIN)/python -m pip install -q uv

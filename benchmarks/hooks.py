@@ -27,7 +27,9 @@ from benchmarks.texts import Writer, vocabulary
 from benchmarks.timing import Times, interleaved, machine
 from muisti import Draft, Muisti
 from muisti.bootstrap import open_vault
-from muisti.surfaces.hooks import recall
+from muisti.glance import Glance
+from muisti.surfaces.hooks.place import READING
+from muisti.surfaces.hooks.prompt import MOST, for_prompt, question_of
 
 RESULTS = Path(__file__).parent / "results" / "hooks.json"
 SIZE = 10_000
@@ -143,11 +145,12 @@ def _filled(store: Store, vault: Path) -> Muisti:
 
 
 def _given(memory: Muisti, prompt: str, keys: dict[str, str]) -> set[str]:
-    return {keys[id_] for id_ in recall.for_prompt(memory, prompt, "", "", set())[1]}
+    question = question_of(prompt)
+    return {keys[id_] for id_ in for_prompt(Glance(memory.root, READING), question, "", "", set())[1]} if question else set()
 
 
 def _searched(memory: Muisti, prompt: str, keys: dict[str, str]) -> set[str]:
-    return {keys[one.memory.id] for one in memory.search(prompt, mode="keyword", limit=recall.MOST, record=False)}
+    return {keys[one.memory.id] for one in memory.search(prompt, mode="keyword", limit=MOST, record=False)}
 
 
 def _share(happened: Iterator[bool]) -> float:

@@ -7,6 +7,7 @@ import functools
 import os
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -55,6 +56,11 @@ class MemoryService:
         if self._closed:
             raise MuistiError("this vault has been closed; open it again")
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    @property
+    def root(self) -> Path:
+        """The vault's folder."""
+        return self._memory.root
 
     @property
     def settings(self) -> Settings:
@@ -120,7 +126,9 @@ class MemoryService:
     cleanup = _threaded(Muisti.cleanup)
     evict = _threaded(Muisti.evict)
     upkeep = _threaded(Muisti.upkeep)
+    trashed = _threaded(Muisti.trashed)
     archived = _threaded(Muisti.archived)
+    archived_count = _threaded(Muisti.archived_count)
     get_stats = _threaded(Muisti.get_stats)
     export_memories = _threaded(Muisti.export_memories)
     import_memories = _threaded(Muisti.import_memories)

@@ -19,7 +19,7 @@ from muisti.adapters.files.attic import FileAttic
 from muisti.adapters.files.conversations import FileConversations
 from muisti.adapters.files.core import FileCore
 from muisti.adapters.files.create import create_vault, is_vault
-from muisti.adapters.files.disk import Disk
+from muisti.adapters.files.disk import Disk, ReadOnlyDisk
 from muisti.adapters.files.documents import FileDocuments
 from muisti.adapters.files.exchange import FileExchange
 from muisti.adapters.files.journal import FileJournal
@@ -40,7 +40,7 @@ from muisti.engine import Muisti
 from muisti.errors import ModelNotInstalled, VaultNotFound
 from muisti.model import ModelState
 from muisti.ports import Clock, Parts
-from muisti.settings import Settings, Value, find_vault, load_settings
+from muisti.settings import Settings, Value, find_vault, is_foreign, load_settings
 
 
 def open_vault(
@@ -50,14 +50,18 @@ def open_vault(
     clock: Clock | None = None,
     disk: Disk | None = None,
     arguments: Mapping[str, Value] | None = None,
+    foreign: bool | None = None,
 ) -> Muisti:
-    """Open a vault, creating it unless told not to. Raises VaultError, SettingsError, IndexTooNew."""
+    """Open a vault, creating it unless told not to. Raises VaultError, SettingsError, IndexTooNew.
+
+    Foreign: nobody named it, it was found in some folder; unset: if no path is given, and it is not the user's own.
+    """
     root = find_vault(path)
     if not is_vault(root):
         if not create:
             raise VaultNotFound(f"there is no vault at {root}: `muisti init` makes one, `muisti save` too")
         create_vault(root, disk or Disk())
-    settings = load_settings(root, arguments=arguments)
+    settings = load_settings(root, arguments=arguments, foreign=is_foreign(root, path) if foreign is None else foreign)
     check_settings(settings)
     chat.check_settings(settings)
     clock = clock or SystemClock()
@@ -77,6 +81,7 @@ def open_vault(
 
 
 def _parts(root: Path, index: Path, settings: Settings, clock: Clock, disk: Disk | None, *, writable: bool) -> Parts:
+    disk = disk if writable else ReadOnlyDisk(root)
     database = Database(index, settings.index_timeout, clock, salience_sql(settings.kinds, settings.decay_rates))
     return Parts(
         vault=(FileVault if writable else ReadOnlyVault)(root, settings, clock, disk),

@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -129,11 +128,17 @@ def load_settings(
     *,
     environ: Mapping[str, str] | None = None,
     arguments: Mapping[str, Value] | None = None,
+    foreign: bool = False,
 ) -> Settings:
-    """Settings of a vault. Raises SettingsError that names the key, where it stands and what it takes."""
+    """Settings of a vault. Raises SettingsError that names the key, where it stands and what it takes.
+
+    Foreign: nobody named this vault, it came with the folder. Its file may not have texts sent to somebody.
+    """
     values: dict[str, Any] = {}
     if vault is not None:
         values.update(_from_file(vault / SETTINGS_FILE))
+        if foreign:
+            _check_foreign(values, str(vault / SETTINGS_FILE), os.environ if environ is None else environ)
     values.update(_from_environment(os.environ if environ is None else environ))
     for key, value in (arguments or {}).items():
         values[key] = _checked(key, value, "argument")
@@ -160,6 +165,15 @@ def find_vault(
     import platformdirs  # 20 ms to import, and rarely needed
 
     return Path(platformdirs.user_data_path("muisti", appauthor=False)) / "vault"
+
+
+def is_foreign(root: Path, explicit: str | os.PathLike[str] | None = None) -> bool:
+    """Whether a vault was only found in the folder that one happens to be in, which may be somebody's repository."""
+    if explicit is not None or os.environ.get("MUISTI_VAULT"):
+        return False
+    import platformdirs
+
+    return root != Path(platformdirs.user_data_path("muisti", appauthor=False)) / "vault"
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -196,6 +210,29 @@ def _check_variables(values: Mapping[str, Any], where: str) -> None:
             )
 
 
+def _check_foreign(values: Mapping[str, Any], where: str, environ: Mapping[str, str]) -> None:
+    """A repository that somebody cloned must not have what is said in it sent to its author, or kept with its secrets."""
+    for name in ("embedder_url", "extractor_url", "redact_secrets"):
+        variable, value = f"MUISTI_{name.upper()}", values.get(name)
+        harmless = value is None or value is True or (isinstance(value, str) and (not value or _is_here(value)))
+        if not harmless and variable not in environ:
+            raise SettingsError(
+                f"{where}: {name} = {value!r} is not accepted from a vault that nobody named: if it is yours, "
+                f"use --vault or MUISTI_VAULT, or set {variable}"
+            )
+
+
+def _is_here(address: str) -> bool:
+    from ipaddress import ip_address
+    from urllib.parse import urlsplit
+
+    try:
+        host = urlsplit(address).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name in _scalar_fields():
@@ -212,6 +249,8 @@ def _scalar_fields() -> list[str]:
 def _checked(key: str, value: object, where: str) -> Value:
     known = {f.name: f for f in fields(Settings) if f.name not in TABLES}
     if key not in known:
+        from difflib import get_close_matches  # rarely needed
+
         near = get_close_matches(key, known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join((*known, *TABLES))}"
         raise SettingsError(f"{where}: there is no setting {key!r}; {hint}")

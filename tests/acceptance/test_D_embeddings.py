@@ -229,6 +229,22 @@ def test_D5_a_break_down_costs_few_requests(opened: Opener, server: EmbedServer)
     assert 0 < asked <= 5, "after a few failures it is left alone"
 
 
+def test_D5_all_waits_while_the_embedder_has_never_answered(opened: Opener, server: EmbedServer) -> None:
+    server.script = [DOWN] * 1000
+    memory = remote(opened, server.url, embedder_retry=60.0)
+    assert memory.get_stats().waiting_count == 0
+    memory.save_batch(TEXTS[:3])
+    stats = memory.get_stats()
+    assert (stats.embedding_model, stats.waiting_count) == (None, 3)
+    memory.close()
+    assert opened(embedder="none").get_stats().waiting_count == 0, "nobody waits for what is switched off"
+    server.script.clear()
+    again = remote(opened, server.url, embedder_timeout=5.0)
+    assert again.get_stats().waiting_count == 3
+    assert again.reindex_missing() == 3
+    assert again.get_stats().waiting_count == 0
+
+
 def test_D5_what_waits_is_tried_again_by_itself(opened: Opener, server: EmbedServer) -> None:
     server.script = [DOWN] * 1000
     memory = remote(opened, server.url)

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from muisti.errors import BrokenFile
 from muisti.model import Link, LinkType, Memory
 from muisti.ports import Attic, Vault
 from tests.contract.vault_suite import Bytes
@@ -129,6 +130,30 @@ class AtticContract:
             one = created(vault, number, f"text {number}", created_at=NOON + number * HOUR)
             attic.archive({str(one.file_path): one.id})
         assert [found.content for found in attic.archived()] == ["text 3", "text 2", "text 1"]
+
+    def test_a_page_at_a_time(self, attic: Attic, vault: Vault) -> None:
+        for number in range(1, 6):
+            one = created(
+                vault, number, f"text {number}", project="app" if number % 2 else "", created_at=NOON + number * 24 * HOUR
+            )
+            attic.archive({str(one.file_path): one.id})
+        assert [found.content for found in attic.archived(2)] == ["text 5", "text 4"]
+        assert [found.content for found in attic.archived(2, 2)] == ["text 3", "text 2"]
+        assert [found.content for found in attic.archived(2, 4)] == ["text 1"]
+        assert attic.archived(0) == attic.archived(2, 9) == []
+        assert [found.content for found in attic.archived(None, 3)] == ["text 2", "text 1"]
+
+    def test_one_of_it(self, attic: Attic, vault: Vault, raw: Bytes) -> None:
+        one, other = created(vault, 1, "One"), created(vault, 2, "Other")
+        attic.archive({str(one.file_path): one.id})
+        found = attic.archived_memory(one.id)
+        assert found is not None
+        assert (found.id, found.content, found.file_path) == (one.id, "One", attic.archived_path(one.id))
+        assert attic.archived_memory(other.id) is None
+        assert attic.archived_memory("*") is None
+        raw.put(str(attic.archived_path(one.id)), b"\xff")
+        with pytest.raises(BrokenFile):
+            attic.archived_memory(one.id)
 
     def test_its_place_may_have_been_taken(self, attic: Attic, vault: Vault, raw: Bytes) -> None:
         old = created(vault, 1, "Old", title="Same")

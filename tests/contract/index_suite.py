@@ -66,6 +66,14 @@ class IndexContract:
         assert parts.index.check() == []
         parts.add(filed(4, "afterwards it works"))
 
+    def test_an_index_is_opened_without_the_lock_once_it_is_complete(self, parts: Parts) -> None:
+        parts.index.behind = False
+        parts.add(filed(1, "there"))
+        parts.index.close()
+        assert parts.index.open_complete()
+        assert parts.index.is_current()
+        assert parts.reader.get(filed(1, "x").id) is not None
+
     def test_what_is_seen_and_what_is_wrong(self, parts: Parts) -> None:
         no_memory = Known(Stamp(1, 2, 3), 4, "", None)
         parts.index.apply(Changes(seen={"README.md": no_memory}, problems={"notes/x.md": "broken"}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests.conftest import FakeClock
 from tests.contract.attic_suite import AtticContract
 from tests.contract.journal_suite import JournalContract, Rewriting
 from tests.contract.vault_suite import Bytes, VaultContract
+from tests.unit.making import NOON, a_memory
 
 
 class OnDisk(Bytes):
@@ -33,6 +35,19 @@ class OnDisk(Bytes):
     def paths(self) -> set[str]:
         found = {path.relative_to(self.root).as_posix() for path in self.root.rglob("*.md")}
         return {path for path in found if not path.startswith(".muisti/")}
+
+
+def noted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Path]:
+    """The paths of which this is asked from now on; they go on answering."""
+    asked: list[Path] = []
+    answer = getattr(Path, name)
+
+    def noting(path: Path) -> object:
+        asked.append(path)
+        return answer(path)
+
+    monkeypatch.setattr(Path, name, noting)
+    return asked
 
 
 class TestFileVault(VaultContract):
@@ -57,6 +72,28 @@ class TestFileAttic(AtticContract):
     @pytest.fixture
     def attic(self, root: Path) -> Attic:
         return FileAttic(root, Settings())
+
+    def test_thousands_of_texts_at_one_moment(self, attic: Attic, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of each only a few names are tried, however many there are; and no other program's file is overwritten."""
+        tried = noted(monkeypatch, "exists")
+        other = FileAttic(root, Settings())
+        for number in range(200):
+            into = "one" if number % 2 else "other"
+            (other if number % 20 == 0 else attic).keep_merged(a_memory(number, f"text {number}"), into, NOON)
+        named = [path for path in tried if ".history" in path.parts]
+        assert len(named) <= 200 * 10
+        kept = [one.memory.content for into in ("one", "other") for one in attic.kept(into)]
+        assert sorted(kept) == sorted(f"text {number}" for number in range(200))
+
+    def test_only_the_files_of_a_page_are_read(self, attic: Attic, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+        for number in range(1, 9):
+            one = vault.create([a_memory(number, f"text {number}", created_at=NOON + timedelta(days=number))])[0].memory
+            attic.archive({str(one.file_path): one.id})
+        read = noted(monkeypatch, "read_bytes")
+        assert [one.content for one in attic.archived(2, 3)] == ["text 5", "text 4"]
+        assert len(read) == 2
+        assert attic.archived_memory(a_memory(7).id) is not None
+        assert len(read) == 3
 
 
 class TestFileJournal(JournalContract):

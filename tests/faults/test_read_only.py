@@ -173,6 +173,43 @@ def test_K2_only_a_folder_is_read_only(readable: Path, clock: Clock) -> None:
     as_nobody(work)
 
 
+@as_root
+def test_K2_nothing_is_written_where_the_lock_cannot_be_had(readable: Path, clock: Clock) -> None:
+    """The folder of the index is somebody else's, all else could be written: but nobody else would know of it."""
+    (readable / "manuals").mkdir()
+    (readable / "manuals" / "printer.md").write_text("How to mend the printer.")
+    with open_vault(readable, clock=clock) as memory:
+        memory.core_update("user", "name", "Anna")
+        memory.append_message("telegram_1", "user", "Hello there")
+        memory.index_path(readable / "manuals")
+        session = memory.start_session("apollo").id
+    for path in (readable, *readable.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    os.chown(readable / ".muisti", 0, 0)
+    (readable / ".muisti").chmod(0o755)
+    before = {path: path.stat().st_mtime_ns for path in readable.rglob("*")}
+
+    def work() -> None:
+        _read_and_fail_to_write(readable, clock)
+        with open_vault(readable, clock=clock) as memory:
+            calls: list[Callable[[], object]] = [
+                lambda: memory.core_update("user", "name", "Maija"),
+                lambda: memory.core_delete("user", "name"),
+                lambda: memory.append_message("telegram_1", "user", "Hello again"),
+                lambda: memory.append_message("telegram_2", "user", "Hello"),
+                lambda: memory.session_break("telegram_1"),
+                lambda: memory.end_session(session),
+                lambda: memory.forget_path(readable / "manuals"),
+            ]
+            for call in calls:
+                with pytest.raises(VaultReadOnly, match=r"needs write permission"):
+                    call()
+            assert memory.core_get().user == {"name": "Anna"}
+
+    as_nobody(work)
+    assert {path: path.stat().st_mtime_ns for path in readable.rglob("*")} == before
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk = tmp_path / "disk"

@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from muisti import Muisti
-from tests.conftest import FakeClock
+from tests.conftest import FakeClock, Opener
 from tests.rest.conftest import check_problem
 
 TOPICS = ("PostgreSQL keeps the orders", "Redis holds the sessions", "Deployments happen on Fridays", "The office is in Oulu")
@@ -116,6 +116,24 @@ def test_J3_forms_of_if_match(client: TestClient, known: list[str], given: str, 
     tag = client.get(address).headers["ETag"]
     response = client.patch(address, json={"title": "New"}, headers={"If-Match": given.replace("{tag}", tag)})
     assert response.status_code == status
+
+
+def test_J3_if_match_holds_against_other_processes_and_edits_by_hand(
+    client: TestClient, known: list[str], memory: Muisti, opened: Opener
+) -> None:
+    address = f"/api/memories/{known[0]}"
+    tag = client.get(address).headers["ETag"]
+    opened(embedder="none").update(known[0], importance=0.9)  # the vault opened once more, as by another process
+    check_problem(client.patch(address, json={"title": "Mine"}, headers={"If-Match": tag}), 412, "stale-version")
+    tag = client.get(address).headers["ETag"]
+    file = memory.root / client.get(address).json()["filePath"]
+    file.write_text(file.read_text().replace("importance: 0.9", "importance: 0.8"))
+    check_problem(client.patch(address, json={"title": "Mine"}, headers={"If-Match": tag}), 412, "stale-version")
+    fresh = client.get(address)
+    assert fresh.json()["importance"] == 0.8
+    answer = client.patch(address, json={"title": "Mine"}, headers={"If-Match": fresh.headers["ETag"]})
+    assert (answer.status_code, answer.json()["importance"]) == (200, 0.8)
+    assert answer.headers["ETag"] == client.get(address).headers["ETag"]
 
 
 def test_J3_if_match_on_a_memory_that_is_gone(client: TestClient) -> None:

@@ -8,7 +8,7 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from muisti import Muisti
+from muisti import InvalidRequest, Muisti
 from tests.conftest import FakeClock, Opener
 from tests.rest.conftest import check_problem, client_of
 
@@ -32,6 +32,57 @@ def test_J3_the_trash_is_listed_and_emptied(client: TestClient, memory: Muisti, 
     assert ([one["id"] for one in first["items"]], first["nextOffset"]) == ([ids[1]], 1)
     assert client.delete("/api/trash").json() == {"removed": 2}
     assert client.get("/api/trash").json() == {"items": [], "nextOffset": None}
+
+
+def test_J3_the_trash_and_nothing_else_is_read(client: TestClient, memory: Muisti, clock: FakeClock) -> None:
+    texts = [{"content": f"Place {n} is {n * 7919}", "project": f"p{n % 3}"} for n in range(12)]
+    saved = memory.save_batch(texts)
+    session = memory.start_session("apollo").id
+    own = memory.save("Said in confidence", tier="session", session_id=session)
+    for one in (*saved[:5], own):
+        clock.forward(minutes=1)
+        memory.delete(one.id)
+    wanted = [own.id, *(one.id for one in reversed(saved[:5]))]
+    assert [one.id for one in memory.trashed()] == wanted
+    assert [one.id for one in memory.trashed(limit=2, offset=3)] == wanted[3:5]
+    first = client.get("/api/trash", params={"limit": 4}).json()
+    rest = client.get("/api/trash", params={"limit": 4, "offset": first["nextOffset"]}).json()
+    assert [one["id"] for one in first["items"] + rest["items"]] == wanted
+    assert rest["nextOffset"] is None
+    for wrong in ({"limit": -1}, {"offset": -1}):
+        with pytest.raises(InvalidRequest, match="below 0"):
+            memory.trashed(**wrong)
+        with pytest.raises(InvalidRequest, match="below 0"):
+            memory.archived(**wrong)
+
+
+def test_J3_the_archive_goes_on_past_a_file_that_cannot_be_read(client: TestClient, memory: Muisti, clock: FakeClock) -> None:
+    saved = []
+    for n in range(5):
+        clock.forward(days=1)
+        saved.append(memory.save(f"Place {n} is {n * 7919}", kind="note"))
+    memory.evict(1, to=0.0)
+    (broken,) = memory.root.glob(f"archive/**/*.{saved[3].id}.md")
+    broken.write_bytes(b"\xff")
+    found, offset = [], 0
+    while offset is not None:
+        page = client.get("/api/archive", params={"limit": 2, "offset": offset}).json()
+        found += [one["id"] for one in page["items"]]
+        offset = page["nextOffset"]
+    assert found == [saved[n].id for n in (4, 2, 1, 0)]
+    address = f"/api/memories/{saved[0].id}"
+    check_problem(client.get(address), 404, "memory-not-found")
+    assert client.get(address, params={"includeArchived": "true"}).json()["content"] == "Place 0 is 0"
+    check_problem(client.get(f"/api/memories/{saved[3].id}", params={"includeArchived": "true"}), 409, "broken-file")
+
+
+def test_J3_readiness_while_the_embedder_has_never_answered(opened: Opener) -> None:
+    memory = opened(embedder="ollama", embedder_url="http://127.0.0.1:9", embedder_timeout=0.5)
+    memory.save("Redis holds the sessions")
+    with client_of(memory, pages=True) as client:
+        told = client.get("/ready").json()
+        assert (told["status"], told["waitingCount"]) == ("degraded", 1)
+        assert "1: they are found by words" in client.get("/status").text
 
 
 def test_J3_G4_upkeep_and_the_archive(opened: Opener, clock: FakeClock) -> None:

@@ -49,7 +49,7 @@ def pages(memory: Muisti) -> Iterator[TestClient]:
         yield client
 
 
-def read(response: httpx2.Response, status: int = 200) -> str:
+def read(response: httpx2.Response, status: int = 200, referrer: str = "same-origin") -> str:
     """The text of a whole page, which is protected as every page is."""
     assert response.status_code == status, response.text[:300]
     assert response.headers["content-type"] == "text/html; charset=utf-8"
@@ -59,10 +59,17 @@ def read(response: httpx2.Response, status: int = 200) -> str:
     assert "frame-ancestors 'none'" in policy
     assert response.headers["x-content-type-options"] == "nosniff"
     assert response.headers["x-frame-options"] == "DENY"
-    assert response.headers["referrer-policy"] == "same-origin"  # else forms would come from `null`, whom the doors refuse
+    # Without `same-origin` forms would come from `null`, whom the doors refuse.
+    assert response.headers["referrer-policy"] == referrer
     assert response.headers["cache-control"] == "no-store"
     assert response.text.startswith("<!doctype html>")
     return unescape(re.sub(r"<[^>]+>", "", response.text))
+
+
+def outside(response: httpx2.Response, status: int) -> str:
+    """The text of the page for who is not let in: without style and script, and it tells nobody whence you came."""
+    assert not re.search(r"<(script|style|link|img|form)", response.text)
+    return read(response, status, "no-referrer")
 
 
 def csrf(client: TestClient) -> str:
@@ -136,9 +143,9 @@ def test_J3_a_method_that_the_api_has_not_is_still_told_apart(pages: TestClient)
 
 @pytest.mark.parametrize("path", [*PATHS, "/pulse", "/graph/data", "/static/x/app.css", "/nowhere"])
 def test_K3_the_doors_stand_before_the_page_too(pages: TestClient, path: str) -> None:
-    check_problem(pages.get(path, headers={"Host": "evil.example"}), 421, "wrong-host")
-    check_problem(pages.get(path, headers={"Origin": "http://evil.example"}), 403, "wrong-origin")
-    check_problem(pages.get(path, headers={"Origin": "null"}), 403, "wrong-origin")
+    outside(pages.get(path, headers={"Host": "evil.example"}), 421)
+    outside(pages.get(path, headers={"Origin": "http://evil.example"}), 403)
+    outside(pages.get(path, headers={"Origin": "null"}), 403)
     embedded = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
     check_problem(pages.get(path, headers=embedded), 403, "wrong-origin")
 
@@ -161,8 +168,8 @@ def test_K3_a_browser_is_let_in_by_the_address_with_the_token(memory: Muisti) ->
     memory.save("Redis holds the sessions")
     with paged(memory, token=TOKEN) as client:
         for path in (*PATHS, "/pulse", "/static/x/app.css", "/nowhere"):
-            check_problem(client.get(path), 401, "wrong-token")
-        check_problem(client.get(f"/?token={TOKEN}x"), 401, "wrong-token")
+            outside(client.get(path), 401)
+        outside(client.get(f"/?token={TOKEN}x"), 401)
         entered = client.get(f"/timeline?kind=note&token={TOKEN}", follow_redirects=False)
         assert (entered.status_code, entered.headers["location"]) == (303, "/timeline?kind=note")
         cookie = entered.headers["set-cookie"]
@@ -230,3 +237,57 @@ def test_B5_a_checkout_of_hundreds_does_not_set_open_pages_going_hundreds_of_tim
         assert int(client.get("/pulse").text) - before <= 6
         assert "of 300 memories" in client.get("/").text
         client.close()
+
+
+# -- Who is not let in
+
+
+@pytest.mark.parametrize("asked", ["/", "/?token=wrong", "/memory/some-id", "/docs", "/nothing"])
+def test_K3_a_person_without_the_token_is_told_how_to_come_in(memory: Muisti, asked: str) -> None:
+    memory.save("Redis holds the sessions")
+    with paged(memory, token=TOKEN) as client:
+        refused = client.get(asked)
+        page = outside(refused, 401)
+        assert "/?token=…" in page
+        assert refused.headers["www-authenticate"] == "Bearer"
+        assert refused.headers["cache-control"] == "no-store"
+        for unsaid in (TOKEN, "Redis", str(memory.root)):
+            assert unsaid not in refused.text
+        let_in = client.get("/", params={"token": TOKEN})
+        assert "Redis" in read(let_in)
+
+
+def test_K3_a_person_at_another_name_is_told_the_right_one(memory: Muisti) -> None:
+    with paged(memory) as client:
+        refused = client.get("/", headers={"Host": "evil.com"})
+        page = outside(refused, 421)
+        assert f"open {BASE}." in page
+        assert "evil.com" not in page
+        assert "--allow-host" in page
+
+
+def test_K3_a_form_of_another_page_is_refused_with_a_page(memory: Muisti) -> None:
+    saved = memory.save("Redis holds the sessions")
+    with paged(memory) as client:
+        headers = {"Origin": "http://evil.com", "Sec-Fetch-Site": "cross-site"}
+        assert "another site" in outside(client.post(f"/memory/{saved.id}/delete", data={"x": "1" * 1000}, headers=headers), 403)
+        assert memory.get(saved.id) is not None
+
+
+def test_K3_a_form_that_is_sent_after_the_server_was_started_anew(memory: Muisti) -> None:
+    with paged(memory, token=TOKEN) as client:
+        assert "/?token=…" in outside(client.post("/new", data={"content": "Written long ago"}), 401)
+    assert memory.get_stats().total_count == 0
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/stats", "/mcp", "/metrics", "/openapi.json"])
+def test_K3_what_is_for_programs_tells_problems_to_browsers_too(memory: Muisti, path: str) -> None:
+    with paged(memory, token=TOKEN) as client:
+        check_problem(client.get(path), 401, "wrong-token")
+        check_problem(client.get(path, headers={"Host": "evil.com"}), 421, "wrong-host")
+
+
+@pytest.mark.parametrize("headers", [{"Accept": "*/*"}, {"Accept": "application/json"}, {"Sec-Fetch-Mode": "cors"}])
+def test_K3_programs_and_scripts_are_told_problems(memory: Muisti, headers: dict[str, str]) -> None:
+    with paged(memory, token=TOKEN) as client:
+        check_problem(client.get("/", headers=headers), 401, "wrong-token")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from muisti.ports import Candidate
 from muisti.recall.fuse import as_share, fused
 from muisti.recall.gather import Evidence, Meaning, Question
-from muisti.recall.rank import PRIOR, prior, ranked, timely
+from muisti.recall.rank import EXPIRED, PRIOR, SAID, prior, ranked, timely
 from muisti.recall.snippet import LENGTH, snippet
 from muisti.recall.speaker import speaker_of, without_names
 from muisti.recall.when import When, parse_when
@@ -121,6 +121,19 @@ def test_each_of_them_counts() -> None:
     assert prior(candidate(**{**base, "salience": 0.9}), NOON) > middle
     assert prior(candidate(**{**base, "importance": 0.9}), NOON) > middle
     assert prior(candidate(**{**base, "created_at": NOON}), NOON) > middle
+
+
+@pytest.mark.parametrize("origin", ["memory", "message"])
+@pytest.mark.parametrize("over", [False, True])
+def test_what_moved_a_result_adds_up(origin: str, over: bool) -> None:
+    """And the prior is within its bound, whatever is taken off beside it."""
+    moved = replace(candidate(1, valid_until=NOON - timedelta(days=1) if over else None), origin=origin)
+    found = {one.memory_id: one for one in (moved, candidate(2))}
+    evidence = Evidence(Meaning(), found, {}, {}, dict.fromkeys(found, 1.0))
+    one, other = sorted(ranked(Question("question", "keyword"), evidence, NOON), key=lambda one: one.candidate.memory_id)
+    assert 0 <= one.prior <= PRIOR
+    assert (one.untrue, one.said) == (EXPIRED if over else 0.0, SAID if origin == "message" else 0.0)
+    assert one.score - other.score == pytest.approx(one.prior - one.untrue - one.said - other.prior)
 
 
 def test_what_is_no_longer_true_steps_back() -> None:

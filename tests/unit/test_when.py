@@ -23,6 +23,7 @@ def span(text: str, now: datetime = NOW) -> tuple[str, str] | None:
     when = parse_when(text, now)
     if when is None:
         return None
+    assert calendar_words.may_tell(text)  # else nobody would have looked
     assert when.start.tzinfo is UTC
     assert when.end.tzinfo is UTC
     return _short(when.start), _short(when.end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
@@ -27,7 +28,9 @@ class Keeping(Opened):
 
     def get_stats(self) -> Stats:
         """The vault in numbers."""
-        return self._call(lambda parts: parts.census.stats())
+        stats = self._call(lambda parts: parts.census.stats())
+        never = self.settings.embedder == "none" and stats.embedding_model is None  # then nothing waits for vectors
+        return replace(stats, waiting_count=0) if never else stats
 
     def export_memories(self, *, format: str = "markdown", **options: Unpack[FilterOptions]) -> str:
         """All memories, or those a filter lets through, as one text that `import_memories` reads."""

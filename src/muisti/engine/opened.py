@@ -113,8 +113,9 @@ class Opened:
         if self._parts.index.is_current() and not self._parts.index.behind:
             return
         with self._making_ready:
-            with self._parts.vault.lock():
-                self._parts.index.open()
+            if not self._parts.index.open_complete():
+                with self._parts.vault.lock():
+                    self._parts.index.open()
             if self._parts.index.behind:
                 sync(self._parts)
 

@@ -7,7 +7,8 @@ from datetime import datetime
 from muisti.engine.opened import Opened
 from muisti.keep import clean, links
 from muisti.keep.history import history, unmerge
-from muisti.model import Graph, Happening, Link, Memory, UpkeepReport
+from muisti.model import Filter, Graph, Happening, Link, Memory, UpkeepReport
+from muisti.recall.layers import check_page
 
 
 class Ordering(Opened):
@@ -93,6 +94,23 @@ class Ordering(Opened):
         """Note what has faded, clean up and evict as the settings say. Dry run: tell what would be done."""
         return self._call(clean.upkeep, dry_run=dry_run)
 
-    def archived(self) -> list[Memory]:
-        """The memories in the archive, which no search sees; `restore` brings one back."""
-        return self._call(lambda parts: parts.attic.archived())
+    def trashed(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
+        """The memories in the trash, of all projects, the latest deleted first; `restore` brings one back.
+
+        Raises InvalidRequest.
+        """
+        check_page(limit, offset)
+        where = Filter(all_sessions=True, only_deleted=True)
+        return self._call(lambda parts: parts.reader.select(where, order="deleted_at", limit=limit, offset=offset))
+
+    def archived(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
+        """The memories in the archive, which no search sees, the latest first; `restore` brings one back.
+
+        Of a page only the files of that page are read; one that is broken is left out. Raises InvalidRequest.
+        """
+        check_page(limit, offset)
+        return self._call(lambda parts: parts.attic.archived(limit, offset))
+
+    def archived_count(self) -> int:
+        """How many files are in the archive."""
+        return self._call(lambda parts: len(parts.attic.archived_ids()))

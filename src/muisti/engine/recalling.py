@@ -24,9 +24,13 @@ Listed = list
 class Recalling(Opened):
     """Finding and reading memories."""
 
-    def get(self, memory_id: str, *, include_deleted: bool = False) -> Memory | None:
-        """One memory, or None; by the id that a search answered also a message, or a section of a document."""
-        return self._call(lambda parts: parts.reader.get(memory_id, include_deleted=include_deleted, any_origin=True))
+    def get(self, memory_id: str, *, include_deleted: bool = False, include_archived: bool = False) -> Memory | None:
+        """One memory, or None; by the id that a search answered also a message, or a section of a document.
+
+        Include deleted: from the trash too; include archived: from the archive, where no search looks.
+        """
+        found = self._call(lambda parts: parts.reader.get(memory_id, include_deleted=include_deleted, any_origin=True))
+        return self._parts.attic.archived_memory(memory_id) if found is None and include_archived else found
 
     def list(
         self,
@@ -38,8 +42,7 @@ class Recalling(Opened):
         **options: Unpack[FilterOptions],
     ) -> Listed[Memory]:
         """Memories of all sessions, sorted. Raises InvalidRequest."""
-        if (limit is not None and limit < 0) or offset < 0:
-            raise InvalidRequest("limit, offset", (limit, offset), "neither may be below 0")
+        layers.check_page(limit, offset)
         only_memories(options)
         where, by = to_filter(self.settings, options, all_sessions=True), to_order(order_by, order)
         return self._call(lambda parts: parts.reader.select(where, order=by, limit=limit, offset=offset))

@@ -49,14 +49,25 @@ class Remembering(Opened):
         return [known.get(memory.id, memory) for memory in memories]
 
     def update(
-        self, memory_id: str, *, expected_hash: str | None = None, by_session: str | None = None, **changes: Unpack[UpdateOptions]
+        self,
+        memory_id: str,
+        *,
+        expected_hash: str | None = None,
+        expected_version: str | None = None,
+        by_session: str | None = None,
+        **changes: Unpack[UpdateOptions],
     ) -> Memory:
-        """Change some fields. With `expected_hash` (a `content_hash`), only if nobody changed the content since."""
+        """Change some fields. Raises MemoryNotFound, InvalidMemory, InvalidRequest, Conflict.
+
+        With `expected_hash` (a `content_hash`), only if nobody changed the content since; with `expected_version` (a `version`),
+        only if nobody changed anything: in whatever process, and by hand too.
+        """
         given: dict[str, Any] = dict(changes)
         for name in ("keywords", "files"):
             if isinstance(given.get(name), list):
                 given[name] = tuple(given[name])
-        changed = self._change(change.update, memory_id, given, expected_hash=expected_hash, by_session=by_session)
+        expected = {"expected_hash": expected_hash, "expected_version": expected_version}
+        changed = self._change(change.update, memory_id, given, **expected, by_session=by_session)
         return self._with_vectors([changed])[0]
 
     def delete(self, memory_id: str, *, hard: bool = False) -> bool:

@@ -9,7 +9,8 @@ Claude sees `/memories`; the vault has the folder `memories/`. What it writes th
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -39,11 +40,9 @@ Field = TypeVar("Field")
 
 
 class _Vault:
-    """What both tools share: the files, and the search that has to know of them. All of it blocks."""
+    """What both tools share: the files, and what is done if the search cannot follow them."""
 
-    def __init__(self, memory: Muisti, folder: str, project: str | None) -> None:
-        self._memory = memory
-        self._project = project
+    def __init__(self, memory: Muisti | MemoryService, folder: str) -> None:
         self.files = MemoryFiles(memory.root, memory.settings, folder)
 
     def looked(self, command: Callable[[], str]) -> str:
@@ -53,14 +52,13 @@ class _Vault:
         except MuistiError as error:
             raise ToolError(str(error)) from error
 
-    def changed(self, command: Callable[[], str]) -> str:
-        """The reply to a command that changes files, which are searched as they are from then on. Raises ToolError."""
-        reply = self.looked(command)
+    @contextmanager
+    def indexing(self) -> Iterator[None]:
+        """The files are the truth: an index that cannot follow them now catches up when the vault is opened next."""
         try:
-            self._memory.index_path(self.files.place, project=self._project)
-        except MuistiError as error:  # the files are the truth: the index catches up when the vault is opened next
+            yield
+        except MuistiError as error:
             log.warning("%s is changed, and searched as it was: %s", self.files.place, error)
-        return reply
 
 
 class VaultMemoryTool(BetaAbstractMemoryTool):
@@ -79,7 +77,8 @@ class VaultMemoryTool(BetaAbstractMemoryTool):
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._vault = _Vault(memory, folder, project)
+        self._memory, self._project = memory, project
+        self._vault = _Vault(memory, folder)
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """A file with its lines numbered, or what is in a folder. Raises ToolError, as all of these do."""
@@ -87,27 +86,34 @@ class VaultMemoryTool(BetaAbstractMemoryTool):
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """A new file."""
-        return self._vault.changed(partial(_create, self._vault.files, command))
+        return self._changed(partial(_create, self._vault.files, command))
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         """Other words in a file. What it said before is kept in the vault's `.history`."""
-        return self._vault.changed(partial(_str_replace, self._vault.files, command))
+        return self._changed(partial(_str_replace, self._vault.files, command))
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
         """More lines in a file. What it said before is kept in the vault's `.history`."""
-        return self._vault.changed(partial(_insert, self._vault.files, command))
+        return self._changed(partial(_insert, self._vault.files, command))
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
         """A file or a folder goes to the vault's `.trash`."""
-        return self._vault.changed(partial(_delete, self._vault.files, command))
+        return self._changed(partial(_delete, self._vault.files, command))
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Another name for a file or a folder."""
-        return self._vault.changed(partial(_rename, self._vault.files, command))
+        return self._changed(partial(_rename, self._vault.files, command))
 
     def clear_all_memory(self) -> str:
         """All files go to the vault's `.trash`. Memories, conversations and documents elsewhere stay."""
-        return self._vault.changed(self._vault.files.clear)
+        return self._changed(self._vault.files.clear)
+
+    def _changed(self, command: Callable[[], str]) -> str:
+        """The reply to a command that changes files, which are searched as they are from then on. Raises ToolError."""
+        reply = self._vault.looked(command)
+        with self._vault.indexing():
+            self._memory.index_path(self._vault.files.place, project=self._project)
+        return reply
 
 
 class AsyncVaultMemoryTool(BetaAsyncAbstractMemoryTool):
@@ -122,7 +128,8 @@ class AsyncVaultMemoryTool(BetaAsyncAbstractMemoryTool):
         cache_control: BetaCacheControlEphemeralParam | None = None,
     ) -> None:
         super().__init__(cache_control=cache_control)
-        self._vault = _Vault(memory._memory if isinstance(memory, MemoryService) else memory, folder, project)
+        self._memory, self._project = memory, project
+        self._vault = _Vault(memory, folder)
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """A file with its lines numbered, or what is in a folder. Raises ToolError, as all of these do."""
@@ -153,7 +160,14 @@ class AsyncVaultMemoryTool(BetaAsyncAbstractMemoryTool):
         return await self._changed(self._vault.files.clear)
 
     async def _changed(self, command: Callable[[], str]) -> str:
-        return await to_thread.run_sync(self._vault.changed, command)
+        reply = await to_thread.run_sync(self._vault.looked, command)
+        place, memory = self._vault.files.place, self._memory
+        with self._vault.indexing():
+            if isinstance(memory, MemoryService):
+                await memory.index_path(place, project=self._project)
+            else:
+                await to_thread.run_sync(partial(memory.index_path, place, project=self._project))
+        return reply
 
 
 # The SDK hands on what the model wrote, unchecked: any field may be missing, or be of another type.

@@ -25,10 +25,15 @@ def _as_known(parts: Parts, paths: Collection[str]) -> bool:
     known = parts.index.known(pages)
     if not all(_is_same(parts, path, known.get(path)) for path in pages):
         return False
-    beside = [path for path in paths if path not in known and not path.endswith((".json", ".toml"))]
+    beside = [path for path in paths if path not in known and not _is_no_text(path)]
     if not all(path.endswith((".md", ".jsonl")) for path in beside):
         return False  # a folder
     return not beside or not Following(parts, parts.index).something_new()
+
+
+def _is_no_text(path: str) -> bool:
+    """Core memory and settings, which are read when they are needed. What programs keep in `memories/` may be of any form."""
+    return path.endswith((".json", ".toml")) and not path.startswith("memories/")
 
 
 def _is_same(parts: Parts, path: str, known: Known | None) -> bool:

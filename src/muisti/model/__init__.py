@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from muisti.model.answers import CompactResult, Explanation, Filter, Graph, SearchResult, SearchResults, Signal
-from muisti.model.journal import Event, Happening, Session, SessionUse, Usage, Use
-from muisti.model.memory import (
-    CORE_SECTIONS,
-    KINDS,
-    RATES,
-    CoreMemory,
-    Draft,
-    Finder,
-    Kind,
-    Link,
-    LinkType,
-    Memory,
-    Origin,
-    Sector,
-    Tier,
-)
-from muisti.model.reports import Histogram, Metrics, ModelState, Problem, Stats, SyncReport, UpkeepReport, VerifyReport
-from muisti.model.talk import ROLES, SESSION_BREAK, Chat, Exchange, Extracted, Message, Shelf, Utterance
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from muisti.model.answers import CompactResult, Explanation, Filter, Graph, SearchResult, SearchResults, Signal
+    from muisti.model.journal import Event, Happening, Session, SessionUse, Usage, Use
+    from muisti.model.memory import (
+        CORE_SECTIONS,
+        KINDS,
+        RATES,
+        CoreMemory,
+        Draft,
+        Finder,
+        Kind,
+        Link,
+        LinkType,
+        Memory,
+        Origin,
+        Sector,
+        Tier,
+    )
+    from muisti.model.reports import Histogram, Metrics, ModelState, Problem, Stats, SyncReport, UpkeepReport, VerifyReport
+    from muisti.model.talk import ROLES, SESSION_BREAK, Chat, Exchange, Extracted, Message, Shelf, Utterance
+
+
+_HOMES = {
+    "answers": "CompactResult Explanation Filter Graph SearchResult SearchResults Signal",
+    "journal": "Event Happening Session SessionUse Usage Use",
+    "memory": "CORE_SECTIONS KINDS RATES CoreMemory Draft Finder Kind Link LinkType Memory Origin Sector Tier",
+    "reports": "Histogram Metrics ModelState Problem Stats SyncReport UpkeepReport VerifyReport",
+    "talk": "ROLES SESSION_BREAK Chat Exchange Extracted Message Shelf Utterance",
+}
+"""Where each name is at home."""
 
 __all__ = [
     "CORE_SECTIONS",
@@ -66,3 +79,14 @@ __all__ = [
     "Utterance",
     "VerifyReport",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Loaded when first asked for: a hook that runs with every prompt needs a few of them."""
+    home = next((home for home, names in _HOMES.items() if name in names.split()), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    globals()[name] = found = getattr(import_module(f"{__name__}.{home}"), name)
+    return found

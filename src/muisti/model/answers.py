@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from muisti.model.memory import Link, Memory, Origin
-from muisti.model.talk import Message
+
+if TYPE_CHECKING:
+    from muisti.model.talk import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,8 @@ class Filter:
     known_at: datetime | None = None
     """Only memories that existed then."""
     include_deleted: bool = False
+    only_deleted: bool = False
+    """What is in the trash, and nothing else."""
     origins: tuple[str, ...] = ()
     """Of what search finds: only `memory`, `document`, `message`."""
     documents: tuple[str, ...] = ()

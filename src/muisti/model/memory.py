@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
 
@@ -161,6 +161,30 @@ class Memory:
     """Search finds messages and sections of documents too, and answers them in this form."""
     index_pending: bool = False
     """True when the file is safe on disk but the index was busy: it becomes searchable a little later."""
+
+    @property
+    def version(self) -> str:
+        """Names this text with these fields: any change of what a person or a program may edit gives another name.
+
+        Being recalled, fading and the upkeep of the index do not. `update(expected_version=…)` goes by it.
+        """
+        import hashlib  # most who read memories never ask for this
+        import json
+
+        told = json.dumps([getattr(self, name) for name in VERSIONED], default=_told)
+        return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+
+VERSIONED = (
+    "id", "content", "title", "kind", "sector", "tier", "project", "session_id", "source", "summary", "keywords", "files",
+    "importance", "created_at", "valid_from", "valid_until", "pinned", "trusted", "links", "deleted_at", "origin",
+)  # fmt: skip
+"""The fields of a memory that its version names."""
+
+
+def _told(value: object) -> object:
+    """What JSON has no form for: moments and links."""
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else astuple(value)  # type: ignore[call-overload]
 
 
 CORE_SECTIONS = ("user", "agent")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from muisti.model.memory import Memory
+if TYPE_CHECKING:
+    from muisti.model.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ class Stats:
     embedding_model: str | None = None
     """The model of the vectors that searches go by; None while there are none."""
     waiting_count: int = 0
-    """Memories that have no vectors yet."""
+    """Memories, messages and sections of documents that have no vectors yet: all, until the embedder has answered once."""
     problems: tuple[Problem, ...] = ()
 
 

@@ -4,40 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from muisti.ports.chat import Chat
-from muisti.ports.embedding import Embedded, Embedder, Identity, Matrix, Piece, Space, Vector, VectorHit, Vectors
-from muisti.ports.files import (
-    Attic,
-    Clock,
-    Core,
-    Exchange,
-    Incoming,
-    Journal,
-    Kept,
-    Known,
-    Mark,
-    Reading,
-    Stamp,
-    StoredFile,
-    Vault,
-)
-from muisti.ports.index import Changes, Index, Shadow
-from muisti.ports.recall import Candidate, Frequencies, Lexical, LexicalHit, Links, MemoryReader, Occurrences, Order, Term
-from muisti.ports.talk import (
-    Conversations,
-    Document,
-    Documents,
-    Line,
-    Messages,
-    Section,
-    TalkFile,
-    TalkReading,
-    Waiting,
-)
-from muisti.ports.tend import Census, Footprint, Twins
-from muisti.settings import Settings
+if TYPE_CHECKING:
+    from muisti.ports.chat import Chat
+    from muisti.ports.embedding import Embedded, Embedder, Identity, Matrix, Piece, Space, Vector, VectorHit, Vectors
+    from muisti.ports.files import (
+        Attic,
+        Clock,
+        Core,
+        Exchange,
+        Incoming,
+        Journal,
+        Kept,
+        Known,
+        Mark,
+        Reading,
+        Stamp,
+        StoredFile,
+        Vault,
+    )
+    from muisti.ports.index import Changes, Index, Shadow
+    from muisti.ports.recall import Candidate, Frequencies, Lexical, LexicalHit, Links, MemoryReader, Occurrences, Order, Term
+    from muisti.ports.talk import (
+        Conversations,
+        Document,
+        Documents,
+        Line,
+        Messages,
+        Section,
+        TalkFile,
+        TalkReading,
+        Waiting,
+    )
+    from muisti.ports.tend import Census, Footprint, Twins
+    from muisti.settings import Settings
 
 Progress = Callable[[int, int], None]
 """Called with how much is done and how much there is."""
@@ -81,6 +82,17 @@ class Parts:
     settings: Settings
 
 
+_HOMES = {
+    "chat": "Chat",
+    "embedding": "Embedded Embedder Identity Matrix Piece Space Vector VectorHit Vectors",
+    "files": "Attic Clock Core Exchange Incoming Journal Kept Known Mark Reading Stamp StoredFile Vault",
+    "index": "Changes Index Shadow",
+    "recall": "Candidate Frequencies Lexical LexicalHit Links MemoryReader Occurrences Order Term",
+    "talk": "Conversations Document Documents Line Messages Section TalkFile TalkReading Waiting",
+    "tend": "Census Footprint Twins",
+}
+"""Where each name is at home."""
+
 __all__ = [
     "Attic",
     "Candidate",
@@ -119,7 +131,6 @@ __all__ = [
     "Progress",
     "Reading",
     "Section",
-    "Settings",
     "Shadow",
     "Space",
     "Stamp",
@@ -134,3 +145,14 @@ __all__ = [
     "Vectors",
     "Waiting",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Loaded when first asked for: a hook that runs with every prompt needs a few of them."""
+    home = next((home for home, names in _HOMES.items() if name in names.split()), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    globals()[name] = found = getattr(import_module(f"{__name__}.{home}"), name)
+    return found

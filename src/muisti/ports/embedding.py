@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from muisti.model import Filter
-
 if TYPE_CHECKING:  # numpy is not loaded by those who never search
     import numpy as np
     from numpy.typing import NDArray
+
+    from muisti.model import Filter
 
 Vector: TypeAlias = "NDArray[np.float32]"
 Matrix: TypeAlias = "NDArray[np.float32]"

@@ -148,8 +148,12 @@ class Attic(Protocol):
         """Whether the archive has the memory that was at this path."""
         ...
 
-    def archived(self) -> list[Memory]:
-        """Everything in the archive, the latest first."""
+    def archived(self, limit: int | None = None, offset: int = 0) -> list[Memory]:
+        """A page of the archive, the latest memories first; other files are not read. What cannot be read is left out."""
+        ...
+
+    def archived_memory(self, memory_id: str) -> Memory | None:
+        """One memory of the archive. Raises BrokenFile."""
         ...
 
     def archived_ids(self) -> list[str]:

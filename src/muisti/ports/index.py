@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from muisti.model import Problem, Shelf
-from muisti.ports.embedding import Embedded
-from muisti.ports.files import Known, Mark, Reading, StoredFile
-from muisti.ports.talk import Document, TalkFile, TalkReading
+if TYPE_CHECKING:
+    from muisti.model import Problem, Shelf
+    from muisti.ports.embedding import Embedded
+    from muisti.ports.files import Known, Mark, Reading, StoredFile
+    from muisti.ports.talk import Document, TalkFile, TalkReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,10 @@ class Index(Protocol):
 
     def is_current(self) -> bool:
         """False when another process has swapped or removed the index file that is open here."""
+        ...
+
+    def open_complete(self) -> bool:
+        """Open the current index if it is complete; False if it is not, or there is none. Needs no lock."""
         ...
 
     def open(self) -> bool:

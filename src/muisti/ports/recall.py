@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from muisti.model import Filter, Link, Memory, Session, SessionUse
+if TYPE_CHECKING:
+    from muisti.model import Filter, Link, Memory, Session, SessionUse
 
-Order = Literal["created_at", "created_at_desc", "salience", "salience_asc", "last_accessed", "last_accessed_asc"]
+Order = Literal["created_at", "created_at_desc", "salience", "salience_asc", "last_accessed", "last_accessed_asc", "deleted_at"]
 
 
 @dataclass(frozen=True, slots=True)

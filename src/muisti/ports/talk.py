@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from muisti.model import Chat, Exchange, Message, Problem, Shelf
-from muisti.ports.files import Known, Mark, Stamp
+if TYPE_CHECKING:
+    from muisti.model import Chat, Exchange, Message, Problem, Shelf
+    from muisti.ports.files import Known, Mark, Stamp
 
 
 class Line(NamedTuple):

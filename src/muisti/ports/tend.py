@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from muisti.model import Memory, Stats
+if TYPE_CHECKING:
+    from muisti.model import Memory, Stats
 
 
 class Twins(Protocol):

@@ -293,3 +293,14 @@ NO_COUNT = r"(?! (?:(?:people|men|women|children|percent|of)\b|(?!(?:this|was|ha
 NO_VERB = r"(?! (?:of|apart|down|off|over|under|through|into|short|behind|out|on|to|asleep|from|up|back|open|loose)\b)"
 NO_THING = r"(?! (?:trees?|gifts?|presents?|cards?|eggs?|songs?|movies?|lights|carols?|costumes?|cookies?|bunny)\b)"
 NO_SCHOOL = r"(?! (?:school|dress|best)\b)"
+_TIMES = (MONTHS, FOREIGN_MONTHS, WEEKDAYS, DAYS, HOURS, PERIODS, SEASONS, HOLIDAYS)
+TELLING = frozenset(name.split()[-1].removesuffix("s") for names in _TIMES for name in names) | frozenset(
+    ("day", "week", "month", "quarter", "year", "recently", "lately")
+)
+"""No time is spoken of without a digit or one of these in the text."""
+
+
+def may_tell(text: str) -> bool:
+    """Whether a text may speak of a time: quickly, for most do not."""
+    plain = text.casefold()
+    return any(map(str.isdigit, plain)) or any(word in plain for word in TELLING)

@@ -7,8 +7,10 @@ up to two neighbours on each side count for a memory too: the less, the longer i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from muisti.ports import Candidate, Occurrences, Term
+if TYPE_CHECKING:
+    from muisti.ports import Candidate, Occurrences, Term
 
 OWN = 3.0
 """A memory's own words count for this many times a neighbour's."""

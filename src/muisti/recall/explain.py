@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 from muisti.errors import MemoryNotFound
 from muisti.model import Explanation, Filter, Memory
-from muisti.ports import Parts
 from muisti.recall.pipeline import parse, search
 from muisti.recall.query import query_words
+
+if TYPE_CHECKING:
+    from muisti.ports import Parts
 
 _POOL = 200
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
-from muisti.model import Filter
-from muisti.ports import Candidate, LexicalHit, Parts, Space, Term, Vector, VectorHit
 from muisti.recall.context import covered_by_sessions, of_sessions, scored_meaning, scored_words
 from muisti.recall.query import MAX_QUERY, query_words
 from muisti.recall.speaker import speaker_of, without_names
 
 if TYPE_CHECKING:
+    from muisti.model import Filter
+    from muisti.ports import Candidate, LexicalHit, Parts, Space, Term, Vector, VectorHit
     from muisti.recall.when import When
 
 POOL = 50

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model import CompactResult, Filter, Memory, Origin, SearchResult
-from muisti.ports import Parts
+
+if TYPE_CHECKING:
+    from muisti.ports import Parts
 
 MAX_LIMIT = 1000
 
@@ -73,6 +76,12 @@ def check_sources(parts: Parts, names: Sequence[str]) -> None:
         if name not in known:
             some = f", or what a document is called: {', '.join(known[:10])}{' …' if len(known) > 10 else ''}" if known else ""
             raise InvalidRequest("source", name, f"it must be one of {', '.join(Origin)}{some}")
+
+
+def check_page(limit: int | None, offset: int) -> None:
+    """Raises InvalidRequest for a page that no list has."""
+    if (limit is not None and limit < 0) or offset < 0:
+        raise InvalidRequest("limit, offset", (limit, offset), "neither may be below 0")
 
 
 def checked_limit(limit: int) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from muisti.errors import InvalidRequest
 from muisti.model import Filter, Origin, Sector, Tier
-from muisti.ports import Order
-from muisti.settings import Settings
+
+if TYPE_CHECKING:
+    from muisti.ports import Order
+    from muisti.settings import Settings
 
 ALL_PROJECTS = "*"
 Mode = Literal["hybrid", "vector", "keyword"]

@@ -6,14 +6,13 @@ read the question → keyword and vector lists → neighbours → fuse → rank 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from muisti.errors import IndexCorrupt, InvalidRequest
 from muisti.model import Filter, Memory, Origin, SearchResult, SearchResults, Signal
-from muisti.ports import LexicalHit, Parts, Term
 from muisti.recall.gather import Evidence, Meaning, Question, gathered
 from muisti.recall.layers import checked_limit, existing
 from muisti.recall.query import MAX_WORDS, choose_terms, query_words, without_stop_words
@@ -22,10 +21,13 @@ from muisti.recall.snippet import snippet
 from muisti.recall.words import words
 
 if TYPE_CHECKING:
+    from muisti.ports import LexicalHit, Parts, Term
     from muisti.recall.when import When
 
 MODES = ("hybrid", "vector", "keyword")
 RELATED_WORDS = 16
+MAX_READ = 2000
+"""Characters of a question whose own spelling is shown."""
 
 
 def search(
@@ -43,7 +45,7 @@ def search(
             evidence = gathered(parts, question, where, limit, evidence.asked)
         best = ranked(question, evidence, now)[:limit]
         went_by = "keyword" if evidence.asked.vector is None else mode
-        return SearchResults(_results(parts, best, evidence), went_by, evidence.asked.degraded)
+        return SearchResults(_results(parts, best, evidence, query), went_by, evidence.asked.degraded)
 
 
 def read_question(parts: Parts, query: str, mode: str, now: datetime) -> Question:
@@ -52,7 +54,11 @@ def read_question(parts: Parts, query: str, mode: str, now: datetime) -> Questio
 
 
 def parse_when(query: str, now: datetime) -> When | None:
-    """The time that a question speaks of. Its table of phrases is dear to build, so that is left to who asks."""
+    """The time that a question speaks of. Its table of phrases is dear to build, so that is left to who speaks of one."""
+    from muisti.recall.calendar_words import may_tell
+
+    if not may_tell(query):
+        return None
     from muisti.recall import when
 
     return when.parse_when(query, now)
@@ -64,12 +70,12 @@ def parse(parts: Parts, query: str) -> list[Term]:
     return choose_terms(found, parts.lexical.frequencies(found), parts.lexical.similar_words) if found else []
 
 
-def _results(parts: Parts, best: Sequence[Ranked], evidence: Evidence) -> list[SearchResult]:
+def _results(parts: Parts, best: Sequence[Ranked], evidence: Evidence, asked: str = "") -> list[SearchResult]:
     """Read the memories that made it. Raises IndexCorrupt if the index names a memory that is not there."""
     memories = parts.reader.many([one.candidate.memory_id for one in best], include_deleted=True, any_origin=True)
     if len(memories) != len(best):
         raise IndexCorrupt("the index names memories that it does not have; it is rebuilt from the files")
-    places = _Places(evidence)
+    places = _Places(evidence, as_asked(asked))
     said = [memory.id for memory in memories if memory.origin is Origin.MESSAGE]
     messages = parts.messages.by_ids(said) if said else {}
     return [
@@ -80,8 +86,9 @@ def _results(parts: Parts, best: Sequence[Ranked], evidence: Evidence) -> list[S
 class _Places:
     """Where each list put a memory."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: Evidence, asked: Mapping[str, str]) -> None:
         self._evidence = evidence
+        self._asked = asked
         self._keyword = {id_: place for place, id_ in enumerate(evidence.keyword, start=1)}
         self._vector = {id_: place for place, id_ in enumerate(evidence.vector, start=1)}
 
@@ -105,10 +112,10 @@ class _Places:
         hit, near = self._evidence.keyword.get(memory_id), self._evidence.vector.get(memory_id)
         signals = []
         if hit is not None:
-            loosely = f"; only nearly: {', '.join(sorted(hit.loose))}" if hit.loose else ""
+            loosely = f"; only nearly: {self._as_asked(hit.loose)}" if hit.loose else ""
             signals.append(
                 Signal(
-                    "keyword", self._keyword[memory_id], round(hit.score, 4), f"matched {', '.join(sorted(hit.matched))}{loosely}"
+                    "keyword", self._keyword[memory_id], round(hit.score, 4), f"matched {self._as_asked(hit.matched)}{loosely}"
                 )
             )
         if near is not None:
@@ -122,7 +129,19 @@ class _Places:
         if one.time:
             signals.append(Signal("time", None, one.time, "of the time that the question names, or near it"))
         signals.append(Signal("prior", None, round(one.prior, 4), f"salience, importance and recency; at most {PRIOR:g}"))
+        if one.untrue:
+            signals.append(Signal("validity", None, -one.untrue, "no longer, or not yet, true"))
+        if one.said:
+            signals.append(Signal("message", None, -one.said, "a message, where memories or documents answer too"))
         return tuple(signals)
+
+    def _as_asked(self, matched: Iterable[str]) -> str:
+        return ", ".join(sorted({self._asked.get(word, word) for word in matched}))
+
+
+def as_asked(question: str) -> dict[str, str]:
+    """For each index word, how the question spelt it: people know "database", not "databas"."""
+    return {word: spelt.lower() for spelt in re.findall(r"\w+", question[:MAX_READ]) for word in words(spelt)}
 
 
 def related(parts: Parts, memory_id: str, where: Filter, limit: int = 10) -> list[SearchResult]:

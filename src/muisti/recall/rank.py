@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from muisti.model import Origin
-from muisti.ports import Candidate
 from muisti.recall.fuse import as_share, fused
-from muisti.recall.gather import Evidence, Question
 from muisti.recall.speaker import favoured, speaker_of
 
 if TYPE_CHECKING:
+    from muisti.ports import Candidate
+    from muisti.recall.gather import Evidence, Question
     from muisti.recall.when import When
 
 PRIOR = 0.5
@@ -57,6 +57,11 @@ class Ranked:
     speaker: float
     time: float
     prior: float
+    """Between 0 and PRIOR."""
+    untrue: float = 0.0
+    """Taken off for being no longer, or not yet, true."""
+    said: float = 0.0
+    """Taken off for being a message where there are memories or documents too."""
     instead_of: str = ""
     """The memory whose place it took, if that is why it is here."""
 
@@ -74,8 +79,10 @@ def ranked(question: Question, evidence: Evidence, now: datetime) -> list[Ranked
             continue
         speaker = gains.get(speakers[id_], 0.0)
         time = timely(candidate, question.when)
-        before = prior(candidate, now) - (SAID if mixed and candidate.origin == Origin.MESSAGE else 0.0)
-        found.append(Ranked(candidate, total[id_] + speaker + time + before, speaker, time, before))
+        before, untrue = prior(candidate, now), 0.0 if holds(candidate, now) else EXPIRED
+        said = SAID if mixed and candidate.origin == Origin.MESSAGE else 0.0
+        score = total[id_] + speaker + time + (before - untrue - said)
+        found.append(Ranked(candidate, score, speaker, time, before, untrue, said))
     found = [*with_successors({one.candidate.memory_id: one for one in found}, evidence.successors).values()]
     found.sort(key=lambda one: (-one.score, -one.candidate.created_at.timestamp(), one.candidate.memory_id))
     return _unrepeated(found)
@@ -144,13 +151,17 @@ def share(one: Ranked) -> float:
 
 
 def prior(candidate: Candidate, now: datetime) -> float:
-    """Between 0 and PRIOR; lower for what is no longer, or not yet, true."""
+    """Salience, importance and recency: between 0 and PRIOR."""
     age = max(0.0, (now - candidate.created_at).total_seconds()) / 86_400
     recency = math.pow(0.5, age / _HALF_LIFE_DAYS)
-    strength = PRIOR * (candidate.salience + candidate.importance + recency) / 3
+    return PRIOR * (candidate.salience + candidate.importance + recency) / 3
+
+
+def holds(candidate: Candidate, now: datetime) -> bool:
+    """Whether it is true now: no longer, and not yet, are not."""
     expired = candidate.valid_until is not None and candidate.valid_until <= now
     early = candidate.valid_from is not None and candidate.valid_from > now
-    return strength - (EXPIRED if expired or early else 0.0)
+    return not (expired or early)
 
 
 def timely(candidate: Candidate, when: When | None) -> float:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from muisti.commit import commit, writing
 from muisti.errors import IndexCorrupt, MuistiError
 from muisti.model import Event
-from muisti.ports import Parts
+
+if TYPE_CHECKING:
+    from muisti.ports import Parts
 
 log = logging.getLogger("muisti")
 _GATHER = 0.05
@@ -27,7 +30,6 @@ class Recorder:
         self._written = 0
         self._wanted = 0
         """Somebody waits for the first so many events to be written."""
-        self._ending = False
         self._thread: threading.Thread | None = None
 
     def note(self, memory_ids: Sequence[str], session_id: str | None = None) -> None:
@@ -40,7 +42,6 @@ class Recorder:
             self._noted += 1
             self._changed.notify_all()
             if self._thread is None:
-                self._ending = False
                 self._thread = threading.Thread(target=self._run, name="muisti-recall", daemon=True)
                 self._thread.start()
 
@@ -57,18 +58,19 @@ class Recorder:
         """Write what is left and end the thread."""
         self.flush()
         with self._changed:
-            thread, self._thread, self._ending = self._thread, None, True
+            thread, self._thread = self._thread, None
             self._changed.notify_all()
         if thread is not None:
             thread.join()
 
     def _run(self) -> None:
+        me = threading.current_thread()
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._events or self._ending)
+                self._changed.wait_for(lambda: self._events or self._thread is not me)
                 if not self._events:
                     return
-                self._changed.wait_for(lambda: self._wanted > self._written or self._ending, timeout=_GATHER)
+                self._changed.wait_for(lambda: self._wanted > self._written or self._thread is not me, timeout=_GATHER)
                 events, self._events = self._events, []
             try:
                 self._write(events)
@@ -79,10 +81,11 @@ class Recorder:
 
     def _write(self, events: Sequence[Event]) -> None:
         try:
-            with writing(self._parts):
-                commit(self._parts, events=events, durable=False)
-        except IndexCorrupt:
-            self._write_to_journal(events)  # the index is read from it when it is rebuilt
+            try:
+                with writing(self._parts):
+                    commit(self._parts, events=events, durable=False)
+            except IndexCorrupt:
+                self._write_to_journal(events)  # the index is read from it when it is rebuilt
         except MuistiError as error:
             log.warning("could not note that %d searches were answered: %s", len(events), error)
         except Exception:

@@ -11,7 +11,7 @@ from functools import reduce
 from muisti.commit import commit, current, no_memory, writing
 from muisti.errors import Conflict, IndexProblem, InvalidRequest, MemoryNotFound
 from muisti.model import Event, Memory, Usage
-from muisti.ports import Parts
+from muisti.ports import Parts, StoredFile
 from muisti.remember.complete import completed, derived_title
 from muisti.remember.screen import screened_fields
 from muisti.remember.validate import checked_content, checked_memory
@@ -31,6 +31,7 @@ def update(
     changes: Mapping[str, object],
     *,
     expected_hash: str | None = None,
+    expected_version: str | None = None,
     by_session: str | None = None,
 ) -> Memory:
     """Change some fields. Raises MemoryNotFound, InvalidMemory, and Conflict if it is not what the caller read."""
@@ -39,7 +40,8 @@ def update(
         raise InvalidRequest("update", sorted(unknown)[0], f"only these can be changed: {', '.join(CHANGEABLE)}")
     with writing(parts):
         file = current(parts, memory_id, content_too="content" in changes)
-        if expected_hash is not None and file.memory.content_hash != expected_hash:
+        changed = expected_hash is not None and file.memory.content_hash != expected_hash
+        if changed or (expected_version is not None and _version_now(parts, file) != expected_version):
             raise Conflict(f"{memory_id} has changed since you read it; read it again and repeat the change")
         now = parts.clock.now()
         wanted = _changed(file.memory, screened_fields(changes, parts.settings), parts, now)
@@ -52,6 +54,16 @@ def update(
         indexed = commit(parts, files=[stored], removed=removed, events=events, durable=False)
     known = parts.reader.get(memory_id) if indexed else None
     return known or replace(stored.memory, index_pending=True)
+
+
+def _version_now(parts: Parts, file: StoredFile) -> str:
+    """As readers see it; or, if its file is not the one that the index knows, as the file has it. Call under the vault's lock."""
+    path = str(file.memory.file_path)
+    seen = parts.index.known([path]).get(path)
+    if seen is not None and seen.sha == file.sha and (known := parts.reader.get(file.memory.id)) is not None:
+        return known.version
+    parts.index.behind = True  # else whoever reads it again would be shown the version that they know
+    return file.memory.version
 
 
 def _changed(memory: Memory, changes: Mapping[str, object], parts: Parts, now: datetime) -> Memory:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from muisti.errors import InvalidMemory
 from muisti.model import Draft, Memory
 from muisti.remember.privacy import all_cleaned, cleaned
-from muisti.settings import Settings
+
+if TYPE_CHECKING:
+    from muisti.settings import Settings
 
 _TEXTS = ("content", "title", "summary", "source")
 _LISTS = ("keywords", "files")

@@ -135,7 +135,7 @@ def test_J6_an_input_that_never_ends(hook: Hook) -> None:
         [*COMMAND, "UserPromptSubmit"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert running.wait(timeout=PATIENCE) == 0
-    assert recent(1)[0].detail.startswith("TimeoutError: it took longer than 2 s")
+    assert recent(1)[0].detail.startswith("TimeoutError: it took longer than 3 s")
     running.communicate()
 
 
@@ -176,10 +176,9 @@ def test_J6_a_broken_vault(filled: Hook, what: str, answers: bool) -> None:
 
 
 def test_J6_a_vault_that_another_process_holds(filled: Hook) -> None:
-    """Recall does not wait for long; capture waits in the background."""
+    """Recall needs no lock; capture waits in the background."""
     with filled.open() as memory, memory._parts.vault.lock():
-        assert filled("UserPromptSubmit", prompt=ASK) == ""
-        assert recent(1)[0].detail.startswith("VaultBusy: ")
+        assert "PostgreSQL" in filled("UserPromptSubmit", prompt=ASK)
         filled("Stop", last_assistant_message="It is PostgreSQL.")
         time.sleep(0.5)
         assert spool.waiting()

@@ -11,7 +11,9 @@ import pytest
 from muisti.recall.compose import tokens
 from muisti.recall.fence import CLOSING, OPENING
 from muisti.surfaces.hooks.log import recent
-from muisti.surfaces.hooks.recall import MOST, PROMPT_BUDGET, START_BUDGET
+from muisti.surfaces.hooks.prompt import BUDGET as PROMPT_BUDGET
+from muisti.surfaces.hooks.prompt import MOST
+from muisti.surfaces.hooks.recall import START_BUDGET
 from tests.surfaces.hooks.conftest import Hook
 
 DATABASE = "We chose PostgreSQL as our database"

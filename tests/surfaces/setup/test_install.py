@@ -332,4 +332,4 @@ def test_the_command_runs_from_anywhere(tmp_path: Path) -> None:
     assert said.stdout.startswith("muisti ")
     assert Path(program()[0]).is_absolute()
     (tmp_path / "python").symlink_to(sys.executable)
-    assert program(str(tmp_path / "python"))[1:] == ("-m", "muisti"), "no script beside it"
+    assert program(str(tmp_path / "python"))[1:] == ("-P", "-m", "muisti"), "no script beside it"

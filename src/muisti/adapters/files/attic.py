@@ -35,6 +35,9 @@ class FileAttic:
         self._settings = settings
         self._disk = disk or Disk()
         self._publisher = Publisher(root, root / ".muisti" / "tmp", self._disk)
+        self._moment: datetime | None = None
+        self._following: dict[str, datetime] = {}
+        """Of the latest moment, for each memory: where its next free name may be. A batch keeps thousands of texts at one."""
 
     # -- Versions and merged texts
 
@@ -68,6 +71,7 @@ class FileAttic:
 
     def forget(self, memory_id: str) -> None:
         """Remove the memory's folder."""
+        self._following.pop(memory_id, None)
         folder = self._root / HISTORY / memory_id
         if not _SAFE_ID.match(memory_id) or not folder.is_dir():
             return
@@ -79,12 +83,17 @@ class FileAttic:
 
     def drop(self, path: str) -> None:
         """Remove one file; that it is gone already is fine."""
+        self._following.clear()
         with disk_errors(path), suppress(FileNotFoundError):
             self._disk.remove(self._root / path)
 
     def _free(self, memory_id: str, at: datetime, mark: str) -> str:
+        if at != self._moment:
+            self._moment, self._following = at, {}
+        at = self._following.get(memory_id, at)
         while any((self._root / HISTORY / memory_id / f"{at:{_STAMP}}{m}.md").exists() for m in ("", ".merged")):
             at += timedelta(microseconds=1)  # the clock stood still or was set back
+        self._following[memory_id] = at + timedelta(microseconds=1)
         return f"{HISTORY}/{memory_id}/{at:{_STAMP}}{mark}.md"
 
     # -- The archive
@@ -106,13 +115,20 @@ class FileAttic:
         """Whether it is there under the name that it would get."""
         return os.path.lexists(self._root / _archived(path, memory_id))
 
-    def archived(self) -> list[Memory]:
-        """Every file that can be read, the latest memories first."""
+    def archived(self, limit: int | None = None, offset: int = 0) -> list[Memory]:
+        """A page of the files, the latest day first and, within a day, the latest id: their names tell both."""
+        paths = sorted(self._root.glob(f"{ARCHIVE}/**/*.md"), key=_latest, reverse=True)
         found = []
-        for path in sorted(self._root.glob(f"{ARCHIVE}/**/*.md")):
+        for path in paths[offset : None if limit is None else offset + limit]:
             with suppress(BrokenFile):
                 found.append(self._read(path.relative_to(self._root).as_posix()))
-        return sorted(found, key=lambda memory: memory.created_at, reverse=True)
+        return found
+
+    def archived_memory(self, memory_id: str) -> Memory | None:
+        """The memory of the file whose name ends with the id."""
+        path = self.archived_path(memory_id)
+        found = None if path is None else self._read(path)
+        return found if found is not None and found.id == memory_id else None
 
     def archived_ids(self) -> list[str]:
         """As the names of the files end."""
@@ -157,6 +173,14 @@ class FileAttic:
 
 
 _AGAIN = re.compile(r"~\d+\Z")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?=_)")
+
+
+def _latest(path: Path) -> tuple[str, str, str]:
+    """By the day that begins a file's name, and by the id that ends it, which ascends with time."""
+    name, _, memory_id = path.stem.rpartition(".")
+    day = _DAY.match(name)
+    return day[0] if day else "", memory_id, path.as_posix()
 
 
 def _archived(path: str, memory_id: str, again: str = "") -> str:

@@ -161,3 +161,14 @@ class Disk:
         """Cut a file's tail off."""
         self.step("truncate", path)
         os.truncate(path, size)
+
+
+class ReadOnlyDisk(Disk):
+    """The disk of a vault whose lock cannot be had: nothing is changed, even where the operating system would allow it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def step(self, what: str, path: Path) -> None:
+        """Raises VaultReadOnly."""
+        raise VaultReadOnly(f"{self._root} cannot be written by this user: search works, saving needs write permission")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from muisti.adapters.files import frontmatter
 from muisti.adapters.files.content import bytes_of
-from muisti.adapters.files.disk import Disk, disk_errors, spelled_out
+from muisti.adapters.files.disk import Disk, ReadOnlyDisk, disk_errors, spelled_out
 from muisti.adapters.files.fields import (
     TRASH,
     TYPED,
@@ -32,7 +32,7 @@ from muisti.adapters.files.lock import FileLock
 from muisti.adapters.files.moments import changed_at, stamp_of
 from muisti.adapters.files.names import file_name
 from muisti.adapters.files.publish import Planned, Publisher
-from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultNotFound, VaultReadOnly
+from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultNotFound
 from muisti.model import Memory
 from muisti.ports import Clock, Stamp, StoredFile
 from muisti.remember.identity import new_id
@@ -267,7 +267,7 @@ class ReadOnlyVault(FileVault):
     """A vault that this process may read but not write."""
 
     def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None) -> None:
-        super().__init__(root, settings, clock, _NoDisk(root))
+        super().__init__(root, settings, clock, ReadOnlyDisk(root))
         self._thread = threading.RLock()
 
     @contextmanager
@@ -290,14 +290,6 @@ class ReadOnlyVault(FileVault):
 
     def recover(self) -> None:
         """Nothing can be recovered here."""
-
-
-class _NoDisk(Disk):
-    def __init__(self, root: Path) -> None:
-        self._root = root
-
-    def step(self, what: str, path: Path) -> None:
-        raise VaultReadOnly(f"{self._root} cannot be written by this user: search works, saving needs write permission")
 
 
 def _identified(memory: Memory, memory_id: str) -> Memory:

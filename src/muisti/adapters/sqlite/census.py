@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 
-from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.filters import Condition
 from muisti.adapters.sqlite.rows import FROM, fetch, to_time
-from muisti.adapters.sqlite.spaces import all_spaces, as_json
+from muisti.adapters.sqlite.spaces import all_spaces, as_json, embeddable
 from muisti.adapters.sqlite.strength import NOTED, salience_sql
 from muisti.model import RATES, Kind, Problem, Sector, Stats
 from muisti.ports import Footprint
+
+if TYPE_CHECKING:
+    from muisti.adapters.sqlite.connect import Database
+    from muisti.adapters.sqlite.filters import Condition
 
 
 class SqliteCensus:
@@ -98,6 +101,6 @@ def _stats(db: apsw.Connection, size: int, strength: str) -> Stats:
         session_count=sessions,
         index_size_bytes=size,
         embedding_model=spaces[0].identity.model if spaces else None,
-        waiting_count=spaces[-1].missing if spaces else 0,
+        waiting_count=spaces[-1].missing if spaces else embeddable(db),
         problems=tuple(problems),
     )

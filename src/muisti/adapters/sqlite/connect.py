@@ -15,17 +15,20 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
 from muisti.adapters.clock import SystemClock
 from muisti.adapters.sqlite.filters import Condition, conditions
-from muisti.adapters.sqlite.migrate import migrate
+from muisti.adapters.sqlite.migrate import NEWEST, migrate
 from muisti.adapters.sqlite.rows import to_int
 from muisti.adapters.sqlite.strength import salience_sql
-from muisti.errors import IndexBusy, IndexCorrupt, IndexProblem, InvalidRequest, VaultFull, VaultReadOnly
+from muisti.errors import IndexBusy, IndexCorrupt, IndexProblem, InvalidRequest, VaultError, VaultFull, VaultReadOnly
 from muisti.model import KINDS, Filter
-from muisti.ports import Clock
+
+if TYPE_CHECKING:
+    from muisti.ports import Clock
 
 OLDEST_SQLITE = (3, 51, 3)
 """Earlier ones can lose committed writes when several processes use a write-ahead log."""
@@ -68,11 +71,11 @@ def sqlite_errors() -> Iterator[None]:
         raise IndexProblem(f"the index cannot be used ({error}); check the folder .muisti") from error
 
 
-def connect(path: Path, timeout: float) -> apsw.Connection:
-    """Open an existing or new index file. Raises IndexProblem."""
+def connect(path: Path, timeout: float, *, make: bool = True) -> apsw.Connection:
+    """Open an existing or, unless told not to, a new index file. Raises IndexProblem."""
     if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < OLDEST_SQLITE:
         raise IndexProblem(f"SQLite {apsw.sqlite_lib_version()} is too old to be safe: pip install --upgrade apsw")
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if make else 0))
     db.set_busy_timeout(int(timeout * 1000))
     db.pragma("journal_mode", "wal")
     db.pragma("synchronous", "normal")  # a power cut may take the last rows; the next open reads them from the files
@@ -107,13 +110,38 @@ class Database:
         with self._guard:
             if not self.is_current():
                 self.close()
-                target = self._target()
+                target = _target(self._folder)
                 try:
                     self._follow(target) if target else self._make()
                 except IndexCorrupt:
                     self.set_aside()
                     self._make()
             return not self._complete
+
+    def open_complete(self) -> bool:
+        """Follow the pointer to an index that is complete and of today's form. Needs no lock. False if there is none such."""
+        with self._guard:
+            if self.is_current():
+                return self._complete
+            pointer, target = _stamp(self._folder / POINTER), _target(self._folder)
+            if target is None:
+                return False
+            try:
+                with sqlite_errors():
+                    writer = connect(target, self._timeout, make=False)
+            except (IndexProblem, VaultError):
+                return False
+            try:
+                with sqlite_errors():
+                    usable = writer.pragma("user_version") == NEWEST and writer.pragma("application_id") == COMPLETE
+            except (IndexProblem, VaultError):
+                usable = False
+            if not usable or pointer != _stamp(self._folder / POINTER):
+                writer.close()
+                return False
+            self.close()
+            self._writer, self.path, self._pointer, self._complete = writer, target, pointer, True
+            return True
 
     def _make(self) -> None:
         with sqlite_errors():
@@ -141,13 +169,6 @@ class Database:
                 raise
         self._writer, self.path = writer, target
         self._pointer = _stamp(self._folder / POINTER)
-
-    def _target(self) -> Path | None:
-        with suppress(FileNotFoundError, UnicodeDecodeError):
-            name = (self._folder / POINTER).read_text("ascii").strip()
-            if _NAME.fullmatch(name) and (self._folder / name).is_file():
-                return self._folder / name
-        return None
 
     def build_path(self) -> Path:
         """A name for an index that is being built."""
@@ -182,7 +203,7 @@ class Database:
     def set_aside(self) -> None:
         """Keep a damaged file for whoever wants to look at it, and forget it."""
         with self._guard, sqlite_errors():
-            damaged = self.path or self._target()
+            damaged = self.path or _target(self._folder)
             self.close()
             (self._folder / POINTER).unlink(missing_ok=True)
             for earlier in self._folder.glob("damaged-*"):
@@ -293,3 +314,12 @@ def _is_running(process: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _target(folder: Path) -> Path | None:
+    """The index file that the pointer names, if it is there."""
+    with suppress(FileNotFoundError, UnicodeDecodeError):
+        name = (folder / POINTER).read_text("ascii").strip()
+        if _NAME.fullmatch(name) and (folder / name).is_file():
+            return folder / name
+    return None

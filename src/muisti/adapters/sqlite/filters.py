@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from muisti.adapters.sqlite.rows import SAID_AT, SUPERSEDES, VALID_UNTIL, Cell, to_int
-from muisti.model import Filter
+
+if TYPE_CHECKING:
+    from muisti.model import Filter
 
 Condition = tuple[str, list[Cell]]
 """On `memories m` or `entries m` and `usage u`, with its values. Always true is `1`."""
@@ -21,7 +24,9 @@ def conditions(where: Filter, salience: str) -> Condition:
         parts.append(sql)
         values.extend(cells)
 
-    if not where.include_deleted:
+    if where.only_deleted:
+        add("m.deleted_at IS NOT NULL")
+    elif not where.include_deleted:
         add("m.deleted_at IS NULL")
     _add_visibility(where, add)
     if where.session is not None:

@@ -28,10 +28,11 @@ from muisti.adapters.sqlite.rows import fetch
 from muisti.adapters.sqlite.signs import Numbers, as_bytes
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.errors import IndexCorrupt, SettingsError
-from muisti.ports import Space, Vector
 
 if TYPE_CHECKING:
     from usearch.index import Index
+
+    from muisti.ports import Space, Vector
 
 log = logging.getLogger("muisti")
 CONNECTIONS, EF_ADDING, EF_SEARCHING = 16, 200, 50

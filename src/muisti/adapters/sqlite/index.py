@@ -44,6 +44,10 @@ class SqliteIndex:
         """Whether the open file is still the one in use."""
         return self._db.is_current()
 
+    def open_complete(self) -> bool:
+        """Open the file in use, if there is one that is complete: nothing is made or mended, and no lock is needed."""
+        return self._db.open_complete()
+
     def open(self) -> bool:
         """Open the file in use, or make one, which then is behind: nobody may take it for complete."""
         behind, self._behind = self._behind, True

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from os.path import commonprefix
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.rows import FROM_ENTRIES, fetch, quoted
 from muisti.adapters.sqlite.spaces import as_json
-from muisti.model import Filter
 from muisti.ports import Frequencies, LexicalHit, Occurrences, Term
+
+if TYPE_CHECKING:
+    from muisti.adapters.sqlite.connect import Database
+    from muisti.model import Filter
 
 OVER = 4
 """How many times more are taken than are asked for, before the filter."""

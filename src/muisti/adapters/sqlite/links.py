@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.rows import fetch, link_of
 from muisti.adapters.sqlite.spaces import as_json
-from muisti.model import Link
+
+if TYPE_CHECKING:
+    from muisti.adapters.sqlite.connect import Database
+    from muisti.model import Link
 
 
 class SqliteLinks:

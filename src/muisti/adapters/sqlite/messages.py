@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.rows import fetch, to_int, to_time
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.adapters.sqlite.texts import Counts, Known, Text, put, take_out
 from muisti.errors import IndexCorrupt
 from muisti.model import SESSION_BREAK, Chat, Message
-from muisti.ports import Line, TalkReading
+
+if TYPE_CHECKING:
+    from muisti.adapters.sqlite.connect import Database
+    from muisti.ports import Line, TalkReading
 
 # -- Writing
 

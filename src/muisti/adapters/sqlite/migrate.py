@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 
 import apsw
 
 from muisti.errors import IndexTooNew
 
+NEWEST = 4
+"""The last of the files in `migrations/`; that it is, is tested. Most indexes are at it, and nothing has to be read."""
+
 
 @cache
 def migrations() -> tuple[tuple[int, str], ...]:
     """Number and SQL of each, in order."""
+    from importlib import resources  # dear, and rarely needed
+
     folder = resources.files("muisti.adapters.sqlite.migrations")
     files = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
     return tuple((int(name[:3]), (folder / name).read_text("utf-8")) for name in files)
@@ -20,13 +24,12 @@ def migrations() -> tuple[tuple[int, str], ...]:
 
 def migrate(db: apsw.Connection) -> None:
     """Bring an index to the present schema. Raises IndexTooNew for one of a later muisti."""
-    newest = migrations()[-1][0]
     version = db.pragma("user_version")
-    if version == newest:
+    if version == NEWEST:
         return
-    if version > newest:
+    if version > NEWEST:
         raise IndexTooNew(
-            f"the index has schema {version}, this muisti knows up to {newest}: upgrade muisti, "
+            f"the index has schema {version}, this muisti knows up to {NEWEST}: upgrade muisti, "
             "or delete the folder .muisti (only the index is in it) and run `muisti reindex`"
         )
     for number, sql in migrations():

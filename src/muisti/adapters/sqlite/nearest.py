@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 import numpy as np
 
-from muisti.adapters.sqlite.filters import Condition
 from muisti.adapters.sqlite.rows import fetch
 from muisti.adapters.sqlite.signs import Floats, Numbers, SignTable, as_numbers, signs
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.errors import EmbedderMisbehaved, IndexCorrupt, SettingsError
 from muisti.ports import Space, Vector, VectorHit
+
+if TYPE_CHECKING:
+    from muisti.adapters.sqlite.filters import Condition
 
 
 class Scan(Protocol):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.rows import (
     FROM,
     FROM_ENTRIES,
@@ -27,6 +26,9 @@ from muisti.adapters.sqlite.spaces import as_json
 from muisti.model import Filter, Memory, Origin, Session, SessionUse, Use
 from muisti.ports import Candidate, Order
 
+if TYPE_CHECKING:
+    from muisti.adapters.sqlite.connect import Database
+
 _ORDERS: dict[Order, str] = {
     "created_at": "m.created_at, m.id",
     "created_at_desc": "m.created_at DESC, m.id DESC",
@@ -34,6 +36,7 @@ _ORDERS: dict[Order, str] = {
     "salience_asc": "15, m.created_at, m.id",
     "last_accessed": "coalesce(u.last_accessed, m.created_at) DESC, m.id DESC",
     "last_accessed_asc": "coalesce(u.last_accessed, m.created_at), m.id",
+    "deleted_at": "m.deleted_at DESC, m.id DESC",
 }
 _MOST_VALUES = 1000
 """How many values one statement is given; SQLite has a limit."""

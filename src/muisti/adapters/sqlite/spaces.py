@@ -50,8 +50,16 @@ def _make_space(db: apsw.Connection, identity: Identity) -> int:
         (identity.model, identity.dimensions, identity.revision, serving),
     )
     space = db.last_insert_rowid()
-    db.execute("INSERT INTO unembedded SELECT ?, n FROM entries WHERE content <> ''", (space,))
+    db.execute(f"INSERT INTO unembedded SELECT ?, n {_EMBEDDABLE}", (space,))
     return space
+
+
+_EMBEDDABLE = "FROM entries WHERE content <> ''"
+
+
+def embeddable(db: apsw.Connection) -> int:
+    """How many texts would wait for their vectors in a new space."""
+    return int(fetch(db, f"SELECT count(*) {_EMBEDDABLE}")[0][0])
 
 
 def _drop_space(db: apsw.Connection, space: int) -> None:

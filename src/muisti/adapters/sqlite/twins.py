@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 
-from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.rows import FROM, VALID_UNTIL, Cell, columns, fetch, memory_of, quoted, to_int
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.model import Memory, Tier
 from muisti.recall.words import words
 from muisti.remember.simhash import bands, far_apart, hamming
+
+if TYPE_CHECKING:
+    from muisti.adapters.sqlite.connect import Database
 
 NEAR = 3
 """Bits in which the fingerprints of near twins differ at most."""

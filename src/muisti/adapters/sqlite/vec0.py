@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import apsw
 import numpy as np
 
@@ -9,7 +11,9 @@ from muisti.adapters.sqlite.rows import fetch
 from muisti.adapters.sqlite.signs import Numbers, as_bytes
 from muisti.adapters.sqlite.spaces import as_json
 from muisti.errors import IndexCorrupt, SettingsError
-from muisti.ports import Space, Vector
+
+if TYPE_CHECKING:
+    from muisti.ports import Space, Vector
 
 _DISTANCE = "vec_distance_cosine(vec_int8(codes), vec_int8(?))"  # a cosine does not depend on the scale of the codes
 _ALL = f"SELECT v FROM vectors WHERE space = ? ORDER BY {_DISTANCE} LIMIT ?"

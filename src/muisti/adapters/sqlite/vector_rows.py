@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
@@ -10,7 +11,9 @@ import numpy as np
 from muisti.adapters.sqlite.rows import fetch
 from muisti.adapters.sqlite.signs import BLOCK, Bits, Floats, as_bytes, as_numbers, left_over, signs
 from muisti.adapters.sqlite.spaces import forget_vectors, space_of, take_over
-from muisti.ports import Embedded
+
+if TYPE_CHECKING:
+    from muisti.ports import Embedded
 
 FIRST_CENTRE = 1024
 """With fewer vectors all of them are compared by their numbers, and no centre is needed."""

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from muisti.adapters.sqlite.connect import Database
 from muisti.adapters.sqlite.rows import fetch
 from muisti.adapters.sqlite.spaces import all_spaces, as_json, choose_space
-from muisti.model import Filter
-from muisti.ports import Identity, Space, Vector, VectorHit
 
 if TYPE_CHECKING:
+    from muisti.adapters.sqlite.connect import Database
     from muisti.adapters.sqlite.nearest import Scan
+    from muisti.model import Filter
+    from muisti.ports import Identity, Space, Vector, VectorHit
 
 MOST, NARROW = 0.9, 0.25
 """A filter that lets fewer than these shares through is taken into account, and is a narrow one."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
@@ -14,7 +14,6 @@ from muisti.adapters.sqlite.documents import note_shelf, take_in_documents
 from muisti.adapters.sqlite.messages import take_in_talk
 from muisti.adapters.sqlite.rows import Cell, link_cells, time_or_none, to_int, to_links, to_list, to_time
 from muisti.adapters.sqlite.spaces import await_vectors, forget_vectors, take_over
-from muisti.adapters.sqlite.texts import Counts
 from muisti.model import Event, Link, Memory, Usage, Use
 from muisti.ports import Changes, Known, Reading, StoredFile
 from muisti.recall.words import words
@@ -22,6 +21,9 @@ from muisti.remember.complete import derived_title
 from muisti.remember.embed import source_hash
 from muisti.remember.simhash import bands
 from muisti.usage import counted, folded
+
+if TYPE_CHECKING:
+    from muisti.adapters.sqlite.texts import Counts
 
 MANY = 100
 """Memories at once that are worth tidying up for."""

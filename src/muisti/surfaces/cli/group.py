@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 import sys
@@ -54,6 +55,9 @@ def cli(ctx: click.Context) -> None:
 
 def run() -> None:
     """Run the command; an error of ours is one line, and exit code 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # better a question mark than no answer
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.Exit as done:

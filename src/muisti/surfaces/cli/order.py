@@ -111,7 +111,7 @@ def evict(max_bytes: int | None, to: float | None, dry_run: bool, vault: str | N
 def trash(empty: bool, yes: bool, vault: str | None, as_json: bool) -> None:
     """What is in the trash; `muisti restore ID` brings a memory back."""
     with opened(vault) as memory:
-        found = [one for one in memory.list(limit=None, include_deleted=True, project="*") if one.deleted_at is not None]
+        found = memory.trashed()
         if empty:
             _confirm(len(found), yes)
             for one in found:

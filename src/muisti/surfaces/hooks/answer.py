@@ -38,7 +38,7 @@ def answer(options: Options, outcome: Outcome) -> None:
         return
     folder = _folder(call)
     vault = _vault(options, folder)
-    outcome.vault, outcome.project = str(vault), _project(folder)
+    outcome.vault, outcome.foreign, outcome.project = str(vault), _is_foreign(options, vault), _project(folder)
     if call.event == events.SESSION_START:
         if recall:
             _begin(options, call, vault, outcome)
@@ -76,6 +76,12 @@ def _vault(options: Options, folder: Path) -> Path:
     return find_vault(options.vault, start=folder)
 
 
+def _is_foreign(options: Options, vault: Path) -> bool:
+    from muisti.settings import is_foreign
+
+    return is_foreign(vault, options.vault)
+
+
 def _project(folder: Path) -> str:
     from muisti.surfaces.project import project_at
 
@@ -88,7 +94,7 @@ def _begin(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
 
     if call.session and call.source not in CONTEXT_KEPT:
         spool.forget_given(options.agent, call.session)
-    memory = recall.opened(vault)
+    memory = recall.opened(vault, foreign=outcome.foreign)
     if memory is not None:
         _take_in(memory)
         since = spool.given_at(options.agent, call.session) if call.session else None
@@ -96,7 +102,7 @@ def _begin(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
         _tell(options, call, outcome, text, ids)
         recall.let_go(memory)
     if memory is not None or spool.waiting():
-        work.start(str(vault) if memory is not None else "")
+        work.start(str(vault) if memory is not None else "", foreign=outcome.foreign)
 
 
 def _take_in(memory: Muisti) -> None:
@@ -122,16 +128,17 @@ def _prompt(options: Options, call: Call, vault: Path, outcome: Outcome, *, reca
 
     asked = without_recalled(call.prompt[:LONGEST])
     if capture and call.session and asked.strip():
-        spool.note_prompt(options.agent, call.session, _safe(asked, vault))
+        spool.note_prompt(options.agent, call.session, _safe(asked, vault, outcome))
     if not recall or not asked.strip():
         return
-    from muisti.surfaces.hooks import recall as recalling
+    from muisti.surfaces.hooks.prompt import for_prompt, glanced, question_of
 
-    memory = recalling.opened(vault)
-    if memory is not None:
+    question = question_of(asked)
+    index = glanced(vault, foreign=outcome.foreign) if question else None
+    if index is not None:
         known = spool.given(options.agent, call.session) if call.session else set()
-        _tell(options, call, outcome, *recalling.for_prompt(memory, asked, outcome.project, call.session, known))
-        recalling.let_go(memory)
+        _tell(options, call, outcome, *for_prompt(index, question, outcome.project, call.session, known))
+        index.close()
 
 
 def _tell(options: Options, call: Call, outcome: Outcome, text: str, ids: list[str]) -> None:
@@ -152,31 +159,34 @@ def _leave(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
         outcome.detail = "no session_id: nothing is kept of it"
         return
     entry = spool.new_entry(options.agent, str(vault), outcome.project, call.session)
+    entry.foreign = outcome.foreign
+    taken = None
     if call.event != events.COMPACT:  # a turn that is being compacted has its answer yet to come
-        entry.prompts = spool.take_prompts(options.agent, call.session)
+        taken = spool.take_prompts(options.agent, call.session, entry.id)
+        entry.prompts = spool.prompts_in(taken)
     if call.event == events.STOP:
         if call.prompt and not entry.prompts:
-            entry.prompts = [(entry.at, _safe(call.prompt[:LONGEST], vault))]
-        entry.answer = _safe(call.answer[:LONGEST], vault)
+            entry.prompts = [(entry.at, _safe(call.prompt[:LONGEST], vault, outcome))]
+        entry.answer = _safe(call.answer[:LONGEST], vault, outcome)
     if call.event != events.STOP or not entry.answer:
         entry.transcript = call.transcript
     entry.end = call.event == events.SESSION_END
     if entry.prompts or entry.answer or entry.transcript or entry.end:
         spool.put(entry)
         outcome.done = True
-        if call.event != events.COMPACT:
-            spool.forget_prompts(options.agent, call.session)
+    if taken is not None:
+        spool.forget(taken)
     work.start()
 
 
-def _safe(text: str, vault: Path) -> str:
+def _safe(text: str, vault: Path, outcome: Outcome) -> str:
     """Without what is private, before it is on a disk. Settings that cannot be read are for the worker to complain about."""
     from muisti.errors import SettingsError
     from muisti.remember.screen import screened_text
     from muisti.settings import Settings, load_settings
 
     try:
-        settings = load_settings(vault)
+        settings = load_settings(vault, foreign=outcome.foreign)
     except SettingsError:
         settings = Settings()
     return screened_text(text, settings)

@@ -79,9 +79,9 @@ def _given(memory: Muisti, entry: spool.Entry) -> list[str]:
 def _catch_up(memory: Muisti, entry: spool.Entry, chat: str) -> None:
     """Write down what the transcript has and no hook told: of before hooks were there, of turns that were interrupted."""
     with suppress(OSError):
-        found = transcript.exchanges(entry.transcript)
+        found = transcript.exchanges(entry.transcript)[-MOST_SAID // 4 :]  # all that was told of these is among what is compared
         told = {(one.role, _plain(one.content)) for one in memory.window(chat, MOST_SAID, whole=True)}
-        pending = {_plain(own_words(text)) for _, text in spool.take_prompts(entry.agent, entry.session)}
+        pending = {_plain(own_words(text)) for _, text in spool.pending(entry.agent, entry.session)}
         for number, one in enumerate(found):
             prompt, answer = own_words(one.prompt), own_words(one.answer)
             if _plain(prompt) in pending and prompt:

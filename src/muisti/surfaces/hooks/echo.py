@@ -39,19 +39,23 @@ Tag = re.Match[str]
 
 def without_recalled(text: str) -> str:
     """The text without what muisti put into it; a text without a fence as it is. Doing it twice is doing it once."""
-    for marks, opener, closer in _FORMS:
-        if not any(mark in text for mark in marks):
-            continue  # most texts; the patterns are dear to compile
-        form = _tags(opener, closer)
-        for _ in range(ROUNDS):
-            tags = [tag for tag in form.finditer(text) if _is_ours(tag)]
-            regions = _regions(tags, text)
-            if not regions:
-                break
-            text = _without(text, regions)
-        else:
-            text = text[: regions[0][0]]
-    return text
+    for _ in range(ROUNDS):
+        left = text
+        for form in _FORMS:
+            if regions := _regions(_tags_in(left, form), left):
+                left = _without(left, regions)
+        if left == text:
+            return text
+        text = left
+    # Somebody plays with us: what stands before the first of them is enough.
+    return text[: min((tag.start() for form in _FORMS for tag in _tags_in(text, form)), default=len(text))].rstrip()
+
+
+def _tags_in(text: str, form: tuple[tuple[str, ...], str, str]) -> list[Tag]:
+    marks, opener, closer = form
+    if not any(mark in text for mark in marks):
+        return []  # most texts; the patterns are dear to compile
+    return [tag for tag in _tags(opener, closer).finditer(text) if _is_ours(tag)]
 
 
 def _is_ours(tag: Tag) -> bool:
@@ -77,7 +81,7 @@ def _regions(tags: list[Tag], text: str) -> list[Region]:
                 regions.append((first.start(), tag.end()))
         elif tag["fence"] and not opened:
             last = regions[-1][1] if regions else 0
-            regions.append((max(last, text.rfind("\n\n", 0, tag.start()) + 1), tag.end()))
+            regions.append((max(last, text.rfind("\n\n", last, tag.start()) + 1), tag.end()))
     if opened:
         regions.append((opened[0].start(), len(text)))
     return regions

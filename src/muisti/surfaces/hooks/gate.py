@@ -3,6 +3,7 @@
 A search answers whatever it is asked: its best is the best there is, and most prompts ask for nothing that is remembered.
 So a memory has to have at least two telling words of the prompt, close together; they must be most of what the prompt
 says, by how rare each word is; and they must be rarer together than what one of so many memories has by chance.
+In a question, one word is enough if hardly any other memory has it: "who is Sanna?".
 Measured by `benchmarks/hooks.py`.
 """
 
@@ -20,6 +21,8 @@ COVERED = 0.45
 TELLING = 1.0
 """How rare its words must be together: 1 is one memory of all there are."""
 FEWEST = 2
+RARE = 0.8
+"""How rare the word of a question must be, if it is the only one: of 10,000 memories no more than five may have it."""
 WINDOW = 300
 """Characters within which the words must stand."""
 MOST_READ = 6_000
@@ -27,10 +30,10 @@ UNSEEN_TEXTS = 200
 """Texts without the word that are counted in addition: in a vault of three, no word is common for being in two."""
 LONGEST_PROMPT = 1_000
 _ROUTINE = """
-accept add again agree apply build change check clean code commit complete continue correct debug delete deploy diff done edit
+accept add again agree apply build change check clean code commit complete continue correct debug delete diff done edit
 error execute explain fail file finish fix function go good great hello help hi implement improve issue keep lint line list look
-make merge method morning move name next nice now ok okay open perfect problem proceed pull push ready refactor remove rename
-repeat request rerun retry revert review right run save see ship show short simplify start step stop sure test thank thanks think
+make method morning move name next nice now ok okay open perfect problem proceed pull push ready refactor remove rename
+repeat request rerun retry revert review right run save see show short simplify start step stop sure test thank thanks think
 thing try undo update use variable wait warning work write wrong yep yes
 """
 """What people tell a coding agent all day: no reason to recall anything, unless it is part of a question."""
@@ -63,13 +66,20 @@ def matters(asks: bool, told: Sequence[str], counts: Mapping[str, int], texts: i
     """
     everything = texts + UNSEEN_TEXTS
     weights = {word: math.log(everything / (counts.get(word, 0) + 1)) for word in told}
-    routine = frozenset() if asks else _routine()
-    best = 0.0
+    best = alone = 0.0
     for own in _windows(memory):
-        found = [weight for word, weight in weights.items() if word in own and word not in routine]
+        found = {word: weight for word, weight in weights.items() if word in own and (asks or word not in _routine())}
         if len(found) >= FEWEST:
-            best = max(best, math.fsum(found))
-    return best >= COVERED * math.fsum(weights.values()) and best >= TELLING * math.log(everything)
+            best = max(best, math.fsum(found.values()))
+        elif asks:
+            alone = max(alone, *(weight for word, weight in found.items() if word not in _routine()), 0.0)
+    enough = COVERED * math.fsum(weights.values())
+    return best >= max(enough, TELLING * math.log(everything)) or alone >= max(enough, RARE * math.log(everything))
+
+
+def worth_asking(prompt: str, telling: int) -> bool:
+    """Whether a prompt with so many telling words says enough to look for anything."""
+    return telling >= (1 if is_question(prompt) else FEWEST)
 
 
 def is_question(prompt: str) -> bool:

@@ -1,29 +1,21 @@
-"""What a hook puts into an agent's context: fenced as data, within a budget of tokens, nothing twice in a session."""
+"""What a session is told at its start: fenced as data, within a budget of tokens."""
 
 from __future__ import annotations
 
 import atexit
 import math
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from muisti.engine import Muisti
 from muisti.errors import BrokenFile, VaultNotFound
-from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Origin, SearchResult, Session, Tier
+from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Session, Tier
 from muisti.recall.compose import composed, tokens
-from muisti.recall.fence import CLOSING, OPENING, fenced, fenced_memory, quoted
-from muisti.recall.query import query_words
-from muisti.surfaces.hooks import gate
+from muisti.recall.fence import CLOSING, OPENING, quoted
+from muisti.surfaces.hooks.place import READING
 
 START_BUDGET = 1_500
-PROMPT_BUDGET = 500
-MOST = 5
-"""Memories that a prompt gets."""
-LONG = 120
-"""Tokens of a memory from which on a prompt gets the passage that matters instead of the whole."""
 CORE_SHARE = 0.6
 """Of the budget, for core memory at most."""
 SUMMARY_SHARE = 0.25
@@ -32,19 +24,12 @@ HALF_LIFE_DAYS = 14.0
 _SESSION_END = "\n</memory-session>"
 
 
-def opened(vault: Path) -> Muisti | None:
+def opened(vault: Path, *, foreign: bool) -> Muisti | None:
     """The vault, to be read for a moment; None if there is none. Waits for nobody for long. Raises MuistiError."""
     from muisti.bootstrap import open_vault
 
-    arguments: dict[str, str | int | float | bool] = {
-        "sync_on_open": False,  # the start of a session and the worker take in what was edited by hand
-        "embedder": "none",  # a model takes longer to load than all the rest
-        "record_recall": False,  # what is recalled by itself has not been asked for: it grows no stronger
-        "lock_timeout": 0.5,
-        "index_timeout": 0.5,
-    }
     try:
-        return open_vault(vault, create=False, arguments=arguments)
+        return open_vault(vault, create=False, arguments=READING, foreign=foreign)
     except VaultNotFound:
         return None
 
@@ -58,69 +43,17 @@ def let_go(memory: Muisti) -> None:
         atexit._run_exitfuncs()
 
 
-def for_prompt(memory: Muisti, prompt: str, project: str, session: str, known: set[str]) -> tuple[str, list[str]]:
-    """The few memories that matter for a prompt as one block, and their ids; ("", []) if none does."""
-    question = gate.asked(prompt)
-    told = query_words(question) if question else []
-    if len(told) < gate.FEWEST:
-        return "", []
-    found = memory.search(
-        question,
-        mode="keyword",
-        limit=MOST + 3,
-        record=False,
-        project=project,
-        unfiled=True,
-        session_id=session or None,
-        source=(Origin.MEMORY, Origin.DOCUMENT),
-    )
-    chosen = _that_matter(memory, question, told, [one for one in found if one.memory.id not in known])
-    kept = _within(_shortened(chosen), PROMPT_BUDGET)
-    return fenced(kept), [one.id for one in kept]
-
-
-def _that_matter(memory: Muisti, question: str, told: list[str], found: Sequence[SearchResult]) -> list[SearchResult]:
-    now = datetime.now(UTC)
-    current = [one for one in found if one.memory.valid_until is None or one.memory.valid_until > now]
-    if not current:
-        return []
-    common = memory._call(lambda parts: parts.lexical.frequencies(told))
-    asks = gate.is_question(question)
-    return [
-        one
-        for one in current
-        if gate.matters(asks, told, common.counts, common.documents, f"{one.memory.title}\n{one.memory.content}")
-    ][:MOST]
-
-
-def _shortened(found: Iterable[SearchResult]) -> list[Memory]:
-    return [
-        one.memory if tokens(one.memory.content) <= LONG else replace(one.memory, content=one.matched_snippet) for one in found
-    ]
-
-
-def _within(memories: Sequence[Memory], budget: int) -> list[Memory]:
-    left = budget - tokens(OPENING) - tokens(CLOSING) - 2
-    kept = []
-    for one in memories:
-        cost = tokens(fenced_memory(one)) + 1
-        if cost <= left:
-            kept.append(one)
-            left -= cost
-    return kept
-
-
 def for_session(memory: Muisti, project: str, session: str, since: datetime | None, budget: int) -> tuple[str, list[str]]:
     """Core memory, how the last session ended, and what is most important of late, as one block; and the memories' ids.
 
     Since: when the session was last told something that it still knows; then only what others remembered after that is told.
     """
-    memories = _most_important(memory, project)
+    memories = [one for one in _most_important(memory, project) if one.session_id != session]  # what it said, it knows
     if since is None:
         core, last = _fitting_core(memory, int(budget * CORE_SHARE)), _last_session(memory, project, session, budget)
     else:
         core, last = CoreMemory({}, {}), ""
-        memories = [one for one in memories if one.created_at > since and one.session_id != session]
+        memories = [one for one in memories if one.created_at > since]
     text = composed(core, memories, budget - tokens(last) - 1)
     inside = [one.id for one in memories if f'<memory id="{one.id}"' in text]
     if last:

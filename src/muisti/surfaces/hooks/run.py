@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from muisti.surfaces.hooks.options import Options, options_of
 
-LIMITS = {"SessionStart": 4.0, "UserPromptSubmit": 2.0}
+LIMITS = {"SessionStart": 4.0, "UserPromptSubmit": 3.0}
 LIMIT = 5.0
 """Seconds that a call may take."""
 GRACE = 0.5
@@ -26,7 +26,7 @@ GRACE = 0.5
 class Outcome:
     """How a call went, as far as it is known."""
 
-    __slots__ = ("answer", "detail", "done", "event", "project", "vault")
+    __slots__ = ("answer", "detail", "done", "event", "foreign", "project", "vault")
 
     def __init__(self, event: str) -> None:
         self.event = event
@@ -34,6 +34,8 @@ class Outcome:
         self.done = False
         self.detail = ""
         self.vault = ""
+        self.foreign = False
+        """Nobody named the vault: it was found in the folder that the agent works in."""
         self.project = ""
 
 
@@ -100,7 +102,17 @@ def _give_up(began: float, limit: float, options: Options, outcome: Outcome, onc
     time.sleep(max(0.0, limit - (time.monotonic() - began)))
     if once.acquire(False):
         _note(began, options, outcome, TimeoutError(f"it took longer than {limit:g} s"))
+        with suppress(BaseException):
+            _leave_it_to_the_worker(options, outcome)
         os._exit(0)
+
+
+def _leave_it_to_the_worker(options: Options, outcome: Outcome) -> None:
+    """Building an index takes longer than a hook has; whoever has the time does it."""
+    if outcome.vault and options.event in LIMITS:
+        from muisti.surfaces.hooks import work
+
+        work.start(outcome.vault, foreign=outcome.foreign)
 
 
 def _end_after(seconds: float) -> None:

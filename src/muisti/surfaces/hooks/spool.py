@@ -25,7 +25,7 @@ MOST_GIVEN = 2_000
 class Entry:
     """Something that a session said or did: plain, for the same reason as `events.Call`."""
 
-    __slots__ = ("agent", "answer", "at", "end", "id", "project", "prompts", "session", "transcript", "vault")
+    __slots__ = ("agent", "answer", "at", "end", "foreign", "id", "project", "prompts", "session", "transcript", "vault")
 
     def __init__(self, *, id: str, at: float, agent: str, vault: str, project: str, session: str) -> None:
         self.id, self.at, self.agent, self.vault, self.project, self.session = id, at, agent, vault, project, session
@@ -36,6 +36,8 @@ class Entry:
         """A file to look into for what was not told."""
         self.end = False
         """The session is over."""
+        self.foreign = False
+        """Nobody named the vault: it was found in the folder that the agent works in."""
 
 
 def new_entry(agent: str, vault: str, project: str, session: str) -> Entry:
@@ -65,6 +67,7 @@ def read(path: Path) -> Entry:
         entry = Entry(**{name: said[name] for name in ("id", "at", "agent", "vault", "project", "session")})
         entry.prompts = [(float(at), str(text)) for at, text in said["prompts"]]
         entry.answer, entry.transcript, entry.end = str(said["answer"]), str(said["transcript"]), bool(said["end"])
+        entry.foreign = bool(said["foreign"])
     except (KeyError, TypeError) as error:
         raise ValueError("it is no entry") from error
     return entry
@@ -80,9 +83,21 @@ def note_prompt(agent: str, session: str, text: str) -> None:
     _append(_file(agent, session, "prompts"), json.dumps([time.time(), text]).encode() + b"\n")
 
 
-def take_prompts(agent: str, session: str) -> list[tuple[float, str]]:
-    """What was asked since the last answer; the same twice in a row, as two hooks of one agent say it, is once."""
-    path = _file(agent, session, "prompts")
+def pending(agent: str, session: str) -> list[tuple[float, str]]:
+    """What was asked since the last answer."""
+    return prompts_in(_file(agent, session, "prompts"))
+
+
+def take_prompts(agent: str, session: str, entry: str) -> Path:
+    """Put what was asked since the last answer aside for an entry: what is asked from now on belongs to the next."""
+    taken = _file(agent, session, f"prompts-{entry}")
+    with suppress(OSError):
+        os.replace(_file(agent, session, "prompts"), taken)
+    return taken
+
+
+def prompts_in(path: Path) -> list[tuple[float, str]]:
+    """What was asked; the same twice in a row, as two hooks of one agent say it, is once."""
     found: list[tuple[float, str]] = []
     with suppress(OSError):
         for line in path.read_bytes().split(b"\n"):
@@ -93,10 +108,10 @@ def take_prompts(agent: str, session: str) -> list[tuple[float, str]]:
     return found
 
 
-def forget_prompts(agent: str, session: str) -> None:
+def forget(taken: Path) -> None:
     """They are in an entry now."""
     with suppress(OSError):
-        _file(agent, session, "prompts").unlink()
+        taken.unlink()
 
 
 def note_given(agent: str, session: str, ids: list[str]) -> None:

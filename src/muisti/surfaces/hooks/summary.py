@@ -15,7 +15,8 @@ FIRST, LAST = 2, 4
 """How many of the things that were asked are told: the first and the last ones."""
 DECIDED = 6
 _TELLING = ("decision", "preference", "insight", "bugfix", "discovery")
-_SENTENCE = re.compile(r"(?s)(.+?[.!?。！？])(?:\s|\Z)")
+_SENTENCE = re.compile(r"(?s)(\S.*?(?:[.!?。！？](?=\s|\Z)|\Z))")
+_CODE = re.compile(r"(?s)```.*?(?:```|\Z)")
 
 
 def summary(said: Sequence[Message], learnt: Sequence[Memory]) -> str:
@@ -40,8 +41,8 @@ def _asks_something(text: str) -> bool:
 
 
 def _line(text: str) -> str:
-    """The first sentence, on one line."""
-    plain = " ".join(text[: 10 * LONGEST].split())
-    found = _SENTENCE.match(plain)
-    first = found[1] if found else plain
+    """The first sentence that says something, on one line; code is left out."""
+    plain = " ".join((_CODE.sub(" ", text[: 20 * LONGEST]) or text[:LONGEST]).split())
+    sentences = [found[1] for found in _SENTENCE.finditer(plain)] or [plain]
+    first = next((one for one in sentences if _asks_something(one)), sentences[0])
     return first if len(first) <= LONGEST else f"{first[: LONGEST - 1].rstrip()}…"

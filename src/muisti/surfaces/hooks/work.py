@@ -27,7 +27,7 @@ PATIENCE = 300.0
 Waiting = tuple[Path, spool.Entry]
 
 
-def start(vault: str = "") -> None:
+def start(vault: str = "", *, foreign: bool = False) -> None:
     """Start a worker that outlives this process, its terminal and its agent, and return at once. Raises OSError.
 
     Vault: have its index catch up with its files, too.
@@ -35,8 +35,9 @@ def start(vault: str = "") -> None:
     import subprocess
 
     folder = made_folder(spool.spool_folder())
+    wanted = [vault, *(["foreign"] if foreign else [])] if vault else []
     # -P: whatever lies in the folder that the agent works in is not imported.
-    command = [sys.executable, "-P", "-m", "muisti.surfaces.hooks.work", *([vault] if vault else [])]
+    command = [sys.executable, "-P", "-m", "muisti.surfaces.hooks.work", *wanted]
     quiet = subprocess.DEVNULL
     subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, cwd=folder, start_new_session=True, close_fds=True)
 
@@ -46,17 +47,17 @@ def main() -> None:
     with suppress(AttributeError, ValueError, OSError):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         os.nice(5)
-    work(sys.argv[1] if len(sys.argv) > 1 else "")
+    work(sys.argv[1] if len(sys.argv) > 1 else "", foreign=sys.argv[2:] == ["foreign"])
 
 
-def work(vault: str = "") -> None:
+def work(vault: str = "", *, foreign: bool = False) -> None:
     """Deal with everything that waits, unless another worker does: it looks again when it has done."""
     left: set[Path] = set()
     while True:
         with _alone() as alone:
             if not alone:
                 return
-            left |= _deal_with_all(vault)
+            left |= _deal_with_all(vault, foreign)
             spool.sweep(KEPT_DAYS)
         vault = ""
         if not set(spool.waiting()) - left:
@@ -74,15 +75,15 @@ def _alone() -> Iterator[bool]:
         os.close(fd)
 
 
-def _deal_with_all(vault: str) -> set[Path]:
+def _deal_with_all(vault: str, foreign: bool) -> set[Path]:
     """Answers the entries that have to wait."""
     entries = _entries()
     left: set[Path] = set()
     for name, group in groupby(sorted(entries, key=lambda one: one[1].vault), key=lambda one: one[1].vault):
-        left |= _deal_with_vault(name, list(group))
+        left |= _deal_with_vault(name, waiting := list(group), any(one.foreign for _, one in waiting))
         vault = "" if name == vault else vault
     if vault:
-        _deal_with_vault(vault, [])
+        _deal_with_vault(vault, [], foreign)
     return left
 
 
@@ -98,7 +99,7 @@ def _entries() -> list[Waiting]:
     return found
 
 
-def _deal_with_vault(vault: str, entries: list[Waiting]) -> set[Path]:
+def _deal_with_vault(vault: str, entries: list[Waiting], foreign: bool) -> set[Path]:
     """Raises nothing: what went wrong is in the log, and what could not be done waits."""
     began = time.monotonic()
     agent = entries[0][1].agent if entries else ""
@@ -109,29 +110,34 @@ def _deal_with_vault(vault: str, entries: list[Waiting]) -> set[Path]:
         record(Run(datetime.now(UTC), "Worker", agent, vault, project, (time.monotonic() - began) * 1000, outcome, detail))
 
     try:
-        for path in _captured(vault, entries, note):
+        for path in _captured(vault, entries, foreign, note):
             waiting.discard(path)
     except Exception as error:  # the worker has no one to tell but the log
         note("error", f"{type(error).__name__}: {'entries wait' if entries else 'the index was not brought up to date'}")
         return waiting
     if entries:
-        note("ok", f"{len(entries)} entries")
-    return set()
+        note("ok", f"{len(entries) - len(waiting)} entries")
+    return waiting
 
 
-def _captured(vault: str, entries: list[Waiting], note) -> Iterator[Path]:  # type: ignore[no-untyped-def]
+def _captured(vault: str, entries: list[Waiting], foreign: bool, note) -> Iterator[Path]:  # type: ignore[no-untyped-def]
     from muisti.bootstrap import open_vault
-    from muisti.errors import InvalidMemory, InvalidRequest, NotFound
+    from muisti.errors import InvalidMemory, InvalidRequest, MuistiError, NotFound
     from muisti.surfaces.hooks.capture import capture
 
     # Vectors are left to the next search that needs the model anyway.
-    with open_vault(vault, create=bool(entries), arguments={"embed_on_save": False}) as memory:
+    with open_vault(vault, create=bool(entries), arguments={"embed_on_save": False}, foreign=foreign) as memory:
         memory.resume_extraction()
         for path, entry in entries:
             try:
                 capture(memory, entry)
             except (InvalidRequest, InvalidMemory, NotFound) as error:  # it would not be accepted the next time either
                 note("error", f"{type(error).__name__}: an entry was given up")
+            except MuistiError:
+                raise  # of the vault: it is the same for all of them
+            except Exception as error:
+                note("error", f"{type(error).__name__}: an entry waits")
+                continue
             _remove(path)
             yield path
         memory.flush(timeout=PATIENCE)

@@ -132,7 +132,8 @@ def listed(memories: Sequence[Memory], *, note: str = "", here: str = "") -> Cal
 
 def _found(memory: Memory) -> Found:
     source = shortened(_line_of(memory.source), SOURCE)
-    title = shortened(_line_of(memory.title), TITLE)
+    said = memory.content[:200] if memory.origin is Origin.MESSAGE else memory.title  # a message's title only says who and where
+    title = shortened(_line_of(said), TITLE)
     return Found(id=memory.id, title=title, kind=memory.kind, date=_day(memory), source=source, trust=_trust(memory))
 
 

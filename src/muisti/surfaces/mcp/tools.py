@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 
 from muisti.aio import MemoryService
 from muisti.errors import InvalidRequest, MemoryNotFound
-from muisti.model import Memory
+from muisti.model import Memory, Origin
 from muisti.recall.options import ALL_PROJECTS, FilterOptions
 from muisti.remember.options import UpdateOptions
 from muisti.surfaces.mcp import answers
@@ -102,7 +102,11 @@ class Tools:
         if options["project"] not in (None, ALL_PROJECTS):
             options["unfiled"] = True
         memory = await self._memory(ctx)
+        options["source"] = (Origin.MEMORY, Origin.DOCUMENT)
         found = await patiently(ctx, memory.search(query, limit=limit, record=False, **options), "searching")
+        if not found:  # what was said, and nothing was made of
+            options["source"] = None
+            found = await patiently(ctx, memory.search(query, limit=limit, record=False, **options), "searching")
         return answers.listed([result.memory for result in found], note=found.degraded)
 
     async def timeline(

@@ -23,13 +23,16 @@ DRAIN_SECONDS = 5.0
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, problem: Problem, headers: Mapping[str, str] | None = None) -> None:
-    """Answer with a problem before the application has seen the request. Of a large body nothing is read."""
-    closing = {} if await _drained(Headers(scope=scope), receive) else CLOSE
-    await answer(problem, {**(headers or {}), **closing})(scope, receive, send)
+    """Answer with a problem before the application has seen the request."""
+    await answer(problem, {**(headers or {}), **await drained(scope, receive)})(scope, receive, send)
+
+
+async def drained(scope: Scope, receive: Receive) -> Mapping[str, str]:
+    """Read what there is of a small body, and nothing of a large one; the headers with which the connection can go on."""
+    return {} if await _drained(Headers(scope=scope), receive) else CLOSE
 
 
 async def _drained(headers: Headers, receive: Receive) -> bool:
-    """Read what there is of a small body; whether the connection can go on after it."""
     length = headers.get("content-length", "0")
     if "transfer-encoding" in headers or not length.isascii() or not length.isdigit() or int(length[:20]) > DRAINED:
         return False

@@ -56,12 +56,14 @@ class Live:
 
     def _step(self, names: set[str]) -> None:
         """Take in a batch, and do what is due. What fails is told, once, and tried again later."""
-        now = time.monotonic()
+        now, due = time.monotonic(), self._next_look
         try:
             check_vault(self._memory)
-            if names or now >= self._next_look:
-                self._next_look = now + self._serving.look_every
-                self._take_in(names)
+            whole = now >= self._next_look
+            if names or whole:
+                self._next_look = now  # until it is done: what fails is looked for among all files
+                self._take_in(names, whole=whole)
+                self._next_look = now + self._serving.look_every if whole else due
             if now >= self._next_upkeep:
                 self._next_upkeep = now + self._serving.upkeep_every
                 self._upkeep()
@@ -72,13 +74,13 @@ class Live:
                 self._events.tell("problem", {"detail": str(error)})
             self._told = str(error)
 
-    def _take_in(self, names: set[str]) -> None:
+    def _take_in(self, names: set[str], *, whole: bool) -> None:
         begun = time.monotonic()
-        report = Synced.model_validate(self._memory.sync(paths=names or None))
+        report = Synced.model_validate(self._memory.sync(paths=None if whole else names))
         took = time.monotonic() - begun
         found = report.added or report.changed or report.moved or report.removed or report.missing
-        if names or found:
-            files: list[Plain] = [*sorted(name for name in names if "." in name.rpartition("/")[2])]
+        files: list[Plain] = [*sorted(name for name in names if "." in name.rpartition("/")[2])]
+        if files or found:
             told = report.model_dump(mode="json", by_alias=True)
             self._events.tell("changed", {**told, "files": files[:TELL], "fileCount": len(files)})
         self._stop.wait(min(LONGEST_REST, took * SHARE))

@@ -270,7 +270,8 @@ class ListQuery(Narrowing):
 class OneQuery(Asked):
     """Which memory, exactly."""
 
-    include_deleted: Flag = False
+    include_deleted: Annotated[Flag, Field(description="From the trash too.")] = False
+    include_archived: Annotated[Flag, Field(description="From the archive too.")] = False
 
 
 class DeleteQuery(Asked):

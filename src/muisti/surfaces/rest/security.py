@@ -21,9 +21,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from muisti.surfaces.rest.bodies import refuse
+from muisti.surfaces.rest.bodies import drained, refuse
 from muisti.surfaces.rest.problems import Problem, Refused, answer
 from muisti.surfaces.rest.serving import LOOPBACK_NAMES, WILDCARDS, Serving, canonical_origin, host_name, is_address
+from muisti.surfaces.rest.turned_away import reads_pages, turned_away
 
 log = logging.getLogger("muisti")
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
@@ -109,12 +110,20 @@ class Doors:
                 return
             letting_in = self._check_token(scope, headers)
         except Refused as refused:
-            await refuse(scope, receive, send, refused.problem, refused.headers)
+            await self._turn_away(scope, receive, send, refused)
             return
         if letting_in is not None:
             await letting_in(scope, receive, send)
         else:
             await self.app(scope, receive, _for_page(send, origin) if origin is not None else send)
+
+    async def _turn_away(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
+        """A problem for programs; for a person in a browser a page that says what to do."""
+        if _is_api(scope) or not reads_pages(Headers(scope=scope)):
+            await refuse(scope, receive, send, refused.problem, refused.headers)
+            return
+        headers = {**(refused.headers or {}), **await drained(scope, receive)}
+        await turned_away(refused, self._serving, headers)(scope, receive, send)
 
     def _check_host(self, headers: Headers) -> None:
         """A name that a stranger's name server made to mean this machine is none of ours (DNS rebinding)."""
@@ -181,7 +190,7 @@ class Doors:
 
 
 def _is_api(scope: Scope) -> bool:
-    return str(scope["path"]).startswith(("/api/", "/mcp", "/metrics", "/openapi.json"))
+    return str(scope["path"]).startswith(("/api", "/mcp", "/metrics", "/openapi.json"))
 
 
 def _same(given: str, wanted: str) -> bool:

@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 
 from muisti.errors import MemoryNotFound
 from muisti.model import Memory
-from muisti.plain import plain
 from muisti.surfaces.rest.problems import Refused
 
-_VOLATILE = (
-    "salience",
-    "access_count",
-    "last_accessed",
-    "chunk_count",
-    "embedding_model",
-    "index_pending",
-    "simhash",
-    "concepts",
-)
-"""What changes by use and by upkeep of the index: nobody edits it."""
 _TAG = re.compile(r'(W/)?("[^"]*")')
 
 
 def etag(memory: Memory) -> str:
     """A name for exactly this version: its content and all that an editor may change."""
-    fields = plain(memory)
-    assert isinstance(fields, dict)
-    kept = {name: value for name, value in fields.items() if name not in _VOLATILE}
-    return f'"{hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:32]}"'
+    return f'"{memory.version}"'
 
 
-def check_match(if_match: str | None, memory_id: str, memory: Memory | None) -> None:
-    """Raises MemoryNotFound, and Refused if it is not a version that the client knows."""
+def matched(if_match: str | None, memory_id: str, memory: Memory | None) -> str | None:
+    """The version that is to be changed; None for any. Raises MemoryNotFound, and Refused if the client knows only others."""
     if memory is None:
         raise MemoryNotFound(memory_id)
     if if_match is None or if_match.strip() == "*":
-        return
+        return None
     known = [tag for weak, tag in _TAG.findall(if_match) if not weak]
     if etag(memory) not in known:
         raise stale(memory_id)
+    return memory.version
 
 
 def stale(memory_id: str) -> Refused:

@@ -10,12 +10,16 @@ from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muisti.settings import SETTINGS_FILE
 from muisti.surfaces.setup import entry
 from muisti.surfaces.setup.agents import Machine
 from muisti.surfaces.setup.finding import Finding, Level, looked_at
 from muisti.surfaces.setup.state import Standing, plugin_of_claude, standings
+
+if TYPE_CHECKING:
+    from muisti.surfaces.hooks.log import Run
 
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
 PATIENCE = 20.0
@@ -94,6 +98,10 @@ def _hooks(standing: Standing, area: str, again: str) -> Iterator[Finding]:
         yield from _command(area, "hooks", (*program, "hook"), again, try_it=not standing.here)
 
 
+def _last_error(runs: Sequence[Run]) -> str:
+    return next(f"{run.event}: {run.detail}" for run in runs if run.outcome == "error")
+
+
 def _command(area: str, what: str, words: Sequence[str], again: str, *, try_it: bool) -> Iterator[Finding]:
     """Whether what a configuration starts is there and runs. One that came with a folder is somebody else's: it is not run."""
     program = entry.program_of(words)
@@ -115,7 +123,7 @@ def _command(area: str, what: str, words: Sequence[str], again: str, *, try_it: 
 
 def _is_plain(program: Sequence[str]) -> bool:
     """Whether it is muisti itself, not something that would fetch it first."""
-    return len(program) == 1 or list(program[1:]) == ["-m", "muisti"]
+    return len(program) == 1 or list(program[1:]) in (["-m", "muisti"], ["-P", "-m", "muisti"])
 
 
 @cache
@@ -160,6 +168,6 @@ def _hook_runs() -> Iterator[Finding]:
             yield Finding("hooks", PROBLEM, what, "correct what it says; the next run that succeeds clears this")
     errors = sum(run.outcome == "error" for run in runs)
     if errors:
-        yield Finding("hooks", NOTE, f"{errors} of the last {len(runs)} runs failed")
+        yield Finding("hooks", NOTE, f"{errors} of the last {len(runs)} runs failed, at last: {_last_error(runs)}")
     if left := len(waiting()):
-        yield Finding("hooks", NOTE, f"{left} things that agents said wait to be stored", "the next hook does it")
+        yield Finding("hooks", NOTE, f"{left} of the things that agents said wait to be stored", "the next hook tries again")

@@ -16,6 +16,9 @@ NAME = "muisti"
 _HOOK = re.compile(r"""(?:^|[\s/\\"'])muisti(?:\.exe)?["']?\s+hook\s+\w""")
 
 
+_SHELL = re.compile(r"[;&|<>`]|\$\(")
+
+
 def program(executable: str | None = None) -> tuple[str, ...]:
     """The command that starts this muisti from anywhere, also from a program that knows no PATH. Raises MuistiError."""
     python = sys.executable if executable is None else executable
@@ -24,7 +27,7 @@ def program(executable: str | None = None) -> tuple[str, ...]:
     script = Path(os.path.abspath(python)).with_name("muisti.exe" if os.name == "nt" else "muisti")
     if script.is_file() and os.access(script, os.X_OK):
         return (str(script),)
-    return (os.path.abspath(python), "-m", "muisti")
+    return (os.path.abspath(python), "-P", "-m", "muisti")  # -P: nothing of the agent's folder is imported
 
 
 def server(command: Sequence[str], vault: Path | None) -> dict[str, str | list[str]]:
@@ -41,7 +44,15 @@ def hook(command: Sequence[str], event: str, vault: Path | None, agent: str | No
 
 def is_hook(command: object) -> bool:
     """Whether a hook's line is one of ours, of whatever version."""
-    return isinstance(command, str) and _HOOK.search(command) is not None
+    if not isinstance(command, str) or _HOOK.search(command) is None:
+        return False
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    started = program_of(words)
+    ours = len(started) == 1 or started[-2:] == ["-m", "muisti"]
+    return ours and not _SHELL.search(command)  # else it is a person's own line that also runs us
 
 
 def is_server(entry: object) -> bool:

@@ -61,6 +61,9 @@ def drop(text: str, path: Sequence[Step], grammar: Grammar, *, empty: str | None
     number = holder.children.index(child)
     start = len(text[: child.start].rstrip(_BLANK))
     end = child.node.end
+    rest = text[end if child.comma is None else child.comma + 1 :].lstrip(" \t\r")
+    if "//" in text[text.rfind("\n", 0, start) + 1 : start] and not rest.startswith("\n"):
+        start = text.index("\n", start) + 1 if "\n" in text[start : child.start] else start  # what follows stays out of a comment
     if child.comma is not None:
         left = text[:start] + text[end : child.comma] + text[child.comma + 1 :]
     elif number:

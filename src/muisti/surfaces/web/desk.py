@@ -24,9 +24,7 @@ class Desk:
 
     def existing(self, memory_id: str) -> Memory:
         """A memory, from the trash or the archive too. Raises MemoryNotFound."""
-        found = self.memory.get(memory_id, include_deleted=True)
-        if found is None and memory_id in self.memory.find_ids(memory_id, limit=1):  # the archive is read only for what is in it
-            found = next((one for one in self.memory.archived() if one.id == memory_id), None)
+        found = self.memory.get(memory_id, include_deleted=True, include_archived=True)
         if found is None:
             raise MemoryNotFound(memory_id)
         return found

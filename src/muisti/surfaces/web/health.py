@@ -51,10 +51,8 @@ def _state(desk: Desk) -> dict[str, Any]:
     metrics = memory.metrics()
     search = metrics.latencies["search"]
     stats = memory.get_stats()
-    no_vector_yet = settings.embedder != "none" and stats.embedding_model is None
     return {
         "stats": stats,
-        "unvectored": stats.total_count if no_vector_yet else stats.waiting_count,
         "settings": settings,
         "root": memory.root,
         "problems": memory.problems(),

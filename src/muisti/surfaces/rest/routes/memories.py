@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
@@ -33,8 +32,6 @@ _TAGGED: dict[str, Any] = {"headers": {"ETag": {"description": "Names this versi
 _MADE: dict[str, Any] = {
     "headers": {**_TAGGED["headers"], "Location": {"description": "Where it is.", "schema": {"type": "string"}}}
 }
-_editing = threading.Lock()
-"""Between the look at a version and the change of it nobody else of this server comes."""
 
 
 def paged(found: list[model.Memory], offset: int, limit: int) -> Memories:
@@ -72,7 +69,7 @@ def save_memories(memory: Asking, body: NewMemories) -> list[Memory]:
 @router.get("/api/memories/{memory_id}", responses={200: _TAGGED, **may_fail("one")})
 def get_memory(memory: Asking, memory_id: Id, asked: Annotated[OneQuery, Query()], response: Response) -> Memory:
     """One memory; by the id that a search answered also a message, or a section of a document."""
-    found = memory.get(memory_id, include_deleted=asked.include_deleted)
+    found = memory.get(memory_id, include_deleted=asked.include_deleted, include_archived=asked.include_archived)
     if found is None:
         raise MemoryNotFound(memory_id)
     return _tagged(found, response)
@@ -82,13 +79,11 @@ def _updated(memory: Muisti, memory_id: str, changes: dict[str, Any], if_match: 
     """Change it, but with If-Match only the version that it names. Raises Refused, MemoryNotFound."""
     if if_match is None:
         return memory.update(memory_id, **changes)
-    with _editing:
-        known = memory.get(memory_id)
-        versions.check_match(if_match, memory_id, known)
-        try:
-            return memory.update(memory_id, expected_hash=known.content_hash if known else None, **changes)
-        except Conflict as error:
-            raise versions.stale(memory_id) from error
+    version = versions.matched(if_match, memory_id, memory.get(memory_id))
+    try:
+        return memory.update(memory_id, expected_version=version, **changes)
+    except Conflict as error:
+        raise versions.stale(memory_id) from error
 
 
 @router.patch("/api/memories/{memory_id}", responses={200: _TAGGED, **may_fail("one", "change", "body", also=[412])})

@@ -11,15 +11,13 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from muisti.errors import ImportFailed
-from muisti.model import Memory as Remembered
-from muisti.recall.options import ALL_PROJECTS
 from muisti.surfaces.rest.asking import Asking
 from muisti.surfaces.rest.events import EVENT
 from muisti.surfaces.rest.lanes import Lane
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.progress import Reindexing
 from muisti.surfaces.rest.routes.memories import paged
-from muisti.surfaces.rest.schemas import Memories, Page
+from muisti.surfaces.rest.schemas import Memories, Memory, Page
 from muisti.surfaces.rest.schemas_order import (
     DryRun,
     Emptied,
@@ -54,25 +52,22 @@ def stats(memory: Asking) -> Stats:
 @router.get("/api/trash", responses=may_fail())
 def trash(memory: Asking, asked: Annotated[Page, Query()]) -> Memories:
     """What was deleted, the latest first; `restore` brings one back."""
-    found = sorted(_trashed(memory), key=lambda one: str(one.deleted_at), reverse=True)
-    return paged(found[asked.offset : asked.offset + asked.limit + 1], asked.offset, asked.limit)
-
-
-def _trashed(memory: Asking) -> list[Remembered]:
-    found = memory.list(limit=None, include_deleted=True, project=ALL_PROJECTS)
-    return [one for one in found if one.deleted_at is not None]
+    return paged(memory.trashed(limit=asked.limit + 1, offset=asked.offset), asked.offset, asked.limit)
 
 
 @router.delete("/api/trash", responses=may_fail("change"))
 def empty_trash(memory: Asking) -> Emptied:
     """Remove all of it for good."""
-    return Emptied(removed=sum(memory.delete(one.id, hard=True) for one in _trashed(memory)))
+    return Emptied(removed=sum(memory.delete(one.id, hard=True) for one in memory.trashed()))
 
 
 @router.get("/api/archive", responses=may_fail())
 def archive(memory: Asking, asked: Annotated[Page, Query()]) -> Memories:
-    """What upkeep archived; `restore` brings one back."""
-    return paged(memory.archived()[asked.offset : asked.offset + asked.limit + 1], asked.offset, asked.limit)
+    """What upkeep archived, the latest first; `restore` brings one back. A file that cannot be read is left out."""
+    found = memory.archived(limit=asked.limit, offset=asked.offset)
+    following = asked.offset + asked.limit
+    more = memory.archived_count() > following
+    return Memories(items=[Memory.model_validate(one) for one in found], next_offset=following if more else None)
 
 
 @router.post("/api/upkeep", responses=may_fail("change", "body"))

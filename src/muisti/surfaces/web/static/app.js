@@ -43,6 +43,7 @@
         if (event.target.type === "search") event.preventDefault(); // browsers would empty it, and what was found would be gone
         event.target.blur();
       }
+      if (event.key === "/" && event.target.id === "q" && !event.target.value) event.preventDefault(); // already here
       if (event.key === "ArrowDown" && event.target.id === "q" && rows().length) event.preventDefault(), rows()[0].focus();
       return;
     }
