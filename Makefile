@@ -20,7 +20,7 @@ demo: $(READY)
 
 test: $(READY)
 	@$(BIN)/python scripts/node.py browser
-	$(BIN)/python -m pytest -n auto --ignore=tests/agents
+	$(BIN)/python -m pytest -n auto --ignore=tests/agents --durations=20 --durations-min=5
 
 test-agents: $(READY)  ## with real agents from npm; skips, with a message, what cannot be installed
 	@$(BIN)/python scripts/node.py agents

@@ -26,6 +26,16 @@ def test_a_worktree_is_in_the_project_of_its_repository(tmp_path: Path) -> None:
     assert project_at(tmp_path / "other name") == "shop"
 
 
+def test_a_worktree_with_a_relative_link_is_too(tmp_path: Path) -> None:
+    (tmp_path / "shop" / ".git" / "worktrees" / "b").mkdir(parents=True)
+    (tmp_path / "shop" / "b").mkdir()
+    (tmp_path / "shop" / "b" / ".git").write_text("gitdir: ../.git/worktrees/b\n")
+    assert project_at(tmp_path / "shop" / "b") == "shop"
+    (tmp_path / "liar").mkdir()
+    (tmp_path / "liar" / ".git").write_text(f"gitdir: {tmp_path}/nowhere/.git/worktrees/b\n")
+    assert project_at(tmp_path / "liar") == "liar"
+
+
 def test_outside_of_a_repository_and_at_home_there_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert project_at(tmp_path) == ""
     (tmp_path / ".git").mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ def project_at(folder: Path) -> str:
     try:
         here = folder.resolve()
         root = next((one for one in (here, *here.parents) if (one / ".git").exists()), None)
-        return "" if root is None or root == Path.home() else as_project(_main_folder(root).name)
+        return "" if root is None or root == Path.home().resolve() else as_project(_main_folder(root).name)
     except (OSError, RuntimeError, ValueError):  # a folder that cannot be looked at is in no project
         return ""
 
@@ -28,7 +29,7 @@ def _main_folder(root: Path) -> Path:
     if not marker.is_file():
         return root
     text = marker.read_text("utf-8", "replace").strip()
-    place = Path(text.removeprefix("gitdir:").strip())
-    if place.parent.name == "worktrees" and place.parent.parent.name == ".git":
+    place = Path(os.path.normpath(root / text.removeprefix("gitdir:").strip()))
+    if place.parent.name == "worktrees" and place.parent.parent.name == ".git" and place.is_dir():
         return place.parent.parent.parent
     return root

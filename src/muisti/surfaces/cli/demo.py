@@ -23,7 +23,7 @@ _SAVED: tuple[dict[str, str], ...] = (
 )
 _QUESTIONS = (
     "which database did we choose?",
-    "how do we ship a new version?",
+    "what do I do to publish the software?",
     "login cookie",
     "认证",
     "päätös",

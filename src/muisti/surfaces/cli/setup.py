@@ -157,7 +157,7 @@ def _tell_json(
 
 def _remarks(agent: Agent, machine: Machine, vault: str | None) -> list[str]:
     """What a person may want to know before."""
-    from muisti.settings import find_vault
+    from muisti.settings import SETTINGS_FILE, find_vault
     from muisti.surfaces.setup.state import plugin_of_claude
 
     remarks = []
@@ -165,6 +165,8 @@ def _remarks(agent: Agent, machine: Machine, vault: str | None) -> list[str]:
         remarks.append(f"{agent.title} does not seem to be installed here: there is no {agent.trace(machine)}")
     if agent.name == "claude-code" and plugin_of_claude(machine):
         remarks.append("the muisti plugin is enabled too: everything would be done twice; keep one of them")
+    if vault is not None and not (find_vault(vault) / SETTINGS_FILE).is_file():
+        remarks.append(f"there is no vault at {find_vault(vault)} yet: muisti init {find_vault(vault)} makes it")
     if vault is None and find_vault() != find_vault(environ={}):
         remarks.append(f"MUISTI_VAULT is set here, but {agent.title} may not see it; to be sure, add --vault {find_vault()}")
     return remarks

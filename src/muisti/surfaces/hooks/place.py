@@ -32,5 +32,6 @@ def state_folder() -> Path:
 def made_folder(folder: Path) -> Path:
     """The folder, for this user alone. Raises OSError."""
     if not folder.is_dir():
+        state_folder().mkdir(mode=0o700, parents=True, exist_ok=True)  # the mode holds for the last one only
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
