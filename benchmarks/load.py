@@ -208,7 +208,7 @@ def main() -> None:
             under_load = loaded(vault, base, pid, options, questions, words)
     ratio = side_by_side["rest"].p50 / side_by_side["python"].p50
     figures = {
-        "options": {name: str(value) if isinstance(value, Path) else value for name, value in vars(options).items()},
+        "options": {name: value for name, value in vars(options).items() if name != "prepared"},
         "search": {name: times.summary() for name, times in side_by_side.items()},
         "ratio": ratio,
     }
