@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from muisti import Muisti
+from muisti.errors import IndexCorrupt, VaultFull
+from muisti.recall import record as recording
 from tests.conftest import Opener
 
 
@@ -119,3 +122,25 @@ def test_E7_flushing_does_not_wait_for_what_others_note_meanwhile(opened: Opener
     found = memory.get(saved.id)
     assert found is not None
     assert found.access_count >= 1
+
+
+def test_E7_a_recall_that_cannot_be_noted_holds_nobody_up(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = opened()
+    memory.save("Redis holds the sessions")
+
+    def damaged(*_: object, **__: object) -> None:
+        raise IndexCorrupt("damaged")
+
+    def full(*_: object, **__: object) -> None:
+        raise VaultFull("full")
+
+    monkeypatch.setattr(recording, "commit", damaged)
+    monkeypatch.setattr(memory._parts.journal, "append", full)
+    for _ in range(3):
+        memory.search("Redis", mode="keyword")
+        flushing = threading.Thread(target=memory._recorder.flush, daemon=True)
+        flushing.start()
+        flushing.join(timeout=60)
+        assert not flushing.is_alive()
+    monkeypatch.undo()
+    memory.close()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -42,21 +39,3 @@ def new_vault(path: Path) -> Path:
     Muisti.open(path, embedder="none").close()
     (path / "muisti.toml").write_text('embedder = "none"\n')
     return path
-
-
-@contextmanager
-def serving(vault: Path) -> Iterator[str]:
-    """The address of `/mcp` of a real `muisti serve`."""
-    command = [sys.executable, "-m", "muisti", "serve", "--vault", str(vault), "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        told = ""
-        while not told.endswith("}\n"):
-            line = process.stdout.readline()
-            assert line
-            told += line
-        try:
-            yield f"{json.loads(told)['url']}/mcp"
-        finally:
-            process.terminate()
-            process.wait(timeout=60)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from .mcp_clients import new_vault, package, run, serving
+from tests.surfaces.mcp.asking import serving
+
+from .mcp_clients import new_vault, package, run
 
 APPLY = (
     "server-initialize",
@@ -57,7 +59,7 @@ def program() -> Path:
 @pytest.fixture(scope="module")
 def url(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with serving(new_vault(tmp_path_factory.mktemp("conformance") / "vault")) as url:
-        yield url
+        yield f"{url}/mcp"
 
 
 @pytest.mark.parametrize("scenario", APPLY)

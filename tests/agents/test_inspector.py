@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from .mcp_clients import new_vault, package, run, serving
+from tests.surfaces.mcp.asking import serving
+
+from .mcp_clients import new_vault, package, run
 
 Inspect = Callable[..., dict[str, Any]]
 
@@ -33,7 +35,7 @@ def inspect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Inspect]
         yield lambda *options, **how: ask(*options, **how, to=to)
     else:
         with serving(vault) as url:
-            yield lambda *options, **how: ask("--transport", "http", "--server-url", url, *options, **how, to=[])
+            yield lambda *options, **how: ask("--transport", "http", "--server-url", f"{url}/mcp", *options, **how, to=[])
 
 
 def call(inspect: Inspect, tool: str, **arguments: Any) -> dict[str, Any]:

@@ -15,22 +15,9 @@ from starlette.testclient import TestClient
 from muisti import Muisti
 from tests.rest.conftest import BASE, check_problem, client_of, served, until
 from tests.rest.test_B5_live import PATIENT, listening
+from tests.web.test_pages import PAGES
 
 TOKEN = "correct-horse-battery-staple"
-PATHS = [
-    "/",
-    "/?q=redis",
-    "/new",
-    "/timeline",
-    "/graph",
-    "/numbers",
-    "/chats",
-    "/core",
-    "/trash",
-    "/archive",
-    "/merged",
-    "/status",
-]
 READING = {"Accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none"}
 """What a browser sends when somebody opens a page."""
 
@@ -78,7 +65,7 @@ def csrf(client: TestClient) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", PAGES)
 def test_J5_every_page_is_served_and_protected(pages: TestClient, path: str) -> None:
     assert "muisti" in read(pages.get(path))
 
@@ -141,7 +128,7 @@ def test_J3_a_method_that_the_api_has_not_is_still_told_apart(pages: TestClient)
     check_problem(pages.get("/api/extract"), 405, "no-such-method")
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/pulse", "/graph/data", "/static/x/app.css", "/nowhere"])
+@pytest.mark.parametrize("path", [*PAGES, "/pulse", "/graph/data", "/static/x/app.css", "/nowhere"])
 def test_K3_the_doors_stand_before_the_page_too(pages: TestClient, path: str) -> None:
     outside(pages.get(path, headers={"Host": "evil.example"}), 421)
     outside(pages.get(path, headers={"Origin": "http://evil.example"}), 403)
@@ -167,7 +154,7 @@ def test_K3_a_form_of_another_page_changes_nothing(pages: TestClient, memory: Mu
 def test_K3_a_browser_is_let_in_by_the_address_with_the_token(memory: Muisti) -> None:
     memory.save("Redis holds the sessions")
     with paged(memory, token=TOKEN) as client:
-        for path in (*PATHS, "/pulse", "/static/x/app.css", "/nowhere"):
+        for path in (*PAGES, "/pulse", "/static/x/app.css", "/nowhere"):
             outside(client.get(path), 401)
         outside(client.get(f"/?token={TOKEN}x"), 401)
         entered = client.get(f"/timeline?kind=note&token={TOKEN}", follow_redirects=False)
@@ -176,14 +163,14 @@ def test_K3_a_browser_is_let_in_by_the_address_with_the_token(memory: Muisti) ->
         assert TOKEN not in cookie
         assert "HttpOnly" in cookie
         assert "SameSite=strict" in cookie
-        for path in PATHS:
+        for path in PAGES:
             read(client.get(path))
         fields = {"csrf": csrf(client), "section": "user", "key": "language", "value": "Finnish"}
         assert client.post("/core", data=fields, headers={"Origin": BASE}, follow_redirects=False).status_code == 303
     assert memory.core_get().user == {"language": "Finnish"}
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/nowhere"])
+@pytest.mark.parametrize("path", [*PAGES, "/nowhere"])
 def test_J5_a_vault_that_is_gone_gives_a_page_that_says_what_to_do(pages: TestClient, memory: Muisti, path: str) -> None:
     away = memory.root.with_name("away")
     shutil.move(memory.root, away)

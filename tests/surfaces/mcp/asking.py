@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -86,3 +87,21 @@ async def read(client: Client, uri: str) -> str:
 def as_sent(answer: CallToolResult) -> tuple[str, str]:
     """What a model may be shown: the text, or the structured content as JSON."""
     return text_of(answer), json.dumps(answer.structured_content, ensure_ascii=False, separators=(",", ":"))
+
+
+@contextmanager
+def serving(vault: Path) -> Iterator[str]:
+    """The address of a real `muisti serve`, which must end well."""
+    command = [sys.executable, "-m", "muisti", "serve", "--vault", str(vault), "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        told = ""
+        while not told.endswith("}\n"):
+            line = process.stdout.readline()
+            assert line
+            told += line
+        try:
+            yield json.loads(told)["url"]
+        finally:
+            process.terminate()
+            assert process.wait(timeout=60) == 0

@@ -5,13 +5,8 @@ The long version (MUISTI_LONG=1) makes 1,000 calls each.
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +16,7 @@ from mcp.client import Client
 from mcp_types import CallToolResult
 
 from muisti import Muisti
-from tests.surfaces.mcp.asking import AGENT, agent, said, spawned, text_of
+from tests.surfaces.mcp.asking import AGENT, agent, said, serving, spawned, text_of
 
 CALLS = 1_000 if os.environ.get("MUISTI_LONG") else 60
 AGENTS = 4
@@ -39,23 +34,6 @@ class Kept:
     forgotten: set[str] = field(default_factory=set)
     links: set[tuple[str, str]] = field(default_factory=set)
     core: dict[str, str] = field(default_factory=dict)
-
-
-@contextmanager
-def serving(vault: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "muisti", "serve", "--vault", str(vault), "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        told = ""
-        while not told.endswith("}\n"):
-            line = process.stdout.readline()
-            assert line
-            told += line
-        try:
-            yield json.loads(told)["url"]
-        finally:
-            process.terminate()
-            assert process.wait(timeout=60) == 0
 
 
 async def talk(client: Client, number: int, calls: int) -> Kept:

@@ -318,6 +318,9 @@ def test_J6_where_agents_keep_it(tmp_path: Path, platform: str, environ: dict[st
         ("muisti save hook", False),
         ("notmuisti hook Stop", False),
         ("echo muisti", False),
+        ("timeout 5 muisti hook Stop; notify-send done", False),  # a person's own line, which also runs us
+        ("echo do not run muisti hook here >> audit.log", False),
+        ("/usr/bin/python3 -P -m muisti hook Stop", True),
         (None, False),
     ],
 )

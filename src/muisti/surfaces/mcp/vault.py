@@ -8,12 +8,12 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from muisti.aio import THREADS, MemoryService
 from muisti.engine import Muisti
-from muisti.errors import MuistiError, VaultNotFound
-from muisti.settings import SETTINGS_FILE, find_vault
+from muisti.errors import MuistiError
+from muisti.settings import find_vault
+from muisti.surfaces.in_place import check_in_place
 
 log = logging.getLogger("muisti")
 LOOK = 30.0
@@ -44,7 +44,7 @@ class Vault:
         with self._lock:
             if self._memory is None:
                 self._memory, self._looked = self._opening(), time.monotonic()
-            _check_in_place(self._memory.root)
+            check_in_place(self._memory.root)
             if self._closes:
                 self._look(self._memory)
             return self._memory
@@ -65,12 +65,6 @@ class Vault:
         memory, self._memory = self._memory, None
         if memory is not None and self._closes:
             await asyncio.to_thread(memory.close)
-
-
-def _check_in_place(root: Path) -> None:
-    """Raises VaultNotFound if the folder is gone: an empty answer, or a new folder in its place, would not tell."""
-    if not (root / SETTINGS_FILE).is_file():
-        raise VaultNotFound(f"there is no vault at {root} any more: it was moved, deleted or unmounted")
 
 
 def vault_at(path: str | None) -> Vault:

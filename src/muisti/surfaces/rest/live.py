@@ -10,7 +10,7 @@ from muisti.adapters.watch import FolderWatch
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
 from muisti.plain import Plain
-from muisti.surfaces.rest.asking import check_vault
+from muisti.surfaces.in_place import check_in_place
 from muisti.surfaces.rest.events import Events
 from muisti.surfaces.rest.schemas_order import Synced
 from muisti.surfaces.rest.serving import Serving
@@ -58,7 +58,7 @@ class Live:
         """Take in a batch, and do what is due. What fails is told, once, and tried again later."""
         now, due = time.monotonic(), self._next_look
         try:
-            check_vault(self._memory)
+            check_in_place(self._memory.root)
             whole = now >= self._next_look
             if names or whole:
                 self._next_look = now  # until it is done: what fails is looked for among all files
