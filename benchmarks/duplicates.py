@@ -139,7 +139,7 @@ def embedded(folder: Path) -> tuple[Cosines, Found]:
     """The cosine of any two sentences by the default model, and what a threshold on it would let through."""
     import numpy as np
 
-    from muisti.adapters.embed.choose import SettingsEmbedders
+    from muisti.models.embedders.choose import SettingsEmbedders
     from muisti.settings import Settings
 
     judged = [*pairs.mrpc(folder), *pairs.sts(folder)]

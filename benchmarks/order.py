@@ -42,13 +42,13 @@ from benchmarks.tables import PAGE, rewrite
 from benchmarks.texts import Writer, vocabulary
 from benchmarks.timing import machine
 from muisti import Muisti
-from muisti.adapters.files.attic import FileAttic
-from muisti.adapters.files.journal import FileJournal
-from muisti.adapters.files.vault import FileVault
-from muisti.adapters.sqlite.index import SqliteIndex
-from muisti.adapters.sqlite.reader import SqliteReader
-from muisti.adapters.sqlite.twins import SqliteTwins
 from muisti.remember import dedup, pipeline
+from muisti.storage.files.journal import FileJournal
+from muisti.storage.files.vault import FileVault
+from muisti.storage.files.versions import FileAttic
+from muisti.storage.sqlite.duplicates import SqliteTwins
+from muisti.storage.sqlite.index import SqliteIndex
+from muisti.storage.sqlite.reader import SqliteReader
 
 
 def run(plan: Plan) -> Found:

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.order_vaults import Found, Plan, in_turn, opened
 from muisti import Muisti
 from muisti.model import KINDS, RATES
-from muisti.usage import FLOOR, IDLE_DAYS, MOST_PROTECTION, PROTECTION
+from muisti.model.salience import FLOOR, IDLE_DAYS, MOST_PROTECTION, PROTECTION
 
 # Fading ---------------------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,6 @@ from typing import Any
 import anyio
 import click
 
-from muisti.adapters.sqlite.migrate import migrations
 from muisti.engine import Muisti
 from muisti.model import (
     KINDS,
@@ -48,6 +47,7 @@ from muisti.model import (
 from muisti.recall.options import FilterOptions
 from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.settings import TABLES, Settings
+from muisti.storage.sqlite.migrate import migrations
 from muisti.surfaces.cli.main import cli
 from muisti.surfaces.mcp.server import build
 from muisti.surfaces.mcp.vault import vault_at

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
 
-from muisti.adapters.embed.hashing import HashingEmbedder
+from muisti.models.embedders.hashing import HashingEmbedder
 
 DIMENSIONS = 64
 Script = Callable[["Handler", list[str]], None]

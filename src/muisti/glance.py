@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
-from muisti.adapters.clock import SystemClock
-from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.lexical import SqliteLexical
-from muisti.adapters.sqlite.links import SqliteLinks
-from muisti.adapters.sqlite.reader import SqliteReader
-from muisti.adapters.sqlite.strength import salience_sql
 from muisti.errors import IndexCorrupt
 from muisti.ports import Parts
 from muisti.recall.options import FilterOptions, to_filter
 from muisti.recall.pipeline import search
 from muisti.remember.screen import screened_text
 from muisti.settings import load_settings
+from muisti.storage.clock import SystemClock
+from muisti.storage.sqlite.connect import Database
+from muisti.storage.sqlite.lexical import SqliteLexical
+from muisti.storage.sqlite.links import SqliteLinks
+from muisti.storage.sqlite.reader import SqliteReader
+from muisti.storage.sqlite.salience_sql import salience_sql
 
 if TYPE_CHECKING:
     from muisti.engine import Muisti

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from muisti.adapters.embed.hashing import HashingEmbedder
 from muisti.errors import EmbedderProblem, SettingsError
+from muisti.models.embedders.hashing import HashingEmbedder
 from tests.acceptance.test_D_embeddings import DOWN, TEXTS, lengths, remote, spaces, until
 from tests.conftest import Opener
 from tests.embed_server import EmbedServer, changed, serving

@@ -12,7 +12,7 @@ import pytest
 
 from muisti import CoreEntryNotFound, InvalidRequest, Muisti
 from muisti.errors import BrokenFile, VaultFull
-from muisti.keep.core import entries_of
+from muisti.lifecycle.core_memory import entries_of
 from tests.conftest import Opener
 from tests.faults.starve import FailingDisk
 

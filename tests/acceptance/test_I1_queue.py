@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from muisti import InvalidRequest, Memory, MemoryService, Muisti
-from muisti.meter import BOUNDS, Meter
+from muisti.metrics import BOUNDS, Meter
 from tests.acceptance.background import DECIDED, NOTE, STUCK, TEA, events, tell, waiting
 from tests.chat_server import saying, serving, silent
 from tests.conftest import Opener

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from muisti.adapters.chat.choose import make_chat
 from muisti.errors import ExtractorMisbehaved, ExtractorProblem, ExtractorUnavailable
 from muisti.model import Extracted, Utterance
+from muisti.models.language.choose import make_chat
 from muisti.ports.chat import Chat
 from muisti.remember.extract import rules
 from muisti.remember.extract.chat import MOST_SENT, extract

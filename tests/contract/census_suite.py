@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muisti.model import KINDS, Event, Filter, Memory, Sector, Usage
+from muisti.model.salience import folded, strength, traced
 from muisti.ports import Changes, Footprint
-from muisti.usage import folded, strength, traced
 from tests.conftest import FakeClock
 from tests.contract.making import Parts, filed
 from tests.unit.making import ANY_SHARE, ANY_TIME, NOON

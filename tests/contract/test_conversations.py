@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from muisti.adapters.files.conversations import FileConversations
-from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.index import SqliteIndex
-from muisti.adapters.sqlite.messages import SqliteMessages
 from muisti.ports import Conversations, Index, Messages
 from muisti.settings import Settings
+from muisti.storage.files.conversations import FileConversations
+from muisti.storage.sqlite.connect import Database
+from muisti.storage.sqlite.index import SqliteIndex
+from muisti.storage.sqlite.messages import SqliteMessages
 from tests.conftest import FakeClock
 from tests.contract.conversations_suite import ConversationsContract, MessagesContract
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from muisti.adapters.embed.catalogue import MODELS, locate
-from muisti.adapters.embed.guarded import GuardedEmbedder
-from muisti.adapters.embed.hashing import HashingEmbedder
-from muisti.adapters.embed.ollama import OllamaEmbedder
-from muisti.adapters.embed.onnx import OnnxEmbedder
-from muisti.adapters.embed.openai import OpenAIEmbedder
-from muisti.adapters.http.breaker import Breaker
-from muisti.adapters.http.purpose import EMBEDDER
+from muisti.models.embedders.catalogue import MODELS, locate
+from muisti.models.embedders.guarded import GuardedEmbedder
+from muisti.models.embedders.hashing import HashingEmbedder
+from muisti.models.embedders.ollama import OllamaEmbedder
+from muisti.models.embedders.onnx import OnnxEmbedder
+from muisti.models.embedders.openai import OpenAIEmbedder
+from muisti.models.http.breaker import Breaker
+from muisti.models.http.purpose import EMBEDDER
 from muisti.ports import Embedder
 from tests.contract.embedder_suite import EmbedderContract
 from tests.embed_server import serving

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from muisti.adapters.files.attic import FileAttic
-from muisti.adapters.files.create import create_vault
-from muisti.adapters.files.disk import Disk
-from muisti.adapters.files.journal import FileJournal
-from muisti.adapters.files.vault import FileVault
 from muisti.ports import Attic, Journal, Vault
 from muisti.settings import Settings
+from muisti.storage.files.create import create_vault
+from muisti.storage.files.disk import Disk
+from muisti.storage.files.journal import FileJournal
+from muisti.storage.files.vault import FileVault
+from muisti.storage.files.versions import FileAttic
 from tests.conftest import FakeClock
 from tests.contract.attic_suite import AtticContract
 from tests.contract.journal_suite import JournalContract, Rewriting

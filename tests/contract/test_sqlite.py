@@ -8,18 +8,18 @@ from pathlib import Path
 import apsw
 import pytest
 
-from muisti.adapters.sqlite import migrate as migrating
-from muisti.adapters.sqlite.census import SqliteCensus
-from muisti.adapters.sqlite.connect import Database, connect
-from muisti.adapters.sqlite.index import SqliteIndex
-from muisti.adapters.sqlite.lexical import SqliteLexical
-from muisti.adapters.sqlite.links import SqliteLinks
-from muisti.adapters.sqlite.migrate import NEWEST, migrate, migrations
-from muisti.adapters.sqlite.reader import SqliteReader
-from muisti.adapters.sqlite.twins import SqliteTwins
 from muisti.errors import IndexTooNew
 from muisti.model import KINDS
 from muisti.ports import Changes
+from muisti.storage.sqlite import migrate as migrating
+from muisti.storage.sqlite.connect import Database, connect
+from muisti.storage.sqlite.duplicates import SqliteTwins
+from muisti.storage.sqlite.index import SqliteIndex
+from muisti.storage.sqlite.lexical import SqliteLexical
+from muisti.storage.sqlite.links import SqliteLinks
+from muisti.storage.sqlite.migrate import NEWEST, migrate, migrations
+from muisti.storage.sqlite.reader import SqliteReader
+from muisti.storage.sqlite.statistics import SqliteCensus
 from tests.conftest import FakeClock
 from tests.contract.census_suite import CensusContract
 from tests.contract.index_suite import IndexContract

@@ -14,15 +14,15 @@ import apsw
 import numpy as np
 import pytest
 
-from muisti.adapters.sqlite import hnsw
-from muisti.adapters.sqlite.connect import Database
-from muisti.adapters.sqlite.hnsw import HnswScan
-from muisti.adapters.sqlite.index import SqliteIndex
-from muisti.adapters.sqlite.nearest import SignScan, scan_of
-from muisti.adapters.sqlite.vec0 import VecScan
-from muisti.adapters.sqlite.vectors import SqliteVectors
 from muisti.errors import IndexCorrupt, SettingsError
 from muisti.ports import Changes
+from muisti.storage.sqlite import hnsw
+from muisti.storage.sqlite.binary_scan import SignScan, scan_of
+from muisti.storage.sqlite.connect import Database
+from muisti.storage.sqlite.hnsw import HnswScan
+from muisti.storage.sqlite.index import SqliteIndex
+from muisti.storage.sqlite.vec0 import VecScan
+from muisti.storage.sqlite.vectors import SqliteVectors
 from tests.contract.making import stored
 from tests.contract.vectors_making import FIRST, OTHER_SIZE, RECALL, Place, clustered, embedded, numbered, recall
 from tests.contract.vectors_suite import VectorsContract
@@ -84,7 +84,7 @@ class TestChoosing:
 
     def test_models_can_still_be_loaded_after_the_graph(self) -> None:
         """Two C++ libraries in one process once crashed it."""
-        code = "from muisti.adapters.sqlite.nearest import scan_of; scan_of('hnsw'); import onnxruntime"
+        code = "from muisti.storage.sqlite.binary_scan import scan_of; scan_of('hnsw'); import onnxruntime"
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

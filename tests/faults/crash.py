@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from muisti import Muisti
-from muisti.adapters.files.disk import Disk
 from muisti.bootstrap import open_vault
 from muisti.ports import Changes, Clock
+from muisti.storage.files.disk import Disk
 
 ACKNOWLEDGED, KILLED = "acknowledged", "killed"
 _FILE_CALLS = {"os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.truncate"}

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 from muisti import Memory, Muisti
-from muisti.adapters.files import frontmatter
 from muisti.bootstrap import open_vault
 from muisti.ports import Clock
+from muisti.storage.files import frontmatter
 
 State = tuple[tuple[object, ...], ...]
 

@@ -6,7 +6,7 @@ import errno
 import os
 from pathlib import Path
 
-from muisti.adapters.files.disk import Disk
+from muisti.storage.files.disk import Disk
 
 
 class FailingDisk(Disk):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from muisti import Memory, Muisti
-from muisti.adapters.clock import SystemClock
 from muisti.bootstrap import open_vault
-from muisti.keep import clean
+from muisti.lifecycle import retention as clean
+from muisti.storage.clock import SystemClock
 from tests.conftest import FakeClock
 
 from .crash import killed_at

@@ -12,8 +12,8 @@ from hypothesis import assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from muisti.adapters.clock import SystemClock
 from muisti.bootstrap import open_vault
+from muisti.storage.clock import SystemClock
 
 from .invariants import everything, fingerprint
 

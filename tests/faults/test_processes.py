@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from muisti.adapters.clock import SystemClock
 from muisti.bootstrap import open_vault
+from muisti.storage.clock import SystemClock
 
 from .invariants import check_rebuild, check_sound, everything, markdown_files
 

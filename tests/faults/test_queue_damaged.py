@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from muisti.adapters.files.waiting import FileWaiting
 from muisti.bootstrap import open_vault
 from muisti.ports import Clock
 from muisti.remember.identity import new_id
+from muisti.storage.files.queue import FileWaiting
 
 from .invariants import check_sound
 from .queues import AT, check_once, events, exchange, finish, learnt, note, queue_files

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from muisti import Muisti
-from muisti.adapters.files.waiting import FileWaiting
 from muisti.bootstrap import open_vault
 from muisti.ports import Clock
+from muisti.storage.files.queue import FileWaiting
 
 from .crash import ACKNOWLEDGED, killed_at
 from .invariants import check_files_whole, check_sound

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from muisti.adapters.clock import SystemClock
 from muisti.bootstrap import open_vault
+from muisti.storage.clock import SystemClock
 
 from .invariants import State, check_files_whole, check_found, check_rebuild, check_sound, leaks, state
 

@@ -16,10 +16,10 @@ import pytest
 from anthropic.lib.tools import ToolError
 
 from muisti import InvalidRequest, MemoryService, Muisti, VaultError
-from muisti.adapters.files.disk import Disk
-from muisti.adapters.files.notebook import FileNotebook
 from muisti.bootstrap import open_vault
 from muisti.integrations.anthropic import AsyncVaultMemoryTool, VaultMemoryTool
+from muisti.storage.files.agent_notes import FileNotebook
+from muisti.storage.files.disk import Disk
 from tests.faults.test_read_only import as_nobody, as_root
 
 from .test_anthropic_memory import create, delete, insert, rename, str_replace, view

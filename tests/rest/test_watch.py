@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from watchfiles import Change
 
-from muisti.adapters.watch import FolderWatch
+from muisti.storage.files.watch import FolderWatch
 
 
 @pytest.mark.parametrize(

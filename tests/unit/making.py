@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from muisti.model import KINDS, RATES, Memory, Sector
+from muisti.model.salience import Trace, strength
 from muisti.remember.complete import completed, derived_title
 from muisti.remember.privacy import cleaned
-from muisti.usage import Trace, strength
 
 NOON = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from muisti.adapters.chat.anthropic import AnthropicChat
-from muisti.adapters.chat.choose import EXTRACTORS, check_settings, make_chat
-from muisti.adapters.chat.guarded import GuardedChat
-from muisti.adapters.chat.ollama import OllamaChat
-from muisti.adapters.chat.openai import OpenAIChat
-from muisti.adapters.chat.remote import RemoteChat
-from muisti.adapters.http.breaker import Breaker
-from muisti.adapters.http.purpose import EXTRACTOR
 from muisti.errors import ExtractorMisbehaved, ExtractorProblem, ExtractorUnavailable, SettingsError
+from muisti.models.http.breaker import Breaker
+from muisti.models.http.purpose import EXTRACTOR
+from muisti.models.language.anthropic import AnthropicChat
+from muisti.models.language.choose import EXTRACTORS, check_settings, make_chat
+from muisti.models.language.guarded import GuardedChat
+from muisti.models.language.ollama import OllamaChat
+from muisti.models.language.openai import OpenAIChat
+from muisti.models.language.remote import RemoteChat
 from muisti.settings import Settings, load_settings
 from tests.chat_server import ChatServer, Script, broken_off, endless, said, saying, serving, silent
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from muisti.adapters.files.disk import Disk, disk_errors
-from muisti.adapters.files.lock import FileLock
 from muisti.errors import VaultBusy, VaultError, VaultFull, VaultNotFound, VaultReadOnly
+from muisti.storage.files.disk import Disk, disk_errors
+from muisti.storage.files.lock import FileLock
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_thread_does_not_wait_for_ever(tmp_path: Path, timeout: float) -> None
 HOLDER = """
 import sys
 from pathlib import Path
-from muisti.adapters.files.lock import FileLock
+from muisti.storage.files.lock import FileLock
 with FileLock(Path(sys.argv[1]), 5).hold():
     print("held", flush=True)
     sys.stdin.readline()

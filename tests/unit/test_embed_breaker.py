@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.adapters.embed.guarded import GuardedEmbedder
-from muisti.adapters.embed.hashing import HashingEmbedder
-from muisti.adapters.http.breaker import Breaker
-from muisti.adapters.http.purpose import EMBEDDER
 from muisti.errors import EmbedderMisbehaved, EmbedderProblem, EmbedderUnavailable
+from muisti.models.embedders.guarded import GuardedEmbedder
+from muisti.models.embedders.hashing import HashingEmbedder
+from muisti.models.http.breaker import Breaker
+from muisti.models.http.purpose import EMBEDDER
 from muisti.ports import Matrix
 
 

@@ -23,14 +23,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.adapters.embed import catalogue
-from muisti.adapters.embed.catalogue import DEFAULT, MODELS, folder_of, locate, verified
-from muisti.adapters.embed.choose import make_embedder
-from muisti.adapters.embed.hashing import HashingEmbedder, fnv1a
-from muisti.adapters.embed.install import install
-from muisti.adapters.embed.onnx import OnnxEmbedder
-from muisti.adapters.embed.wordpiece import bert_uncased
 from muisti.errors import EmbedderUnavailable, ModelDamaged, ModelNotInstalled, SettingsError
+from muisti.models.embedders import catalogue
+from muisti.models.embedders.catalogue import DEFAULT, MODELS, folder_of, locate, verified
+from muisti.models.embedders.choose import make_embedder
+from muisti.models.embedders.hashing import HashingEmbedder, fnv1a
+from muisti.models.embedders.install import install
+from muisti.models.embedders.onnx import OnnxEmbedder
+from muisti.models.embedders.wordpiece import bert_uncased
 
 DATA = Path(__file__).parent.parent / "data"
 MINILM = MODELS["minilm"]
@@ -57,7 +57,7 @@ def test_special_tokens_in_a_text_are_text() -> None:
 
 
 def test_the_vocabulary_is_the_one_of_the_catalogue() -> None:
-    packed = resources.files("muisti.adapters.embed").joinpath("vocab", "bert_uncased.txt.gz").read_bytes()
+    packed = resources.files("muisti.models.embedders").joinpath("vocab", "bert_uncased.txt.gz").read_bytes()
     assert hashlib.sha256(gzip.decompress(packed)).hexdigest() == MINILM.vocab_sha256
 
 
@@ -229,13 +229,13 @@ def test_choosing(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muisti.adapters.embed.choose.locate", lambda model: None)
+    monkeypatch.setattr("muisti.models.embedders.choose.locate", lambda model: None)
     with pytest.raises(ModelNotInstalled, match=f"muisti model install {DEFAULT}"):
         make_embedder("onnx")
 
 
 def test_nothing_heavy_is_imported_early() -> None:
     names = ("catalogue", "choose", "onnx", "hashing", "ollama", "openai", "guarded", "install")
-    code = "import sys\n" + "".join(f"import muisti.adapters.embed.{name}\n" for name in names)
+    code = "import sys\n" + "".join(f"import muisti.models.embedders.{name}\n" for name in names)
     code += "print([name for name in ('numpy', 'onnxruntime', 'httpx2', 'stamina', 'platformdirs') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

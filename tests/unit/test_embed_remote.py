@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from muisti.adapters.embed.ollama import OllamaEmbedder
-from muisti.adapters.embed.openai import OpenAIEmbedder
-from muisti.adapters.embed.remote import RemoteEmbedder, prefixes
-from muisti.adapters.http.post import JsonPost
-from muisti.adapters.http.purpose import EMBEDDER
 from muisti.errors import EmbedderMisbehaved, EmbedderProblem, EmbedderUnavailable, SettingsError
+from muisti.models.embedders.ollama import OllamaEmbedder
+from muisti.models.embedders.openai import OpenAIEmbedder
+from muisti.models.embedders.remote import RemoteEmbedder, prefixes
+from muisti.models.http.post import JsonPost
+from muisti.models.http.purpose import EMBEDDER
 from tests.embed_server import DIMENSIONS, EmbedServer, Script, broken_off, changed, dripping, endless, saying, serving, slow
 
 KEY = "sk-very-secret-0123456789"

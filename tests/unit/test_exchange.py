@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muisti.adapters.files.exchange import FORMS, FileExchange
 from muisti.errors import ImportFailed, InvalidRequest
 from muisti.model import Draft, Memory, Usage
 from muisti.settings import Settings
+from muisti.storage.files.import_export import FORMS, FileExchange
 from tests.unit.making import NOON, a_memory
 from tests.unit.test_fields import CONFLICT, memories
 

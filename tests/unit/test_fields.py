@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muisti.adapters.files.fields import (
+from muisti.model import Memory, Sector, Tier
+from muisti.settings import Settings
+from muisti.storage.files.frontmatter import BadFrontMatter, compose, edit, parse
+from muisti.storage.files.memory_codec import (
     TYPED,
     Place,
     changed_fields,
@@ -21,10 +24,7 @@ from muisti.adapters.files.fields import (
     to_fields,
     trashed_path,
 )
-from muisti.adapters.files.frontmatter import BadFrontMatter, compose, edit, parse
-from muisti.adapters.files.moments import from_text, to_text
-from muisti.model import Memory, Sector, Tier
-from muisti.settings import Settings
+from muisti.storage.files.timestamps import from_text, to_text
 from tests.unit.making import ANY_CONTENT, ANY_LINE, ANY_SHARE, ANY_TIME, NOON, a_memory
 
 SETTINGS = Settings()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muisti.adapters.files.frontmatter import BadFrontMatter, Value, edit, parse
+from muisti.storage.files.frontmatter import BadFrontMatter, Value, edit, parse
 from tests.unit.making import ANY_TEXT
 
 BODY = "\nThe body.\n---\nNot a fence: this is the body.\n"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from muisti.adapters.files.frontmatter import MAX_DEPTH, MAX_HEAD, BadFrontMatter, Document, edit, parse
+from muisti.storage.files.frontmatter import MAX_DEPTH, MAX_HEAD, BadFrontMatter, Document, edit, parse
 
 
 def a_file(head: str, body: str = "The body.") -> str:

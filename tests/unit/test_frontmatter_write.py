@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from muisti.adapters.files.fields import TYPED
-from muisti.adapters.files.frontmatter import Value, _read_own, _read_yaml, compose, edit, parse, scalar
+from muisti.storage.files.frontmatter import Value, _read_own, _read_yaml, compose, edit, parse, scalar
+from muisti.storage.files.memory_codec import TYPED
 from tests.unit.making import ANY_TEXT
 
 KEYS = st.sampled_from(["id", "title", "summary", "keywords", "files", "source", "importance"])

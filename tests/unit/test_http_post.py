@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from muisti.adapters.http.post import JsonPost
-from muisti.adapters.http.purpose import EMBEDDER, EXTRACTOR, Purpose
 from muisti.errors import ExtractorUnavailable
+from muisti.models.http.post import JsonPost
+from muisti.models.http.purpose import EMBEDDER, EXTRACTOR, Purpose
 from tests.chat_server import ChatServer, saying, serving
 
 KEY = "sk-very-secret-0123456789"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from muisti.adapters.files.journal import FileJournal
 from muisti.errors import InvalidRequest
 from muisti.model import Event
+from muisti.storage.files.journal import FileJournal
 from tests.conftest import FakeClock
 from tests.unit.making import NOON
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.adapters.files.frontmatter import BadFrontMatter
-from muisti.adapters.files.linked import link_from, link_text
 from muisti.model import Finder, Link, LinkType
+from muisti.storage.files.frontmatter import BadFrontMatter
+from muisti.storage.files.linked import link_from, link_text
 from tests.unit.making import ANY_SHARE, ANY_TEXT, ANY_TIME, NOON
 
 ID = "0195f000-0000-7000-8000-000000000001"

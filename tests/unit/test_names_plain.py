@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.adapters.files.names import MAX_BYTES, file_name, slug
 from muisti.model import Event, Filter, Kind, Sector, Signal, Use
-from muisti.plain import plain
+from muisti.model.jsonable import plain
 from muisti.settings import Settings
+from muisti.storage.files.names import MAX_BYTES, file_name, slug
 from tests.unit.making import NOON, a_memory
 
 

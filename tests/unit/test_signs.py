@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.adapters.sqlite.signs import BLOCK, SignTable, as_bytes, signs, words
+from muisti.storage.sqlite.sign_bits import BLOCK, SignTable, as_bytes, signs, words
 
 DIMENSIONS = st.integers(1, 200)
 SEEDS = st.integers(0, 2**32 - 1)

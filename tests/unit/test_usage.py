@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.model import RATES, Event, Usage
-from muisti.usage import (
+from muisti.model.salience import (
     FLOOR,
     MAX_COUNT,
     MOST_PROTECTION,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muisti.engine.opened import Opened
 from muisti.errors import InvalidRequest
-from muisti.keep import sessions
+from muisti.lifecycle import sessions
 from muisti.model import Memory, Session, SessionUse, Use
 from muisti.remember.identity import new_id
 from muisti.remember.screen import screened_name, screened_text

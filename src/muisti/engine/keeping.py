@@ -11,14 +11,14 @@ from typing import Unpack
 
 from muisti.engine.opened import Opened
 from muisti.errors import EmbedderProblem
-from muisti.keep import reindex as rebuilding
-from muisti.keep.sync import sync
-from muisti.keep.verify import verify
 from muisti.model import Problem, Stats, SyncReport, VerifyReport
 from muisti.ports import Progress
 from muisti.recall.options import FilterOptions, only_memories, to_filter
 from muisti.remember.bring import import_memories
 from muisti.remember.fill import fill
+from muisti.storage.files.sync import rebuild as rebuilding
+from muisti.storage.files.sync.reconcile import sync
+from muisti.storage.files.sync.verify import verify
 
 log = logging.getLogger("muisti")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from muisti.engine.remembering import Remembering
 from muisti.errors import InvalidRequest, MuistiError
-from muisti.keep import core
+from muisti.lifecycle import core_memory as core
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Utterance
 from muisti.remember.identity import new_id
 from muisti.remember.learn import drafts_of, extracted

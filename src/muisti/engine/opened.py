@@ -11,14 +11,14 @@ from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from muisti.errors import IndexBusy, IndexCorrupt, MuistiError, VaultFull
-from muisti.keep.sync import sync
-from muisti.meter import Meter
+from muisti.metrics import Meter
 from muisti.model import Metrics
 from muisti.ports import Parts
 from muisti.recall.record import Recorder
 from muisti.remember.fill import Filler
 from muisti.remember.learn import Learner
 from muisti.settings import Settings
+from muisti.storage.files.sync.reconcile import sync
 
 log = logging.getLogger("muisti")
 P = ParamSpec("P")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from muisti.engine.opened import Opened
-from muisti.keep import clean, links
-from muisti.keep.history import history, unmerge
+from muisti.lifecycle import links
+from muisti.lifecycle import retention as clean
+from muisti.lifecycle.history import history, unmerge
 from muisti.model import Filter, Graph, Happening, Link, Memory, UpkeepReport
 from muisti.recall.layers import check_page
 

@@ -7,14 +7,14 @@ from typing import Any, Unpack
 
 from muisti.engine.opened import Opened
 from muisti.errors import InvalidRequest
-from muisti.keep import use
+from muisti.lifecycle import reinforcement as use
 from muisti.model import Draft, Memory
+from muisti.model.salience import DEEMPHASIZE, REINFORCE
 from muisti.ports import Progress
 from muisti.remember import change
 from muisti.remember.fill import halves
 from muisti.remember.options import SaveOptions, UpdateOptions, as_draft, to_draft
 from muisti.remember.pipeline import remember
-from muisti.usage import DEEMPHASIZE, REINFORCE
 
 
 class Remembering(Opened):

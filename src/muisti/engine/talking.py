@@ -9,13 +9,13 @@ from typing import Unpack
 
 from muisti.engine.recalling import Recalling
 from muisti.errors import InvalidRequest
-from muisti.keep import shelves
 from muisti.model import Chat, Message, Origin, SearchResults, Shelf
 from muisti.recall.layers import checked_limit
 from muisti.recall.options import FilterOptions, Mode
 from muisti.remember import talk
 from muisti.remember.screen import screened_name
 from muisti.remember.validate import checked_line, checked_project
+from muisti.storage.files.sync import document_sources as shelves
 
 
 class Talking(Recalling):

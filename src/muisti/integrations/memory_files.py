@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from muisti.adapters.files.notebook import FileNotebook, claims_to_be_a_memory
 from muisti.errors import InvalidMemory, InvalidRequest, MuistiError, VaultError
 from muisti.remember.screen import screened_text
 from muisti.remember.validate import checked_text
 from muisti.settings import SETTINGS_FILE, Settings
+from muisti.storage.files.agent_notes import FileNotebook, claims_to_be_a_memory
 
 ROOT = "/memories"
 FOLDER = "memories"

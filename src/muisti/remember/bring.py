@@ -9,10 +9,10 @@ from pathlib import Path
 from muisti.commit import commit, writing
 from muisti.errors import ImportFailed, InvalidMemory
 from muisti.model import Event, Finder, Link, Usage
+from muisti.model.salience import FLOOR
 from muisti.ports import Incoming, Parts, Progress
 from muisti.remember.identity import new_id
 from muisti.remember.pipeline import remember
-from muisti.usage import FLOOR
 
 
 def import_memories(

@@ -11,11 +11,11 @@ from functools import reduce
 from muisti.commit import commit, current, no_memory, writing
 from muisti.errors import Conflict, IndexProblem, InvalidRequest, MemoryNotFound
 from muisti.model import Event, Memory, Usage
+from muisti.model.salience import RESTORED, folded, strength, traced
 from muisti.ports import Parts, StoredFile
 from muisti.remember.complete import completed, derived_title
 from muisti.remember.screen import screened_fields
 from muisti.remember.validate import checked_content, checked_memory
-from muisti.usage import RESTORED, folded, strength, traced
 
 log = logging.getLogger("muisti")
 

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from muisti.commit import commit, writing
 from muisti.errors import ExtractorUnavailable, IndexProblem, InvalidMemory, InvalidRequest, MuistiError, VaultError
-from muisti.meter import Meter
+from muisti.metrics import Meter
 from muisti.model import Draft, Event, Exchange, Extracted, Filter, Memory, Utterance
 from muisti.ports import Parts
 from muisti.remember.change import trash

@@ -9,9 +9,9 @@ from datetime import datetime
 from muisti.commit import current
 from muisti.errors import BrokenFile, Conflict
 from muisti.model import Event, Memory
+from muisti.model.salience import REINFORCE, reinforced
 from muisti.ports import Parts, StoredFile
 from muisti.remember.dedup import Resolved
-from muisti.usage import REINFORCE, reinforced
 
 
 @dataclass(frozen=True, slots=True)

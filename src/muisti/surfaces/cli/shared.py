@@ -14,7 +14,7 @@ import click
 
 from muisti.engine import Muisti
 from muisti.errors import InvalidRequest, MemoryNotFound
-from muisti.plain import plain
+from muisti.model.jsonable import plain
 from muisti.ports import Progress
 from muisti.recall.options import FilterOptions
 

@@ -65,7 +65,7 @@ def _append(path: Path, earlier: Path, line: bytes) -> None:
 
 def _set_aside(fd: int, path: Path, earlier: Path) -> bool:
     """Rename a file that is full, unless another process is at it or has done so."""
-    from muisti.adapters.files.lock import try_lock  # rarely needed
+    from muisti.storage.files.lock import try_lock  # rarely needed
 
     if not try_lock(fd) or not os.path.samestat(os.fstat(fd), os.stat(path)):
         return False

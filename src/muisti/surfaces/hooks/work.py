@@ -66,7 +66,7 @@ def work(vault: str = "", *, foreign: bool = False) -> None:
 
 @contextmanager
 def _alone() -> Iterator[bool]:
-    from muisti.adapters.files.lock import try_lock
+    from muisti.storage.files.lock import try_lock
 
     fd = os.open(made_folder(spool.spool_folder()) / "worker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

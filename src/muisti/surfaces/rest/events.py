@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
-from muisti.plain import Plain
+from muisti.model.jsonable import Plain
 from muisti.surfaces.rest.problems import Refused
 
 WAITING = 100

@@ -6,10 +6,10 @@ import logging
 import threading
 import time
 
-from muisti.adapters.watch import FolderWatch
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
-from muisti.plain import Plain
+from muisti.model.jsonable import Plain
+from muisti.storage.files.watch import FolderWatch
 from muisti.surfaces.in_place import check_in_place
 from muisti.surfaces.rest.events import Events
 from muisti.surfaces.rest.schemas_order import Synced

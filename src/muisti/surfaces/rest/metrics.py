@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muisti.engine import Muisti
-from muisti.meter import BOUNDS
+from muisti.metrics import BOUNDS
 
 SIZE_FOR = 60.0
 """Seconds for which the size of the vault is not measured again: that is a walk over all files."""

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
-from muisti.plain import Plain
+from muisti.model.jsonable import Plain
 from muisti.surfaces.rest.events import wire
 from muisti.surfaces.rest.problems import Refused, problem_of
 from muisti.surfaces.rest.schemas_order import Synced

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 from fastapi import APIRouter, Request, Response
 
 from muisti.model import Memory
-from muisti.plain import Plain
+from muisti.model.jsonable import Plain
 from muisti.recall.options import ALL_PROJECTS
 from muisti.surfaces.web.desk import At
 from muisti.surfaces.web.render import PageRoute, show

@@ -1,0 +1,1 @@
+"""Embedders, language models and their shared HTTP client."""

@@ -1,0 +1,58 @@
+"""An embedder behind a circuit breaker, with every answer checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from muisti.models.embedders.vectors import checked
+from muisti.models.http.breaker import Breaker
+from muisti.ports import Embedder, Identity, Matrix, Vector
+
+
+class GuardedEmbedder:
+    """Passes on what the embedder within answers, made sure of. Raises EmbedderMisbehaved for what is no vector of
+    the model, EmbedderUnavailable at once while the breaker is open, and what the embedder within raises.
+    """
+
+    def __init__(self, inner: Embedder, breaker: Breaker) -> None:
+        self.max_tokens = inner.max_tokens
+        self.unrelated = inner.unrelated
+        self._inner = inner
+        self._breaker = breaker
+        self._identity: Identity | None = None
+
+    def identity(self) -> Identity:
+        """Asked for once: a cached answer would count as a success and keep the breaker from opening."""
+        if self._identity is None:
+            with self._breaker.watch():
+                self._identity = self._inner.identity()
+        return self._identity
+
+    def is_ready(self) -> bool:
+        """False while the breaker is open."""
+        return not self._breaker.is_open and self._inner.is_ready()
+
+    def understands(self, text: str) -> float:
+        """As the embedder within says."""
+        return self._inner.understands(text)
+
+    def count_tokens(self, text: str) -> int:
+        """As the embedder within counts."""
+        return self._inner.count_tokens(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        """One checked row for each text."""
+        identity = self.identity()
+        with self._breaker.watch():
+            return checked(self._inner.embed_documents(texts), len(texts), identity.dimensions, identity.model)
+
+    def embed_query(self, text: str) -> Vector:
+        """A checked vector."""
+        identity = self.identity()
+        with self._breaker.watch():
+            row: Vector = checked([self._inner.embed_query(text)], 1, identity.dimensions, identity.model)[0]
+        return row
+
+    def close(self) -> None:
+        """Close the embedder within."""
+        self._inner.close()

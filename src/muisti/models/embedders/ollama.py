@@ -1,0 +1,34 @@
+"""Models served by Ollama."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from muisti.models.embedders.remote import RemoteEmbedder
+from muisti.models.http.post import JsonPost
+from muisti.models.http.purpose import EMBEDDER
+
+
+class OllamaEmbedder(RemoteEmbedder):
+    """Asks `/api/embed` of an Ollama server, `url` being its address such as http://localhost:11434."""
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        dimensions: int | None = None,
+        timeout: float = 30.0,
+        batch: int = 32,
+        max_tokens: int = 512,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        post = JsonPost(f"{url.rstrip('/').removesuffix('/api')}/api/embed", EMBEDDER, timeout=timeout, clock=clock)
+        super().__init__(post, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
+
+    def _question(self, texts: Sequence[str]) -> Mapping[str, object]:
+        return {"model": self._model, "input": list(texts)}
+
+    def _vectors(self, answer: Mapping[str, object]) -> object:
+        return answer["embeddings"]

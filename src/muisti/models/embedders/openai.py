@@ -1,0 +1,43 @@
+"""Models served by OpenAI, or by anything that speaks its language."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from muisti.models.embedders.remote import RemoteEmbedder
+from muisti.models.http.post import JsonPost
+from muisti.models.http.purpose import EMBEDDER
+
+
+class OpenAIEmbedder(RemoteEmbedder):
+    """Asks `/v1/embeddings`; `url` may end in `/v1`, in `/v1/embeddings`, or before both. The key is never shown."""
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        key: str | None = None,
+        *,
+        dimensions: int | None = None,
+        timeout: float = 30.0,
+        batch: int = 32,
+        max_tokens: int = 512,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        base = url.rstrip("/").removesuffix("/embeddings")
+        base = base if base.endswith("/v1") else f"{base}/v1"
+        post = JsonPost(f"{base}/embeddings", EMBEDDER, key=key, timeout=timeout, clock=clock)
+        super().__init__(post, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
+
+    def _question(self, texts: Sequence[str]) -> Mapping[str, object]:
+        return {"model": self._model, "input": list(texts), "encoding_format": "float"}
+
+    def _vectors(self, answer: Mapping[str, object]) -> object:
+        rows = answer["data"]
+        if not isinstance(rows, list):
+            raise TypeError("data")
+        rows = sorted(rows, key=lambda row: int(row["index"]))  # the order is not promised
+        if [row["index"] for row in rows] != list(range(len(rows))):
+            raise ValueError("index")
+        return [row["embedding"] for row in rows]

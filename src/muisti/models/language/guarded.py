@@ -1,0 +1,23 @@
+"""A language model behind a circuit breaker."""
+
+from __future__ import annotations
+
+from muisti.models.http.breaker import Breaker
+from muisti.ports.chat import Chat
+
+
+class GuardedChat:
+    """Passes on what the model within answers. Raises ExtractorUnavailable at once while the breaker is open."""
+
+    def __init__(self, inner: Chat, breaker: Breaker) -> None:
+        self._inner = inner
+        self._breaker = breaker
+
+    def ask(self, system: str, question: str) -> str:
+        """As the model within, and with its errors."""
+        with self._breaker.watch():
+            return self._inner.ask(system, question)
+
+    def close(self) -> None:
+        """Close the model within."""
+        self._inner.close()

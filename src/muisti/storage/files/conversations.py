@@ -1,0 +1,220 @@
+"""Conversations: one JSON object a line, `conversations/{channel}_{chat_id}/YYYY-MM-DD.jsonl`, only ever appended to.
+
+The order of messages is the order of lines. A clock that runs backwards does not change that: new lines go to the latest
+file of the chat, not to an earlier day's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from muisti.errors import InvalidRequest, VaultUnusable
+from muisti.model import ROLES, Message, Problem
+from muisti.ports import Line, Mark, Stamp, TalkFile, TalkReading
+from muisti.remember.screen import screened_texts
+from muisti.remember.talk import DEEPEST_META, PRIVATE, own_meta, screened_meta, texts_in
+from muisti.settings import Settings
+from muisti.storage.files.disk import Disk, disk_errors
+from muisti.storage.files.lines import CORRUPT, ends_whole, set_torn_tail_aside, tail_sha, whole_lines
+from muisti.storage.files.timestamps import stamp_of, to_text
+
+FOLDER = "conversations"
+
+
+class FileConversations:
+    """The conversations of one vault."""
+
+    def __init__(self, root: Path, settings: Settings, disk: Disk | None = None) -> None:
+        self._root = root
+        self._settings = settings
+        self._disk = disk or Disk()
+        self._before: dict[str, Stamp] = {}
+        """What files looked like when they were last appended to from here: whether somebody edited them is told by this."""
+
+    def append(self, chat: str, messages: Sequence[Message]) -> str:
+        """Add lines with one write. Call under the vault's lock."""
+        folder = self._root / FOLDER / chat
+        with disk_errors(folder):
+            if folder.is_symlink() or folder.parent.is_symlink():
+                raise VaultUnusable(f"{folder} is a link to another place; conversations are not written through links")
+            self._disk.make_folder(folder)
+            day = folder / f"{messages[0].at.date().isoformat()}.jsonl"
+            latest = next((path for path in sorted(folder.glob("*.jsonl"), reverse=True) if path.is_file()), day)
+            path = max(day, latest)
+            name = f"{FOLDER}/{chat}/{path.name}"
+            existed = path.exists()
+            if existed:
+                self._before[name] = _stamp_of(path)
+                set_torn_tail_aside(self._disk, path, _is_object)
+            self._disk.append(path, b"".join(_to_line(message) for message in messages), durable=True)
+            if not existed:
+                self._disk.sync_folder(folder)
+        return name
+
+    def files(self) -> Iterator[tuple[str, Stamp]]:
+        """Every file of every conversation. Links are not followed: they may lead anywhere."""
+        for chat in _inside(self._root / FOLDER):
+            if chat.is_dir(follow_symlinks=False):
+                entries = {entry.name: entry for entry in _inside(Path(chat.path))}
+                for name, entry in entries.items():
+                    if name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
+                        stamp = _stamp(entry.stat(follow_symlinks=False), set_aside=f"{name}{CORRUPT}" in entries)
+                        yield f"{FOLDER}/{chat.name}/{name}", stamp
+
+    def read(self, path: str, known: TalkFile | None, *, mend: bool = False) -> TalkReading:
+        """Whole lines after what is known; all, if the file is another than it was."""
+        file = self._root / path
+        chat = path.split("/")[1]
+        problems: list[Problem] = []
+        with disk_errors(file):
+            if mend:
+                set_torn_tail_aside(self._disk, file, _is_object)
+            seen_ns = time.time_ns()
+            stamp = _stamp_of(file)
+            before = self._before.pop(path, None)
+            mark = known.mark if known is not None and _is_continued(file, stamp, known, before) else Mark(0, "")
+            data = whole_lines(file, mark.offset) if stamp.size > mark.offset else b""
+            if not mend and stamp.size and not ends_whole(file):
+                problems.append(Problem(path, _TORN))
+            if stamp.inode < 0:
+                problems.append(Problem(path, _SET_ASIDE.format(f"{path}{CORRUPT}")))
+            offset = mark.offset + len(data)
+            after = TalkFile(stamp, seen_ns, Mark(offset, tail_sha(file, offset)) if data or not offset else mark)
+        lines = self._screened(list(_parsed(path, data, mark.offset, problems)))
+        return TalkReading(chat, path, after, lines, mark.offset == 0, tuple(problems))
+
+    def _screened(self, lines: list[Line]) -> list[Line]:
+        """People and programs write to these files too: what is private in them stays out of the index."""
+        safe = screened_texts([line.content for line in lines], self._settings)
+        lines = [
+            line if line.content == text else line._replace(content=text if text.strip() else PRIVATE)
+            for line, text in zip(lines, safe, strict=True)
+        ]
+        beside = [text for line in lines if line.meta for text in texts_in(line.meta)]
+        if screened_texts(beside, self._settings) == beside:
+            return lines
+        return [line._replace(meta=screened_meta(line.meta, self._settings)) if line.meta else line for line in lines]
+
+
+_TORN = "its last line is incomplete, as a crash leaves it: it is set aside when the vault can be written"
+_SET_ASIDE = "a crash cut a line short, which was set aside in {}: look at it, then remove that file"
+
+
+def _is_continued(file: Path, stamp: Stamp, known: TalkFile, before: Stamp | None) -> bool:
+    """Whether a file was only added to. One that was replaced, or changed without growing, is read from its beginning.
+
+    Before: what it looked like when we last appended to it, if that is what is new. Had nobody else touched it, it was as known.
+    """
+    was, mark = known.stamp, known.mark
+    if abs(stamp.inode) != abs(was.inode) or (stamp.size == was.size and stamp.mtime_ns != was.mtime_ns):
+        return False
+    if before is not None and before[:2] != was[:2]:
+        return False
+    return mark.offset <= stamp.size and (not mark.offset or tail_sha(file, mark.offset) == mark.tail_sha)
+
+
+def _inside(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _stamp(status: os.stat_result, *, set_aside: bool) -> Stamp:
+    """Below zero while a line is set aside beside the file: that it was looked at and removed is a change, too."""
+    stamp = stamp_of(status)
+    return stamp._replace(inode=-stamp.inode) if set_aside else stamp
+
+
+def _stamp_of(file: Path) -> Stamp:
+    return _stamp(file.stat(), set_aside=file.with_name(file.name + CORRUPT).exists())
+
+
+def _to_line(message: Message) -> bytes:
+    line: dict[str, object] = {
+        "id": message.id,
+        "ts": to_text(message.at),
+        "role": message.role,
+        "content": message.content,
+        "type": message.type,
+        "meta": {**own_meta(message.chat), **message.meta},
+    }
+    try:
+        return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    except UnicodeEncodeError as error:
+        raise InvalidRequest("content", error.object[error.start], "half of a surrogate pair is no text; remove it") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidRequest("meta", type(message.meta).__name__, f"it must be plain JSON ({error})") from error
+
+
+def _parsed(path: str, data: bytes, start: int, problems: list[Problem]) -> Iterator[Line]:
+    place = start
+    own = own_meta(path.split("/")[1])
+    day = Path(path).stem
+    for raw in data.split(b"\n"):
+        if raw:
+            try:
+                yield _from_line(raw if place else raw.removeprefix(BOM_UTF8), day, place, own)
+            except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+                if raw.strip():
+                    told = f"skipped the line at byte {place}, which is no message ({_reason(error)}): mend it"
+                    problems.append(Problem(path, told))
+        place += len(raw) + 1
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+        return "no JSON"
+    return f"without {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _is_object(raw: bytes) -> bool:
+    """Whether a line is whole: what is cut short is no JSON."""
+    try:
+        return isinstance(json.loads(raw), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+"""What `json.loads` calls in the end; there are many lines."""
+
+
+def _read_json(text: str) -> Any:
+    try:
+        parsed, end = _scan(text, 0)
+    except StopIteration:
+        return json.loads(text)  # which knows blanks before it, and what is wrong
+    return parsed if end == len(text) else json.loads(text)
+
+
+def _from_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> Line:
+    parsed = _read_json(raw.decode())
+    if not isinstance(parsed, dict):
+        raise TypeError("no object")
+    role, content, at, meta = parsed["role"], parsed["content"], parsed["ts"], parsed.get("meta") or {}
+    if role not in ROLES:
+        raise ValueError(f"the role {str(role)[:40]!r} is none of {', '.join(ROLES)}")
+    if not isinstance(content, str):
+        content = "" if content is None else json.dumps(content, ensure_ascii=False)
+    if b"\\u" in raw:
+        json.dumps(parsed, ensure_ascii=False).encode()  # raises for half of a surrogate pair, which no index can hold
+    if not isinstance(at, str) or not isinstance(meta, dict):
+        raise TypeError("ts must be a time and meta an object")
+    moment = datetime.fromisoformat(at)
+    if moment.tzinfo is not UTC:
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    id_, type_ = parsed.get("id"), parsed.get("type")
+    others = {key: value for key, value in meta.items() if key not in own or str(value) != own[key]}
+    if raw.count(b"[") + raw.count(b"{") > DEEPEST_META:
+        texts_in(others)  # raises if it is too deep to be walked
+    id_ = str(id_) if id_ else f"line-{day}-{place}"
+    return Line(place, id_, moment, role, content, str(type_) if type_ else None, others)

@@ -1,0 +1,41 @@
+"""Changes one line of a vault's settings, and leaves the rest as the person wrote it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from muisti.errors import VaultNotFound
+from muisti.settings import SETTINGS_FILE
+from muisti.storage.files.disk import Disk, disk_errors
+
+
+def change_settings(root: Path, values: Mapping[str, str], disk: Disk | None = None) -> None:
+    """Set top-level keys to texts. Raises VaultNotFound, VaultError."""
+    disk = disk or Disk()
+    path = root / SETTINGS_FILE
+    if not path.is_file():
+        raise VaultNotFound(f"there is no vault at {root}: `muisti init` makes one")
+    with disk_errors(path):
+        text = path.read_text("utf-8")
+        for key, value in values.items():
+            text = _with(text, key, value)
+        temporary = root / f".{SETTINGS_FILE}-{os.getpid()}"
+        disk.write_new(temporary, text.encode())
+        disk.replace(temporary, path)
+        disk.sync_folder(root)
+
+
+def _with(text: str, key: str, value: str) -> str:
+    """The key in its own line, or as a new one before the first table, to which it would belong otherwise."""
+    line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
+    table = re.search(r"^\s*\[", text, re.MULTILINE)
+    end = table.start() if table else len(text)
+    top, rest = text[:end], text[end:]
+    changed, count = re.subn(rf"^[ \t]*{re.escape(key)}[ \t]*=.*$", lambda _: line, top, count=1, flags=re.MULTILINE)
+    if count:
+        return changed + rest
+    return top + ("" if not top or top.endswith("\n") else "\n") + line + "\n" + rest

@@ -1,0 +1,39 @@
+"""Times as the files write them."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+from muisti.ports import Stamp
+from muisti.storage.files.frontmatter import BadFrontMatter
+
+_LATEST_NS = 2**63 - 1
+"""What the index can hold; it is the year 2262."""
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """What the file system says of a file; times that make no sense are cut to what can be kept."""
+    return Stamp(status.st_size, min(max(status.st_mtime_ns, -_LATEST_NS), _LATEST_NS), status.st_ino)
+
+
+def changed_at(status: os.stat_result) -> datetime:
+    """When a file was last changed; 1970 if that makes no sense."""
+    try:
+        return datetime.fromtimestamp(status.st_mtime, UTC)
+    except (OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(0, UTC)
+
+
+def to_text(at: datetime) -> str:
+    """A time as the files write it."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def from_text(key: str, text: str) -> datetime:
+    """A time as people and files write it: a date, or a date and a time; without a zone it is UTC."""
+    try:
+        at = datetime.fromisoformat(text.strip())
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter: a zone that leads before year 1 or beyond 9999
+        raise BadFrontMatter(f"{key}: {text!r} is no time: write it like 2026-01-31T12:00:00Z") from None

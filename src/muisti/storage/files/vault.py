@@ -1,0 +1,322 @@
+"""The vault: a folder of Markdown files that a person can read, edit and put in git."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultNotFound
+from muisti.model import Memory
+from muisti.ports import Clock, Stamp, StoredFile
+from muisti.remember.identity import new_id
+from muisti.remember.screen import screened_text
+from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings
+from muisti.storage.files import frontmatter
+from muisti.storage.files.atomic_write import Planned, Publisher
+from muisti.storage.files.disk import Disk, ReadOnlyDisk, disk_errors, spelled_out
+from muisti.storage.files.lock import FileLock
+from muisti.storage.files.memory_codec import (
+    TRASH,
+    TYPED,
+    Place,
+    changed_fields,
+    check_conflict,
+    from_document,
+    restored_path,
+    to_fields,
+    trashed_path,
+)
+from muisti.storage.files.names import file_name
+from muisti.storage.files.safe_read import bytes_of
+from muisti.storage.files.timestamps import changed_at, stamp_of
+
+
+class FileVault:
+    """Memories as Markdown files below one folder."""
+
+    def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None) -> None:
+        self.root = root
+        self._settings = settings
+        self._clock = clock
+        self._disk = disk or Disk()
+        self._work = root / ".muisti" / "tmp"
+        self._publisher = Publisher(root, self._work, self._disk)
+        self._lock = FileLock(root / ".muisti" / "lock", settings.lock_timeout)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the vault for writing. Raises VaultNotFound if the folder is gone, or another is in its place."""
+        if not (self.root / SETTINGS_FILE).exists() and not (self.root / ".muisti").exists():
+            raise VaultNotFound(f"{self.root}: the vault is gone; is its disk mounted? Nothing was changed")
+        with disk_errors(self.root):
+            self._publisher.prepare()
+            held = self._lock.hold()
+            held.__enter__()
+        try:
+            yield
+        finally:
+            held.__exit__(None, None, None)
+
+    # -- Writing
+
+    def create(self, memories: Sequence[Memory]) -> list[StoredFile]:
+        """Write new files; several at once become visible together, even if the process dies on the way."""
+        planned = self._planned(memories)
+        self._publisher.create(planned)
+        return [
+            self._stored(replace(memory, file_path=path), data) for memory, (path, data) in zip(memories, planned, strict=True)
+        ]
+
+    def _planned(self, memories: Sequence[Memory]) -> list[Planned]:
+        """Free names for the new files, and their bytes."""
+        taken: set[str] = set()
+        planned = []
+        for memory in memories:
+            path = self._free_path(file_name(memory, self._settings), memory.id, taken)
+            taken.add(path)
+            text = frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
+            planned.append((path, _readable(text, memory)))
+        return planned
+
+    def rewrite(self, memory: Memory, expected_sha: str) -> StoredFile:
+        """Replace a file's known fields and body; move it if its kind or project changed."""
+        path = _file_of(memory)
+        data = bytes_of(self.root, path, self._settings)[0]
+        if hashlib.sha256(data).hexdigest() != expected_sha:
+            raise Conflict(f"{path} was changed by somebody else; read the memory again and repeat the change")
+        document = frontmatter.parse(data.decode())
+        changes = changed_fields(document, memory, self._settings)
+        body = memory.content if memory.content != screened_text(document.body, self._settings) else None
+        text = frontmatter.edit(document, changes, body, numbers=TYPED)
+        written = _readable(text, memory)
+        if not _says(text, {**document.values, **changes}):
+            raise BrokenFile(path, "has front matter that cannot be changed safely: write it more simply, as `key: value` lines")
+        self._publisher.replace(path, written)
+        moved = self._moved_to_its_folder(path, memory, changes)
+        return self._stored(replace(memory, file_path=moved), written)
+
+    def _moved_to_its_folder(self, path: str, memory: Memory, changes: dict[str, frontmatter.Value | None]) -> str:
+        if not {"kind", "category", "project"} & set(changes) or path.startswith(f"{TRASH}/"):
+            return path
+        target = file_name(memory, self._settings)
+        if Path(target).parent == Path(path).parent:
+            return path
+        return self._move(path, self._free_path(f"{Path(target).parent.as_posix()}/{Path(path).name}", memory.id, set()))
+
+    def trash(self, path: str, at: datetime) -> str:
+        """One rename: the new name tells where the file was and when it went."""
+        while os.path.lexists(self._path(trashed_path(path, at))):
+            at += timedelta(microseconds=1)  # the clock stood still or was set back
+        return self._move(path, trashed_path(path, at))
+
+    def restore(self, path: str) -> str:
+        """Back to where it was, or beside what has taken its place since."""
+        return self._move(path, self._free_path(restored_path(path), uuid.uuid4().hex, set()))
+
+    def _move(self, path: str, target: str) -> str:
+        source, final = self._path(path), self._path(target)
+        with disk_errors(path):
+            self._disk.make_folder(final.parent)
+            self._disk.move(source, final)
+            self._disk.sync_folder(final.parent)
+            if source.parent != final.parent:
+                self._disk.sync_folder(source.parent)
+        return target
+
+    def erase(self, path: str) -> None:
+        """Remove a file for good; that it is gone already is fine."""
+        with disk_errors(path), suppress(FileNotFoundError):
+            self._disk.remove(self._path(path))
+            self._disk.sync_folder(self._path(path).parent)
+
+    # -- Reading
+
+    def read(self, path: str, *, adopt: bool = False) -> StoredFile | None:
+        """Read one file. A new file in a kind's folder is given an id, written into it if `adopt` is set."""
+        seen = time.time_ns()
+        data, status = bytes_of(self.root, path, self._settings)
+        try:
+            if not self.is_home(path) and not has_our_id(data[:4096]):
+                return None  # somebody's README, or a page of another program
+            text = data.decode("utf-8")
+            check_conflict(text)
+            document = frontmatter.parse(text)
+            modified = changed_at(status)
+            memory = from_document(path, document, self._settings, modified)
+        except UnicodeDecodeError as error:
+            raise BrokenFile(path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
+        except frontmatter.BadFrontMatter as error:  # which quotes the file: not what is private in it
+            raise BrokenFile(path, screened_text(str(error), self._settings)) from error
+        if not memory.id and adopt:
+            memory = _identified(memory, new_id(self._clock.now()))
+            text = frontmatter.edit(document, changed_fields(document, memory, self._settings), numbers=TYPED)
+            self._publisher.replace(path, text.encode())
+            return self._stored(memory, text.encode())
+        if not memory.id:
+            memory = _identified(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
+        return StoredFile(memory, stamp_of(status), hashlib.sha256(data).hexdigest(), seen)
+
+    def looked_at(self, path: str) -> tuple[str, Stamp, int]:
+        """The hash of a file's bytes, its stamp, and when this was seen."""
+        seen = time.time_ns()
+        data, status = bytes_of(self.root, path, self._settings)
+        return hashlib.sha256(data).hexdigest(), stamp_of(status), seen
+
+    def is_home(self, path: str) -> bool:
+        """Whether a path lies in a kind's folder, where every Markdown file is a memory."""
+        return bool(Place.of(path, self._settings).kind)
+
+    def scan(self) -> Iterator[tuple[str, Stamp]]:
+        """Every Markdown file that may be a memory."""
+        with disk_errors(self.root):
+            yield from _scan_folder(self.root, "")
+
+    def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
+        """Let the front matter follow the folder, if it said what the old folder said."""
+        memory = file.memory
+        before, after = Place.of(old_path, self._settings), Place.of(_file_of(memory), self._settings)
+        kind = after.kind if after.kind and memory.kind == before.kind else memory.kind
+        project = after.project if memory.project == before.project else memory.project
+        if (kind, project) == (memory.kind, memory.project):
+            return file
+        data = bytes_of(self.root, _file_of(memory), self._settings)[0]
+        document = frontmatter.parse(data.decode())
+        moved = replace(memory, kind=kind, project=project)
+        text = frontmatter.edit(document, changed_fields(document, moved, self._settings), numbers=TYPED)
+        self._publisher.replace(_file_of(memory), text.encode())
+        return self._stored(moved, text.encode())
+
+    def leftovers(self) -> bool:
+        """Whether there are temporary files."""
+        return self._publisher.leftovers()
+
+    def recover(self) -> None:
+        """Finish or undo what a crashed process left half done."""
+        self._publisher.recover()
+
+    # -- Small things
+
+    def _path(self, path: str) -> Path:
+        return self.root / path
+
+    def _free_path(self, wanted: str, memory_id: str, taken: set[str]) -> str:
+        stem = wanted.removesuffix(".md")
+        candidates = [f"{stem}{suffix}.md" for suffix in ("", *(f"_{n}" for n in range(2, 6)), f"_{memory_id[-12:]}")]
+        for path in candidates:
+            if path not in taken and not os.path.lexists(self._path(path)):
+                return path
+        return f"{stem}_{uuid.uuid4().hex}.md"
+
+    def _stored(self, memory: Memory, data: bytes) -> StoredFile:
+        seen = time.time_ns()
+        with disk_errors(_file_of(memory)):
+            status = self._path(_file_of(memory)).stat(follow_symlinks=False)
+        return StoredFile(memory, stamp_of(status), hashlib.sha256(data).hexdigest(), seen)
+
+
+def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, Stamp]]:
+    folders = []
+    try:
+        with os.scandir(folder) as listing:
+            entries = list(listing)
+    except FileNotFoundError:
+        if not prefix:
+            raise
+        return  # removed while we walked
+    if prefix and any(entry.name == SETTINGS_FILE for entry in entries):
+        return  # a vault of its own
+    for entry in entries:
+        name = entry.name
+        if entry.is_dir(follow_symlinks=False):
+            if _is_ours(name, top=not prefix):
+                folders.append((entry.path, f"{prefix}{name}/"))
+        elif name.endswith(".md") and name[0] != ".":
+            with suppress(FileNotFoundError):
+                yield spelled_out(prefix + name), stamp_of(entry.stat(follow_symlinks=False))
+    for path, below in folders:
+        yield from _scan_folder(path, below)
+
+
+def _is_ours(name: str, *, top: bool) -> bool:
+    """Whether a folder may hold memories."""
+    if top:
+        return name == TRASH or (name[0] != "." and name not in _NOT_MEMORIES)
+    return name[0] != "." and name != "node_modules"
+
+
+_NOT_MEMORIES = RESERVED_FOLDERS - {"projects"} | {"node_modules"}
+_OUR_ID = re.compile(rb"^id: *[\"']?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.MULTILINE)
+
+
+def has_our_id(head: bytes) -> bool:
+    """Whether a file begins with front matter that has an id of ours: a page may show such lines as an example further down."""
+    text = head.removeprefix(b"\xef\xbb\xbf")
+    return text.startswith(b"---") and bool(_OUR_ID.search(text, 3, max(text.find(b"\n---", 3), text.find(b"\n...", 3))))
+
+
+class ReadOnlyVault(FileVault):
+    """A vault that this process may read but not write."""
+
+    def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None) -> None:
+        super().__init__(root, settings, clock, ReadOnlyDisk(root))
+        self._thread = threading.RLock()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Nobody else is concerned: the index is a private copy."""
+        with self._thread:
+            yield
+
+    def read(self, path: str, *, adopt: bool = False) -> StoredFile | None:
+        """Read one file; nothing is written into it."""
+        return super().read(path)
+
+    def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
+        """The file stays as it is."""
+        return file
+
+    def leftovers(self) -> bool:
+        """Whatever there is, it is for somebody who can write."""
+        return False
+
+    def recover(self) -> None:
+        """Nothing can be recovered here."""
+
+
+def _identified(memory: Memory, memory_id: str) -> Memory:
+    return replace(memory, id=memory_id, links=tuple(replace(link, source=memory_id) for link in memory.links))
+
+
+def _readable(text: str, memory: Memory) -> bytes:
+    """The bytes of a file that will be understood when it is read. Raises InvalidMemory."""
+    head = len(text) - len(memory.content)
+    if head > frontmatter.MAX_HEAD:
+        name = max(("summary", "keywords", "files"), key=lambda name: len(repr(getattr(memory, name))))
+        raise InvalidMemory(
+            name, f"{head} characters", f"what is said about a memory may have {frontmatter.MAX_HEAD} in all: shorten it"
+        )
+    return text.encode()
+
+
+def _says(text: str, values: Mapping[str, frontmatter.Value | None]) -> bool:
+    """Whether a file would be read as it is meant: people's YAML knows more forms than anybody has tried."""
+    try:
+        found = frontmatter.parse(text).values
+    except frontmatter.BadFrontMatter:
+        return False
+    return {k: v for k, v in found.items() if v is not None} == {k: v for k, v in values.items() if v is not None}
+
+
+def _file_of(memory: Memory) -> str:
+    if memory.file_path is None:
+        raise MemoryNotFound(memory.id)
+    return memory.file_path

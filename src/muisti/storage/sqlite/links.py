@@ -1,0 +1,53 @@
+"""Reads how memories are linked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from muisti.storage.sqlite.rows import fetch, link_of
+from muisti.storage.sqlite.vector_spaces import as_json
+
+if TYPE_CHECKING:
+    from muisti.model import Link
+    from muisti.storage.sqlite.connect import Database
+
+
+class SqliteLinks:
+    """Links whose both ends are there."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def of(self, memory_id: str) -> list[Link]:
+        """Those that begin or end at a memory."""
+        return self.among([memory_id])
+
+    def among(self, ids: Sequence[str]) -> list[Link]:
+        """Those that begin or end at any of these."""
+        with self._db.reading() as db:
+            return [link_of(row) for row in fetch(db, _LINKS, (as_json(ids),))]
+
+    def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each that was superseded, by which memories, in the order of time."""
+        found: dict[str, tuple[str, ...]] = {}
+        with self._db.reading() as db:
+            for old, new in fetch(db, _SUCCESSORS, (as_json(ids),)):
+                found[old] = (*found.get(old, ()), new)
+        return found
+
+
+_ALIVE = """JOIN memories s ON s.id = l.source AND s.deleted_at IS NULL
+    JOIN memories t ON t.id = l.target AND t.deleted_at IS NULL"""
+_LINKS = f"""
+SELECT l.source, l.type, l.target, l.confidence, l.extracted_by, l.created_at,
+    nullif(l.valid_from, l.created_at), l.valid_until
+FROM (SELECT l.* FROM json_each(?1) j JOIN links l ON l.source = j.value
+    UNION SELECT l.* FROM json_each(?1) j JOIN links l ON l.target = j.value) l {_ALIVE}
+ORDER BY l.created_at, l.source, l.type, l.target
+"""
+_SUCCESSORS = """
+SELECT l.target, l.source FROM json_each(?) j JOIN links l ON l.target = j.value AND l.type = 'SUPERSEDES'
+JOIN memories s ON s.id = l.source AND s.deleted_at IS NULL
+WHERE NOT l.proposed AND l.valid_until IS NULL AND l.source <> l.target ORDER BY l.created_at, l.source
+"""

@@ -1,0 +1,220 @@
+"""Reads memories and sessions from the index."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from muisti.model import Filter, Memory, Origin, Session, SessionUse, Use
+from muisti.ports import Candidate, Order
+from muisti.storage.sqlite.rows import (
+    FROM,
+    FROM_ENTRIES,
+    SAID_AT,
+    VALID_UNTIL,
+    Cell,
+    columns,
+    fetch,
+    memory_of,
+    session_of,
+    to_int,
+    to_time,
+)
+from muisti.storage.sqlite.vector_spaces import as_json
+
+if TYPE_CHECKING:
+    from muisti.storage.sqlite.connect import Database
+
+_ORDERS: dict[Order, str] = {
+    "created_at": "m.created_at, m.id",
+    "created_at_desc": "m.created_at DESC, m.id DESC",
+    "salience": "15 DESC, m.created_at DESC, m.id",
+    "salience_asc": "15, m.created_at, m.id",
+    "last_accessed": "coalesce(u.last_accessed, m.created_at) DESC, m.id DESC",
+    "last_accessed_asc": "coalesce(u.last_accessed, m.created_at), m.id",
+    "deleted_at": "m.deleted_at DESC, m.id DESC",
+}
+_MOST_VALUES = 1000
+"""How many values one statement is given; SQLite has a limit."""
+
+
+class SqliteReader:
+    """Answers from the index; every answer is one consistent state."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+        self._columns = columns(database.salience)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything that this thread reads within sees one state."""
+        with self._db.reading():
+            yield
+
+    def get(self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False) -> Memory | None:
+        """One memory by its id."""
+        found = self._memories("m.id = ?", [memory_id], FROM_ENTRIES if any_origin else FROM)
+        return found[0] if found and (include_deleted or found[0].deleted_at is None) else None
+
+    def many(self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False) -> list[Memory]:
+        """Those that exist, in the order asked."""
+        among = FROM_ENTRIES if any_origin else FROM
+        alive = "1" if include_deleted else "m.deleted_at IS NULL"
+        found: dict[str, Memory] = {}
+        for start in range(0, len(ids), _MOST_VALUES):
+            some = ids[start : start + _MOST_VALUES]
+            marks = ", ".join("?" * len(some))
+            found.update((memory.id, memory) for memory in self._memories(f"m.id IN ({marks}) AND {alive}", some, among))
+        return [found[memory_id] for memory_id in ids if memory_id in found]
+
+    def select(self, where: Filter, *, order: Order, limit: int | None, offset: int = 0) -> list[Memory]:
+        """A page of the memories that a filter lets through."""
+        sql, values = self._db.conditions(where)
+        return self._memories(
+            f"{sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?", [*values, -1 if limit is None else limit, offset]
+        )
+
+    def by_keywords(self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int) -> list[Memory]:
+        """Memories with these keywords; those with most of them first."""
+        sql, values = self._db.conditions(where)
+        wanted = list(dict.fromkeys(keyword.casefold() for keyword in keywords))
+        marks = ", ".join("?" * len(wanted))
+        hits = f"(SELECT count(*) FROM labels WHERE field = 'keyword' AND value IN ({marks}) AND n = m.n)"
+        numbers = f"m.n IN (SELECT n FROM labels WHERE field = 'keyword' AND value IN ({marks}))"
+        return self._memories(
+            f"{sql} AND {numbers} AND {hits} >= ? ORDER BY {hits} DESC, m.created_at DESC LIMIT ?",
+            [*values, *wanted, *wanted, len(wanted) if match_all else 1, *wanted, limit],
+        )
+
+    def around(self, memory: Memory, before: int, after: int) -> list[Memory]:
+        """Neighbours in time within the project; of a message: within its chat; of a section: those of its document."""
+        among = FROM if memory.origin is Origin.MEMORY else FROM_ENTRIES
+        base = "m.project = ? AND m.deleted_at IS NULL AND (m.tier <> 'session' OR m.session_id IS ?)"
+        values: list[Cell] = [memory.project, memory.session_id]
+        if memory.origin is not Origin.MEMORY:
+            base = "m.origin = ? AND m.session_id IS ? AND (m.session_id NOT NULL OR m.path = ?)"
+            values = [memory.origin.value, memory.session_id, memory.file_path]
+        at: list[Cell] = [to_int(memory.created_at), memory.id]
+        earlier = self._memories(
+            f"{base} AND (m.created_at, m.id) < (?, ?) ORDER BY m.created_at DESC, m.id DESC LIMIT ?",
+            [*values, *at, before],
+            among,
+        )
+        later = self._memories(
+            f"{base} AND (m.created_at, m.id) > (?, ?) ORDER BY m.created_at, m.id LIMIT ?", [*values, *at, after], among
+        )
+        return [*reversed(earlier), memory, *later]
+
+    def candidates(self, ids: Sequence[str], where: Filter) -> dict[str, Candidate]:
+        """These memories and their neighbours in their sessions, all of which know their own neighbours."""
+        with self._db.reading() as db:
+            around = _around(db, ids)
+            beside = [id_ for id_ in _neighbours(around) if id_ not in around]
+            around |= _around(db, beside)
+            sql, values = self._db.conditions(where)
+            rows = fetch(
+                db,
+                _CANDIDATES.format(condition=sql, salience=self._db.salience),
+                (*values, as_json(dict.fromkeys([*ids, *beside]))),
+            )
+        return {row[0]: _candidate(row, *around.get(row[0], ((), ()))) for row in rows}
+
+    def document_sources(self) -> list[str]:
+        """What documents are called."""
+        with self._db.reading() as db:
+            rows = fetch(db, "SELECT DISTINCT source FROM entries WHERE origin = 'document' ORDER BY source")
+        return [source for (source,) in rows]
+
+    def session(self, session_id: str) -> Session | None:
+        """One session."""
+        with self._db.reading() as db:
+            row = db.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        return session_of(row) if row else None
+
+    def sessions(self, project: str | None, limit: int) -> list[Session]:
+        """The latest sessions first."""
+        with self._db.reading() as db:
+            rows = db.execute(
+                "SELECT * FROM sessions WHERE ?1 IS NULL OR project = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2",
+                (project, limit),
+            ).fetchall()
+        return [session_of(row) for row in rows]
+
+    def uses(self, *, session_id: str | None = None, memory_id: str | None = None) -> list[SessionUse]:
+        """What sessions did with memories, in the order of time. That a memory was created is in its file."""
+        with self._db.reading() as db:
+            rows = fetch(
+                db,
+                """SELECT session_id, memory_id, what, at FROM uses
+                   WHERE (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR memory_id = ?2)
+                   UNION ALL SELECT session_id, id, 'created', created_at FROM memories
+                   WHERE session_id IS NOT NULL AND (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR id = ?2)
+                   ORDER BY 4""",
+                (session_id, memory_id),
+            )
+        return [SessionUse(session, memory, Use(what), to_time(at)) for session, memory, what, at in rows]
+
+    def matching_ids(self, part: str, limit: int) -> list[str]:
+        """Ids that begin or end with a text."""
+        with self._db.reading() as db:
+            rows = fetch(
+                db,
+                """SELECT id FROM entries WHERE lower(substr(id, 1, length(?1))) = ?1 OR lower(substr(id, -length(?1))) = ?1
+                   OR substr(id, 1, length(?3)) = ?3 OR substr(id, -length(?3)) = ?3
+                   ORDER BY origin <> 'memory' LIMIT ?2""",
+                (part.lower(), limit, part),
+            )
+        return [id_ for (id_,) in rows]
+
+    def _memories(self, sql: str, values: Sequence[Cell], among: str = FROM) -> list[Memory]:
+        with self._db.reading() as db:
+            return [memory_of(row) for row in db.execute(f"SELECT {self._columns} FROM {among} WHERE {sql}", values)]
+
+
+_BESIDE = """(SELECT json_group_array(id) FROM (SELECT p.id FROM entries p
+    WHERE p.session_id = m.session_id AND p.origin = m.origin AND p.deleted_at IS NULL
+    AND (p.created_at, p.id) {side} (m.created_at, m.id)
+    ORDER BY p.created_at {order}, p.id {order} LIMIT 2))"""
+_AROUND = f"""
+SELECT m.id, {_BESIDE.format(side="<", order="DESC")}, {_BESIDE.format(side=">", order="ASC")}
+FROM json_each(?) j JOIN entries m ON m.id = j.value WHERE m.session_id IS NOT NULL
+"""
+_CANDIDATES = """
+SELECT m.id, {said_at}, m.valid_from, {valid_until}, m.importance, {salience},
+    substr(m.content, 1, 80), m.content_hash, m.session_id, m.origin, ({condition})
+FROM json_each(?) j JOIN entries m ON m.id = j.value LEFT JOIN usage u ON u.id = m.id
+""".replace("{valid_until}", VALID_UNTIL).replace("{said_at}", SAID_AT)
+
+
+_Sides = tuple[Sequence[str], Sequence[str]]
+
+
+def _around(db: apsw.Connection, ids: Sequence[str]) -> dict[str, _Sides]:
+    return {id_: (json.loads(before), json.loads(after)) for id_, before, after in fetch(db, _AROUND, (as_json(ids),))}
+
+
+def _neighbours(around: Mapping[str, _Sides]) -> list[str]:
+    return list(dict.fromkeys(id_ for sides in around.values() for side in sides for id_ in side))
+
+
+def _candidate(row: Sequence[Any], before: Sequence[str], after: Sequence[str]) -> Candidate:
+    id_, created, valid_from, valid_until, importance, salience, opening, content_hash, session, origin, allowed = row
+    return Candidate(
+        memory_id=id_,
+        created_at=to_time(created),
+        valid_from=None if valid_from is None else to_time(valid_from),
+        valid_until=None if valid_until is None else to_time(valid_until),
+        importance=importance,
+        salience=salience,
+        opening=opening,
+        content_hash=content_hash,
+        session_id=session,
+        origin=origin,
+        before=tuple(before),
+        after=tuple(after),
+        allowed=bool(allowed),
+    )

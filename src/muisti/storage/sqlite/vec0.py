@@ -1,0 +1,58 @@
+"""Finding the nearest vectors with sqlite-vec: exact, inside SQLite, nothing kept in memory; as slow as there are vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import apsw
+import numpy as np
+
+from muisti.errors import IndexCorrupt, SettingsError
+from muisti.storage.sqlite.rows import fetch
+from muisti.storage.sqlite.sign_bits import Numbers, as_bytes
+from muisti.storage.sqlite.vector_spaces import as_json
+
+if TYPE_CHECKING:
+    from muisti.ports import Space, Vector
+
+_DISTANCE = "vec_distance_cosine(vec_int8(codes), vec_int8(?))"  # a cosine does not depend on the scale of the codes
+_ALL = f"SELECT v FROM vectors WHERE space = ? ORDER BY {_DISTANCE} LIMIT ?"
+_AMONG = f"SELECT v FROM json_each(?) JOIN vectors ON v = value WHERE space = ? ORDER BY {_DISTANCE} LIMIT ?"
+
+
+class VecScan:
+    """Compares every vector of a space, or every one among those given. Raises SettingsError without the package."""
+
+    def __init__(self) -> None:
+        try:
+            import sqlite_vec  # an extra
+        except ImportError as error:
+            raise SettingsError("the vector index sqlite-vec needs a package: pip install muisti[sqlite-vec]") from error
+        self._extension = str(sqlite_vec.loadable_path())
+
+    def nearest(
+        self, db: apsw.Connection, file: object, space: Space, query: Vector, take: int, among: Numbers | None = None
+    ) -> Numbers:
+        """The numbers of the most similar vectors. Raises IndexCorrupt where one is of another length."""
+        self._load(db)
+        asked = as_bytes(query[None, :])[0].tobytes()
+        try:
+            if among is None:
+                rows = db.execute(_ALL, (space.number, asked, take)).fetchall()
+            else:
+                rows = db.execute(_AMONG, (as_json(among.tolist()), space.number, asked, take)).fetchall()
+        except apsw.SQLError as error:
+            raise IndexCorrupt(f"vectors of the index cannot be compared ({error}); it is rebuilt from the files") from error
+        return np.array([v for (v,) in rows], np.int64)
+
+    def _load(self, db: apsw.Connection) -> None:
+        """Connections come and go; each needs the extension once."""
+        if fetch(db, "SELECT 1 FROM pragma_function_list WHERE name = 'vec_distance_cosine'"):
+            return
+        try:
+            db.enable_load_extension(True)
+            db.load_extension(self._extension)
+        except (AttributeError, apsw.ExtensionLoadingError) as error:
+            raise SettingsError(f"this SQLite cannot load sqlite-vec ({error}); set the vector index to bits") from error
+        finally:
+            db.enable_load_extension(False)

@@ -1,0 +1,108 @@
+"""The vectors of the index. What needs numpy is loaded when a vector is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import apsw
+
+from muisti.storage.sqlite.rows import fetch
+from muisti.storage.sqlite.vector_spaces import all_spaces, as_json, choose_space
+
+if TYPE_CHECKING:
+    from muisti.model import Filter
+    from muisti.ports import Identity, Space, Vector, VectorHit
+    from muisti.storage.sqlite.binary_scan import Scan
+    from muisti.storage.sqlite.connect import Database
+
+MOST, NARROW = 0.9, 0.25
+"""A filter that lets fewer than these shares through is taken into account, and is a narrow one."""
+TAKE, TAKE_MANY, MANY = 500, 1000, 250_000
+"""How many of those with the most signs in common are compared by their numbers, at least, and from how many vectors on more."""
+
+
+class SqliteVectors:
+    """The vectors of the index that is open."""
+
+    def __init__(self, database: Database, kind: str = "bits") -> None:
+        self._db = database
+        self._kind = kind
+        self._loaded: Scan | None = None
+
+    @property
+    def _scan(self) -> Scan:
+        if self._loaded is None:
+            from muisti.storage.sqlite.binary_scan import scan_of
+
+            self._loaded = scan_of(self._kind)
+        return self._loaded
+
+    def spaces(self) -> list[Space]:
+        """All spaces, the serving one first."""
+        with self._db.reading() as db:
+            return all_spaces(db)
+
+    def prepare(self, identity: Identity) -> Space:
+        """The space of a model, made if there is none."""
+        with self._db.writing() as db:
+            number = choose_space(db, identity)
+            return next(space for space in all_spaces(db) if space.number == number)
+
+    def missing(self, space: Space, limit: int) -> list[str]:
+        """Memories that wait for their vectors."""
+        sql = "SELECT id FROM unembedded u JOIN entries m USING (n) WHERE u.space = ? ORDER BY m.n LIMIT ?"
+        with self._db.reading() as db:
+            return [id_ for (id_,) in fetch(db, sql, (space.number, limit))]
+
+    def nearest(self, space: Space, query: Vector, where: Filter, limit: int) -> list[VectorHit]:
+        """The nearest memories that the filter lets through."""
+        from muisti.storage.sqlite.binary_scan import allowed_numbers, check_length, hits_of
+
+        check_length(space, query)
+        condition = self._db.conditions(where)
+        with self._db.reading() as db:
+            take = max(self._take(db), 4 * limit)
+            numbers = self._scan.nearest(db, self._db.path, space, query, take)
+            hits, share = hits_of(db, numbers, query, condition, limit)
+            allowed = None
+            while len(numbers) >= take and (len(hits) < limit or share < MOST):
+                # The filter lets few of the nearest through, or many of them are pieces of the same memories: look at more,
+                # and if the filter is narrow, among those only that it lets through.
+                if allowed is None and share < NARROW:
+                    allowed = allowed_numbers(db, space, condition)
+                else:
+                    take = int(take / max(NARROW, min(share, 0.5) if len(hits) < limit else share))
+                numbers = self._scan.nearest(db, self._db.path, space, query, take, allowed)
+                hits, _ = hits_of(db, numbers, query, condition, limit)
+                share = 1.0
+        return hits[:limit]
+
+    def _take(self, db: apsw.Connection) -> int:
+        (last,) = db.execute("SELECT coalesce(max(v), 0) FROM vectors").fetchone() or (0,)
+        return TAKE if last < MANY else TAKE_MANY
+
+    def similarities(self, space: Space, query: Vector, ids: Sequence[str]) -> dict[str, float]:
+        """The cosine of each memory's nearest piece."""
+        from muisti.storage.sqlite.binary_scan import check_length, cosines
+
+        check_length(space, query)
+        sql = """SELECT m.id, v.scale, v.codes, v.rest FROM json_each(?) j JOIN entries m ON m.id = j.value
+                 JOIN vectors v ON v.n = m.n AND v.space = ?"""
+        with self._db.reading() as db:
+            rows = fetch(db, sql, (as_json(ids), space.number))
+        best: dict[str, float] = {}
+        for (id_, *_), score in zip(rows, cosines(rows, query), strict=True):
+            best[id_] = max(score, best.get(id_, -1.0))
+        return best
+
+    def vector_of(self, space: Space, memory_id: str) -> Vector | None:
+        """The mean of a memory's pieces."""
+        sql = "SELECT m.id, v.scale, v.codes, v.rest FROM entries m JOIN vectors v ON v.n = m.n AND v.space = ? WHERE m.id = ?"
+        with self._db.reading() as db:
+            rows = fetch(db, sql, (space.number, memory_id))
+        if not rows:
+            return None
+        from muisti.storage.sqlite.binary_scan import mean_vector
+
+        return mean_vector(rows, space.identity.dimensions)
