@@ -20,14 +20,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from muisti.glance import Glance
+
 from benchmarks import datasets
 from benchmarks.datasets import Question, Store
 from benchmarks.quality import AskingClock
 from benchmarks.texts import Writer, vocabulary
 from benchmarks.timing import Times, interleaved, machine
-from muisti import Draft, Muisti
-from muisti.bootstrap import open_vault
-from muisti.glance import Glance
+from muisti import Draft, Muisti, bootstrap
 from muisti.surfaces.hooks.place import READING
 from muisti.surfaces.hooks.prompt import MOST, for_prompt, question_of
 
@@ -50,7 +50,7 @@ def cost(folder: Path, size: int, runs: int) -> dict[str, Any]:
     writer = Writer(words)
     texts = writer.texts(size)
     vault, cold = folder / "vault", folder / "cold"
-    with open_vault(vault, arguments={"embedder": "none", "merge_duplicates": False, "propose_links": False}) as memory:
+    with bootstrap.open(vault, settings={"embedder": "none", "merge_duplicates": False, "propose_links": False}) as memory:
         memory.save_batch([{"content": text.content, "title": text.title} for text in texts])
     shutil.copytree(vault, cold)
     asked = writer.questions(texts, runs)
@@ -136,7 +136,7 @@ def _filled(store: Store, vault: Path) -> Muisti:
     """The store as a vault, with which document each memory is."""
     asked = AskingClock(max(one.at for one in store.documents) + timedelta(days=2))
     settings = {"embedder": "none", "record_recall": False, "merge_duplicates": False, "propose_links": False}
-    memory = open_vault(vault, clock=asked, arguments=settings)
+    memory = bootstrap.open(vault, clock=asked, settings=settings)
     drafts = [Draft(content=one.text, session_id=one.group, created_at=one.at) for one in store.documents]
     saved = memory.save_batch(drafts)
     keys = {one.id: document.key for one, document in zip(saved, store.documents, strict=True)}

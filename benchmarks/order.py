@@ -45,7 +45,7 @@ from muisti import Muisti
 from muisti.remember import dedup, pipeline
 from muisti.storage.files.journal import FileJournal
 from muisti.storage.files.vault import FileVault
-from muisti.storage.files.versions import FileAttic
+from muisti.storage.files.versions import FileVersions
 from muisti.storage.sqlite.duplicates import SqliteTwins
 from muisti.storage.sqlite.index import SqliteIndex
 from muisti.storage.sqlite.reader import SqliteReader
@@ -123,7 +123,7 @@ STEPS: tuple[tuple[str, object, str], ...] = (
     *(("kind, concepts, fingerprint", pipeline, name) for name in ("classify_kind", "classify_sector", "completed")),
     *(("looking for twins", SqliteTwins, name) for name in ("twin", "alike")),
     *(("comparing", dedup, name) for name in ("compare", "clash")),
-    ("merging", FileAttic, "keep_merged"),
+    ("merging", FileVersions, "keep_merged"),
     *(("merging", FileVault, name) for name in ("read", "rewrite")),
     ("file", FileVault, "create"),
     ("journal and index", FileJournal, "append"),

@@ -20,7 +20,7 @@ from muisti.model.salience import FLOOR, IDLE_DAYS, MOST_PROTECTION, PROTECTION
 
 def fading(plan: Plan, size: int) -> Found:
     with opened(plan, size) as memory:
-        census = memory._parts.census  # no method of the product reads every salience and nothing else
+        census = memory._services.index  # no method of the product reads every salience and nothing else
         plain = plan.folder / "plain.db"
         plain.unlink(missing_ok=True)
         index = memory.root / ".muisti"

@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 
 from benchmarks.texts import Writer
 from benchmarks.timing import Times
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 
 RESULTS = Path(__file__).parent / "results" / "order.json"
 MOST_GROWTH = 1.5
@@ -118,7 +117,7 @@ def fill(plan: Plan, size: int, words: Sequence[str], *, keep: bool) -> None:
     shutil.rmtree(vault, ignore_errors=True)
     writer, chance, ids = Writer(words), random.Random(5), []
     off: dict[str, str | bool] = {"embedder": "none", "merge_duplicates": False, "propose_links": False}
-    with open_vault(vault, clock=Past(90), arguments=off) as memory:
+    with bootstrap.open(vault, clock=Past(90), settings=off) as memory:
         for at in range(0, size, BATCH):
             texts = writer.texts(min(BATCH, size - at))
             saved = memory.save_batch({"content": one.content, "importance": round(chance.random(), 2)} for one in texts)

@@ -87,8 +87,8 @@ class Ours:
         from muisti import Muisti
 
         self._memory = Muisti.open(folder / "vault", record_recall=False, embed_on_save=False)
-        self._memory._parts = replace(self._memory._parts, embedders=lambda _: embedder)
-        self._memory._filler._parts = self._memory._parts
+        self._memory._services = replace(self._memory._services, embedders=lambda _: embedder)
+        self._memory._filler._services = self._memory._services
         self._keys: dict[str, str] = {}
         self._noted = folder / "keys.json"
         if self._noted.is_file():

@@ -24,8 +24,7 @@ from benchmarks import datasets
 from benchmarks.chart import CHART, drawn
 from benchmarks.datasets import Store
 from benchmarks.tables import PAGE, Table, rewrite
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.recall import context, pipeline, rank
 
 DEPTH = 100
@@ -60,7 +59,7 @@ class Asked:
 
     def __init__(self, store: Store, folder: Path) -> None:
         self._clock = AskingClock(max(document.at for document in store.documents))
-        self.memory: Muisti = open_vault(folder / store.name, clock=self._clock, arguments={"record_recall": False})
+        self.memory: Muisti = bootstrap.open(folder / store.name, clock=self._clock, settings={"record_recall": False})
         self.groups = {document.key: document.group for document in store.documents}
         # Texts that are equal become one memory: it stands for all of their documents, each of which takes a place.
         self.stands_for: dict[str, list[str]] = defaultdict(list)

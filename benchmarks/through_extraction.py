@@ -26,8 +26,7 @@ from benchmarks.datasets import Document, Question, Store
 from benchmarks.quality import AskingClock, scored
 from benchmarks.tables import PAGE, Table, rewrite
 from benchmarks.timing import machine
-from muisti import Extracted, Memory, Muisti, Utterance
-from muisti.bootstrap import open_vault
+from muisti import Extracted, Memory, Muisti, Utterance, bootstrap
 
 RESULTS = Path(__file__).parent / "results" / "through_extraction.json"
 FIGURES = ("recall@5", "recall@10", "any@10", "all@10")
@@ -173,7 +172,7 @@ class Vault:
     def __init__(self, talk: Conversation, fill: Callable[[Muisti, Conversation], Kept], root: Path) -> None:
         self._talk = talk
         clock = AskingClock(max(document.at for document in talk.store.documents))
-        self.memory: Muisti = open_vault(root, clock=clock, arguments={"record_recall": False})
+        self.memory: Muisti = bootstrap.open(root, clock=clock, settings={"record_recall": False})
         turns: dict[str, dict[str, None]] = defaultdict(dict)
         for memory, key in fill(self.memory, talk):
             turns[memory.id][key] = None

@@ -25,6 +25,7 @@ from typing import Any
 
 import apsw
 import numpy as np
+from muisti.commit import writing
 
 from benchmarks import datasets, peer_tables
 from benchmarks.peer_minilm import ROOT, Yardstick, environment
@@ -33,7 +34,6 @@ from benchmarks.tables import PAGE, rewrite
 from benchmarks.texts import Writer, vocabulary
 from benchmarks.timing import Times, interleaved, machine, seconds
 from muisti import Muisti
-from muisti.commit import writing
 from muisti.model import Filter
 from muisti.ports import Changes, Embedded, Embedder, Matrix, Piece
 from muisti.recall.gather import POOL
@@ -166,10 +166,10 @@ def one_size(size: int, folder: Path, words: Sequence[str], yardstick: Yardstick
 
 def parts_of(memory: Muisti, questions: Sequence[str]) -> dict[str, float]:
     """Where the time of a hybrid search goes: medians in milliseconds, by the port that was asked."""
-    kept = memory._parts
+    kept = memory._services
     taken: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in ("embedding", "keyword", "vector", "rows")}
     embedder = _Clocked(kept.embedders(None), taken["embedding"])
-    memory._parts = replace(
+    memory._services = replace(
         kept,
         embedders=lambda _: embedder,
         lexical=_Clocked(kept.lexical, taken["keyword"]),
@@ -185,7 +185,7 @@ def parts_of(memory: Muisti, questions: Sequence[str]) -> dict[str, float]:
                 sums[f"{part}.{method}"].append(sum(values))
             sums[part].append(sum(sum(values) for method, values in methods.items() if method != "snapshot"))
             methods.clear()
-    memory._parts = kept
+    memory._services = kept
     rest = [all_ - sum(sums[part][at] for part in taken) for at, all_ in enumerate(whole)]
     return {name: statistics.median(values) * 1000 for name, values in {**sums, "rest": rest, "whole": whole}.items()}
 
@@ -245,7 +245,7 @@ def _texts(number: int, folder: Path, words: Sequence[str]) -> Path:
 
 def _put(memory: Muisti, block: Matrix, pieces: int) -> list[str]:
     """Vectors for the next memories that have none."""
-    parts, embedder = memory._parts, _embedder(memory)
+    parts, embedder = memory._services, _embedder(memory)
     with writing(parts):
         space = parts.vectors.prepare(embedder.identity())
         waiting = parts.reader.many(parts.vectors.missing(space, len(block) // pieces))
@@ -293,12 +293,12 @@ def scan_and_recall(memory: Muisti, size: int, ids: Sequence[str], folder: Path,
     """The nearest ten next to exact search in float32, and the scan's time next to that of copying what it reads."""
     around, pieces = centres(folder), size // len(ids)
     asked = next(vectors(size + STEP * pieces, pieces, around[::-1]))[: 50 * number : 50]  # others, drawn alike
-    space = next(space for space in memory._parts.vectors.spaces() if space.serving)
+    space = next(space for space in memory._services.vectors.spaces() if space.serving)
     exact = _exact(vectors(size, pieces, around), asked, pieces)
     shared, pooled, took = [], [], []
     for query, best in zip(asked, exact, strict=True):
         start = time.perf_counter()
-        hits = memory._parts.vectors.nearest(space, query, Filter(), POOL)
+        hits = memory._services.vectors.nearest(space, query, Filter(), POOL)
         took.append(time.perf_counter() - start)
         found, wanted = [hit.memory_id for hit in hits], {ids[at] for at in best}
         shared.append(len(wanted.intersection(found[:10])) / 10)
@@ -346,7 +346,7 @@ def fresh(vault: Path, question: str) -> Found:
 
 
 def _embedder(memory: Muisti) -> Embedder:
-    embedder = memory._parts.embedders(None)
+    embedder = memory._services.embedders(None)
     assert embedder is not None, "these settings have no embedder"
     return embedder
 

@@ -17,8 +17,11 @@ sys.path.insert(0, str(ROOT))
 
 from tests.web.browsing import launched, served  # noqa: E402
 
-from muisti import Memory, Muisti  # noqa: E402
-from muisti.bootstrap import open_vault  # noqa: E402
+from muisti import (  # noqa: E402
+    Memory,
+    Muisti,
+    bootstrap,  # noqa: E402
+)
 
 DOCS = ROOT / "docs"
 STORY: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
@@ -44,7 +47,7 @@ class Calendar:
 def filled(root: Path) -> Muisti:
     """The vault of the pictures."""
     calendar = Calendar()
-    memory = open_vault(root, clock=calendar, arguments={})
+    memory = bootstrap.open(root, clock=calendar, settings={})
     saved = _saved(memory, calendar)
     for source, kind, target in STORY["links"]:
         memory.link(saved[source].id, saved[target].id, kind)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 
 settings.register_profile("muisti", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("muisti")
@@ -58,7 +57,7 @@ def opened(vault: Path, clock: FakeClock) -> Iterator[Opener]:
 
     def open_it(**options: object) -> Muisti:
         own = {name: options.pop(name) for name in ("clock", "disk", "create") if name in options}
-        memory = open_vault(vault, **{"clock": clock, **own}, arguments=options)  # type: ignore[arg-type]
+        memory = bootstrap.open(vault, **{"clock": clock, **own}, settings=options)  # type: ignore[arg-type]
         made.append(memory)
         return memory
 

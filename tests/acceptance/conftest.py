@@ -11,7 +11,7 @@ from tests.conftest import Opener
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing does not wait for what cannot be done."""
-    monkeypatch.setattr("muisti.engine.opened.PATIENCE", 0.0)
+    monkeypatch.setattr("muisti.engine.extraction.PATIENCE", 0.0)
 
 
 @pytest.fixture

@@ -18,13 +18,13 @@ from tests.conftest import Opener
 def looks(memory: Muisti, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Each time that all files are walked through from here on."""
     walked: list[str] = []
-    scan = memory._parts.vault.scan
+    scan = memory._services.store.vault.scan
 
     def noted() -> object:
         walked.append("scan")
         return scan()
 
-    monkeypatch.setattr(memory._parts.vault, "scan", noted)
+    monkeypatch.setattr(memory._services.store.vault, "scan", noted)
     return walked
 
 
@@ -90,13 +90,13 @@ def test_B5_a_copied_vault_is_compared_by_its_bytes(opened: Opener, vault: Path,
     edited.write_text(edited.read_text().replace("Redis", "Valkey"))
     memory = opened(sync_on_open=False)
     parsed: list[str] = []
-    read = memory._parts.vault.read
+    read = memory._services.store.vault.read
 
     def noted(path: str, **how: bool) -> object:
         parsed.append(path)
         return read(path, **how)
 
-    monkeypatch.setattr(memory._parts.vault, "read", noted)
+    monkeypatch.setattr(memory._services.store.vault, "read", noted)
     report = memory.sync()
     assert (report.changed, parsed) == (1, [saved[0].file_path])
     assert memory.sync().changed == 0
@@ -135,7 +135,7 @@ def test_E7_a_recall_that_cannot_be_noted_holds_nobody_up(opened: Opener, monkey
         raise VaultFull("full")
 
     monkeypatch.setattr(recording, "commit", damaged)
-    monkeypatch.setattr(memory._parts.journal, "append", full)
+    monkeypatch.setattr(memory._services.store.journal, "append", full)
     for _ in range(3):
         memory.search("Redis", mode="keyword")
         flushing = threading.Thread(target=memory._recorder.flush, daemon=True)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti, VaultError
-from muisti.bootstrap import open_vault
+from muisti import Muisti, VaultError, bootstrap
 from muisti.errors import VaultUnusable
 from muisti.settings import find_vault
 from tests.conftest import FakeClock, Opener
@@ -263,7 +262,7 @@ def test_B_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("x")
     with pytest.raises(VaultUnusable, match="is a file"):
-        open_vault(file)
+        bootstrap.open(file)
 
 
 def test_B_a_vault_may_be_opened_twice(opened: Opener) -> None:
@@ -287,7 +286,7 @@ def test_B_links_out_of_the_vault_are_not_followed(opened: Opener, vault: Path, 
 
 def test_B_a_missing_vault_is_an_error_if_none_is_to_be_made(tmp_path: Path) -> None:
     with pytest.raises(VaultError, match="muisti init"):
-        open_vault(tmp_path / "none", create=False)
+        bootstrap.open(tmp_path / "none", create=False)
 
 
 def test_B1_an_existing_project_is_left_alone(vault: Path) -> None:
@@ -301,9 +300,9 @@ def test_B1_an_existing_project_is_left_alone(vault: Path) -> None:
     for name, text in pages.items():
         (vault / name).parent.mkdir(parents=True, exist_ok=True)
         (vault / name).write_text(text)
-    with open_vault(vault / "notes" / "inner") as inner:
+    with bootstrap.open(vault / "notes" / "inner") as inner:
         inner.save("Of a vault of its own", kind="note")
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         memory.save("The only one", kind="fact")
         assert [found.content for found in memory.list()] == ["The only one"]
         assert memory.problems() == []

@@ -42,7 +42,7 @@ def texts(server: EmbedServer) -> list[str]:
 
 def pieces(memory: Muisti) -> list[tuple[object, ...]]:
     """The rows of all vectors as the index file has them."""
-    path = memory._parts.index._db.path  # type: ignore[attr-defined]
+    path = memory._services.index._db.path  # type: ignore[attr-defined]
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         return list(db.execute("SELECT v, space, n, first, last, heading, scale, codes FROM vectors ORDER BY v"))
@@ -82,7 +82,7 @@ def test_C4_pieces_know_their_headings_and_cover_the_text(memory: Muisti) -> Non
 def test_C4_no_piece_is_longer_than_the_model_reads(opened: Opener) -> None:
     memory = opened(embedder="onnx", model="minilm")  # reads 256 tokens
     saved = memory.save(FILLER * 30)
-    embedder = memory._parts.embedders(None)
+    embedder = memory._services.embedders(None)
     assert embedder is not None
     assert saved.chunk_count > 30 * embedder.count_tokens(FILLER) // 256
     for row in pieces(memory):
@@ -96,7 +96,7 @@ def test_C4_odd_texts_are_saved_and_embedded(memory: Muisti, content: str) -> No
     saved = memory.save(content)
     assert saved.embedding_model == "bge-small"
     assert saved.chunk_count >= 1
-    assert memory._parts.index.check() == []
+    assert memory._services.index.check() == []
 
 
 def test_C5_update_embeds_again_only_if_the_text_changed(remote: Muisti, server: EmbedServer) -> None:
@@ -118,7 +118,7 @@ def test_C5_update_embeds_again_only_if_the_text_changed(remote: Muisti, server:
     shorter = remote.update(saved.id, content="Short again")
     assert shorter.chunk_count == 1
     assert len(pieces(remote)) == 1
-    assert remote._parts.index.check() == []
+    assert remote._services.index.check() == []
 
 
 def test_C5_a_new_title_is_part_of_what_is_embedded(remote: Muisti, server: EmbedServer) -> None:

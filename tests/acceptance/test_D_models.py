@@ -69,14 +69,14 @@ def test_D6_half_of_the_new_vectors_are_never_searched(opened: Opener, server: E
     assert lengths(memory) == {("minilm", 384), ("new", 64)}
     found = memory.search("feline", mode="vector")
     assert (found[0].memory.content, found.mode) == (TEXTS[3], "vector")
-    assert memory._parts.index.check() == []
+    assert memory._services.index.check() == []
     memory.close()
     server.script.clear()
     again = remote(opened, server.url, model="new", embedder_timeout=5.0)
     assert again.reindex_missing() == 40 - 32
     assert spaces(again) == [("new", 64, 1)]
     assert lengths(again) == {("new", 64)}
-    assert again._parts.index.check() == []
+    assert again._services.index.check() == []
 
 
 @pytest.mark.parametrize(("before", "after"), [(384, 768), (768, 384), (384, 384)])
@@ -94,7 +94,7 @@ def test_D6_from_one_server_model_to_another(opened: Opener, server: EmbedServer
     assert lengths(memory) == {("new", after)}
     found = memory.search("docker compose deploys", mode="vector")
     assert (found[0].memory.content, found.mode, found.degraded) == (TEXTS[2], "vector", "")
-    assert memory._parts.index.check() == []
+    assert memory._services.index.check() == []
 
 
 def test_D6_the_same_name_with_other_dimensions_is_another_model(opened: Opener, server: EmbedServer) -> None:
@@ -121,7 +121,7 @@ def test_D6_a_model_changed_twice_leaves_nothing_of_the_one_between(opened: Open
     assert last.reindex_missing() == 40
     assert lengths(last) == {("minilm", 384)}
     assert spaces(last) == [("minilm", 384, 1)]
-    assert last._parts.index.check() == []
+    assert last._services.index.check() == []
 
 
 def test_D6_what_is_saved_during_the_change_is_in_both(opened: Opener, server: EmbedServer) -> None:
@@ -164,7 +164,7 @@ def test_D_an_embedder_that_cannot_be_is_refused_before_anything_is_saved(opened
 
 def test_D1_a_server_loads_the_model_in_the_background(opened: Opener) -> None:
     memory = opened()
-    embedder = memory._parts.embedders(None)
+    embedder = memory._services.embedders(None)
     assert embedder is not None
     embedder.close()
     assert not embedder.is_ready()

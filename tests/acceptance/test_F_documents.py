@@ -46,7 +46,7 @@ def memory(opened: Opener) -> Muisti:
 
 def sections(memory: Muisti, tmp_path: Path) -> dict[str, tuple[str, str]]:
     """Everything that is in the index of documents: by id, without where the test lies, title and content."""
-    rows = memory._parts.reader.document_sources()
+    rows = memory._services.index.document_sources()
     found = [hit.memory for source in rows for hit in memory.search("the", source=source, limit=1000)]
     return {one.id.removeprefix(f"{tmp_path}/"): (one.title, one.content) for one in found}
 
@@ -58,7 +58,7 @@ def ids(found: list[SearchResult], tmp_path: Path) -> list[str]:
 @pytest.fixture
 def reads(memory: Muisti, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that are read, in order."""
-    documents = memory._parts.documents
+    documents = memory._services.reconciler._documents
     real, names = documents.read, list[str]()
 
     def read(path: str, shelf: object) -> Document | None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import InvalidRequest, Muisti
-from muisti.bootstrap import open_vault
+from muisti import InvalidRequest, Muisti, bootstrap
 from muisti.errors import InvalidMemory
 from tests.acceptance.test_F_documents import Shelves, ids
 from tests.conftest import FakeClock, Opener
@@ -52,7 +51,7 @@ def test_F5_folders_that_are_not_meant_are_left_out(memory: Muisti, disk: Shelve
 def test_F5_a_vault_behind_a_link_is_left_out_too(disk: Shelves, tmp_path: Path, clock: FakeClock) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with open_vault(tmp_path / "link", clock=clock, arguments={"embedder": "none"}) as memory:
+    with bootstrap.open(tmp_path / "link", clock=clock, settings={"embedder": "none"}) as memory:
         memory.save("The walrus is remembered")
         (tmp_path / "real" / "muisti.toml").unlink(missing_ok=True)
         disk.write("real/README.md", "the walrus of the vault\n")

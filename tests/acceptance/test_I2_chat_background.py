@@ -41,7 +41,7 @@ Asking = Callable[..., Muisti]
 @pytest.fixture
 def asking(opened: Opener, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Asking:
     """Opens the vault with the server's model. Closing waits for nothing."""
-    monkeypatch.setattr("muisti.engine.opened.PATIENCE", 0.0)
+    monkeypatch.setattr("muisti.engine.extraction.PATIENCE", 0.0)
 
     def open_it(extractor: str = "openai", **options: Any) -> Muisti:
         own = {"extractor_timeout": 10, "extractor_retry": 0.05} | options

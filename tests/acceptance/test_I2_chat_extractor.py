@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from muisti.ports.chat import Chat
 
 from muisti.errors import ExtractorMisbehaved, ExtractorProblem, ExtractorUnavailable
 from muisti.model import Extracted, Utterance
 from muisti.models.language.choose import make_chat
-from muisti.ports.chat import Chat
 from muisti.remember.extract import rules
 from muisti.remember.extract.chat import MOST_SENT, extract
 from muisti.remember.extract.evidence import MODES

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import ImportFailed, InvalidRequest, MemoryService, Muisti, MuistiError
-from muisti.bootstrap import open_vault
+from muisti import ImportFailed, InvalidRequest, MemoryService, Muisti, MuistiError, bootstrap
 from tests.conftest import FakeClock, Opener
 
 
@@ -33,7 +32,7 @@ def test_J1_async_does_what_sync_does(vault: Path) -> None:
 
     contents = asyncio.run(work())
     assert len(contents) == 19
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         assert sorted(found.content for found in memory.list()) == sorted(contents)
         assert memory.verify(deep=True).ok
 
@@ -107,7 +106,7 @@ def test_J7_export_and_import_bring_the_same_memories(opened: Opener, tmp_path: 
     file.write_bytes(memory.export_memories(format=form).encode())
     was = memory.list(order="asc")
     clock.forward(days=3)
-    with open_vault(tmp_path / "second", clock=clock) as other:
+    with bootstrap.open(tmp_path / "second", clock=clock) as other:
         assert other.import_memories(file) == 4
         assert other.import_memories(file) == 0  # again does no harm
         now = other.list(order="asc")

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from muisti import Message, Muisti, Session
-from muisti.bootstrap import open_vault
+from muisti import Message, Muisti, Session, bootstrap
 
 from .messages_api import MessagesApi
 
@@ -60,7 +59,7 @@ class Agent:
         return self.folder / "vault"
 
     def opened(self) -> Muisti:
-        return open_vault(self.vault, arguments={"embedder": "none"})
+        return bootstrap.open(self.vault, settings={"embedder": "none"})
 
     def ask(self, prompt: str, *arguments: str) -> str:
         """What Claude Code answers to a prompt, all tools of muisti allowed."""

@@ -13,7 +13,7 @@ from muisti.storage.files.create import create_vault
 from muisti.storage.files.disk import Disk
 from muisti.storage.files.journal import FileJournal
 from muisti.storage.files.vault import FileVault
-from muisti.storage.files.versions import FileAttic
+from muisti.storage.files.versions import FileVersions
 from tests.conftest import FakeClock
 from tests.contract.attic_suite import AtticContract
 from tests.contract.journal_suite import JournalContract, Rewriting
@@ -66,17 +66,17 @@ class TestFileVault(VaultContract):
         return OnDisk(root)
 
 
-class TestFileAttic(AtticContract):
+class TestFileVersions(AtticContract):
     root, vault, raw = TestFileVault.root, TestFileVault.vault, TestFileVault.raw
 
     @pytest.fixture
     def attic(self, root: Path) -> Attic:
-        return FileAttic(root, Settings())
+        return FileVersions(root, Settings())
 
     def test_thousands_of_texts_at_one_moment(self, attic: Attic, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of each only a few names are tried, however many there are; and no other program's file is overwritten."""
         tried = noted(monkeypatch, "exists")
-        other = FileAttic(root, Settings())
+        other = FileVersions(root, Settings())
         for number in range(200):
             into = "one" if number % 2 else "other"
             (other if number % 20 == 0 else attic).keep_merged(a_memory(number, f"text {number}"), into, NOON)

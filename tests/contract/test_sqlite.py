@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from muisti.storage.sqlite.lexical import SqliteLexical
 
 from muisti.errors import IndexTooNew
 from muisti.model import KINDS
@@ -15,7 +16,6 @@ from muisti.storage.sqlite import migrate as migrating
 from muisti.storage.sqlite.connect import Database, connect
 from muisti.storage.sqlite.duplicates import SqliteTwins
 from muisti.storage.sqlite.index import SqliteIndex
-from muisti.storage.sqlite.lexical import SqliteLexical
 from muisti.storage.sqlite.links import SqliteLinks
 from muisti.storage.sqlite.migrate import NEWEST, migrate, migrations
 from muisti.storage.sqlite.reader import SqliteReader

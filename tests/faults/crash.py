@@ -9,8 +9,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.ports import Changes, Clock
 from muisti.storage.files.disk import Disk
 
@@ -59,7 +58,7 @@ def killed_at(k: int, vault: Path, clock: Clock, act: Callable[[Muisti], object]
 def _live_and_die(k: int, vault: Path, clock: Clock, act: Callable[[Muisti], object], answer: int) -> None:
     try:
         point = Failpoint(k)
-        memory = open_vault(vault, clock=clock, disk=KillingDisk(point), arguments={"sync_on_open": False})
+        memory = bootstrap.open(vault, clock=clock, disk=KillingDisk(point), settings={"sync_on_open": False})
         _watch_index(memory, point)
         _watch_files(point)
         point.armed = True
@@ -75,7 +74,7 @@ def _live_and_die(k: int, vault: Path, clock: Clock, act: Callable[[Muisti], obj
 
 def _watch_index(memory: Muisti, point: Failpoint) -> None:
     """Die before and after each transaction of the index."""
-    index = memory._parts.index
+    index = memory._services.index
     apply = index.apply
 
     def watched(changes: Changes) -> None:

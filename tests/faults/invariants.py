@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from muisti import Memory, Muisti
-from muisti.bootstrap import open_vault
+from muisti import Memory, Muisti, bootstrap
 from muisti.ports import Clock
 from muisti.storage.files import frontmatter
 
@@ -56,7 +55,7 @@ def usage(memory: Muisti) -> dict[str, tuple[object, ...]]:
 
 
 def fingerprint(memory: Muisti) -> dict[str, str]:
-    return memory._parts.index.fingerprint()
+    return memory._services.index.fingerprint()
 
 
 def markdown_files(vault: Path) -> list[Path]:
@@ -87,10 +86,10 @@ def check_sound(memory: Muisti) -> None:
 
 def check_rebuild(vault: Path, clock: Clock) -> None:
     """A: without the index, the files alone bring everything back. The vault must be closed."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         before = fingerprint(memory), state(memory), usage(memory)
     shutil.rmtree(vault / ".muisti")
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         after = fingerprint(memory), state(memory), usage(memory)
         check_sound(memory)
     assert after == before

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.model import Exchange
 from muisti.ports import Clock
 from muisti.remember.identity import new_id
@@ -45,7 +44,7 @@ def queue_files(vault: Path) -> list[str]:
 
 def finish(vault: Path, clock: Clock | None = None) -> Muisti:
     """Open the vault as somebody does after a crash, and let it do what is left."""
-    memory = open_vault(vault, clock=clock)
+    memory = bootstrap.open(vault, clock=clock)
     memory.resume_extraction()
     memory.flush()
     return memory

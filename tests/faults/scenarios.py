@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.errors import InvalidRequest
 from muisti.ports import Clock
 
@@ -201,14 +200,14 @@ class Prepared:
 def prepared(scenario: Scenario, folder: Path, clock: Clock) -> Prepared:
     """Make the vault that every run of a scenario begins with, and try the operation once unharmed."""
     ready = Prepared(folder / "template", scenario, clock)
-    with open_vault(ready.template, clock=clock) as memory:
+    with bootstrap.open(ready.template, clock=clock) as memory:
         memory.save("A bystander about the build server", kind="note")
         memory.save("A decision about databases: SQLite", kind="decision")
         scenario.prepare(memory)
         ready.before = state(memory)
     scenario.by_hand(ready.template)
     ready.texts = set() if scenario.name == "hard_delete" else bodies(ready.template)
-    with open_vault(ready.copy(folder / "unharmed"), clock=clock, arguments={"sync_on_open": False}) as memory:
+    with bootstrap.open(ready.copy(folder / "unharmed"), clock=clock, settings={"sync_on_open": False}) as memory:
         scenario.act(memory)
         ready.after = state(memory)
         ready.texts |= bodies(memory.root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from muisti.bootstrap import open_vault
+from muisti import bootstrap
 from muisti.engine import Muisti
 
 CHAT = "telegram_1"
@@ -32,7 +32,7 @@ def reindex(memory: Muisti, number: int, count: int) -> None:
 
 def main() -> None:
     role, vault, number, count = sys.argv[1:]
-    with open_vault(Path(vault)) as memory:
+    with bootstrap.open(Path(vault)) as memory:
         print("ready", flush=True)
         sys.stdin.readline()
         {"talk": talk, "reindex": reindex}[role](memory, int(number), int(count))

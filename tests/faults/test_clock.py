@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 
 from .invariants import check_found, check_rebuild, check_sound
 
@@ -34,7 +33,7 @@ def _work(memory: Muisti) -> None:
         assert changed.updated_at >= before.updated_at
         assert changed.salience >= before.salience
         assert before.last_accessed is None or (changed.last_accessed or before.last_accessed) >= before.last_accessed
-    gone = memory.save(f"Trashed at {memory._parts.clock.now()}")
+    gone = memory.save(f"Trashed at {memory._services.clock.now()}")
     memory.delete(gone.id)
     memory.restore(gone.id)
     memory.delete(gone.id)
@@ -43,7 +42,7 @@ def _work(memory: Muisti) -> None:
 @pytest.mark.parametrize("moment", MOMENTS, ids=lambda at: str(at.year))
 def test_K2_clock_jumps(vault: Path, moment: datetime) -> None:
     clock = Hands()
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         ids = [memory.save("Saved at the right time").id]
         memory.deemphasize(ids[0], 0.5)
         clock.at = moment
@@ -61,7 +60,7 @@ def test_K2_clock_jumps(vault: Path, moment: datetime) -> None:
 def test_K2_clock_stands_still(vault: Path) -> None:
     """Two memories of one title, saved and trashed in the same instant, do not get into each other's way."""
     clock = Hands()
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         for n in range(3):
             memory.delete(memory.save(f"The same title\n\nbut text {n}", title="The same title").id)
         assert len(memory.list(include_deleted=True)) == 3

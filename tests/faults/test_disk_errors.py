@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti, SyncReport
-from muisti.bootstrap import open_vault
+from muisti import Muisti, SyncReport, bootstrap
 from muisti.errors import MuistiError, VaultError, VaultFull, VaultReadOnly
 from muisti.ports import Clock
 
@@ -48,7 +47,7 @@ def _walk(ready: Prepared, disk: FailingDisk, expected: type[MuistiError]) -> in
     for k in range(1, MOST_STEPS):
         vault = ready.copy(ready.template.parent / "starved")
         try:
-            with open_vault(vault, clock=ready.clock, disk=disk, arguments={"sync_on_open": False}) as memory:
+            with bootstrap.open(vault, clock=ready.clock, disk=disk, settings={"sync_on_open": False}) as memory:
                 disk.arm(k)
                 _starve(memory, ready, disk, expected)
             check_rebuild(vault, ready.clock)

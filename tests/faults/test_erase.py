@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.ports import Clock
 
 from .crash import ACKNOWLEDGED, killed_at
@@ -39,7 +38,7 @@ def _saved(memory: Muisti) -> list[str]:
 
 
 def test_B6_hard_delete_leaves_no_byte(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         kept = [memory.save(f"Bystander {n}").id for n in range(50)]
         ids = _saved(memory)
         assert leaks(vault, CANARIES), "the search for canaries does not find them"
@@ -59,7 +58,7 @@ def test_B6_hard_delete_leaves_no_byte(vault: Path, clock: Clock) -> None:
 
 def test_B6_one_by_one(vault: Path, clock: Clock) -> None:
     """Right after each call, with everything else still there."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         for n, one in enumerate(_saved(memory)):
             memory.delete(one, hard=True)
             gone = [CANARIES[n], *([CANARIES[n + 40]] if n < 20 else [])]
@@ -67,7 +66,7 @@ def test_B6_one_by_one(vault: Path, clock: Clock) -> None:
 
 
 def test_B6_other_connections_are_open(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock) as memory, open_vault(vault, clock=clock) as other:
+    with bootstrap.open(vault, clock=clock) as memory, bootstrap.open(vault, clock=clock) as other:
         ids = _saved(memory)
         other.search(CANARIES[3])
         other.flush()
@@ -79,7 +78,7 @@ def test_B6_other_connections_are_open(vault: Path, clock: Clock) -> None:
 
 @pytest.mark.parametrize("k", range(1, 12, 2))
 def test_B6_what_a_killed_rebuild_left_goes_too(vault: Path, clock: Clock, k: int) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         ids = _saved(memory)
     killed_at(k, vault, clock, lambda m: m.verify(deep=True))
     killed_at(k, vault, clock, lambda m: m.reindex())
@@ -87,17 +86,17 @@ def test_B6_what_a_killed_rebuild_left_goes_too(vault: Path, clock: Clock, k: in
 
 
 def test_B6_a_damaged_index_that_was_set_aside_goes_too(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         ids = _saved(memory)
     index = index_file(vault)
     index.write_bytes(bytes(100) + index.read_bytes()[100:])
-    open_vault(vault, clock=clock).close()
+    bootstrap.open(vault, clock=clock).close()
     assert list((vault / ".muisti").glob("damaged-*"))
     _check_erased(vault, clock, ids)
 
 
 def _check_erased(vault: Path, clock: Clock, ids: list[str]) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         for one in ids:
             memory.delete(one, hard=True)
         assert leaks(vault, CANARIES) == []
@@ -107,7 +106,7 @@ def _check_erased(vault: Path, clock: Clock, ids: list[str]) -> None:
 def test_B6_versions_and_merged_texts_go_whenever_it_is_killed(tmp_path: Path, clock: Clock) -> None:
     """What was killed and asked for again leaves nothing in `.history` either."""
     template, vault = tmp_path / "template", tmp_path / "vault"
-    with open_vault(template, clock=clock) as memory:
+    with bootstrap.open(template, clock=clock) as memory:
         one = memory.save(f"The {CANARIES[0]} is kept in the second drawer from above", kind="fact")
         memory.save(f"the {CANARIES[0]} is kept in second drawer from above.", kind="fact")
         memory.update(one.id, content=f"Nobody knows any more where the {CANARIES[1]} is")
@@ -115,7 +114,7 @@ def test_B6_versions_and_merged_texts_go_whenever_it_is_killed(tmp_path: Path, c
     for k in range(1, 100):
         shutil.copytree(template, vault)
         answer = killed_at(k, vault, clock, lambda m: m.delete(one.id, hard=True))
-        with open_vault(vault, clock=clock) as memory:
+        with bootstrap.open(vault, clock=clock) as memory:
             memory.delete(one.id, hard=True)
             left = [p for p in vault.rglob("*") if p.is_file() and any(c.encode() in p.read_bytes() for c in CANARIES[:2])]
             assert not left, f"killed at step {k}: {left}"
@@ -125,7 +124,7 @@ def test_B6_versions_and_merged_texts_go_whenever_it_is_killed(tmp_path: Path, c
 
 
 def test_B6_what_was_archived_goes_too(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         memory.save("A decision that stays", kind="decision")
         ids = _saved(memory)
         assert len(memory.evict(0)) == len(ids)
@@ -138,7 +137,7 @@ def test_B6_what_was_archived_goes_too(vault: Path, clock: Clock) -> None:
 
 def test_B6_erased_while_a_shadow_of_another_process_is_built(vault: Path, clock: Clock) -> None:
     """A rebuild that saw the text before it was erased must not bring it back."""
-    with open_vault(vault, clock=clock) as memory, open_vault(vault, clock=clock) as other:
+    with bootstrap.open(vault, clock=clock) as memory, bootstrap.open(vault, clock=clock) as other:
         ids = _saved(memory)
 
         def erase(_: int, __: int) -> None:

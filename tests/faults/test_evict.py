@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Memory, Muisti
-from muisti.bootstrap import open_vault
+from muisti import Memory, Muisti, bootstrap
 from muisti.lifecycle import retention as clean
 from muisti.storage.clock import SystemClock
 from tests.conftest import FakeClock
@@ -70,7 +69,7 @@ def check_clean(memory: Muisti, archived: set[str]) -> None:
 
 
 def test_G4_everything_is_evicted_but_what_is_protected(vault: Path, clock: FakeClock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         why = fill(memory, clock)
         files = live_files(vault)
         was = {m.id: m.file_path for m in memory.list(limit=None)}
@@ -93,7 +92,7 @@ def test_G4_everything_is_evicted_but_what_is_protected(vault: Path, clock: Fake
 
 def test_G4_no_more_than_needed_goes_and_the_longest_unused_first(vault: Path, clock: FakeClock) -> None:
     """Measured on the files of live memories: the index file does not shrink, and would have everything evicted."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         why = fill(memory, clock)
         used = [id_ for id_, reason in why.items() if not reason][::5]
         for n, id_ in enumerate(used):
@@ -149,7 +148,7 @@ def _erase(other: Muisti, id_: str) -> None:
 def test_G4_what_changes_between_choosing_and_moving_stays(
     vault: Path, clock: FakeClock, change: Callable[[Muisti, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with open_vault(vault, clock=clock) as memory, open_vault(vault, clock=clock) as other:
+    with bootstrap.open(vault, clock=clock) as memory, bootstrap.open(vault, clock=clock) as other:
         why = fill(memory, clock, 120)
         of_ended = [m.id for m in memory.list(limit=None, session_id="ended") if m.session_id == "ended" and not why[m.id]]
         chosen = of_ended[0]
@@ -171,7 +170,7 @@ def test_G4_what_changes_between_choosing_and_moving_stays(
 
 def test_G4_a_file_that_a_person_pins_while_the_vault_is_open_stays(vault: Path, clock: FakeClock) -> None:
     """The file is the truth: it counts what it says now, not what the index saw of it."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         one = memory.save("A person pins this by hand", kind="note")
         memory.save("Nobody cares for this one", kind="note")
         path = vault / str(one.file_path)
@@ -188,7 +187,7 @@ def test_G4_a_file_that_a_person_pins_while_the_vault_is_open_stays(vault: Path,
 
 @pytest.mark.parametrize("way", ["evict", "cleanup"])
 def test_G4_a_file_that_a_person_removed_while_the_vault_is_open_stops_nothing(vault: Path, clock: FakeClock, way: str) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         ids = [memory.save(f"Item {n} tells of subject{n}", salience=0.05).id for n in range(10)]
         gone = memory.get(ids[3])
         assert gone is not None
@@ -200,7 +199,7 @@ def test_G4_a_file_that_a_person_removed_while_the_vault_is_open_stops_nothing(v
 
 def test_G4_edited_by_hand_and_archived_before_anybody_looked(vault: Path, clock: FakeClock) -> None:
     """Whatever a person wrote goes along, and comes back as they wrote it."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         one = memory.save("The kettle is blue", kind="note")
         path = vault / str(one.file_path)
         path.write_text(path.read_text().replace("blue", "green, and whistles"))
@@ -213,7 +212,7 @@ def test_G4_edited_by_hand_and_archived_before_anybody_looked(vault: Path, clock
 
 
 def test_G4_its_place_is_taken_when_it_comes_back(vault: Path, clock: FakeClock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         ids = []
         for n in range(3):
             ids.append(memory.save(f"Text {n} under the same title", title="The title", kind="note").id)
@@ -229,7 +228,7 @@ def test_G4_its_place_is_taken_when_it_comes_back(vault: Path, clock: FakeClock)
 
 @pytest.mark.parametrize("length", [40, 200])
 def test_G4_a_long_name_that_a_person_gave_comes_back(vault: Path, clock: FakeClock, length: int) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         (vault / "notes").mkdir()
         paths = [vault / "notes" / f"{'n' * length}{end}.md" for end in ("a", "b")]
         for path in paths:
@@ -253,7 +252,7 @@ def _copied_back(vault: Path, memory: Muisti, id_: str) -> Path:
 
 def test_G4_what_was_copied_back_is_evicted_again(vault: Path, clock: FakeClock) -> None:
     """It does not stand in the way of the others, and neither of the two is lost."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         one = memory.save("Archived, and then copied back by hand", kind="note")
         memory.evict(0)
         _copied_back(vault, memory, one.id)
@@ -267,7 +266,7 @@ def test_G4_what_was_copied_back_is_evicted_again(vault: Path, clock: FakeClock)
 
 
 def test_G4_what_was_copied_back_is_erased_at_both_places(vault: Path, clock: FakeClock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         one = memory.save("The flamingocanary, archived and then copied back", kind="note")
         memory.evict(0)
         _copied_back(vault, memory, one.id)
@@ -278,11 +277,11 @@ def test_G4_what_was_copied_back_is_erased_at_both_places(vault: Path, clock: Fa
 @pytest.mark.parametrize("k", [3, 5, 9, 14, 19, 24])
 def test_G4_killed_after_some_were_moved(vault: Path, clock: FakeClock, k: int) -> None:
     """In a vault so small that so many vanished files would otherwise stop a sync and ask a person."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         ids = {memory.save(f"Item {n} tells of subject{n}", kind="note").id for n in range(6)}
     killed_at(k, vault, clock, lambda m: m.evict(0))
     moved = {path.name[-39:-3] for path in vault.glob("archive/**/*.md")}
-    with open_vault(vault, clock=clock, arguments={"sync_on_open": False}) as memory:
+    with bootstrap.open(vault, clock=clock, settings={"sync_on_open": False}) as memory:
         report = memory.sync()
         assert (report.missing, report.problems) == (0, ())
         assert {m.id for m in memory.list()} == ids - moved
@@ -297,7 +296,7 @@ def test_G4_killed_after_some_were_moved(vault: Path, clock: FakeClock, k: int) 
 
 def test_G4_two_processes_evict_while_another_pins(vault: Path) -> None:
     """Each memory goes once or stays, and none goes that was pinned."""
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         ids = {m.id for m in memory.save_batch([f"Item {n} tells of subject{n}" for n in range(COUNT)])}
     said = together(vault, ("evict", 12), ("evict", 12), ("pin", 80))
     evicted = [id_ for one in said for id_ in one.get("ids", ())]
@@ -306,7 +305,7 @@ def test_G4_two_processes_evict_while_another_pins(vault: Path) -> None:
     assert len(evicted) == len(set(evicted)), "one was archived twice"
     assert not pinned & set(evicted)
     assert {*pinned, *evicted} == ids
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         assert {m.id for m in memory.list(limit=None)} == pinned
         check_clean(memory, set(evicted))
         back = evicted[::8]

@@ -12,7 +12,7 @@ from hypothesis import assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from muisti.bootstrap import open_vault
+from muisti import bootstrap
 from muisti.storage.clock import SystemClock
 
 from .invariants import everything, fingerprint
@@ -44,17 +44,17 @@ class HandEdits(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="muisti-hand-"))
         self.vault = self.folder / "vault"
         # Any share may vanish here; that many are kept back is tested by itself below.
-        self.memory = open_vault(self.vault, arguments={"vanished_share": 1.0})
+        self.memory = bootstrap.open(self.vault, settings={"vanished_share": 1.0})
         self.files: dict[str, File] = {}
         self.ids: dict[str, str] = {}
         self.count = 0
 
     def teardown(self) -> None:
         self.memory.close()
-        with open_vault(self.vault, clock=SystemClock()) as memory:
+        with bootstrap.open(self.vault, clock=SystemClock()) as memory:
             live = fingerprint(memory)
         shutil.rmtree(self.vault / ".muisti")
-        with open_vault(self.vault, clock=SystemClock()) as memory:
+        with bootstrap.open(self.vault, clock=SystemClock()) as memory:
             assert fingerprint(memory) == live
         shutil.rmtree(self.folder)
 
@@ -180,7 +180,7 @@ class HandEdits(RuleBasedStateMachine):
     @precondition(lambda self: self.files)
     @rule()
     def another_process_looks(self) -> None:
-        with open_vault(self.vault, arguments={"vanished_share": 1.0}) as other:
+        with bootstrap.open(self.vault, settings={"vanished_share": 1.0}) as other:
             assert len(everything(other)) == len({f.key for f in self.files.values() if not f.broken})
 
     @invariant()
@@ -244,7 +244,7 @@ TestB5HandEdits = HandEdits.TestCase
 
 
 def test_B5_nothing_is_purged_when_many_vanish(vault: Path) -> None:
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         ids = {m.id for m in memory.save_batch([f"Memory {n} about subject{n}" for n in range(20)])}
         for path in sorted(vault.glob("notes/*.md"))[:5]:
             path.rename(path.with_suffix(".away"))
@@ -252,7 +252,7 @@ def test_B5_nothing_is_purged_when_many_vanish(vault: Path) -> None:
         assert (report.paused, report.missing, report.removed) == (True, 5, 0)
         assert {m.id for m in memory.list(limit=None)} == ids
         assert not memory.verify().ok
-        with open_vault(vault) as other:
+        with bootstrap.open(vault) as other:
             assert len(other.list(limit=None)) == 20
         for path in vault.glob("notes/*.away"):
             path.rename(path.with_suffix(".md"))
@@ -267,7 +267,7 @@ def test_B5_nothing_is_purged_when_many_vanish(vault: Path) -> None:
 
 
 def test_B5_a_few_may_go_without_a_question(vault: Path) -> None:
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         memory.save_batch([f"Memory {n} about subject{n}" for n in range(20)])
         for path in sorted(vault.glob("notes/*.md"))[:4]:
             path.unlink()

@@ -12,8 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.errors import IndexProblem, IndexTooNew, MuistiError
 from muisti.ports import Clock
 
@@ -62,10 +61,10 @@ DAMAGES = [_zero_header, _truncate, _empty, _garbage, _zero_pages, _remove]
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda d: d.__name__.strip("_"))
 @pytest.mark.parametrize("sync_on_open", [True, False], ids=["sync", "no sync"])
 def test_K2_damaged_while_closed(vault: Path, clock: Clock, damage: Callable[[Path], None], sync_on_open: bool) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         held = _fill(memory)
     damage(index_file(vault))
-    with open_vault(vault, clock=clock, arguments={"sync_on_open": sync_on_open}) as memory:
+    with bootstrap.open(vault, clock=clock, settings={"sync_on_open": sync_on_open}) as memory:
         assert state(memory) == held
         check_found(memory)
         check_sound(memory)
@@ -75,17 +74,17 @@ def test_K2_damaged_while_closed(vault: Path, clock: Clock, damage: Callable[[Pa
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda d: d.__name__.strip("_"))
 def test_K2_damaged_while_open(vault: Path, clock: Clock, damage: Callable[[Path], None]) -> None:
     """Whoever has it open answers rightly or heals; so does whoever comes next."""
-    with open_vault(vault, clock=clock) as memory, open_vault(vault, clock=clock) as other:
+    with bootstrap.open(vault, clock=clock) as memory, bootstrap.open(vault, clock=clock) as other:
         held = _fill(memory)
         other.list()
-        memory._parts.index.scrub()  # all of it is in the file that is damaged now
+        memory._services.index.purge()  # all of it is in the file that is damaged now
         damage(index_file(vault))
         assert state(memory) == held
         assert state(other) == held
         saved = other.save("Saved after the damage")
         assert memory.get(saved.id) is not None
         check_found(memory)
-        with open_vault(vault, clock=clock) as later:
+        with bootstrap.open(vault, clock=clock) as later:
             check_found(later)
             check_sound(later)
     check_rebuild(vault, clock)
@@ -95,12 +94,12 @@ def test_K2_damaged_while_open(vault: Path, clock: Clock, damage: Callable[[Path
     "pointer", [b"", b"index-gone.db", b"\xff\xfe\x00", b"../../etc/passwd", b"lock", b"current", b"x" * 5000]
 )
 def test_K2_garbage_in_the_pointer(vault: Path, clock: Clock, pointer: bytes) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         held = _fill(memory)
         (vault / ".muisti" / "current").write_bytes(pointer)
         assert state(memory) == held
         (vault / ".muisti" / "current").write_bytes(pointer)
-        with open_vault(vault, clock=clock) as other:
+        with bootstrap.open(vault, clock=clock) as other:
             assert state(other) == held
             check_sound(other)
     assert (vault / ".muisti" / "lock").exists()
@@ -109,7 +108,7 @@ def test_K2_garbage_in_the_pointer(vault: Path, clock: Clock, pointer: bytes) ->
 
 @pytest.mark.parametrize("what", ["current", "tmp", "lock", "."])
 def test_B3_index_folder_removed_in_part_while_two_have_it_open(vault: Path, clock: Clock, what: str) -> None:
-    with open_vault(vault, clock=clock) as memory, open_vault(vault, clock=clock) as other:
+    with bootstrap.open(vault, clock=clock) as memory, bootstrap.open(vault, clock=clock) as other:
         held = _fill(memory)
         gone = vault / ".muisti" / what
         shutil.rmtree(gone) if gone.is_dir() else gone.unlink()
@@ -124,7 +123,7 @@ def test_B3_index_folder_removed_in_part_while_two_have_it_open(vault: Path, clo
 
 def test_F_index_removed_just_before_a_recall_is_noted(vault: Path, clock: Clock) -> None:
     """The thread that notes recalls comes upon the missing index first: it must not leave an empty one behind."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         held = _fill(memory)
         for _ in range(5):
             memory.search("subject7")
@@ -137,10 +136,10 @@ def test_F_index_removed_just_before_a_recall_is_noted(vault: Path, clock: Clock
 
 def test_F_a_new_index_whose_maker_died_is_not_taken_for_complete(vault: Path, clock: Clock) -> None:
     """A process makes a new index and dies before it has filled it, at every step; another has the vault open."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         held = _fill(memory)
     for k in range(1, 100):
-        with open_vault(vault, clock=clock) as memory:
+        with bootstrap.open(vault, clock=clock) as memory:
             assert state(memory) == held
             answer = killed_at(k, vault, clock, _lose_index_and_look)
             assert state(memory) == held
@@ -156,13 +155,13 @@ def _lose_index_and_look(memory: Muisti) -> None:
 
 def test_K2_lost_write_ahead_log(vault: Path, clock: Clock) -> None:
     """A process was killed, and its log is gone: the index is old, not wrong."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         _fill(memory)
     killed_at(10_000, vault, clock, _work)
     log = index_file(vault).with_name(index_file(vault).name + "-wal")
     assert log.stat().st_size > 0
     log.unlink()
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         assert {"Saved before the kill", "Changed before the kill"} <= {m.content for m in memory.list(limit=None)}
         assert all(m.content != "Memory 3 about subject3" for m in memory.list(limit=None))
         check_found(memory)
@@ -179,17 +178,17 @@ def _work(memory: Muisti) -> None:
 
 
 def test_K2_newer_index_names_the_cure(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         _fill(memory)
     before = index_file(vault).read_bytes()
     db = apsw.Connection(str(index_file(vault)))
     db.pragma("user_version", 9999)
     db.close()
     with pytest.raises(IndexTooNew, match=r"9999.*upgrade muisti.*\.muisti"):
-        open_vault(vault, clock=clock)
+        bootstrap.open(vault, clock=clock)
     assert index_file(vault).stat().st_size == len(before), "it is left for the muisti that made it"
     shutil.rmtree(vault / ".muisti")
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         check_sound(memory)
 
 
@@ -214,7 +213,7 @@ TAMPERINGS = [
 
 @pytest.mark.parametrize("sql", TAMPERINGS)
 def test_K2_verify_reports_tampering_and_reindex_cures_it(vault: Path, clock: Clock, sql: str) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         _fill(memory)
         db = apsw.Connection(str(index_file(vault)))
         db.execute(sql)
@@ -231,7 +230,7 @@ def test_K2_verify_reports_tampering_and_reindex_cures_it(vault: Path, clock: Cl
 @pytest.mark.parametrize("seed", range(40 if os.environ.get("MUISTI_LONG") else 3))
 def test_K2_flipped_bytes_on_every_page(vault: Path, clock: Clock, seed: int) -> None:
     """Some flips only change letters, which no database notices by itself: then `verify` does."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         held = _fill(memory)
     chance = random.Random(seed)
     whole = index_file(vault).read_bytes()
@@ -245,7 +244,7 @@ def test_K2_flipped_bytes_on_every_page(vault: Path, clock: Clock, seed: int) ->
 def _check_flipped(vault: Path, clock: Clock, data: bytes, held: State) -> None:
     index_file(vault).write_bytes(data)
     try:
-        with open_vault(vault, clock=clock) as memory:
+        with bootstrap.open(vault, clock=clock) as memory:
             looked_at = index_file(vault).name
             wrong = state(memory) != held
             for n in (3, 17):
@@ -258,7 +257,7 @@ def _check_flipped(vault: Path, clock: Clock, data: bytes, held: State) -> None:
             check_sound(memory)
     except IndexTooNew:
         shutil.rmtree(vault / ".muisti")  # its version was flipped; the message says to do this
-        open_vault(vault, clock=clock).close()
+        bootstrap.open(vault, clock=clock).close()
     except MuistiError as error:
         assert isinstance(error, IndexProblem), error
         pytest.fail(f"not healed: {error}")

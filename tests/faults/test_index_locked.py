@@ -9,8 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.errors import IndexBusy
 from muisti.ports import Clock
 
@@ -38,7 +37,7 @@ def held(vault: Path) -> Iterator[None]:
 
 @pytest.fixture
 def impatient(vault: Path, clock: Clock) -> Iterator[Muisti]:
-    with open_vault(vault, clock=clock, arguments=IMPATIENT) as memory:
+    with bootstrap.open(vault, clock=clock, settings=IMPATIENT) as memory:
         memory.save("A bystander about the build server", kind="note")
         yield memory
 
@@ -80,7 +79,7 @@ def test_K2_every_change_stands_while_the_index_is_locked(impatient: Muisti, vau
 def test_K2_another_process_sees_what_is_pending(impatient: Muisti, vault: Path, clock: Clock) -> None:
     with held(vault):
         saved = impatient.save(TARGET)
-    with open_vault(vault, clock=clock) as other:
+    with bootstrap.open(vault, clock=clock) as other:
         assert other.get(saved.id) is not None
     assert impatient.save(TARGET).id == saved.id
     assert len(everything(impatient)) == 2

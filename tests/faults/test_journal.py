@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.ports import Clock
 
 from .invariants import check_rebuild, check_sound, fingerprint, usage
@@ -31,14 +30,14 @@ def _used(memory: Muisti) -> list[str]:
 
 
 def test_B3_journal_cut_at_every_byte_of_its_last_line(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         ids = _used(memory)
         without = {**usage(memory)}
     whole = _journal(vault).read_bytes()
     start = whole.rfind(b"\n", 0, -1) + 1
     for cut in range(start, len(whole) + 1):
         _journal(vault).write_bytes(whole[:cut])
-        with open_vault(vault, clock=clock) as memory:
+        with bootstrap.open(vault, clock=clock) as memory:
             assert memory.get(ids[2]).salience == (0.8 if cut == len(whole) else 1.0)  # type: ignore[union-attr]
             assert memory.get(ids[0]).salience == without[ids[0]][0]  # type: ignore[union-attr]
             memory.touch(ids[0])
@@ -66,7 +65,7 @@ GARBAGE += [b'{"at":"2026-03-10T12:00:00Z","event":"reinforced","memories":"abc"
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=range(len(GARBAGE)))
 def test_K2_garbage_in_the_middle_of_the_journal(vault: Path, clock: Clock, garbage: bytes) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         _used(memory)
         before = usage(memory)
         lines = _journal(vault).read_bytes().splitlines(keepends=True)
@@ -87,7 +86,7 @@ def test_K2_garbage_in_the_middle_of_the_journal(vault: Path, clock: Clock, garb
 @pytest.mark.parametrize("lines", range(10))
 def test_B5_journal_replaced_by_an_older_copy(vault: Path, clock: Clock, lines: int) -> None:
     """As `git checkout` does, while the vault is open; and then back."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         _used(memory)
         latest, present = _journal(vault).read_bytes(), usage(memory)
         old = b"".join(latest.splitlines(keepends=True)[:lines])
@@ -109,7 +108,7 @@ def _journal_named(vault: Path) -> Path:
 
 def test_B5_older_copy_that_has_grown_differently(vault: Path, clock: Clock) -> None:
     """The other branch is longer than ours: the offset alone would not tell."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         ids = _used(memory)
         common = b"".join(_journal(vault).read_bytes().splitlines(keepends=True)[:3])
         ours = _journal(vault).read_bytes()
@@ -128,7 +127,7 @@ def test_B5_lines_of_an_earlier_month_arrive_late(vault: Path, clock: Clock, nam
     """From another machine, by git or a file synchroniser. The order of months counts, not the order of arrival."""
     (vault / "journal").mkdir(parents=True)
     (vault / "journal" / "2026-02.jsonl").write_bytes(b"")
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         ids = _used(memory)
         before = usage(memory)[ids[0]]
         line = {"at": "2026-01-05T12:00:00Z", "event": "deemphasized", "memories": [ids[0]], "salience": 0.07}
@@ -140,7 +139,7 @@ def test_B5_lines_of_an_earlier_month_arrive_late(vault: Path, clock: Clock, nam
 
 
 def test_B5_journal_removed_while_open(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         ids = _used(memory)
         _journal(vault).unlink()
         memory.touch(ids[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti.bootstrap import open_vault
+from muisti import bootstrap
 from muisti.ports import Clock
 
 from .crash import ACKNOWLEDGED, killed_at
@@ -38,12 +38,12 @@ def test_K2_B4_kill_at_every_step(scenario: Scenario, tmp_path: Path, clock: Clo
 def _check(vault: Path, ready: Prepared, answer: str) -> None:
     acknowledged = answer == ACKNOWLEDGED
     check_files_whole(vault)
-    with open_vault(vault, clock=ready.clock) as memory:
+    with bootstrap.open(vault, clock=ready.clock) as memory:
         assert ready.allows(state(memory), acknowledged=acknowledged)
         check_sound(memory)
         check_found(memory)
     check_rebuild(vault, ready.clock)
-    with open_vault(vault, clock=ready.clock) as memory:
+    with bootstrap.open(vault, clock=ready.clock) as memory:
         if not acknowledged:
             ready.scenario.act(memory)
         assert ready.done(state(memory)), "a repetition must end where one call ends"
@@ -58,7 +58,7 @@ def test_K2_use_is_counted_once_or_twice_after_a_kill(tmp_path: Path, clock: Clo
     for k in range(1, MOST_STEPS):
         vault = ready.copy(tmp_path / "killed")
         answer = killed_at(k, vault, clock, REINFORCE.act)
-        with open_vault(vault, clock=clock) as memory:
+        with bootstrap.open(vault, clock=clock) as memory:
             strength = {m.content: m.salience for m in memory.list()}[TARGET]
             assert strength == pytest.approx(0.9) or (strength == 1.0 and answer != ACKNOWLEDGED)
         shutil.rmtree(vault)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.errors import InvalidRequest, VaultError
 from tests.conftest import FakeClock
 
@@ -35,7 +34,7 @@ def test_H2_killed_and_repeated_later_and_taken_back(tmp_path: Path, clock: Fake
         answer = killed_at(k, vault, clock, SUPERSEDE.act)
         clock.forward(hours=3)
         shutil.rmtree(vault / ".muisti")  # the files alone tell which is current
-        with open_vault(vault, clock=clock) as memory:
+        with bootstrap.open(vault, clock=clock) as memory:
             assert SUCCESSOR in current(memory), f"killed at step {k}"
             SUPERSEDE.act(memory)
             assert current(memory) == [SUCCESSOR], f"killed at step {k}"
@@ -55,7 +54,7 @@ def test_H2_unlink_killed_and_repeated_later(tmp_path: Path, clock: FakeClock) -
     for k in range(1, 200):
         vault = ready.copy(tmp_path / "killed")
         answer = killed_at(k, vault, clock, UNLINK.act)
-        with open_vault(vault, clock=clock) as memory:
+        with bootstrap.open(vault, clock=clock) as memory:
             assert SUCCESSOR in current(memory), f"killed at step {k}"
             UNLINK.act(memory)
             assert current(memory) == [SUCCESSOR, TARGET], f"killed at step {k}"
@@ -70,7 +69,7 @@ def test_H2_unlink_killed_and_repeated_later(tmp_path: Path, clock: FakeClock) -
 
 
 def test_H2_superseded_before_it_was_to_begin_and_taken_back(vault: Path, clock: FakeClock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         old = memory.save(TARGET, valid_from=clock.now() + timedelta(days=30))
         new = memory.save(SUCCESSOR)
         memory.supersede(old.id, new.id)
@@ -80,7 +79,7 @@ def test_H2_superseded_before_it_was_to_begin_and_taken_back(vault: Path, clock:
 
 
 def test_H2_the_clock_went_back_between_the_two(vault: Path, clock: FakeClock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         old, new = memory.save(TARGET), memory.save(SUCCESSOR)
         clock.forward(days=-300)
         memory.supersede(old.id, new.id)
@@ -98,9 +97,9 @@ def test_H2_the_other_way_round_while_the_index_does_not_know_of_the_first(tmp_p
     disk = FailingDisk(errno.EIO, forever=True)
     for k in range(1, 100):
         vault = ready.copy(tmp_path / "torn")
-        with open_vault(vault, clock=clock) as other:
+        with bootstrap.open(vault, clock=clock) as other:
             ids = {m.content: m.id for m in other.list()}
-            with open_vault(vault, clock=clock, disk=disk) as memory:
+            with bootstrap.open(vault, clock=clock, disk=disk) as memory:
                 disk.arm(k)
                 with suppress(VaultError):
                     SUPERSEDE.act(memory)
@@ -118,7 +117,7 @@ def test_H2_the_other_way_round_while_the_index_does_not_know_of_the_first(tmp_p
 @pytest.mark.parametrize("gone", ["delete", "archive"])
 def test_H2_the_successor_goes(vault: Path, clock: FakeClock, gone: str) -> None:
     """Whoever asks is told of one that is there, and after the way back of exactly one."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         old, new = memory.save(TARGET, kind="decision"), memory.save(SUCCESSOR)
         memory.supersede(old.id, new.id)
         assert memory.delete(new.id) if gone == "delete" else memory.evict(0)
@@ -135,7 +134,7 @@ def test_H1_unmerge_was_killed_and_what_it_made_is_in_the_trash(tmp_path: Path, 
     for k in range(1, 200):
         vault = ready.copy(tmp_path / "killed")
         answer = killed_at(k, vault, clock, UNMERGE.act)
-        with open_vault(vault, clock=clock) as memory:
+        with bootstrap.open(vault, clock=clock) as memory:
             ids = {m.content: m.id for m in memory.list()}
             if NEARLY in ids:
                 memory.delete(ids[NEARLY])

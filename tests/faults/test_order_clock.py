@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from tests.conftest import FakeClock
 
 from .invariants import check_rebuild, check_sound, usage
@@ -41,7 +40,7 @@ def _is_no_stronger(now: dict[str, float], before: dict[str, float]) -> bool:
 
 @pytest.mark.parametrize("back", [timedelta(minutes=5), timedelta(hours=1), timedelta(hours=23, minutes=59)], ids=str)
 def test_G2_a_step_back_after_fading_was_noted_makes_nothing_stronger(vault: Path, clock: FakeClock, back: timedelta) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         _filled(memory, clock)
         assert memory.decay_salience() > 0
         before = salience(memory)
@@ -59,7 +58,7 @@ def test_G2_a_step_back_after_fading_was_noted_makes_nothing_stronger(vault: Pat
 
 def test_G2_step_by_step_backwards(vault: Path, clock: FakeClock) -> None:
     """Noting again while the clock runs backwards does not walk the noted time back."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         _filled(memory, clock)
         memory.decay_salience()
         before = salience(memory)
@@ -71,7 +70,7 @@ def test_G2_step_by_step_backwards(vault: Path, clock: FakeClock) -> None:
 
 def test_G2_noted_in_the_right_year_after_it_was_noted_in_a_wrong_one(vault: Path, clock: FakeClock) -> None:
     """One call under a clock that was a year ahead does not switch off what keeps fading from being taken back."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         _filled(memory, clock)
         clock.forward(days=365)
         memory.decay_salience()
@@ -92,7 +91,7 @@ CALLS: dict[str, Callable[[Muisti], object]] = {
 @pytest.mark.parametrize("ahead", [DAY * 2, DAY * 365, DAY * 36500, -DAY * 365], ids=str)
 @pytest.mark.parametrize("call", CALLS)
 def test_G2_a_wrong_clock_for_one_call_leaves_no_trace(vault: Path, clock: FakeClock, call: str, ahead: timedelta) -> None:
-    with open_vault(vault, clock=clock, arguments={"record_recall": False}) as memory:
+    with bootstrap.open(vault, clock=clock, settings={"record_recall": False}) as memory:
         _filled(memory, clock)
         right, before = clock.at, usage(memory)
         clock.at += ahead
@@ -107,7 +106,7 @@ def test_G2_a_wrong_clock_for_one_call_leaves_no_trace(vault: Path, clock: FakeC
 @pytest.mark.parametrize("ahead", [DAY * 365, -DAY * 365], ids=str)
 def test_G2_used_under_a_wrong_clock(vault: Path, clock: FakeClock, ahead: timedelta) -> None:
     """Whatever is noted meanwhile, no strength leaves its bounds and no use lies before an earlier one."""
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         _filled(memory, clock)
         before = {m.id: m for m in memory.list(limit=None)}
         clock.at += ahead

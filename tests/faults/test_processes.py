@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from muisti.bootstrap import open_vault
+from muisti import bootstrap
 from muisti.storage.clock import SystemClock
 
 from .invariants import check_rebuild, check_sound, everything, markdown_files
@@ -46,7 +46,7 @@ def test_K1_eight_processes_save_at_once(vault: Path) -> None:
     acknowledged = [id_ for one in said for id_ in one["ids"]]
     assert len(set(acknowledged)) == 2000
     assert len(markdown_files(vault)) == 2000
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         found = everything(memory)
         assert {m.id for m in found} == set(acknowledged)
         wanted = {f"Process {p} noted item {n} about subject{p}x{n}" for p in range(8) for n in range(250)}
@@ -58,7 +58,7 @@ def test_K1_eight_processes_save_at_once(vault: Path) -> None:
 def test_K1_same_text_from_many_processes_is_one_memory(vault: Path) -> None:
     said = together(vault, *[("same", 5)] * 4)
     ids = {id_ for one in said for id_ in one["ids"]}
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         assert {m.id for m in everything(memory)} == ids
         assert len(ids) == 5
         assert sum(m.access_count for m in everything(memory)) == 15, "every repetition counts, the first does not"
@@ -66,21 +66,21 @@ def test_K1_same_text_from_many_processes_is_one_memory(vault: Path) -> None:
 
 
 def test_K1_mixed_operations_of_four_processes(vault: Path) -> None:
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         memory.save("The shared memory", salience=0.5)
     said = together(vault, *[("mixed", 120)] * 4)
     _check_mixed(vault, said)
 
 
 def test_K1_reindex_in_a_loop_while_others_write_and_read(vault: Path) -> None:
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         memory.save("The shared memory", salience=0.5)
     said = together(vault, ("reindex", 25), ("reindex", 25), ("mixed", 120), ("mixed", 120), ("read", 200))
     _check_mixed(vault, [one for one in said if "mine" in one])
 
 
 def test_K2_verify_while_others_write(vault: Path) -> None:
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         memory.save("The shared memory", salience=0.5)
     said = together(vault, ("verify", 10), ("mixed", 120), ("mixed", 120), ("read", 50))
     _check_mixed(vault, [one for one in said if "mine" in one])
@@ -89,7 +89,7 @@ def test_K2_verify_while_others_write(vault: Path) -> None:
 def _check_mixed(vault: Path, said: list[dict[str, Any]]) -> None:
     mine = {id_: text for one in said for id_, text in one["mine"].items()}
     gone = {id_ for one in said for id_ in one["gone"]}
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         living = {m.id: m.content for m in memory.list(limit=None)}
         shared = next(id_ for id_, text in living.items() if text == "The shared memory")
         assert living == {**mine, shared: "The shared memory"}

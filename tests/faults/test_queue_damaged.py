@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from muisti.bootstrap import open_vault
+from muisti import bootstrap
 from muisti.ports import Clock
 from muisti.remember.identity import new_id
-from muisti.storage.files.queue import FileWaiting
+from muisti.storage.files.queue import FileQueue
 
 from .invariants import check_sound
 from .queues import AT, check_once, events, exchange, finish, learnt, note, queue_files
@@ -24,9 +24,9 @@ from .queues import AT, check_once, events, exchange, finish, learnt, note, queu
 @pytest.fixture
 def two(vault: Path, clock: Clock) -> Path:
     """The file of a process that accepted two exchanges and died."""
-    with open_vault(vault, clock=clock):
+    with bootstrap.open(vault, clock=clock):
         pass
-    waiting = FileWaiting(vault)
+    waiting = FileQueue(vault)
     for n in range(2):
         waiting.put(exchange(n))
     waiting.close()
@@ -40,14 +40,14 @@ def test_K2_a_last_line_that_was_cut_short(two: Path, vault: Path) -> None:
     end = whole.index(b"\n") + 1
     for cut in range(end, len(whole) + 1):
         two.write_bytes(whole[:cut])
-        waiting = FileWaiting(vault)
-        found = waiting.left_over()
+        waiting = FileQueue(vault)
+        found = waiting.take_over()
         assert [one.user for one in found] == [note(0), note(1)][: 1 + (cut == len(whole))]
         for one in found[:-1]:
             waiting.done(one.id)
         waiting.close()
-        again = FileWaiting(vault)
-        assert again.left_over() == found[-1:], "what is done stays done"
+        again = FileQueue(vault)
+        assert again.take_over() == found[-1:], "what is done stays done"
         again.close()
 
 
@@ -152,26 +152,26 @@ def test_K3_a_link_out_of_the_vault_is_not_followed(two: Path, vault: Path, cloc
 
 
 def test_K2_two_readers_never_get_the_same(two: Path, vault: Path) -> None:
-    first, second = FileWaiting(vault), FileWaiting(vault)
-    assert len(first.left_over()) == 2
-    assert second.left_over() == []
-    assert first.left_over() == [], "nor the same reader twice"
+    first, second = FileQueue(vault), FileQueue(vault)
+    assert len(first.take_over()) == 2
+    assert second.take_over() == []
+    assert first.take_over() == [], "nor the same reader twice"
     first.close()
-    assert len(second.left_over()) == 2
+    assert len(second.take_over()) == 2
     second.close()
 
 
 def test_K2_an_empty_file_of_the_dead_is_removed_and_the_own_one_is_kept(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock):
+    with bootstrap.open(vault, clock=clock):
         pass
-    mine = FileWaiting(vault)
+    mine = FileQueue(vault)
     one = exchange(1)
     mine.put(one)
     mine.done(one.id)
     (own,) = (vault / ".queue").glob("*.jsonl")
     assert own.read_bytes() == b""
     (vault / ".queue" / "dead.jsonl").touch()
-    assert mine.left_over() == []
+    assert mine.take_over() == []
     assert queue_files(vault) == [own.name]
     mine.close()
     assert queue_files(vault) == []

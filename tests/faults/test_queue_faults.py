@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.ports import Clock
-from muisti.storage.files.queue import FileWaiting
+from muisti.storage.files.queue import FileQueue
 
 from .crash import ACKNOWLEDGED, killed_at
 from .invariants import check_files_whole, check_sound
@@ -83,9 +82,9 @@ def test_K2_I1_killed_again_and_again(vault: Path) -> None:
 
 def test_K2_I1_killed_while_it_does_what_another_left(vault: Path) -> None:
     """The heir dies too, and its heir."""
-    with open_vault(vault):
+    with bootstrap.open(vault):
         pass
-    waiting = FileWaiting(vault)
+    waiting = FileQueue(vault)
     for n in range(40):
         waiting.put(exchange(n))
     waiting.close()
@@ -100,10 +99,10 @@ def test_K2_I1_killed_while_it_does_what_another_left(vault: Path) -> None:
 
 
 def test_K1_I1_many_take_over_at_once(vault: Path) -> None:
-    with open_vault(vault):
+    with bootstrap.open(vault):
         pass
     for n in range(0, 40, 10):
-        waiting = FileWaiting(vault)
+        waiting = FileQueue(vault)
         for m in range(n, n + 10):
             waiting.put(exchange(m))
         waiting.close()
@@ -145,7 +144,7 @@ class Talk:
         memory.flush()
 
     def template(self, vault: Path, clock: Clock) -> Path:
-        with open_vault(vault, clock=clock) as memory:
+        with bootstrap.open(vault, clock=clock) as memory:
             memory.save("A bystander about the build server", kind="note")
         (vault / "muisti.toml").write_text(self.settings)
         self.prepare(vault, clock)
@@ -158,7 +157,7 @@ def _fresh(found: dict[str, float], told: list[str]) -> None:
 
 
 def _moved_before(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         memory.extract_and_save("before", MOVED, speaker="Anna")
         memory.flush()
 
@@ -169,7 +168,7 @@ def _raised_once(found: dict[str, float], told: list[str]) -> None:
 
 
 def _tea_before(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         memory.extract_and_save("chat", TEA, speaker="Anna")
         memory.flush()
 
@@ -182,7 +181,7 @@ def _replaced(found: dict[str, float], told: list[str]) -> None:
 
 def _left_before(vault: Path, clock: Clock) -> None:
     for numbers in ((7, 8), (9,)):
-        waiting = FileWaiting(vault)
+        waiting = FileQueue(vault)
         for n in numbers:
             waiting.put(exchange(n))
         waiting.close()
@@ -256,7 +255,7 @@ def test_K2_I1_an_error_at_every_step(talk: Talk, disk: FailingDisk, tmp_path: P
     for k in range(1, 300):
         vault = Path(shutil.copytree(template, tmp_path / "starved"))
         try:
-            with open_vault(vault, clock=clock, disk=disk, arguments={"sync_on_open": False}) as memory:
+            with bootstrap.open(vault, clock=clock, disk=disk, settings={"sync_on_open": False}) as memory:
                 disk.arm(k)
                 talk.act(memory)  # never raises
                 disk.mend()
@@ -274,7 +273,7 @@ def test_K2_I1_an_error_at_every_step(talk: Talk, disk: FailingDisk, tmp_path: P
 def test_K2_I1_a_disk_that_was_full_for_a_while(vault: Path, clock: Clock) -> None:
     """What was accepted before is done once there is room, without a restart."""
     disk = FailingDisk(errno.ENOSPC, forever=True)
-    with open_vault(vault, clock=clock, disk=disk) as memory:
+    with bootstrap.open(vault, clock=clock, disk=disk) as memory:
         for n in range(5):
             assert memory.extract_and_save("chat", note(n))
         disk.arm(1)

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.errors import MuistiError, VaultFull, VaultReadOnly
 from muisti.ports import Clock
 
@@ -56,7 +55,7 @@ def readable(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "tmp").chmod(0o777)
     monkeypatch.setenv("TMPDIR", str(folder / "tmp"))
     monkeypatch.setattr("tempfile.tempdir", None)
-    with open_vault(folder / "vault", clock=clock) as memory:
+    with bootstrap.open(folder / "vault", clock=clock) as memory:
         memory.save_batch([f"Memory {n} about subject{n}" for n in range(5)])
         memory.delete(memory.save("In the trash").id)
     _open_to_all(folder)
@@ -71,7 +70,7 @@ def _open_to_all(folder: Path) -> None:
 
 
 def _read_and_fail_to_write(vault: Path, clock: Clock, count: int = 6) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         found = everything(memory)
         assert len(found) == count
         check_found(memory)
@@ -100,7 +99,7 @@ def test_K2_search_works_where_nothing_can_be_written(readable: Path, clock: Clo
     before = {path: path.stat().st_mtime_ns for path in readable.rglob("*")}
     as_nobody(lambda: _read_and_fail_to_write(readable, clock))
     assert {path: path.stat().st_mtime_ns for path in readable.rglob("*")} == before
-    with open_vault(readable, clock=clock) as memory:
+    with bootstrap.open(readable, clock=clock) as memory:
         check_sound(memory)
 
 
@@ -116,7 +115,7 @@ def test_K2_edits_are_seen_where_nothing_can_be_written(readable: Path, clock: C
     _open_to_all(readable)
 
     def look() -> None:
-        with open_vault(readable, clock=clock) as memory:
+        with bootstrap.open(readable, clock=clock) as memory:
             assert memory.search("anothersubject")
             assert memory.search("handicraft")
             assert memory.search("subject2")
@@ -146,7 +145,7 @@ def test_K2_unreadable_file_is_reported(readable: Path, clock: Clock) -> None:
     os.utime(closed)
 
     def look() -> None:
-        with open_vault(readable, clock=clock) as memory:
+        with bootstrap.open(readable, clock=clock) as memory:
             assert memory.search("subject2")
             assert [p.path for p in memory.sync().problems] == [closed.relative_to(readable).as_posix()]
 
@@ -161,7 +160,7 @@ def test_K2_only_a_folder_is_read_only(readable: Path, clock: Clock) -> None:
     os.chown(readable / "notes", 0, 0)
 
     def work() -> None:
-        with open_vault(readable, clock=clock) as memory:
+        with bootstrap.open(readable, clock=clock) as memory:
             with pytest.raises(VaultReadOnly, match="notes|writable"):
                 memory.save("A new note", kind="note")
             saved = memory.save("A new fact", kind="fact")
@@ -178,7 +177,7 @@ def test_K2_nothing_is_written_where_the_lock_cannot_be_had(readable: Path, cloc
     """The folder of the index is somebody else's, all else could be written: but nobody else would know of it."""
     (readable / "manuals").mkdir()
     (readable / "manuals" / "printer.md").write_text("How to mend the printer.")
-    with open_vault(readable, clock=clock) as memory:
+    with bootstrap.open(readable, clock=clock) as memory:
         memory.core_update("user", "name", "Anna")
         memory.append_message("telegram_1", "user", "Hello there")
         memory.index_path(readable / "manuals")
@@ -191,7 +190,7 @@ def test_K2_nothing_is_written_where_the_lock_cannot_be_had(readable: Path, cloc
 
     def work() -> None:
         _read_and_fail_to_write(readable, clock)
-        with open_vault(readable, clock=clock) as memory:
+        with bootstrap.open(readable, clock=clock) as memory:
             calls: list[Callable[[], object]] = [
                 lambda: memory.core_update("user", "name", "Maija"),
                 lambda: memory.core_delete("user", "name"),
@@ -224,7 +223,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @as_root
 @pytest.mark.parametrize("spare", [0, 4096, 3 * 4096, 16 * 4096])
 def test_K2_a_disk_that_is_really_full(small_disk: Path, clock: Clock, spare: int) -> None:
-    with open_vault(small_disk / "vault", clock=clock) as memory:
+    with bootstrap.open(small_disk / "vault", clock=clock) as memory:
         _fill_up(memory, small_disk, spare)
         before = state(memory)
         refused = pending = 0
@@ -262,7 +261,7 @@ def _fill_up(memory: Muisti, disk: Path, spare: int) -> None:
 def test_K2_a_full_disk_can_be_opened_and_read(small_disk: Path, clock: Clock) -> None:
     """Even when the index has to be brought up to date first, or a file given an id."""
     vault = small_disk / "vault"
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         memory.save_batch([f"Memory {n} about subject{n}" for n in range(10)])
     edited = next(vault.glob("notes/*memory_1_*.md"))
     edited.write_text(edited.read_text().replace("subject1", "anothersubject"))
@@ -271,12 +270,12 @@ def test_K2_a_full_disk_can_be_opened_and_read(small_disk: Path, clock: Clock) -
         while True:
             ballast.write(bytes(4096))
     try:
-        with open_vault(vault, clock=clock) as memory:
+        with bootstrap.open(vault, clock=clock) as memory:
             check_found(memory)
     except MuistiError as error:
         assert isinstance(error, VaultFull), error
     (small_disk / "ballast").unlink()
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         assert memory.search("handicraft")
         assert memory.search("anothersubject")
         check_sound(memory)

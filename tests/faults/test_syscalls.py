@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti.bootstrap import open_vault
+from muisti import bootstrap
 from muisti.storage.clock import SystemClock
 
 from .invariants import State, check_files_whole, check_found, check_rebuild, check_sound, leaks, state
@@ -32,7 +32,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if subprocess.run([strace, "-o", os.devnull, "true"], capture_output=True, check=False).returncode:
         pytest.skip("strace may not trace here (a container without ptrace?)")
     vault = tmp_path_factory.mktemp("syscalls") / "vault"
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         memory.save("Victim, as it was", kind="fact")
         memory.save_batch([f"Bystander {n}" for n in range(3)])
     return vault
@@ -46,7 +46,7 @@ def states(template: Path) -> list[State]:
         copy = template.with_name(f"after-{steps}")
         shutil.copytree(template, copy)
         subprocess.run([sys.executable, VICTIM, copy, str(steps)], check=True, capture_output=True)
-        with open_vault(copy) as memory:
+        with bootstrap.open(copy) as memory:
             found.append(state(memory))
         shutil.rmtree(copy)
     return found
@@ -92,7 +92,7 @@ def test_K2_killed_at_a_system_call(template: Path, states: list[State], call: s
 
 def _check(vault: Path, states: list[State], done: int) -> None:
     check_files_whole(vault)
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         assert state(memory) in states[done : done + 2]
         check_found(memory)
         check_sound(memory)
@@ -111,7 +111,7 @@ def test_K2_a_system_call_fails(template: Path, states: list[State], call: str, 
         shutil.copytree(template, vault)
         done = _failed(vault, call, error, k)
         check_files_whole(vault)
-        with open_vault(vault) as memory:
+        with bootstrap.open(vault) as memory:
             assert state(memory) in states[done : done + 2]
             check_found(memory)
             check_sound(memory)

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.errors import IndexBusy, MuistiError, VaultReadOnly
 from muisti.ports import Clock
 from tests.conftest import FakeClock
@@ -68,7 +67,7 @@ CASES: dict[str, tuple[Callable[[Path], None], Callable[[Muisti], object], list[
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vault = tmp_path_factory.mktemp("talk") / "vault"
-    with open_vault(vault, clock=FakeClock(), arguments={"embedder": "none"}) as memory:
+    with bootstrap.open(vault, clock=FakeClock(), settings={"embedder": "none"}) as memory:
         memory.save("A bystander about the build server", kind="note")
         memory.append_message(CHAT, "user", "one", id="m1")
         memory.append_message(CHAT, "assistant", "two", id="m2")
@@ -79,7 +78,7 @@ def _begun(template: Path, vault: Path, case: str) -> Path:
     shutil.copytree(template, vault)
     if case == "first":
         _nothing(vault)
-        with open_vault(vault, clock=FakeClock()) as memory:
+        with bootstrap.open(vault, clock=FakeClock()) as memory:
             memory.sync(confirm=True)
     else:
         CASES[case][0](vault)
@@ -101,7 +100,7 @@ def check_lines_whole(vault: Path) -> None:
 def check_talk(vault: Path, case: str, *, acknowledged: bool) -> None:
     """A, C, D: what may be found afterwards, and the same after a rebuild."""
     before, after = CASES[case][2:]
-    with open_vault(vault, clock=FakeClock()) as memory:
+    with bootstrap.open(vault, clock=FakeClock()) as memory:
         found = said(memory)
         assert found == after or (found == before and not acknowledged)
         _check_index(memory)
@@ -113,7 +112,7 @@ def check_talk(vault: Path, case: str, *, acknowledged: bool) -> None:
     if "torn" in case or case == "set_aside":
         assert TORN in talk_file(vault).with_name(f"{FILE}.corrupt").read_bytes(), "nobody's bytes are lost"
     shutil.rmtree(vault / ".muisti")
-    with open_vault(vault, clock=FakeClock()) as memory:
+    with bootstrap.open(vault, clock=FakeClock()) as memory:
         assert (said(memory), fingerprint(memory)) == (after, live)
 
 
@@ -157,7 +156,7 @@ def _walk(case: str, disk: FailingDisk, expected: type[MuistiError], template: P
     for k in range(1, MOST_STEPS):
         vault = _begun(template, folder / "starved", case)
         try:
-            with open_vault(vault, clock=FakeClock(), disk=disk, arguments={"sync_on_open": False}) as memory:
+            with bootstrap.open(vault, clock=FakeClock(), disk=disk, settings={"sync_on_open": False}) as memory:
                 disk.arm(k)
                 try:
                     act(memory)
@@ -195,7 +194,7 @@ def _check_writers(vault: Path, writers: int, count: int) -> None:
     ]
     written = [(line["meta"]["writer"], line["meta"]["n"]) for line in lines]
     assert (len(written), set(written)) == (len(wanted), wanted)
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         [chat] = memory.chats()
         assert chat.messages == len(wanted)
         window = [(m.meta["writer"], m.meta["n"]) for m in memory.window(CHAT, min(1000, len(wanted)))]
@@ -206,7 +205,7 @@ def _check_writers(vault: Path, writers: int, count: int) -> None:
         own = [n for w, n in written if w == writer]
         assert own == sorted(own)
     shutil.rmtree(vault / ".muisti")
-    with open_vault(vault) as memory:
+    with bootstrap.open(vault) as memory:
         assert fingerprint(memory) == live
 
 
@@ -233,7 +232,7 @@ def test_K1_reindex_while_others_talk(vault: Path) -> None:
 
 
 def test_K2_a_message_while_the_index_is_locked(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock, arguments=IMPATIENT) as memory:
+    with bootstrap.open(vault, clock=clock, settings=IMPATIENT) as memory:
         memory.append_message(CHAT, "user", "before", id="a")
         with held(vault):
             pending = [memory.append_message(CHAT, "user", f"locked {n}", id=f"b{n}") for n in range(3)]
@@ -250,14 +249,14 @@ def test_K2_a_message_while_the_index_is_locked(vault: Path, clock: Clock) -> No
 
 
 def test_K2_the_index_is_deleted_or_damaged_in_the_middle_of_a_talk(vault: Path, clock: Clock) -> None:
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         memory.append_message(CHAT, "user", "one")
         shutil.rmtree(vault / ".muisti")
         memory.append_message(CHAT, "user", "two")
         assert said(memory) == ["one", "two"]
         for path in (vault / ".muisti").glob("*.db*"):
             path.write_bytes(b"garbage" * 1000)
-    with open_vault(vault, clock=clock) as memory:
+    with bootstrap.open(vault, clock=clock) as memory:
         memory.append_message(CHAT, "user", "three")
         assert said(memory) == ["one", "two", "three"]
         _check_index(memory)
@@ -270,7 +269,7 @@ def test_K2_a_talk_where_nothing_can_be_written(clock: Clock, index: str) -> Non
     folder.mkdir()
     vault = folder / "vault"
     try:
-        with open_vault(vault, clock=clock) as memory:
+        with bootstrap.open(vault, clock=clock) as memory:
             memory.append_message(CHAT, "user", "The ferry leaves at noon", id="a")
         if index == "missing":
             shutil.rmtree(vault / ".muisti")
@@ -283,7 +282,7 @@ def test_K2_a_talk_where_nothing_can_be_written(clock: Clock, index: str) -> Non
         before = talk_file(vault).read_bytes()
 
         def look() -> None:
-            with open_vault(vault, clock=clock) as memory:
+            with bootstrap.open(vault, clock=clock) as memory:
                 expected = ["The ferry leaves at noon"] + ["written by hand"] * (index == "behind")
                 assert said(memory) == expected
                 assert memory.search_messages("ferry")[0].memory.content == expected[0]

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from muisti import InvalidRequest
-from muisti.bootstrap import open_vault
+from muisti import InvalidRequest, bootstrap
 from muisti.errors import VaultNotFound
 
 
 @pytest.mark.parametrize("left", [False, True], ids=["gone", "empty"])
 def test_B5_a_vault_that_is_gone_is_told(vault: Path, left: bool) -> None:
     """Left: the folder is there, but empty, as where a disk is not mounted."""
-    with open_vault(vault, arguments={"embedder": "none"}) as memory:
+    with bootstrap.open(vault, settings={"embedder": "none"}) as memory:
         memory.save("The otter lives in the lake.")
         away = vault.rename(vault.with_name("away"))
         if left:
@@ -37,5 +36,5 @@ def test_B5_a_vault_that_is_gone_is_told(vault: Path, left: bool) -> None:
 
 
 def test_E4_a_time_beyond_the_calendar_is_refused(vault: Path) -> None:
-    with open_vault(vault, arguments={"embedder": "none"}) as memory, pytest.raises(InvalidRequest, match="since"):
+    with bootstrap.open(vault, settings={"embedder": "none"}) as memory, pytest.raises(InvalidRequest, match="since"):
         memory.list(since=datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))))

@@ -13,9 +13,9 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
+from muisti.commit import writing
 
 from muisti import Muisti
-from muisti.commit import writing
 from muisti.ports import Changes, Embedded, Piece
 from muisti.remember.embed import source_hash
 from tests.conftest import Opener
@@ -43,7 +43,7 @@ def remote(opened: Opener, server: EmbedServer, **options: object) -> Muisti:
 
 def rows(memory: Muisti, sql: str) -> list[tuple[object, ...]]:
     """Straight from the index file."""
-    db = apsw.Connection(str(memory._parts.index._db.path), flags=apsw.SQLITE_OPEN_READONLY)  # type: ignore[attr-defined]
+    db = apsw.Connection(str(memory._services.index._db.path), flags=apsw.SQLITE_OPEN_READONLY)  # type: ignore[attr-defined]
     try:
         return [tuple(row) for row in db.execute(sql)]
     finally:
@@ -70,7 +70,7 @@ def until(happened: Callable[[], object]) -> bool:
 
 def check_vectors(memory: Muisti, count: int) -> None:
     """Every memory has its vectors once, and nothing is left over."""
-    assert memory._parts.index.check() == []
+    assert memory._services.index.check() == []
     assert rows(memory, "SELECT count(*) FROM spaces") == [(1,)]
     assert rows(memory, "SELECT count(*) FROM unembedded") == [(0,)]
     assert rows(memory, "SELECT count(*), count(DISTINCT n) FROM embedded") == [(count, count)]
@@ -162,7 +162,7 @@ def test_K2_a_hard_delete_leaves_no_vector_and_no_signs(opened: Opener, vault: P
 
 def test_K2_a_hard_delete_reaches_into_full_blocks(opened: Opener) -> None:
     memory = opened(embedder="hashing")
-    parts = memory._parts
+    parts = memory._services
     embedder = parts.embedders(None)
     assert embedder is not None
     gone, kept = memory.save_batch(TEXTS[:2])
@@ -189,10 +189,10 @@ def test_K2_a_hard_delete_reaches_into_full_blocks(opened: Opener) -> None:
 
 FILL = """
 import sys
-from muisti.bootstrap import open_vault
+from muisti import bootstrap
 
 vault, url, batch = sys.argv[1:]
-memory = open_vault(vault, arguments={"embedder": "ollama", "embedder_url": url, "model": "m", "embedder_timeout": 30.0})
+memory = bootstrap.open(vault, settings={"embedder": "ollama", "embedder_url": url, "model": "m", "embedder_timeout": 30.0})
 print("ready", flush=True)
 if batch == "wait":
     sys.stdin.readline()
@@ -234,7 +234,7 @@ def test_K2_killed_while_vectors_are_made(opened: Opener, vault: Path, server: E
     memory = remote(opened, server)
     report = memory.verify(deep=True)
     assert report.ok, report.problems
-    assert memory._parts.index.check() == []
+    assert memory._services.index.check() == []
     assert memory.reindex_missing() == 80 - 32 * batches
     check_vectors(memory, 80)
 
@@ -322,7 +322,7 @@ def test_K2_an_index_deleted_while_open_is_healed_by_the_next_search(opened: Ope
 def test_K2_a_damaged_index_is_healed_or_told_of(opened: Opener, damage: str) -> None:
     memory = opened(record_recall=False)
     memory.save_batch(TEXTS)
-    path = memory._parts.index._db.path  # type: ignore[attr-defined]
+    path = memory._services.index._db.path  # type: ignore[attr-defined]
     memory.close()
     db = apsw.Connection(str(path))
     db.execute(damage)
@@ -341,7 +341,7 @@ def test_K2_a_damaged_index_is_healed_or_told_of(opened: Opener, damage: str) ->
 def test_K2_lost_rows_are_told_of_by_verify_and_made_again_by_reindex(opened: Opener, damage: str) -> None:
     memory = opened(record_recall=False)
     memory.save_batch(TEXTS)
-    path = memory._parts.index._db.path  # type: ignore[attr-defined]
+    path = memory._services.index._db.path  # type: ignore[attr-defined]
     memory.close()
     db = apsw.Connection(str(path))
     db.execute(damage)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from muisti.bootstrap import open_vault
+from muisti import bootstrap
 from muisti.engine import Muisti
 
 
@@ -29,7 +29,7 @@ OPERATIONS = [
 
 def main() -> None:
     vault, *steps = sys.argv[1:]
-    memory = open_vault(Path(vault), arguments={"sync_on_open": False})
+    memory = bootstrap.open(Path(vault), settings={"sync_on_open": False})
     for number, operation in enumerate(OPERATIONS[: int(steps[0]) if steps else None]):
         operation(memory)
         sys.stdout.write(f"{number}\n")

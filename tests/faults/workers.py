@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from muisti.bootstrap import open_vault
+from muisti import bootstrap
 from muisti.engine import Muisti
 from muisti.errors import MemoryNotFound
 
@@ -122,7 +122,7 @@ ROLES: dict[str, Callable[[Muisti, int, int], Report]] = {
 
 def main() -> None:
     role, vault, number, count = sys.argv[1:]
-    with open_vault(Path(vault)) as memory:
+    with bootstrap.open(Path(vault)) as memory:
         print("ready", flush=True)
         sys.stdin.readline()
         print(json.dumps(ROLES[role](memory, int(number), int(count))), flush=True)

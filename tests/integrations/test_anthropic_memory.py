@@ -12,8 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 
 from .pairs import Answer, Call, Pair, answer, tree
 
@@ -219,7 +218,7 @@ class SameCalls(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.memory = open_vault(Path(self.folder.name, "vault"), arguments={"embedder": "none"})
+        self.memory = bootstrap.open(Path(self.folder.name, "vault"), settings={"embedder": "none"})
         self.pair = Pair(Path(self.folder.name, "sdk"), self.memory)
 
     def teardown(self) -> None:

@@ -15,8 +15,7 @@ import anyio
 import pytest
 from anthropic.lib.tools import ToolError
 
-from muisti import InvalidRequest, MemoryService, Muisti, VaultError
-from muisti.bootstrap import open_vault
+from muisti import InvalidRequest, MemoryService, Muisti, VaultError, bootstrap
 from muisti.integrations.anthropic import AsyncVaultMemoryTool, VaultMemoryTool
 from muisti.storage.files.agent_notes import FileNotebook
 from muisti.storage.files.disk import Disk
@@ -211,13 +210,13 @@ def test_K2_a_vault_that_cannot_be_written_is_read(tmp_path: Path) -> None:
     folder = Path(f"/tmp/muisti-notes-{tmp_path.name}-{tmp_path.parent.name}")
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        with open_vault(folder, arguments={"embedder": "none"}) as memory:
+        with bootstrap.open(folder, settings={"embedder": "none"}) as memory:
             VaultMemoryTool(memory).call(create(A, "The dog is called Musti.\n"))
         for path in (folder, *folder.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
 
         def act() -> None:
-            with open_vault(folder, arguments={"embedder": "none"}) as memory:
+            with bootstrap.open(folder, settings={"embedder": "none"}) as memory:
                 tool = VaultMemoryTool(memory)
                 assert "Musti" in str(tool.call(view(A)))
                 assert sources(memory, "Musti") == ["memories/dog.md"]
@@ -254,7 +253,7 @@ def test_an_async_tool_takes_either(vault: Path) -> None:
 
 
 def _note(vault: Path, number: int, count: int) -> None:
-    with open_vault(vault, arguments={"embedder": "none"}) as memory:
+    with bootstrap.open(vault, settings={"embedder": "none"}) as memory:
         tool = VaultMemoryTool(memory)
         for n in range(count):
             tool.call(insert("/memories/log.md", 0, f"process {number} line {n}"))
@@ -263,7 +262,7 @@ def _note(vault: Path, number: int, count: int) -> None:
 
 def test_K1_processes_that_edit_one_file_lose_no_line(vault: Path) -> None:
     count, context = 20, multiprocessing.get_context("spawn")
-    with open_vault(vault, arguments={"embedder": "none"}) as memory:
+    with bootstrap.open(vault, settings={"embedder": "none"}) as memory:
         VaultMemoryTool(memory).call(create("/memories/log.md", ""))
         started = [context.Process(target=_note, args=(vault, number, count)) for number in range(4)]
         for process in started:
@@ -302,7 +301,7 @@ WRITES: dict[str, Callable[[FileNotebook], object]] = {
 def test_K2_a_disk_that_fails_leaves_the_old_or_the_new(tmp_path: Path, write: Callable[[FileNotebook], object]) -> None:
     for last in range(100):
         root = tmp_path / str(last)
-        with open_vault(root, arguments={"embedder": "none"}) as memory:
+        with bootstrap.open(root, settings={"embedder": "none"}) as memory:
             settings = memory.settings
         (root / "memories").mkdir()
         (root / "memories" / "old.md").write_bytes(b"old")

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from muisti.glance import Glance
 
 from muisti.errors import VaultNotFound
-from muisti.glance import Glance
 from tests.conftest import Opener
 
 READING = {"embedder": "none", "sync_on_open": False, "lock_timeout": 0.2, "index_timeout": 0.2}
@@ -45,7 +45,7 @@ def test_it_finds_what_the_engine_finds(filled: Path, opened: Opener, query: str
 
 
 def test_it_waits_for_nobody(filled: Path, opened: Opener) -> None:
-    with opened(embedder="none")._parts.vault.lock():
+    with opened(embedder="none")._services.store.vault.lock():
         assert Glance(filled, READING).search("database", 5)
 
 

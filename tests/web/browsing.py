@@ -19,8 +19,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.surfaces.web import pages
 
 INSTALLED = Path(__file__).parents[2] / ".venv" / "node" / "browser"
@@ -119,7 +118,7 @@ def visit(chromium: Any, vault: Path) -> Iterator[Visit]:
     closing: list[Callable[[], None]] = []
 
     def begin(**context_options: Any) -> Seen:
-        memory = open_vault(vault, arguments={"embedder": "none"})
+        memory = bootstrap.open(vault, settings={"embedder": "none"})
         closing.append(memory.close)
         context = chromium.new_context(locale="en-GB", **{"viewport": {"width": 1180, "height": 800}, **context_options})
         closing.append(context.close)

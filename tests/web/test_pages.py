@@ -321,7 +321,7 @@ def test_B3_versions_are_compared(empty: Browser) -> None:
 
 
 def test_I1_the_status_tells_what_waits(surf: Surf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muisti.engine.opened.PATIENCE", 0.0)  # to close waits for nothing
+    monkeypatch.setattr("muisti.engine.extraction.PATIENCE", 0.0)  # to close waits for nothing
     down = "http://127.0.0.1:9"
     browser = surf(
         embedder="ollama", embedder_url=down, embedder_timeout=0.5, extractor="ollama", extractor_url=down, extractor_model="m"

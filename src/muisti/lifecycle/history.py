@@ -5,72 +5,79 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from muisti.commit import commit, current, no_memory, writing
 from muisti.errors import InvalidRequest
-from muisti.model import Event, Happening, Memory
-from muisti.ports import Parts, StoredFile
+from muisti.model import Event, EventName, Happening, Memory
+from muisti.ports import ChangeSet, Services, Update
+from muisti.ports.lookups import memory_error, stored_memory
 
 
-def history(parts: Parts, memory_id: str) -> list[Happening]:
+def history(parts: Services, memory_id: str) -> list[Happening]:
     """Everything that the journal and the kept texts tell, in the order of time. Raises MemoryNotFound."""
-    known = parts.reader.get(memory_id, include_deleted=True)
-    events = parts.journal.about(memory_id)
+    known = parts.index.get(memory_id, include_deleted=True)
+    events = parts.store.events(memory_id)
     if known is None and not events:
-        raise no_memory(parts, memory_id)
-    kept = parts.attic.kept(memory_id)
-    texts = {one.memory.id if one.merged else one.path: one.memory.content for one in kept}
+        raise memory_error(parts, memory_id)
+    kept = parts.store.versions(memory_id)
+    texts = {one.memory.id if one.merged else one.reference: one.memory.content for one in kept}
     found = [_happening(event, memory_id, texts) for event in events]
     if known is not None and not any(one.what in ("saved", "created") for one in found):
         found.insert(0, Happening(at=known.created_at, what="created", note=f"by {known.source}"))
     return found
 
 
-def unmerge(parts: Parts, memory_id: str) -> Memory:
+def unmerge(parts: Services, memory_id: str) -> Memory:
     """Make a memory of its own again of what was merged last into this one, or of the text that had this id.
 
     Raises MemoryNotFound, InvalidRequest.
     """
-    with writing(parts):
+    with parts.store.lock():
         merge = _last_merge(parts, memory_id)
         into, apart = merge.memory_ids[0], str(merge.data["merged"])
-        kept = next((one for one in parts.attic.kept(into) if one.merged and one.memory.id == apart), None)
-        alive = parts.reader.get(apart, include_deleted=True)
+        kept = next((one for one in parts.store.versions(into) if one.merged and one.memory.id == apart), None)
+        alive = parts.index.get(apart, include_deleted=True)
         if kept is None and alive is None:
             raise InvalidRequest("id", memory_id, f"the text that was merged ({apart}) is not in .history any more")
         now = parts.clock.now()
-        files = parts.vault.create([kept.memory]) if kept is not None and alive is None else []
-        removed = []
-        if lowered := _with_former_importance(parts, merge):
-            files.append(lowered)
-            removed.append(str(lowered.memory.file_path))
-        events = [Event("unmerged", now, (into,), None, {"merged": apart}), Event("saved", now, (apart,))]
-        indexed = commit(parts, files=files, removed=removed, events=events)
-        if kept is not None:
-            parts.attic.drop(kept.path)
-    known = parts.reader.get(apart) if indexed else None
-    return known or replace(alive or files[0].memory, index_pending=True)
+        events = [
+            Event(EventName.UNMERGED, now, (into,), None, {"merged": apart}),
+            Event(EventName.SAVED, now, (apart,)),
+        ]
+        committed = parts.store.commit(
+            ChangeSet(
+                created=[kept.memory] if kept is not None and alive is None else [],
+                updated=_with_former_importance(parts, merge),
+                dropped=[] if kept is None else [kept],
+                events=events,
+            )
+        )
+    known = parts.index.get(apart) if committed.indexed else None
+    return known or replace(alive or committed.memories[apart], index_pending=True)
 
 
-def _last_merge(parts: Parts, memory_id: str) -> Event:
+def _last_merge(parts: Services, memory_id: str) -> Event:
     """The latest merge that has not been undone, by either of its two ids."""
-    events = parts.journal.about(memory_id)
-    undone = [event.data.get("merged") for event in events if event.name == "unmerged"]
-    merges = [event for event in events if event.name == "merged" and event.memory_ids and event.data.get("merged") not in undone]
+    events = parts.store.events(memory_id)
+    undone = [event.data.get("merged") for event in events if event.name == EventName.UNMERGED]
+    merges = [
+        event
+        for event in events
+        if event.name == EventName.MERGED and event.memory_ids and event.data.get("merged") not in undone
+    ]
     if merges:
         return merges[-1]
-    if parts.reader.get(memory_id, include_deleted=True) is None and not events:
-        raise no_memory(parts, memory_id)
+    if parts.index.get(memory_id, include_deleted=True) is None and not events:
+        raise memory_error(parts, memory_id)
     raise InvalidRequest("id", memory_id, "nothing is merged into it that could be taken apart; `muisti history` tells")
 
 
-def _with_former_importance(parts: Parts, merge: Event) -> StoredFile | None:
-    """The file of the memory that had been given more weight by the merge, unless somebody has changed that since."""
+def _with_former_importance(parts: Services, merge: Event) -> list[Update]:
+    """The memory that had been given more weight by the merge, unless somebody has changed that since."""
     before, after = merge.data.get("importance_before"), merge.data.get("importance")
-    known = parts.reader.get(merge.memory_ids[0])
+    known = parts.index.get(merge.memory_ids[0])
     if not isinstance(before, int | float) or known is None or known.importance != after:
-        return None
-    file = current(parts, known.id)
-    return parts.vault.rewrite(replace(file.memory, importance=float(before)), file.sha)
+        return []
+    stored = stored_memory(parts, known.id)
+    return [Update(replace(stored.memory, importance=float(before)), stored.revision)]
 
 
 _TEXT = {"merged": "merged", "updated": "kept"}

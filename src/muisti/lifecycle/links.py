@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from muisti.commit import commit, current, no_memory, writing
 from muisti.errors import InvalidRequest
-from muisti.model import Event, Finder, Graph, Link, LinkType, Memory
-from muisti.ports import Parts, StoredFile
+from muisti.model import Event, EventName, Finder, Graph, Link, LinkType, Memory
+from muisti.ports import ChangeSet, Services, Stored, Update
+from muisti.ports.lookups import existing_memory, memory_error, stored_memory
 
 MOST_LINKS = 200
 """That may begin at one memory: they stand in its front matter, which has to stay readable."""
@@ -19,73 +19,73 @@ MOST_MEMORIES = 500
 """Of a graph: what is beyond is left out."""
 
 
-def link(parts: Parts, wanted: Link) -> Link:
+def link(parts: Services, wanted: Link) -> Link:
     """Link two memories. What was only proposed is confirmed by this. Raises InvalidRequest, MemoryNotFound."""
     _check(wanted)
-    with writing(parts):
+    with parts.store.lock():
         _check_end(parts, "source", wanted.source)
         _check_end(parts, "target", wanted.target)
         wanted = replace(wanted, created_at=parts.clock.now())
         if wanted.type is LinkType.SUPERSEDES and not wanted.proposed and wanted.valid_until is None:
             _supersede(parts, wanted)
         else:
-            file = _linked(parts, wanted)
-            commit(parts, files=[file], removed=[str(file.memory.file_path)], events=[_event("linked", wanted)], durable=False)
+            events = [_event(EventName.LINKED, wanted)]
+            parts.store.commit(ChangeSet(updated=[_linked(parts, wanted)], events=events, durable=False))
     return wanted
 
 
-def unlink(parts: Parts, source: str, target: str, type_: LinkType) -> None:
+def unlink(parts: Services, source: str, target: str, type_: LinkType) -> None:
     """Take a link back. What was superseded by it is current again. Raises InvalidRequest, MemoryNotFound."""
-    with writing(parts):
-        file = current(parts, source)
-        gone = next((one for one in file.memory.links if (one.type, one.target) == (type_, target)), None)
+    with parts.store.lock():
+        stored = stored_memory(parts, source)
+        gone = next((one for one in stored.memory.links if (one.type, one.target) == (type_, target)), None)
         if gone is None:
             raise InvalidRequest("link", f"{type_.value} {target}", "there is no such link; `muisti links` shows those there are")
-        files = []
+        updates = []
         if type_ is LinkType.SUPERSEDES and not gone.proposed:
-            files += _reopened(parts, gone)
-        kept = tuple(one for one in file.memory.links if one is not gone)
-        files.append(_rewritten(parts, file, replace(file.memory, links=kept)))
-        paths = [str(one.memory.file_path) for one in files]
-        commit(parts, files=files, removed=paths, events=[_event("unlinked", gone, parts.clock.now())], durable=False)
+            updates += _reopened(parts, gone)
+        kept = tuple(one for one in stored.memory.links if one is not gone)
+        updates.append(Update(replace(stored.memory, links=kept), stored.revision))
+        events = [_event(EventName.UNLINKED, gone, parts.clock.now())]
+        parts.store.commit(ChangeSet(updated=updates, events=events, durable=False))
 
 
-def supersede(parts: Parts, old: str, new: str) -> Memory:
+def supersede(parts: Services, old: str, new: str) -> Memory:
     """Let a memory take the place of another, which is no longer true from now on, and is answered.
 
     Raises InvalidRequest, MemoryNotFound.
     """
     now = parts.clock.now()
     link(parts, Link(source=new, type=LinkType.SUPERSEDES, target=old, created_at=now, extracted_by=Finder.SYSTEM))
-    known = parts.reader.get(old)
-    return known if known and known.valid_until else replace(current(parts, old).memory, index_pending=True)
+    known = parts.index.get(old)
+    return known if known and known.valid_until else replace(stored_memory(parts, old).memory, index_pending=True)
 
 
-def superseding(parts: Parts, memory_id: str) -> Memory | None:
+def superseding(parts: Services, memory_id: str) -> Memory | None:
     """The memory that took its place; None if none did. Raises MemoryNotFound."""
-    _existing(parts, memory_id)
-    successors = parts.links.successors([memory_id]).get(memory_id, ())
-    return parts.reader.get(successors[-1]) if successors else None
+    existing_memory(parts, memory_id)
+    successors = parts.index.successors([memory_id]).get(memory_id, ())
+    return parts.index.get(successors[-1]) if successors else None
 
 
-def links(parts: Parts, memory_id: str) -> list[Link]:
+def links(parts: Services, memory_id: str) -> list[Link]:
     """The links that begin or end at a memory, oldest first. Raises MemoryNotFound."""
-    _existing(parts, memory_id)
-    return parts.links.of(memory_id)
+    existing_memory(parts, memory_id)
+    return parts.index.links_of([memory_id])
 
 
-def graph(parts: Parts, memory_id: str, depth: int = 1) -> Graph:
+def graph(parts: Services, memory_id: str, depth: int = 1) -> Graph:
     """The memories that can be reached over so many links, in both directions. Raises MemoryNotFound, InvalidRequest."""
     if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= DEEPEST:
         raise InvalidRequest("depth", depth, f"it must be a whole number from 0 to {DEEPEST}")
-    with parts.reader.snapshot():
-        _existing(parts, memory_id)
+    with parts.index.snapshot():
+        existing_memory(parts, memory_id)
         reached = {memory_id: None}
         found: dict[tuple[str, str, str], Link] = {}
         frontier = [memory_id]
         for _ in range(depth):
             beyond: dict[str, None] = {}
-            for one in parts.links.among(frontier):
+            for one in parts.index.links_of(frontier):
                 found[one.source, one.type, one.target] = one
                 beyond |= {end: None for end in (one.source, one.target) if end not in reached}
             frontier = list(beyond)[: MOST_MEMORIES - len(reached)]
@@ -93,24 +93,30 @@ def graph(parts: Parts, memory_id: str, depth: int = 1) -> Graph:
             if not frontier:
                 break
         lines = [one for one in found.values() if one.source in reached and one.target in reached]
-        return Graph(tuple(parts.reader.many(list(reached))), tuple(lines))
+        return Graph(tuple(parts.index.many(list(reached))), tuple(lines))
 
 
 # -- Writing
 
 
-def _supersede(parts: Parts, wanted: Link) -> None:
+def _supersede(parts: Services, wanted: Link) -> None:
     """First the new file with the link, which alone says which is current; then the old one's end."""
     _check_no_circle(parts, wanted)
-    old = current(parts, wanted.target)
+    old = stored_memory(parts, wanted.target)
     if _same(old, replace(wanted, target=wanted.source)):  # the files may know more than the index
         raise _circle(wanted)
-    begun = _same(current(parts, wanted.source), wanted) if old.memory.valid_until is None else None
-    files = [] if begun else [_linked(parts, wanted)]  # an earlier try may have got as far as the first file
+    begun = None
     if old.memory.valid_until is None:
-        files.append(_rewritten(parts, old, replace(old.memory, valid_until=_end_of(old.memory, begun or wanted))))
-    events = [_event("linked", wanted), Event("superseded", wanted.created_at, (wanted.target,), None, {"by": wanted.source})]
-    commit(parts, files=files, removed=[str(file.memory.file_path) for file in files], events=events, durable=False)
+        begun = _same(stored_memory(parts, wanted.source), wanted)  # an earlier try may have got as far as the first file
+    updates = [] if begun else [_linked(parts, wanted)]
+    if old.memory.valid_until is None:
+        ended = replace(old.memory, valid_until=_end_of(old.memory, begun or wanted))
+        updates.append(Update(ended, old.revision))
+    events = [
+        _event(EventName.LINKED, wanted),
+        Event(EventName.SUPERSEDED, wanted.created_at, (wanted.target,), None, {"by": wanted.source}),
+    ]
+    parts.store.commit(ChangeSet(updated=updates, events=events, durable=False))
 
 
 def _end_of(old: Memory, by: Link) -> datetime:
@@ -119,40 +125,36 @@ def _end_of(old: Memory, by: Link) -> datetime:
     return max(end, old.valid_from or end)
 
 
-def _reopened(parts: Parts, gone: Link) -> list[StoredFile]:
+def _reopened(parts: Services, gone: Link) -> list[Update]:
     """The old memory without the end that this link gave it."""
-    if parts.reader.get(gone.target) is None:
+    if parts.index.get(gone.target) is None:
         return []
-    old = current(parts, gone.target)
+    old = stored_memory(parts, gone.target)
     if old.memory.valid_until != _end_of(old.memory, gone):
         return []
-    return [_rewritten(parts, old, replace(old.memory, valid_until=None))]
+    return [Update(replace(old.memory, valid_until=None), old.revision)]
 
 
-def _linked(parts: Parts, wanted: Link) -> StoredFile:
-    """The source's file with the link in it."""
-    file = current(parts, wanted.source)
-    same = next((one for one in file.memory.links if (one.type, one.target) == (wanted.type, wanted.target)), None)
+def _linked(parts: Services, wanted: Link) -> Update:
+    """The source with the link."""
+    stored = stored_memory(parts, wanted.source)
+    same = next((one for one in stored.memory.links if (one.type, one.target) == (wanted.type, wanted.target)), None)
     if same is not None and (not same.proposed or wanted.proposed):
         raise InvalidRequest("link", f"{wanted.type.value} {wanted.target}", "the two are linked like this already")
     # Who links two memories has answered what was proposed for them.
-    others = tuple(one for one in file.memory.links if one is not same and not (one.proposed and one.target == wanted.target))
+    others = tuple(one for one in stored.memory.links if one is not same and not (one.proposed and one.target == wanted.target))
     if len(others) >= MOST_LINKS:
         raise InvalidRequest("link", wanted.target, f"{wanted.source} has {MOST_LINKS} links already; `muisti unlink` some first")
-    return _rewritten(parts, file, replace(file.memory, links=(*others, wanted)))
+    return Update(replace(stored.memory, links=(*others, wanted)), stored.revision)
 
 
-def _same(file: StoredFile, wanted: Link) -> Link | None:
-    """The confirmed link of this type to this target that a file has already."""
-    confirmed = (one for one in file.memory.links if not one.proposed)
+def _same(stored: Stored, wanted: Link) -> Link | None:
+    """The confirmed link of this type to this target that a memory has already."""
+    confirmed = (one for one in stored.memory.links if not one.proposed)
     return next((one for one in confirmed if (one.type, one.target) == (wanted.type, wanted.target)), None)
 
 
-def _rewritten(parts: Parts, file: StoredFile, memory: Memory) -> StoredFile:
-    return parts.vault.rewrite(memory, file.sha)
-
-
-def _event(name: str, one: Link, at: datetime | None = None) -> Event:
+def _event(name: EventName, one: Link, at: datetime | None = None) -> Event:
     data = {"type": one.type.value, "target": one.target, "confidence": one.confidence}
     return Event(name, at or one.created_at, (one.source,), None, data)
 
@@ -173,22 +175,15 @@ def _check(wanted: Link) -> None:
         raise InvalidRequest("valid_until", wanted.valid_until.isoformat(), "it must not be before valid_from")
 
 
-def _existing(parts: Parts, memory_id: str) -> Memory:
-    found = parts.reader.get(memory_id)
+def _check_end(parts: Services, option: str, memory_id: str) -> None:
+    found = parts.index.get(memory_id, include_deleted=True)
     if found is None:
-        raise no_memory(parts, memory_id)
-    return found
-
-
-def _check_end(parts: Parts, option: str, memory_id: str) -> None:
-    found = parts.reader.get(memory_id, include_deleted=True)
-    if found is None:
-        raise no_memory(parts, memory_id)
+        raise memory_error(parts, memory_id)
     if found.deleted_at is not None:
         raise InvalidRequest(option, memory_id, "it is in the trash; `muisti restore` brings it back")
 
 
-def _check_no_circle(parts: Parts, wanted: Link) -> None:
+def _check_no_circle(parts: Services, wanted: Link) -> None:
     """Raises InvalidRequest if the old memory is, perhaps over several steps, what took the new one's place."""
     frontier, seen = [wanted.source], {wanted.source}
     while frontier:
@@ -202,10 +197,10 @@ def _circle(wanted: Link) -> InvalidRequest:
     return InvalidRequest("supersede", wanted.source, f"it was itself superseded by {wanted.target}, so neither would be current")
 
 
-def _superseding_any(parts: Parts, ids: Sequence[str], seen: set[str]) -> list[str]:
+def _superseding_any(parts: Services, ids: Sequence[str], seen: set[str]) -> list[str]:
     return [
         one.source
-        for one in parts.links.among(ids)
+        for one in parts.index.links_of(ids)
         if one.type is LinkType.SUPERSEDES and not one.proposed and one.target in ids and one.source not in seen
     ]
 

@@ -4,39 +4,38 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from muisti.commit import commit, no_memory, writing
 from muisti.errors import InvalidRequest
-from muisti.model import Event, Memory
+from muisti.model import Event, EventName, Memory
 from muisti.model.salience import deemphasized, reinforced
-from muisti.ports import Parts
+from muisti.ports import ChangeSet, Services
+from muisti.ports.lookups import existing_memory
 
 
-def touch(parts: Parts, memory_id: str) -> Memory:
+def touch(parts: Services, memory_id: str) -> Memory:
     """Note that a memory was looked at. Raises MemoryNotFound."""
-    return _used(parts, memory_id, "touched", None)
+    return _used(parts, memory_id, EventName.TOUCHED, None)
 
 
-def reinforce(parts: Parts, memory_id: str, amount: float, session_id: str | None = None) -> Memory:
+def reinforce(parts: Services, memory_id: str, amount: float, session_id: str | None = None) -> Memory:
     """Make a memory stronger. Raises MemoryNotFound."""
-    return _used(parts, memory_id, "reinforced", _checked(amount), session_id)
+    return _used(parts, memory_id, EventName.REINFORCED, _checked(amount), session_id)
 
 
-def deemphasize(parts: Parts, memory_id: str, amount: float) -> Memory:
+def deemphasize(parts: Services, memory_id: str, amount: float) -> Memory:
     """Make a memory weaker. Raises MemoryNotFound."""
-    return _used(parts, memory_id, "deemphasized", _checked(amount))
+    return _used(parts, memory_id, EventName.DEEMPHASIZED, _checked(amount))
 
 
-_RULES = {"reinforced": reinforced, "deemphasized": deemphasized}
+_RULES = {EventName.REINFORCED: reinforced, EventName.DEEMPHASIZED: deemphasized}
 
 
-def _used(parts: Parts, memory_id: str, what: str, amount: float | None, session_id: str | None = None) -> Memory:
-    with writing(parts):
-        memory = parts.reader.get(memory_id)
-        if memory is None:
-            raise no_memory(parts, memory_id)
+def _used(parts: Services, memory_id: str, what: EventName, amount: float | None, session_id: str | None = None) -> Memory:
+    with parts.store.lock():
+        memory = existing_memory(parts, memory_id)
         data = {} if amount is None else {"amount": amount, "salience": _RULES[what](memory.salience, amount)}
-        indexed = commit(parts, events=[Event(what, parts.clock.now(), (memory_id,), session_id, data)])
-    known = parts.reader.get(memory_id) if indexed else None
+        event = Event(what, parts.clock.now(), (memory_id,), session_id, data)
+        committed = parts.store.commit(ChangeSet(events=[event]))
+    known = parts.index.get(memory_id) if committed.indexed else None
     return known or replace(memory, salience=data.get("salience", memory.salience), index_pending=True)
 
 

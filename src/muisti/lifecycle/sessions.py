@@ -4,75 +4,77 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from muisti.commit import commit, no_memory, writing
 from muisti.errors import InvalidRequest, SessionNotFound
-from muisti.model import Event, Filter, Memory, Session, SessionUse, Use
-from muisti.ports import Parts
+from muisti.model import Event, EventName, Filter, Memory, Session, SessionUse, Use
+from muisti.ports import ChangeSet, Services
+from muisti.ports.lookups import memory_error
 
 CHARS_PER_TOKEN = 4
 MAX_SUMMARY = 20_000
 
 
-def start_session(parts: Parts, session_id: str, project: str) -> Session:
+def start_session(parts: Services, session_id: str, project: str) -> Session:
     """Begin a session, or go on with one that had ended; beginning an active one changes nothing."""
-    with writing(parts):
-        known = parts.reader.session(session_id)
+    with parts.store.lock():
+        known = parts.index.session(session_id)
         if known is None or known.status != "active":
-            event = Event("session_started", parts.clock.now(), (), session_id, {"project": project})
-            commit(parts, events=[event])
-    return parts.reader.session(session_id) or Session(id=session_id, project=project, started_at=parts.clock.now())
+            event = Event(EventName.SESSION_STARTED, parts.clock.now(), (), session_id, {"project": project})
+            parts.store.commit(ChangeSet(events=[event]))
+    return parts.index.session(session_id) or Session(id=session_id, project=project, started_at=parts.clock.now())
 
 
-def end_session(parts: Parts, session_id: str, summary: str | None = None, tool_calls: int | None = None) -> Session:
+def end_session(parts: Services, session_id: str, summary: str | None = None, tool_calls: int | None = None) -> Session:
     """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
     if summary is not None and (not isinstance(summary, str) or len(summary) > MAX_SUMMARY):
         raise InvalidRequest("summary", str(summary)[:40], f"it must be a text of at most {MAX_SUMMARY} characters")
     if tool_calls is not None and (isinstance(tool_calls, bool) or not isinstance(tool_calls, int) or tool_calls < 0):
         raise InvalidRequest("tool_calls", tool_calls, "it must be a count")
-    with writing(parts):
+    with parts.store.lock():
         known = existing_session(parts, session_id)
         data: dict[str, str | int] = {
             "summary": known.summary if summary is None else summary,
             "tool_calls": known.tool_calls if tool_calls is None else tool_calls,
         }
-        commit(parts, events=[Event("session_ended", parts.clock.now(), (), session_id, data)])
+        event = Event(EventName.SESSION_ENDED, parts.clock.now(), (), session_id, data)
+        parts.store.commit(ChangeSet(events=[event]))
     return existing_session(parts, session_id)
 
 
-def existing_session(parts: Parts, session_id: str) -> Session:
+def existing_session(parts: Services, session_id: str) -> Session:
     """One session. Raises SessionNotFound."""
-    session = parts.reader.session(session_id)
+    session = parts.index.session(session_id)
     if session is None:
         raise SessionNotFound(session_id)
     return session
 
 
-def link_to_session(parts: Parts, memory_id: str, session_id: str, use: Use) -> None:
+def link_to_session(parts: Services, memory_id: str, session_id: str, use: Use) -> None:
     """Note what a session did with a memory. Raises MemoryNotFound."""
-    with writing(parts):
-        if parts.reader.get(memory_id) is None:
-            raise no_memory(parts, memory_id)
-        commit(parts, events=[Event("used", parts.clock.now(), (memory_id,), session_id, {"use": use.value})])
+    with parts.store.lock():
+        if parts.index.get(memory_id) is None:
+            raise memory_error(parts, memory_id)
+        event = Event(EventName.USED, parts.clock.now(), (memory_id,), session_id, {"use": use.value})
+        parts.store.commit(ChangeSet(events=[event]))
 
 
-def session_uses(parts: Parts, session_id: str) -> list[SessionUse]:
+def session_uses(parts: Services, session_id: str) -> list[SessionUse]:
     """Everything a session did with memories, in the order of time. Raises SessionNotFound."""
-    uses = parts.reader.uses(session_id=session_id)
-    if not uses and parts.reader.session(session_id) is None:
+    uses = parts.index.session_uses(session_id=session_id)
+    if not uses and parts.index.session(session_id) is None:
         raise SessionNotFound(session_id)
     return uses
 
 
-def get_by_session(parts: Parts, session_id: str) -> list[Memory]:
+def get_by_session(parts: Services, session_id: str) -> list[Memory]:
     """The memories that a session made or used, each once, in the order of first use. Raises SessionNotFound."""
     ids = dict.fromkeys(use.memory_id for use in session_uses(parts, session_id))
-    return parts.reader.many(list(ids))
+    return parts.index.many(list(ids))
 
 
-def session_context(parts: Parts, session_id: str) -> list[Memory]:
+def session_context(parts: Services, session_id: str) -> list[Memory]:
     """The memories that a session made, in the order of time. Raises SessionNotFound."""
     session_uses(parts, session_id)
-    return parts.reader.select(Filter(session=session_id), order="created_at", limit=None)
+    return parts.index.select(Filter(session=session_id), order="created_at", limit=None)
 
 
 def raw_content(memories: Sequence[Memory]) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from muisti.model.answers import CompactResult, Explanation, Filter, Graph, SearchResult, SearchResults, Signal
-    from muisti.model.journal import Event, Happening, Session, SessionUse, Usage, Use
+    from muisti.model.journal import Event, EventName, Happening, Session, SessionUse, Usage, Use
     from muisti.model.memory import (
         CORE_SECTIONS,
         KINDS,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "answers": "CompactResult Explanation Filter Graph SearchResult SearchResults Signal",
-    "journal": "Event Happening Session SessionUse Usage Use",
+    "journal": "Event EventName Happening Session SessionUse Usage Use",
     "memory": "CORE_SECTIONS KINDS RATES CoreMemory Draft Finder Kind Link LinkType Memory Origin Sector Tier",
     "reports": "Histogram Metrics ModelState Problem Stats SyncReport UpkeepReport VerifyReport",
     "talk": "ROLES SESSION_BREAK Chat Exchange Extracted Message Shelf Utterance",
@@ -46,6 +46,7 @@ __all__ = [
     "CoreMemory",
     "Draft",
     "Event",
+    "EventName",
     "Exchange",
     "Explanation",
     "Extracted",

@@ -8,6 +8,41 @@ from datetime import datetime
 from enum import StrEnum
 
 
+class EventName(StrEnum):
+    """What the journal records. A journal may hold other names too: those of later versions are skipped."""
+
+    SAVED = "saved"
+    UPDATED = "updated"
+    EDITED = "edited"
+    """A person changed the file."""
+    VANISHED = "vanished"
+    """A person removed the file."""
+    DELETED = "deleted"
+    ERASED = "erased"
+    RESTORED = "restored"
+    ARCHIVED = "archived"
+    MERGED = "merged"
+    UNMERGED = "unmerged"
+    REINFORCED = "reinforced"
+    DEEMPHASIZED = "deemphasized"
+    TOUCHED = "touched"
+    RECALLED = "recalled"
+    USED = "used"
+    """A session used a memory; `use` says how."""
+    LINKED = "linked"
+    UNLINKED = "unlinked"
+    SUPERSEDED = "superseded"
+    DECAYED = "decayed"
+    """Decay was recorded up to this time."""
+    IMPORTED = "imported"
+    EXTRACTED = "extracted"
+    """An exchange was dealt with."""
+    SESSION_STARTED = "session_started"
+    SESSION_ENDED = "session_ended"
+    DOCUMENTS_ADDED = "documents_added"
+    DOCUMENTS_DROPPED = "documents_dropped"
+
+
 class Use(StrEnum):
     """What a session did with a memory."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Generic, Protocol, TypeVar
 
-from muisti.model import RATES, Event, Memory, Sector, Usage
+from muisti.model import RATES, Event, EventName, Memory, Sector, Usage
 
 FLOOR = 0.05
 REINFORCE = 0.1
@@ -57,19 +59,129 @@ def traced(memory: Memory, usage: Usage, decay_per_day: float | None) -> Trace:
     )
 
 
-def strength(trace: Trace, now: datetime) -> float:
-    """A memory's salience now. The same however often, and whenever, it was asked for before.
+T = TypeVar("T")
 
-    Time alone never makes it stronger, and a clock that stands before the last weighing counts as no time at all.
+
+class Arithmetic(Protocol[T]):
+    """What the formula of salience needs: numbers for one memory, or SQL for all of them."""
+
+    def number(self, value: float) -> T:
+        """Return a constant."""
+        ...
+
+    def add(self, a: T, b: T) -> T:
+        """Return a + b."""
+        ...
+
+    def multiply(self, a: T, b: T) -> T:
+        """Return a × b."""
+        ...
+
+    def divide(self, a: T, b: T) -> T:
+        """Return a ÷ b."""
+        ...
+
+    def larger(self, a: T, b: T) -> T:
+        """Return the larger of two."""
+        ...
+
+    def smaller(self, a: T, b: T) -> T:
+        """Return the smaller of two."""
+        ...
+
+    def exp(self, a: T) -> T:
+        """Return e to the power of a."""
+        ...
+
+    def log1p(self, a: T) -> T:
+        """Return the natural logarithm of 1 + a."""
+        ...
+
+    def power(self, a: T, b: T) -> T:
+        """Return a to the power of b."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Factors(Generic[T]):
+    """What a memory's salience depends on, as numbers or as SQL. Times are spans in days, whole hours of them."""
+
+    salience: T
+    """At the time when it was last weighed."""
+    importance: T
+    rate: T
+    """The sector's decay rate."""
+    access_count: T
+    since_weighed: T
+    since_used: T
+    """Since it was last weighed or used."""
+    idle_before_use: T
+    """From when it was weighed until it was first used; 0 if it never was."""
+    idle_days: T
+
+
+def salience_by_sector(ops: Arithmetic[T], factors: Factors[T]) -> T:
+    """Return the salience of a memory whose sector decides how it decays: exp(-rate / (importance + 0.1) × days)."""
+    scaled = ops.divide(factors.rate, ops.add(factors.importance, ops.number(0.1)))
+    loss = ops.multiply(ops.multiply(scaled, ops.number(-1.0)), factors.since_weighed)
+    return _bounded(ops, factors, ops.exp(loss))
+
+
+def salience_by_kind(ops: Arithmetic[T], factors: Factors[T], decay_per_day: float) -> T:
+    """Return the salience of a memory whose kind has a decay of its own, counted from when it lies idle too long."""
+    if decay_per_day == 1:
+        return _bounded(ops, factors, ops.number(1.0))
+    zero, grace = ops.number(0.0), ops.number(-IDLE_DAYS)
+    idle = ops.add(ops.larger(zero, ops.add(factors.idle_before_use, grace)), factors.idle_days)
+    idle = ops.add(idle, ops.larger(zero, ops.add(factors.since_used, grace)))
+    return _bounded(ops, factors, ops.power(ops.number(decay_per_day), idle))
+
+
+def _bounded(ops: Arithmetic[T], factors: Factors[T], remaining: T) -> T:
+    """Having been used gives something back; time alone never makes a memory stronger, nor erases it."""
+    protection = ops.multiply(ops.number(PROTECTION), ops.log1p(factors.access_count))
+    protection = ops.smaller(ops.number(MOST_PROTECTION), protection)
+    decayed = ops.add(ops.multiply(factors.salience, remaining), protection)
+    least = ops.smaller(ops.number(FLOOR), factors.salience)
+    return ops.larger(least, ops.smaller(factors.salience, decayed))
+
+
+class _Floats:
+    """Plain numbers."""
+
+    number = staticmethod(float)
+    add = staticmethod(operator.add)
+    multiply = staticmethod(operator.mul)
+    divide = staticmethod(operator.truediv)
+    larger = staticmethod(max)
+    smaller = staticmethod(min)
+    exp = staticmethod(math.exp)
+    log1p = staticmethod(math.log1p)
+    power = staticmethod(math.pow)
+
+
+_FLOATS: Arithmetic[float] = _Floats()
+
+
+def strength(trace: Trace, now: datetime) -> float:
+    """Return a memory's salience now. The same however often, and whenever, it was asked for before.
+
+    A clock that stands before the last weighing counts as no time at all.
     """
+    used = trace.weighed_at if trace.used_at is None else max(trace.weighed_at, trace.used_at)
+    factors = Factors(
+        salience=trace.salience,
+        importance=trace.importance,
+        rate=trace.rate,
+        access_count=float(trace.access_count),
+        since_weighed=days(trace.weighed_at, now),
+        since_used=days(used, now),
+        idle_before_use=days(trace.weighed_at, trace.first_used) if trace.first_used else 0.0,
+        idle_days=trace.idle_days,
+    )
     if trace.decay_per_day is None:
-        faded = math.exp(-trace.rate / (trace.importance + 0.1) * days(trace.weighed_at, now))
-    else:
-        used = trace.weighed_at if trace.used_at is None else max(trace.weighed_at, trace.used_at)
-        before = max(0.0, days(trace.weighed_at, trace.first_used) - IDLE_DAYS) if trace.first_used else 0.0
-        faded = math.pow(trace.decay_per_day, before + trace.idle_days + max(0.0, days(used, now) - IDLE_DAYS))
-    protection = min(MOST_PROTECTION, PROTECTION * math.log1p(trace.access_count))
-    return max(min(FLOOR, trace.salience), min(trace.salience, trace.salience * faded + protection))
+        return salience_by_sector(_FLOATS, factors)
+    return salience_by_kind(_FLOATS, factors, trace.decay_per_day)
 
 
 def days(since: datetime, now: datetime) -> float:
@@ -89,21 +201,21 @@ def deemphasized(salience: float, amount: float) -> float:
 
 def folded(usage: Usage, event: Event) -> Usage:
     """What an event makes of a memory's usage. Events that say nothing of it leave it as it is."""
-    if event.name == "recalled":
+    if event.name == EventName.RECALLED:
         return _accessed(usage, event.at)
-    if event.name == "touched":
+    if event.name == EventName.TOUCHED:
         return _used(usage, event.at)
-    if event.name in ("reinforced", "merged"):
+    if event.name in (EventName.REINFORCED, EventName.MERGED):
         return _accessed(_weighed(usage, event), event.at)
-    if event.name == "restored" and event.data.get("from") in ("cleanup", "archive"):
+    if event.name == EventName.RESTORED and event.data.get("from") in ("cleanup", "archive"):
         return _used(_weighed(usage, event), event.at)
-    if event.name == "deemphasized":
+    if event.name == EventName.DEEMPHASIZED:
         return _weighed(usage, event)
-    if event.name == "saved":
+    if event.name == EventName.SAVED:
         return replace(usage, touched_at=_later(usage.touched_at, event.at), first_used=None, saved_at=usage.saved_at or event.at)
-    if event.name == "edited":
+    if event.name == EventName.EDITED:
         return replace(usage, edited_at=_later(usage.edited_at, event.at))
-    if event.name == "imported":
+    if event.name == EventName.IMPORTED:
         return replace(_weighed(usage, event), access_count=counted(event.data.get("access_count"), usage.access_count))
     return usage
 

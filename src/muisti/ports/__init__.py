@@ -1,44 +1,50 @@
-"""What the core needs from the outside world. Adapters implement these; the core names no adapter."""
+"""What the core needs from the outside world. Storage back ends and models implement these ports."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from muisti.ports.chat import Chat
-    from muisti.ports.embedding import Embedded, Embedder, Identity, Matrix, Piece, Space, Vector, VectorHit, Vectors
-    from muisti.ports.files import (
-        Attic,
+    from muisti.ports.language import LanguageModel
+    from muisti.ports.search import (
+        Candidate,
+        Footprint,
+        Frequencies,
+        IndexChanges,
+        JournalChanges,
+        MemoryRow,
+        MessageLine,
+        MessagePlace,
+        Order,
+        SearchIndex,
+        Term,
+        TextRow,
+        WordMatch,
+        Words,
+    )
+    from muisti.ports.services import ImportExport, Incoming, Reconciler, Services
+    from muisti.ports.store import (
+        ChangeSet,
         Clock,
-        Core,
-        Exchange,
-        Incoming,
-        Journal,
-        Kept,
-        Known,
-        Mark,
-        Reading,
-        Stamp,
-        StoredFile,
-        Vault,
+        Committed,
+        ExtractionQueue,
+        Store,
+        Stored,
+        StoredVersion,
+        Update,
     )
-    from muisti.ports.index import Changes, Index, Shadow
-    from muisti.ports.recall import Candidate, Frequencies, Lexical, LexicalHit, Links, MemoryReader, Occurrences, Order, Term
-    from muisti.ports.talk import (
-        Conversations,
-        Document,
-        Documents,
-        Line,
-        Messages,
-        Section,
-        TalkFile,
-        TalkReading,
-        Waiting,
+    from muisti.ports.vectors import (
+        Embedded,
+        Embedder,
+        Identity,
+        Matrix,
+        Piece,
+        Space,
+        Vector,
+        VectorHit,
+        VectorIndex,
     )
-    from muisti.ports.tend import Census, Footprint, Twins
-    from muisti.settings import Settings
 
 Progress = Callable[[int, int], None]
 """Called with how much is done and how much there is."""
@@ -48,111 +54,77 @@ class Embedders(Protocol):
     """The embedders that can be had."""
 
     def __call__(self, identity: Identity | None) -> Embedder | None:
-        """The embedder of the settings, or the one that made these vectors; None if there is none. Raises EmbedderProblem."""
+        """Return the embedder of the settings, or the one that made these vectors; None if there is none.
+
+        Raises EmbedderProblem.
+        """
         ...
 
     def close(self) -> None:
-        """Let go of all of them."""
+        """Close all of them."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Everything that an operation may touch."""
-
-    vault: Vault
-    attic: Attic
-    core: Core
-    journal: Journal
-    conversations: Conversations
-    documents: Documents
-    waiting: Waiting
-    chat: Chat | None
-    index: Index
-    reader: MemoryReader
-    messages: Messages
-    links: Links
-    twins: Twins
-    census: Census
-    lexical: Lexical
-    vectors: Vectors
-    embedders: Embedders
-    exchange: Exchange
-    clock: Clock
-    settings: Settings
-
-
-_HOMES = {
-    "chat": "Chat",
-    "embedding": "Embedded Embedder Identity Matrix Piece Space Vector VectorHit Vectors",
-    "files": "Attic Clock Core Exchange Incoming Journal Kept Known Mark Reading Stamp StoredFile Vault",
-    "index": "Changes Index Shadow",
-    "recall": "Candidate Frequencies Lexical LexicalHit Links MemoryReader Occurrences Order Term",
-    "talk": "Conversations Document Documents Line Messages Section TalkFile TalkReading Waiting",
-    "tend": "Census Footprint Twins",
+_MODULES = {
+    "language": "LanguageModel",
+    "search": (
+        "Candidate Footprint Frequencies IndexChanges JournalChanges MemoryRow MessageLine MessagePlace Order"
+        " SearchIndex Term TextRow WordMatch Words"
+    ),
+    "services": "ImportExport Incoming Reconciler Services",
+    "store": "ChangeSet Clock Committed ExtractionQueue Store Stored StoredVersion Update",
+    "vectors": "Embedded Embedder Identity Matrix Piece Space Vector VectorHit VectorIndex",
 }
-"""Where each name is at home."""
+"""Which module has each name."""
 
 __all__ = [
-    "Attic",
     "Candidate",
-    "Census",
-    "Changes",
-    "Chat",
+    "ChangeSet",
     "Clock",
-    "Conversations",
-    "Core",
-    "Document",
-    "Documents",
+    "Committed",
     "Embedded",
     "Embedder",
     "Embedders",
-    "Exchange",
+    "ExtractionQueue",
     "Footprint",
     "Frequencies",
     "Identity",
+    "ImportExport",
     "Incoming",
-    "Index",
-    "Journal",
-    "Kept",
-    "Known",
-    "Lexical",
-    "LexicalHit",
-    "Line",
-    "Links",
-    "Mark",
+    "IndexChanges",
+    "JournalChanges",
+    "LanguageModel",
     "Matrix",
-    "MemoryReader",
-    "Messages",
-    "Occurrences",
+    "MemoryRow",
+    "MessageLine",
+    "MessagePlace",
     "Order",
-    "Parts",
     "Piece",
     "Progress",
-    "Reading",
-    "Section",
-    "Shadow",
+    "Reconciler",
+    "SearchIndex",
+    "Services",
     "Space",
-    "Stamp",
-    "StoredFile",
-    "TalkFile",
-    "TalkReading",
+    "Store",
+    "Stored",
+    "StoredVersion",
     "Term",
-    "Twins",
-    "Vault",
+    "TextRow",
+    "Update",
     "Vector",
     "VectorHit",
-    "Vectors",
-    "Waiting",
+    "VectorIndex",
+    "WordMatch",
+    "Words",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """Loaded when first asked for: a hook that runs with every prompt needs a few of them."""
-    home = next((home for home, names in _HOMES.items() if name in names.split()), None)
-    if home is None:
+    """Load a name when it is first asked for: a hook that runs with every prompt needs few of them."""
+    module = next((module for module, names in _MODULES.items() if name in names.split()), None)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    globals()[name] = found = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)
     return found

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from muisti.ports import Candidate, Occurrences, Term
+    from muisti.ports import Candidate, Term
+    from muisti.recall.matching import Occurrences
 
 OWN = 3.0
 """A memory's own words count for this many times a neighbour's."""

@@ -11,21 +11,21 @@ from muisti.recall.pipeline import parse, search
 from muisti.recall.query import query_words
 
 if TYPE_CHECKING:
-    from muisti.ports import Parts
+    from muisti.ports import Services
 
 _POOL = 200
 
 
-def explain(parts: Parts, query: str, memory_id: str, where: Filter, mode: str = "hybrid") -> Explanation:
+def explain(parts: Services, query: str, memory_id: str, where: Filter, mode: str = "hybrid") -> Explanation:
     """Rank and reasons for one memory. Raises MemoryNotFound."""
-    memory = parts.reader.get(memory_id, include_deleted=True, any_origin=True)
+    memory = parts.index.get(memory_id, include_deleted=True, any_origin=True)
     if memory is None:
         raise MemoryNotFound(memory_id)
     results = search(parts, query, where, _POOL, mode)
     place = next((n for n, result in enumerate(results, start=1) if result.memory.id == memory_id), None)
     terms = parse(parts, query)
-    stored = parts.lexical.words_of(memory_id)
-    matched = tuple(t.text for t in terms if t.text in stored or stored.keys() & set(t.alternatives))
+    stored = set(" ".join(parts.index.words_of([memory_id]).get(memory_id, ())).split())
+    matched = tuple(t.text for t in terms if t.text in stored or stored & set(t.alternatives))
     asked = tuple(query_words(query))
     if place is not None:
         result = results[place - 1]
@@ -43,7 +43,7 @@ def _words_missing(matched: tuple[str, ...], asked: tuple[str, ...], found: int)
     return [f"it matches {', '.join(matched)}{lacking}{crowded}"]
 
 
-def _hidden_by(parts: Parts, memory: Memory, where: Filter) -> list[str]:
+def _hidden_by(parts: Services, memory: Memory, where: Filter) -> list[str]:
     """Which single filters keep it out."""
     reasons = []
     if memory.deleted_at is not None and not where.include_deleted:
@@ -55,6 +55,6 @@ def _hidden_by(parts: Parts, memory: Memory, where: Filter) -> list[str]:
         value = getattr(where, field.name)
         if value == field.default or field.name in ("session_id", "all_sessions", "include_deleted", "unfiled", "ids"):
             continue
-        if not parts.reader.select(replace(default, **{field.name: value}), order="created_at", limit=1):
+        if not parts.index.select(replace(default, **{field.name: value}), order="created_at", limit=1):
             reasons.append(f"the filter {field.name} = {value!r} leaves it out")
     return reasons

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
 from muisti.recall.context import covered_by_sessions, of_sessions, scored_meaning, scored_words
+from muisti.recall.matching import count_occurrences, explain_match, literal_hit
 from muisti.recall.query import MAX_QUERY, query_words
 from muisti.recall.speaker import speaker_of, without_names
 
 if TYPE_CHECKING:
     from muisti.model import Filter
-    from muisti.ports import Candidate, LexicalHit, Parts, Space, Term, Vector, VectorHit
+    from muisti.ports import Candidate, Services, Space, Term, Vector, VectorHit
+    from muisti.recall.matching import LexicalHit
     from muisti.recall.when import When
 
 POOL = 50
@@ -65,7 +67,7 @@ class Evidence:
     """For each candidate that was superseded: the memories that took its place, which then are candidates too."""
 
 
-def gathered(parts: Parts, question: Question, where: Filter, limit: int, asked: Meaning | None = None) -> Evidence:
+def gathered(parts: Services, question: Question, where: Filter, limit: int, asked: Meaning | None = None) -> Evidence:
     """The best by words, the nearest by meaning, and what their neighbours add."""
     pool = max(POOL, 2 * limit)
     narrowed = _narrowed(question, where)
@@ -92,22 +94,29 @@ def _narrowed(question: Question, where: Filter) -> list[Filter]:
     return [replace(where, since=when.start, until=when.end), where]
 
 
-def _by_words(parts: Parts, question: Question, where: Filter, pool: int) -> list[LexicalHit]:
+def _by_words(parts: Services, question: Question, where: Filter, pool: int) -> list[LexicalHit]:
     if question.terms:
-        return parts.lexical.lexical(question.terms, where, pool)
-    return [] if question.mode == "vector" or query_words(question.text) else parts.lexical.literal(question.text, where, pool)
+        found = parts.index.match(question.terms, where, pool)
+        return [explain_match(match, question.terms) for match in found]
+    if question.mode == "vector" or query_words(question.text):
+        return []
+    return [literal_hit(id_, question.text) for id_ in parts.index.literal(question.text, where, pool)]
 
 
 def _weighed(
-    parts: Parts, question: Question, asked: Meaning, where: Filter, keyword: dict[str, LexicalHit], vector: dict[str, VectorHit]
+    parts: Services,
+    question: Question,
+    asked: Meaning,
+    where: Filter,
+    keyword: dict[str, LexicalHit],
+    vector: dict[str, VectorHit],
 ) -> Evidence:
     found_ids = [*dict.fromkeys([*keyword, *vector])]
     successors = _successors(parts, found_ids)
-    around = parts.reader.candidates(
-        [*dict.fromkeys([*found_ids, *(new for news in successors.values() for new in news)])], where
-    )
+    around = parts.index.candidates([*dict.fromkeys([*found_ids, *(new for news in successors.values() for new in news)])], where)
     everybody = list(dict.fromkeys([*around, *(id_ for one in around.values() for id_ in (*one.before, *one.after))]))
-    found = parts.lexical.occurrences(everybody, _words_of(question.terms))
+    wanted = _words_of(question.terms)
+    found = {id_: count_occurrences(words, wanted) for id_, words in parts.index.words_of(everybody).items()}
     near: dict[str, float] = {}
     if asked.vector is not None and asked.space is not None:
         near = parts.vectors.similarities(asked.space, asked.vector, everybody)
@@ -124,17 +133,17 @@ def _weighed(
     )
 
 
-def _successors(parts: Parts, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _successors(parts: Services, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Who took the place of these, and of those in turn."""
     found: dict[str, tuple[str, ...]] = {}
     while ids:
-        further = parts.links.successors(ids)
+        further = parts.index.successors(ids)
         found |= further
         ids = [*dict.fromkeys(id_ for news in further.values() for id_ in news if id_ not in found)]
     return found
 
 
-def _meaning(parts: Parts, question: Question, hits: Iterable[LexicalHit]) -> Meaning:
+def _meaning(parts: Services, question: Question, hits: Iterable[LexicalHit]) -> Meaning:
     """The question's vector. Names of speakers are left out: who speaks is judged by itself, and in a conversation a name
     is closest to what is said to that person by others.
     """
@@ -158,7 +167,7 @@ def _meaning(parts: Parts, question: Question, hits: Iterable[LexicalHit]) -> Me
         return Meaning(degraded=f"by keyword only: {error}")
 
 
-def _without(parts: Parts, space: Space | None) -> str:
+def _without(parts: Services, space: Space | None) -> str:
     if space is not None:
         return f"by keyword only: the model {space.identity.model} that made the vectors is not here; `muisti reindex --vectors`"
     return "" if parts.settings.embedder == "none" else "by keyword only: there are no vectors yet"

@@ -6,22 +6,26 @@ read the question → keyword and vector lists → neighbours → fuse → rank 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from muisti.errors import IndexCorrupt, InvalidRequest
 from muisti.model import Filter, Memory, Origin, SearchResult, SearchResults, Signal
 from muisti.recall.gather import Evidence, Meaning, Question, gathered
 from muisti.recall.layers import checked_limit, existing
+from muisti.recall.matching import similar_words
 from muisti.recall.query import MAX_WORDS, choose_terms, query_words, without_stop_words
 from muisti.recall.rank import PRIOR, Ranked, ranked, share
 from muisti.recall.snippet import snippet
 from muisti.recall.words import words
 
 if TYPE_CHECKING:
-    from muisti.ports import LexicalHit, Parts, Term
+    from muisti.ports import Services, Term
+    from muisti.recall.matching import LexicalHit
     from muisti.recall.when import When
 
 MODES = ("hybrid", "vector", "keyword")
@@ -31,13 +35,13 @@ MAX_READ = 2000
 
 
 def search(
-    parts: Parts, query: str, where: Filter, limit: int | None = None, mode: str = "hybrid", asked_at: datetime | None = None
+    parts: Services, query: str, where: Filter, limit: int | None = None, mode: str = "hybrid", asked_at: datetime | None = None
 ) -> SearchResults:
     """The memories that answer a query, best first. Asked at: "yesterday" is the day before that, not before now."""
     limit = checked_limit(parts.settings.search_limit if limit is None else limit)
     query = _checked_query(query)
     now = asked_at or parts.clock.now()
-    with parts.reader.snapshot():
+    with parts.index.snapshot():
         question = read_question(parts, query, checked_mode(mode), now)
         evidence = gathered(parts, question, where, limit)
         if mode == "vector" and evidence.asked.vector is None:  # there is nothing to go by but the words
@@ -48,7 +52,7 @@ def search(
         return SearchResults(_results(parts, best, evidence, query), went_by, evidence.asked.degraded)
 
 
-def read_question(parts: Parts, query: str, mode: str, now: datetime) -> Question:
+def read_question(parts: Services, query: str, mode: str, now: datetime) -> Question:
     """Its words and its time. Its meaning is asked for when it is known who may be spoken of."""
     return Question(query, mode, [] if mode == "vector" else parse(parts, query), parse_when(query, now))
 
@@ -64,20 +68,22 @@ def parse_when(query: str, now: datetime) -> When | None:
     return when.parse_when(query, now)
 
 
-def parse(parts: Parts, query: str) -> list[Term]:
+def parse(parts: Services, query: str) -> list[Term]:
     """The words of a query that are worth looking for."""
     found = query_words(query)
-    return choose_terms(found, parts.lexical.frequencies(found), parts.lexical.similar_words) if found else []
+    if not found:
+        return []
+    return choose_terms(found, parts.index.frequencies(found), partial(similar_words, parts.index))
 
 
-def _results(parts: Parts, best: Sequence[Ranked], evidence: Evidence, asked: str = "") -> list[SearchResult]:
+def _results(parts: Services, best: Sequence[Ranked], evidence: Evidence, asked: str = "") -> list[SearchResult]:
     """Read the memories that made it. Raises IndexCorrupt if the index names a memory that is not there."""
-    memories = parts.reader.many([one.candidate.memory_id for one in best], include_deleted=True, any_origin=True)
+    memories = parts.index.many([one.candidate.memory_id for one in best], include_deleted=True, any_origin=True)
     if len(memories) != len(best):
         raise IndexCorrupt("the index names memories that it does not have; it is rebuilt from the files")
     places = _Places(evidence, as_asked(asked))
     said = [memory.id for memory in memories if memory.origin is Origin.MESSAGE]
-    messages = parts.messages.by_ids(said) if said else {}
+    messages = parts.index.messages(said) if said else {}
     return [
         replace(places.result(memory, one), message=messages.get(memory.id)) for memory, one in zip(memories, best, strict=True)
     ]
@@ -144,10 +150,10 @@ def as_asked(question: str) -> dict[str, str]:
     return {word: spelt.lower() for spelt in re.findall(r"\w+", question[:MAX_READ]) for word in words(spelt)}
 
 
-def related(parts: Parts, memory_id: str, where: Filter, limit: int = 10) -> list[SearchResult]:
+def related(parts: Services, memory_id: str, where: Filter, limit: int = 10) -> list[SearchResult]:
     """Memories that share the most telling words of this one, or are near it in meaning."""
     checked_limit(limit)
-    with parts.reader.snapshot():
+    with parts.index.snapshot():
         memory = existing(parts, memory_id)
         space = next((space for space in parts.vectors.spaces() if space.serving), None)
         vector = parts.vectors.vector_of(space, memory_id) if space else None
@@ -160,11 +166,11 @@ def related(parts: Parts, memory_id: str, where: Filter, limit: int = 10) -> lis
         return _results(parts, best[:limit], evidence)
 
 
-def _telling_terms(parts: Parts, memory_id: str) -> list[Term]:
+def _telling_terms(parts: Services, memory_id: str) -> list[Term]:
     """The words of a memory that others share and that say most about it."""
-    counts = parts.lexical.words_of(memory_id)
+    counts = Counter(" ".join(parts.index.words_of([memory_id]).get(memory_id, ())).split())
     telling = sorted(without_stop_words(list(counts)), key=lambda word: -counts[word])[:MAX_WORDS]
-    frequencies = parts.lexical.frequencies(telling)
+    frequencies = parts.index.frequencies(telling)
     shared = choose_terms([word for word in telling if frequencies.counts.get(word, 0) > 1], frequencies, lambda *_: [])
     return sorted(shared, key=lambda term: -term.weight * counts.get(term.text, 1))[:RELATED_WORDS]
 

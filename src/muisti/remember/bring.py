@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from muisti.commit import commit, writing
 from muisti.errors import ImportFailed, InvalidMemory
-from muisti.model import Event, Finder, Link, Usage
+from muisti.model import Event, EventName, Finder, Link, Usage
 from muisti.model.salience import FLOOR
-from muisti.ports import Incoming, Parts, Progress
+from muisti.ports import ChangeSet, Incoming, Progress, Services
 from muisti.remember.identity import new_id
 from muisti.remember.pipeline import remember
 
 
 def import_memories(
-    parts: Parts,
+    parts: Services,
     source: Path,
     *,
     kind: str | None = None,
@@ -28,8 +27,8 @@ def import_memories(
     now = parts.clock.now()
     incoming = {
         item.draft.id or new_id(now): item
-        for item in parts.exchange.load(source)
-        if item.draft.id is None or parts.reader.get(item.draft.id, include_deleted=True) is None
+        for item in parts.import_export.load(source)
+        if item.draft.id is None or parts.index.get(item.draft.id, include_deleted=True) is None
     }
     drafts = [
         replace(
@@ -48,21 +47,23 @@ def import_memories(
         raise ImportFailed(f"{source}: {error}") from error
     used = [_event(parts, id_, item) for id_, item in incoming.items() if id_ in saved and item.usage != Usage()]
     if used:
-        with writing(parts):
-            commit(parts, events=used)
+        with parts.store.lock():
+            parts.store.commit(ChangeSet(events=used))
     return len(saved & incoming.keys())
 
 
-def _proposed(parts: Parts, links: Sequence[Link]) -> tuple[Link, ...]:
+def _proposed(parts: Services, links: Sequence[Link]) -> tuple[Link, ...]:
     """What comes from elsewhere must not change what is here: such links only propose."""
-    ours = {memory.id for memory in parts.reader.many([link.target for link in links], include_deleted=True)}
+    ours = {memory.id for memory in parts.index.many([link.target for link in links], include_deleted=True)}
     return tuple(
         replace(link, extracted_by=Finder.SYSTEM, confidence=min(0.99, link.confidence)) if link.target in ours else link
         for link in links
     )
 
 
-def _event(parts: Parts, memory_id: str, item: Incoming) -> Event:
+def _event(parts: Services, memory_id: str, item: Incoming) -> Event:
     usage = item.usage
     salience = 1.0 if usage.salience is None else min(1.0, max(FLOOR, usage.salience))
-    return Event("imported", parts.clock.now(), (memory_id,), None, {"salience": salience, "access_count": usage.access_count})
+    return Event(
+        EventName.IMPORTED, parts.clock.now(), (memory_id,), None, {"salience": salience, "access_count": usage.access_count}
+    )

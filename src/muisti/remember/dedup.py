@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from muisti.commit import as_file_says
 from muisti.errors import EmbedderProblem
 from muisti.model import Finder, Link, LinkType, Memory, Tier
-from muisti.ports import Parts
+from muisti.ports import Services
+from muisti.ports.lookups import stored_or_none
+from muisti.remember.candidates import find_similar
 from muisti.remember.simhash import bands, far_apart, hamming
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ Cosines = Mapping[tuple[str, str], float]
 """Of two texts."""
 
 
-def resolved(parts: Parts, prepared: Sequence[Memory], *, near: bool, cosines: Cosines | None = None) -> list[Resolved]:
+def resolved(parts: Services, prepared: Sequence[Memory], *, near: bool, cosines: Cosines | None = None) -> list[Resolved]:
     """For each new memory: itself, with links to what it seems to contradict, or the one that says the same already.
 
     That may be in the vault or earlier in this batch. Near: texts that say nearly the same count too.
@@ -63,14 +64,14 @@ def resolved(parts: Parts, prepared: Sequence[Memory], *, near: bool, cosines: C
     return answers
 
 
-def _resolved(parts: Parts, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool) -> Resolved:
-    exact = batch.twin(memory) or parts.twins.twin(memory)
+def _resolved(parts: Services, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool) -> Resolved:
+    exact = batch.twin(memory) or parts.index.same_content(memory)
     if exact is not None and (batch.holds(exact) or _still_says(parts, exact)):
         return Resolved(memory, exact)
     settings = parts.settings
     if not near or not (settings.merge_duplicates or settings.propose_links):
         return Resolved(memory)
-    alike = _kindred(memory, [*batch.alike(memory, CANDIDATES), *parts.twins.alike(memory, CANDIDATES)])
+    alike = _kindred(memory, [*batch.alike(memory, CANDIDATES), *find_similar(parts.index, memory, CANDIDATES)])
     undecided = None
     if settings.merge_duplicates:
         found = _nearest(memory, [other for other in alike if exact is None or other.id != exact.id], cosines)
@@ -83,10 +84,10 @@ def _resolved(parts: Parts, batch: _Batch, memory: Memory, cosines: Cosines | No
     return Resolved(linked, undecided=undecided)
 
 
-def _still_says(parts: Parts, known: Memory) -> bool:
+def _still_says(parts: Services, known: Memory) -> bool:
     """Whether the file says what the index does: a text must not be merged into what a person has just changed or removed."""
-    file = as_file_says(parts, known)
-    return file is not None and file.memory.content_hash == known.content_hash
+    stored = stored_or_none(parts, known)
+    return stored is not None and stored.memory.content_hash == known.content_hash
 
 
 def _kindred(memory: Memory, alike: Sequence[Memory]) -> list[Memory]:
@@ -127,7 +128,7 @@ def clash(newer: str, older: str) -> Clash | None:
     return contradict.clash(newer, older)
 
 
-def measured(parts: Parts, answers: Sequence[Resolved]) -> Cosines:
+def measured(parts: Services, answers: Sequence[Resolved]) -> Cosines:
     """How near the undecided are in meaning; empty if no embedder is at hand. Nobody waits for a model to be loaded."""
     pairs = [(answer.memory.content, answer.undecided.content) for answer in answers if answer.undecided][:MOST_MEASURED]
     try:

@@ -7,10 +7,9 @@ import threading
 import weakref
 from collections.abc import Sequence
 
-from muisti.commit import writing
-from muisti.errors import EmbedderProblem, IndexProblem, MuistiError, VaultError
+from muisti.errors import EmbedderProblem, IndexProblem, MuistiError, VaultBusy, VaultError
 from muisti.model import Memory
-from muisti.ports import Changes, Embedder, Parts, Progress, Space
+from muisti.ports import Embedder, Progress, Services, Space
 from muisti.remember.embed import embed
 
 log = logging.getLogger("muisti")
@@ -21,28 +20,36 @@ LONG = 100_000
 """Characters: longer texts take seconds to embed, and nobody waits for them."""
 
 
-def fill(parts: Parts, *, limit: int | None = None, progress: Progress | None = None, stop: threading.Event | None = None) -> int:
-    """Give vectors to memories that have none, of the model of the settings. Answers how many got theirs.
+def fill(
+    parts: Services,
+    *,
+    limit: int | None = None,
+    progress: Progress | None = None,
+    stop: threading.Event | None = None,
+    timeout: float | None = None,
+) -> int:
+    """Give vectors to memories that have none, of the model of the settings. Return how many got theirs.
 
-    A space that is complete takes the place of the one that served before. Raises EmbedderProblem.
+    A space that is complete takes the place of the one that served before. Timeout: how long to wait for the store's lock.
+    Raises EmbedderProblem, VaultBusy.
     """
     embedder = parts.embedders(None)
     if embedder is None:
         return 0
-    space = _space(parts, embedder)
+    space = _space(parts, embedder, timeout)
     done, total = 0, space.missing if limit is None else min(limit, space.missing)
     while done < total and not (stop is not None and stop.is_set()):
         ids = parts.vectors.missing(space, min(BATCH, total - done))
         if not ids:
             break
-        _embed(parts, embedder, ids)
+        _embed(parts, embedder, ids, timeout)
         done += len(ids)
         if progress:
             progress(done, total)
     return done
 
 
-def embed_these(parts: Parts, ids: Sequence[str], progress: Progress | None = None) -> int:
+def embed_these(parts: Services, ids: Sequence[str], progress: Progress | None = None) -> int:
     """Give vectors to these memories now. Answers how many others wait for theirs. Raises EmbedderProblem."""
     embedder = parts.embedders(None)
     if embedder is None:
@@ -55,24 +62,24 @@ def embed_these(parts: Parts, ids: Sequence[str], progress: Progress | None = No
     return _space(parts, embedder).missing
 
 
-def _embed(parts: Parts, embedder: Embedder, ids: Sequence[str]) -> None:
-    embedded = embed(embedder, parts.reader.many(ids, include_deleted=True, any_origin=True))
-    with writing(parts):
-        parts.index.apply(Changes(embedded=embedded))
+def _embed(parts: Services, embedder: Embedder, ids: Sequence[str], timeout: float | None = None) -> None:
+    embedded = embed(embedder, parts.index.many(ids, include_deleted=True, any_origin=True))
+    with parts.store.lock(timeout):
+        parts.vectors.add(embedded)
 
 
-def _space(parts: Parts, embedder: Embedder) -> Space:
+def _space(parts: Services, embedder: Embedder, timeout: float | None = None) -> Space:
     """The space of this embedder, made if there is none."""
     identity = embedder.identity()
     spaces = parts.vectors.spaces()
     known = next((space for space in spaces if space.identity == identity), None)
     if known is not None and (not known.serving or len(spaces) == 1):
         return known  # else there also is what was begun for a model that is not wanted any more
-    with writing(parts):
+    with parts.store.lock(timeout):
         return parts.vectors.prepare(identity)
 
 
-def load(parts: Parts) -> None:
+def load(parts: Services) -> None:
     """Have the embedder ready for the next question. Raises EmbedderProblem."""
     embedder = parts.embedders(None)
     if embedder is not None and not embedder.is_ready():
@@ -96,7 +103,7 @@ def _end(thread: threading.Thread, stop: threading.Event, wake: threading.Event)
 class Filler:
     """Embeds in a thread of its own what is more than a search or a save can wait for, and what failed before."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Services) -> None:
         self._parts = parts
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -108,12 +115,12 @@ class Filler:
         self._cold = False
 
     def catch_up(self) -> None:
-        """Embed what waits, if it is little; leave the rest to the thread. Raises EmbedderProblem."""
+        """Embed what waits, if it is little; leave the rest to the thread. Waits for nobody's lock. Raises EmbedderProblem."""
         try:
             embedder = self._parts.embedders(None)
             if embedder is None:
                 return
-            waiting = _space(self._parts, embedder).missing
+            waiting = _space(self._parts, embedder, timeout=0.0).missing
             if waiting and not self._busy:
                 self._fill_some()
             if waiting > AT_ONCE:
@@ -122,6 +129,8 @@ class Filler:
             self._warn(error)
             self.go_on()
             raise
+        except VaultBusy:  # another process writes: a search answers with what there is
+            self.go_on()
         except (VaultError, IndexProblem) as error:  # a vault that can only be read is searched with what it has
             log.debug("vectors have to wait: %s", error)
 
@@ -129,7 +138,7 @@ class Filler:
         """Embed a little of what waits, unless somebody is at it: the same text twice, at the same time, helps nobody."""
         if self._at_it.acquire(blocking=False):
             try:
-                fill(self._parts, limit=AT_ONCE)
+                fill(self._parts, limit=AT_ONCE, timeout=0.0)
             finally:
                 self._at_it.release()
 

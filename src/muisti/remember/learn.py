@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from muisti.commit import commit, writing
 from muisti.errors import ExtractorUnavailable, IndexProblem, InvalidMemory, InvalidRequest, MuistiError, VaultError
 from muisti.metrics import Meter
-from muisti.model import Draft, Event, Exchange, Extracted, Filter, Memory, Utterance
-from muisti.ports import Parts
+from muisti.model import Draft, Event, EventName, Exchange, Extracted, Filter, Memory, Utterance
+from muisti.ports import ChangeSet, Services
 from muisti.remember.change import trash
 from muisti.remember.identity import derived_id
 from muisti.remember.pipeline import remember
@@ -38,16 +37,16 @@ def utterances(exchange: Exchange) -> list[Utterance]:
     return [one for one in said if one.text.strip()]
 
 
-def extracted(parts: Parts, talk: Sequence[Utterance], mode: str) -> list[Extracted]:
+def extracted(parts: Services, talk: Sequence[Utterance], mode: str) -> list[Extracted]:
     """What of a talk is worth keeping, by rules or by the model of the settings. Raises ExtractorProblem."""
     safe = [replace(one, text=screened_text(one.text, parts.settings)) for one in talk]
-    if parts.chat is None:
+    if parts.language_model is None:
         from muisti.remember.extract.rules import extract  # its tables are read only if they are needed
 
         return extract(safe, mode=mode)
     from muisti.remember.extract import chat
 
-    return chat.extract(parts.chat, safe, mode=mode, kinds=parts.settings.kinds)
+    return chat.extract(parts.language_model, safe, mode=mode, kinds=parts.settings.kinds)
 
 
 def drafts_of(
@@ -75,7 +74,9 @@ def _since(about: datetime | None, said_at: datetime | None) -> datetime | None:
     return None if about is None or (said_at is not None and about > said_at) else about
 
 
-def learn(parts: Parts, exchange: Exchange, found: Sequence[Extracted], *, error: str = "", again: bool = False) -> list[Memory]:
+def learn(
+    parts: Services, exchange: Exchange, found: Sequence[Extracted], *, error: str = "", again: bool = False
+) -> list[Memory]:
     """Keep what an exchange taught, and note in the same write that it was dealt with: it is not dealt with twice.
 
     Again: a crash or a full disk may have come in the way before; what was said already is then not strengthened once more.
@@ -84,7 +85,7 @@ def learn(parts: Parts, exchange: Exchange, found: Sequence[Extracted], *, error
     important = [one for one in found if one.importance >= settings.extract_threshold]
     drafts = drafts_of(important, session_id=exchange.session_id, project=exchange.project, said_at=exchange.at)
     drafts = _storable(parts, [replace(draft, id=derived_id(exchange.id, number)) for number, draft in enumerate(drafts)])
-    known = {memory.id for memory in parts.reader.many([str(draft.id) for draft in drafts], include_deleted=True)}
+    known = {memory.id for memory in parts.index.many([str(draft.id) for draft in drafts], include_deleted=True)}
     taught = _of_session(parts, exchange.session_id)
     least = min((memory.importance for memory in taught), default=0.0)
     full = len(taught) >= settings.extract_per_session
@@ -92,18 +93,18 @@ def learn(parts: Parts, exchange: Exchange, found: Sequence[Extracted], *, error
     data: dict[str, str | int | float | None] = {"exchange": exchange.id, "count": len(drafts)}
     if error:
         data["error"] = error
-    note = Event(EXTRACTED, parts.clock.now(), session_id=exchange.session_id, data=data)
+    note = Event(EventName.EXTRACTED, parts.clock.now(), session_id=exchange.session_id, data=data)
     if drafts:
         saved = remember(parts, drafts, events=[note], reinforce=not again)
     else:
         saved = []
-        with writing(parts):
-            commit(parts, events=[note])
+        with parts.store.lock():
+            parts.store.commit(ChangeSet(events=[note]))
     make_room(parts, exchange.session_id)
     return saved
 
 
-def _storable(parts: Parts, drafts: Sequence[Draft]) -> list[Draft]:
+def _storable(parts: Services, drafts: Sequence[Draft]) -> list[Draft]:
     """Those that a file can hold. Raises InvalidMemory if there are some, but no such: a chat, or a model, may say anything."""
     kept: list[Draft] = []
     problem = None
@@ -119,22 +120,22 @@ def _storable(parts: Parts, drafts: Sequence[Draft]) -> list[Draft]:
     return kept
 
 
-def make_room(parts: Parts, session_id: str) -> list[Memory]:
+def make_room(parts: Services, session_id: str) -> list[Memory]:
     """Move to the trash what a session has too many of; answers it."""
     most = parts.settings.extract_per_session
     if len(_of_session(parts, session_id)) <= most:
         return []
-    with writing(parts):
+    with parts.store.lock():
         gone = _too_many(_of_session(parts, session_id), most)
         for memory in gone:
             trash(parts, memory, reason="replaced")
     return gone
 
 
-def _of_session(parts: Parts, session_id: str) -> list[Memory]:
+def _of_session(parts: Services, session_id: str) -> list[Memory]:
     """What was extracted from a session and nobody has made their own."""
     where = Filter(session=session_id, all_sessions=True)
-    found = parts.reader.select(where, order="created_at", limit=None)
+    found = parts.index.select(where, order="created_at", limit=None)
     return [memory for memory in found if memory.source == EXTRACTED and not memory.pinned and not memory.trusted]
 
 
@@ -143,8 +144,8 @@ def _too_many(memories: Sequence[Memory], most: int) -> list[Memory]:
     return sorted(memories, key=lambda memory: (memory.importance, memory.created_at, memory.id))[: max(0, len(memories) - most)]
 
 
-def _was_learnt(parts: Parts, exchange: Exchange) -> bool:
-    return any(event.name == EXTRACTED for event in parts.journal.about(exchange.id))
+def _was_learnt(parts: Services, exchange: Exchange) -> bool:
+    return any(event.name == EventName.EXTRACTED for event in parts.store.events(exchange.id))
 
 
 Change = Callable[..., list[Memory]]
@@ -154,7 +155,7 @@ Change = Callable[..., list[Memory]]
 class Learner:
     """Deals with exchanges in a thread of its own, one after the other."""
 
-    def __init__(self, parts: Parts, meter: Meter, change: Change) -> None:
+    def __init__(self, parts: Services, meter: Meter, change: Change) -> None:
         self._parts = parts
         self._meter = meter
         self._change: Callable[[], Change | None] = weakref.WeakMethod(change)
@@ -174,7 +175,7 @@ class Learner:
         if self._queue.unfinished_tasks >= self._parts.settings.extract_queue:
             return self._refuse("too many wait already; is the extractor down?")
         try:
-            self._parts.waiting.put(exchange)
+            self._parts.store.queue.put(exchange)
         except MuistiError as error:
             return self._refuse(str(error))
         self._told_refused = False
@@ -191,7 +192,7 @@ class Learner:
     def take_over(self) -> None:
         """Go on with what ended processes left, and with what the vault could not take."""
         try:
-            found = self._parts.waiting.left_over()
+            found = self._parts.store.queue.take_over()
         except MuistiError as error:
             log.warning("what waits to be extracted is left for later: %s", error)
             return
@@ -218,7 +219,7 @@ class Learner:
             self._thread.join(timeout=min(LAST_WAIT, self._parts.settings.extractor_timeout))
             if self._thread.is_alive():
                 self._change = _nothing  # whoever opens the vault next does it: not both
-        self._parts.waiting.close()
+        self._parts.store.queue.close()
 
     def _refuse(self, why: str) -> bool:
         self._meter.count("memory.extraction.refused")
@@ -274,7 +275,7 @@ class Learner:
             except BaseException:
                 self._meter.count("memory.extraction.errors")
                 raise
-        self._parts.waiting.done(exchange.id)
+        self._parts.store.queue.done(exchange.id)
 
     def _extract(self, exchange: Exchange, *, again: bool) -> None:
         try:

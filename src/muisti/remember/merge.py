@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from muisti.commit import current
-from muisti.errors import BrokenFile, Conflict
-from muisti.model import Event, Memory
+from muisti.errors import BrokenFile, Conflict, NotFound
+from muisti.model import Event, EventName, Memory
 from muisti.model.salience import REINFORCE, reinforced
-from muisti.ports import Parts, StoredFile
+from muisti.ports import Services, Update
+from muisti.ports.lookups import stored_memory
 from muisti.remember.dedup import Resolved
 
 
@@ -53,12 +53,22 @@ def planned_merges(answers: Sequence[Resolved], now: datetime, *, reinforce: boo
     return plan
 
 
-def merge(parts: Parts, plan: Merges, now: datetime) -> list[StoredFile]:
-    """Keep the texts, raise the importance of what they repeat; answers the files that changed."""
-    for memory, into in plan.texts:
-        parts.attic.keep_merged(memory, into, now)
-    changed = [_reweighed(parts, id_, at, confirmed=id_ in plan.confirmed) for id_, at in plan.importance.items()]
-    return [file for file in changed if file is not None]
+def merged_updates(parts: Services, plan: Merges) -> list[Update]:
+    """Return the memories that matter more now, or are trusted now, because somebody said them again."""
+    updates = []
+    for memory_id, importance in plan.importance.items():
+        try:
+            stored = stored_memory(parts, memory_id)
+        except (BrokenFile, Conflict, NotFound):
+            continue  # if a person is editing it just now, theirs is the last word
+        wanted = replace(
+            stored.memory,
+            importance=max(importance, stored.memory.importance),
+            trusted=stored.memory.trusted or memory_id in plan.confirmed,
+        )
+        if wanted != stored.memory:
+            updates.append(Update(wanted, stored.revision, optional=True))
+    return updates
 
 
 def _raised(known: float, said: float) -> float:
@@ -69,19 +79,7 @@ def _raised(known: float, said: float) -> float:
 def _event(answer: Resolved, twin: Memory, raised: float, now: datetime) -> Event:
     data: dict[str, str | int | float | None] = {"amount": REINFORCE, "salience": reinforced(twin.salience, REINFORCE)}
     if answer.nearly is None:
-        return Event("reinforced", now, (twin.id,), answer.memory.session_id, data)
+        return Event(EventName.REINFORCED, now, (twin.id,), answer.memory.session_id, data)
     data |= {"merged": answer.memory.id, "by": answer.nearly.by, "similarity": round(answer.nearly.similarity, 3)}
     data |= {"importance_before": twin.importance, "importance": raised}
-    return Event("merged", now, (twin.id,), answer.memory.session_id, data)
-
-
-def _reweighed(parts: Parts, memory_id: str, importance: float, *, confirmed: bool) -> StoredFile | None:
-    """The file with the higher importance. If a person is editing it just now, theirs is the last word."""
-    try:
-        file = current(parts, memory_id)
-        wanted = replace(
-            file.memory, importance=max(importance, file.memory.importance), trusted=file.memory.trusted or confirmed
-        )
-        return parts.vault.rewrite(wanted, file.sha) if wanted != file.memory else None
-    except (BrokenFile, Conflict):
-        return None
+    return Event(EventName.MERGED, now, (twin.id,), answer.memory.session_id, data)

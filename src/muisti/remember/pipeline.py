@@ -9,22 +9,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from muisti.commit import commit, writing
-from muisti.errors import InvalidMemory, MuistiError
-from muisti.model import Draft, Event, Memory, Tier
-from muisti.ports import Parts, Progress
+from muisti.errors import InvalidMemory
+from muisti.model import Draft, Event, EventName, Memory, Tier
+from muisti.ports import ChangeSet, Committed, Progress, Services
 from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.complete import completed, derived_title
 from muisti.remember.dedup import measured, resolved
 from muisti.remember.identity import new_id
-from muisti.remember.merge import Merges, merge, planned_merges
+from muisti.remember.merge import Merges, merged_updates, planned_merges
 from muisti.remember.screen import screened
 from muisti.remember.validate import checked_content, checked_id, checked_kind, checked_memory
 from muisti.settings import Settings
 
 
 def remember(
-    parts: Parts,
+    parts: Services,
     drafts: Sequence[Draft],
     progress: Progress | None = None,
     *,
@@ -49,25 +48,27 @@ def remember(
             progress(done // 2, len(drafts))
     cosines = None
     while True:
-        with writing(parts):
+        with parts.store.lock():
             answers = resolved(parts, prepared, near=near, cosines=cosines)
             if cosines is not None or not any(answer.undecided for answer in answers):
                 plan = planned_merges(answers, now, reinforce=near and reinforce)
                 plan.events.extend(events)
-                paths, indexed = _stored(parts, plan, now)
+                committed = _commit(parts, plan, now)
                 break
         cosines = measured(parts, answers)  # not while others wait for the lock; then it is decided anew
     if progress:
         progress(len(drafts), len(drafts))
     placed = [answer.twin or answer.memory for answer in answers]
-    placed = [replace(memory, file_path=paths.get(memory.id, memory.file_path)) for memory in placed]
-    return _as_indexed(parts, placed) if indexed else [replace(memory, index_pending=True) for memory in placed]
+    placed = [committed.memories.get(memory.id, memory) for memory in placed]
+    if not committed.indexed:
+        return [replace(memory, index_pending=True) for memory in placed]
+    return _as_indexed(parts, placed)
 
 
-def _projects_of_sessions(parts: Parts, drafts: Sequence[Draft]) -> dict[str | None, str]:
+def _projects_of_sessions(parts: Services, drafts: Sequence[Draft]) -> dict[str | None, str]:
     """What is saved in a session belongs to the session's project, unless it is said otherwise."""
     named = {draft.session_id for draft in drafts if draft.project is None and isinstance(draft.session_id, str)}
-    known = [parts.reader.session(session_id) for session_id in named if session_id.isprintable()]
+    known = [parts.index.session(session_id) for session_id in named if session_id.isprintable()]
     return {session.id: session.project for session in known if session is not None and session.project}
 
 
@@ -107,28 +108,24 @@ def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
     return completed(memory)
 
 
-def _stored(parts: Parts, plan: Merges, now: datetime) -> tuple[dict[str, str | None], bool]:
-    """The new files, then what is merged, then journal and index. If that cannot be written, the files are taken back.
-
-    Answers where each memory is, and whether the index has it.
-    """
-    files = parts.vault.create(plan.fresh)
+def _commit(parts: Services, plan: Merges, now: datetime) -> Committed:
+    """Write the new memories and what is merged into others, in one change."""
     events = list(plan.events)
-    if files:
-        # The files tell everything but this: when they were saved, which for an import is not when they were made.
-        events.insert(0, Event("saved", now, tuple(file.memory.id for file in files)))
-    try:
-        changed = merge(parts, plan, now)
-        removed = [str(file.memory.file_path) for file in changed]
-        indexed = commit(parts, files=[*files, *changed], removed=removed, events=events, durable=bool(plan.events))
-    except MuistiError:
-        for file in files:
-            parts.vault.erase(str(file.memory.file_path))
-        raise
-    return {file.memory.id: file.memory.file_path for file in files}, indexed
+    if plan.fresh:
+        # The memories tell everything but this: when they were saved, which for an import is not when they were made.
+        events.insert(0, Event(EventName.SAVED, now, tuple(memory.id for memory in plan.fresh)))
+    return parts.store.commit(
+        ChangeSet(
+            created=plan.fresh,
+            merged=plan.texts,
+            updated=merged_updates(parts, plan),
+            events=events,
+            durable=bool(plan.events),
+        )
+    )
 
 
-def _as_indexed(parts: Parts, memories: Sequence[Memory]) -> list[Memory]:
+def _as_indexed(parts: Services, memories: Sequence[Memory]) -> list[Memory]:
     """The memories as a reader sees them, use included."""
-    known = {memory.id: memory for memory in parts.reader.many([memory.id for memory in memories])}
+    known = {memory.id: memory for memory in parts.index.many([memory.id for memory in memories])}
     return [known.get(memory.id) or replace(memory, index_pending=True) for memory in memories]

@@ -9,10 +9,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from muisti.commit import writing
-from muisti.errors import IndexProblem, InvalidRequest, VaultError
+from muisti.errors import InvalidRequest
 from muisti.model import ROLES, SESSION_BREAK, Message
-from muisti.ports import Changes, Parts
+from muisti.ports import ChangeSet, Services
 from muisti.remember.identity import new_id
 from muisti.remember.screen import screened_name, screened_text
 from muisti.remember.validate import checked_line, checked_text, checked_time
@@ -40,7 +39,7 @@ def checked_chat(chat: str) -> str:
 
 
 def made_message(
-    parts: Parts,
+    parts: Services,
     chat: str,
     role: str,
     content: str,
@@ -130,21 +129,17 @@ def _screened(value: Any, settings: Settings) -> Any:
     return value
 
 
-def append(parts: Parts, messages: Sequence[Message]) -> list[Message]:
+def append(parts: Services, messages: Sequence[Message]) -> list[Message]:
     """Write messages of one chat to its file. One whose id is there already, and says the same, is not written again."""
     chat = messages[0].chat
-    with writing(parts):
-        known = parts.messages.known(chat, [message.id for message in messages])
+    with parts.store.lock():
+        known = parts.index.find_messages(chat, [message.id for message in messages])
         new = [message for message in messages if not _is_there(known.get(message.id), message)]
         if not new:
             return [known[message.id] for message in messages]
-        path = parts.conversations.append(chat, new)
-        try:
-            reading = parts.conversations.read(path, parts.index.talk(path).get(path))
-            parts.index.apply(Changes(talk=[reading]))
-        except (IndexProblem, VaultError):
-            parts.index.behind = True
-            return [replace(message, index_pending=True) for message in messages]
+        committed = parts.store.commit(ChangeSet(messages=new))
+    if not committed.indexed:
+        return [replace(message, index_pending=True) for message in messages]
     return list(messages)
 
 
@@ -156,6 +151,6 @@ def _is_there(known: Message | None, message: Message) -> bool:
     return True
 
 
-def session_break(parts: Parts, chat: str) -> Message:
+def session_break(parts: Services, chat: str) -> Message:
     """What follows is a new talk: the window begins after this."""
     return made_message(parts, chat, "system", "", type=SESSION_BREAK)

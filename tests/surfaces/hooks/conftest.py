@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.surfaces.hooks import spool
 from muisti.surfaces.hooks.log import Run, recent
 
@@ -67,7 +66,7 @@ class Hook:
 
     def open(self, **settings: Any) -> Muisti:
         """The vault, for a look."""
-        return open_vault(self.vault, arguments={"embedder": "none", **settings})
+        return bootstrap.open(self.vault, settings={"embedder": "none", **settings})
 
     def until(self, holds: Callable[[], object]) -> None:
         """Wait for something that the worker brings about."""

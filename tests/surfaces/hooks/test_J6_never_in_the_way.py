@@ -177,7 +177,7 @@ def test_J6_a_broken_vault(filled: Hook, what: str, answers: bool) -> None:
 
 def test_J6_a_vault_that_another_process_holds(filled: Hook) -> None:
     """Recall needs no lock; capture waits in the background."""
-    with filled.open() as memory, memory._parts.vault.lock():
+    with filled.open() as memory, memory._services.store.vault.lock():
         assert "PostgreSQL" in filled("UserPromptSubmit", prompt=ASK)
         filled("Stop", last_assistant_message="It is PostgreSQL.")
         time.sleep(0.5)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti.bootstrap import open_vault
+from muisti import bootstrap
 from muisti.errors import SettingsError
 from muisti.settings import is_foreign, load_settings
 from muisti.surfaces.hooks import spool
@@ -35,10 +35,10 @@ def test_K3_its_file_decides_nothing_of_the_kind(repository: Path, monkeypatch: 
     (repository / "muisti.toml").write_text(HOSTILE[name])
     monkeypatch.chdir(repository)
     with pytest.raises(SettingsError, match=rf"{name} = .* nobody named.*MUISTI_{name.upper()}"):
-        open_vault()
-    open_vault(repository).close()  # somebody says which vault it is
+        bootstrap.open()
+    bootstrap.open(repository).close()  # somebody says which vault it is
     monkeypatch.setenv(f"MUISTI_{name.upper()}", "true" if name == "redact_secrets" else "http://127.0.0.1:9")
-    open_vault().close()
+    bootstrap.open().close()
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:11434", "http://localhost:11434/v1", "http://[::1]:80", ""])

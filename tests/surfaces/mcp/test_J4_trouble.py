@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import muisti.bootstrap
-from muisti import Muisti, errors
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap, errors
 from muisti.surfaces.mcp import answers, tools
 from muisti.surfaces.mcp.trouble import told
 from muisti.surfaces.mcp.vault import Vault, vault_at
@@ -118,7 +117,7 @@ def test_J4_what_takes_long_tells_that_it_goes_on(vault: Path, monkeypatch: pyte
 
     def slowly() -> Muisti:
         assert heard.wait(60), "no progress was told"
-        return open_vault(vault)
+        return bootstrap.open(vault)
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
         assert message == "opening the vault"

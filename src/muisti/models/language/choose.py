@@ -9,14 +9,14 @@ from muisti.errors import SettingsError
 from muisti.models.http.breaker import Breaker
 from muisti.models.http.purpose import EXTRACTOR
 from muisti.models.language.guarded import GuardedChat
-from muisti.ports.chat import Chat
+from muisti.ports.language import LanguageModel
 from muisti.settings import Settings
 
 EXTRACTORS = ("rules", "openai", "anthropic", "ollama")
 _USUAL = {"anthropic": "https://api.anthropic.com", "ollama": "http://localhost:11434"}
 
 
-def make_chat(settings: Settings, *, clock: Callable[[], float] = time.monotonic) -> Chat | None:
+def make_language_model(settings: Settings, *, clock: Callable[[], float] = time.monotonic) -> LanguageModel | None:
     """The model of the settings, behind a breaker; None for `rules`. Raises SettingsError. Nothing is asked yet."""
     check_settings(settings)
     if settings.extractor == "rules":
@@ -46,12 +46,12 @@ def _address(settings: Settings) -> str:
     return settings.extractor_url.strip() or _USUAL.get(settings.extractor, "")
 
 
-def _client(settings: Settings, clock: Callable[[], float]) -> Chat:
+def _client(settings: Settings, clock: Callable[[], float]) -> LanguageModel:
     from muisti.models.language.anthropic import AnthropicChat
     from muisti.models.language.ollama import OllamaChat
     from muisti.models.language.openai import OpenAIChat
 
-    clients: dict[str, Callable[..., Chat]] = {"openai": OpenAIChat, "anthropic": AnthropicChat, "ollama": OllamaChat}
+    clients: dict[str, Callable[..., LanguageModel]] = {"openai": OpenAIChat, "anthropic": AnthropicChat, "ollama": OllamaChat}
     return clients[settings.extractor](
         _address(settings),
         settings.extractor_model.strip(),

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from muisti.models.http.breaker import Breaker
-from muisti.ports.chat import Chat
+from muisti.ports.language import LanguageModel
 
 
 class GuardedChat:
     """Passes on what the model within answers. Raises ExtractorUnavailable at once while the breaker is open."""
 
-    def __init__(self, inner: Chat, breaker: Breaker) -> None:
+    def __init__(self, inner: LanguageModel, breaker: Breaker) -> None:
         self._inner = inner
         self._breaker = breaker
 
-    def ask(self, system: str, question: str) -> str:
+    def complete(self, system: str, question: str) -> str:
         """As the model within, and with its errors."""
         with self._breaker.watch():
-            return self._inner.ask(system, question)
+            return self._inner.complete(system, question)
 
     def close(self) -> None:
         """Close the model within."""

@@ -59,7 +59,7 @@ class RemoteChat(ABC):
     def _text(self, answer: Mapping[str, object]) -> object:
         """May raise LookupError or TypeError for an answer that is not what it should be."""
 
-    def ask(self, system: str, question: str) -> str:
+    def complete(self, system: str, question: str) -> str:
         """The text that the model answers with. A form that was taken is used from then on. Raises ExtractorProblem."""
         forms = self._forms(system, question)
         for number in range(self._form, len(forms)):

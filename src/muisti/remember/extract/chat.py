@@ -15,7 +15,7 @@ from datetime import UTC
 from muisti.errors import ExtractorMisbehaved
 from muisti.model import KINDS, Extracted, Kind, Utterance
 from muisti.nfkc import nfkc
-from muisti.ports.chat import Chat
+from muisti.ports.language import LanguageModel
 from muisti.remember.extract.reply import Noted, read_reply
 from muisti.remember.extract.sentences import sentences
 
@@ -83,7 +83,7 @@ _COMMON = frozenset(
 
 
 def extract(
-    chat: Chat, utterances: Sequence[Utterance], *, mode: str = "default", kinds: Mapping[str, Kind] = KINDS
+    chat: LanguageModel, utterances: Sequence[Utterance], *, mode: str = "default", kinds: Mapping[str, Kind] = KINDS
 ) -> list[Extracted]:
     """What the model finds worth keeping, in its order; a long talk is asked about in parts.
 
@@ -97,7 +97,7 @@ def extract(
     found: list[Extracted] = []
     for part in _parts(utterances):
         zone = next((one.at.tzinfo for one in part if one.at is not None and one.at.tzinfo is not None), UTC)
-        noted = read_reply(chat.ask(system, _ASKED.format(exchange=_as_data(part))), kinds=kinds, zone=zone)
+        noted = read_reply(chat.complete(system, _ASKED.format(exchange=_as_data(part))), kinds=kinds, zone=zone)
         found += _borne_out(noted, part)
     return found
 

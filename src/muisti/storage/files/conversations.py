@@ -17,13 +17,14 @@ from typing import Any
 
 from muisti.errors import InvalidRequest, VaultUnusable
 from muisti.model import ROLES, Message, Problem
-from muisti.ports import Line, Mark, Stamp, TalkFile, TalkReading
+from muisti.ports.search import MessageLine
 from muisti.remember.screen import screened_texts
 from muisti.remember.talk import DEEPEST_META, PRIVATE, own_meta, screened_meta, texts_in
 from muisti.settings import Settings
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.lines import CORRUPT, ends_whole, set_torn_tail_aside, tail_sha, whole_lines
-from muisti.storage.files.timestamps import stamp_of, to_text
+from muisti.storage.files.timestamps import stat_of, to_text
+from muisti.storage.sync_state import ConversationDelta, ConversationOffset, FileStat, ReadOffset
 
 FOLDER = "conversations"
 
@@ -35,7 +36,7 @@ class FileConversations:
         self._root = root
         self._settings = settings
         self._disk = disk or Disk()
-        self._before: dict[str, Stamp] = {}
+        self._before: dict[str, FileStat] = {}
         """What files looked like when they were last appended to from here: whether somebody edited them is told by this."""
 
     def append(self, chat: str, messages: Sequence[Message]) -> str:
@@ -51,24 +52,34 @@ class FileConversations:
             name = f"{FOLDER}/{chat}/{path.name}"
             existed = path.exists()
             if existed:
-                self._before[name] = _stamp_of(path)
+                self._before[name] = _stat_of(path)
                 set_torn_tail_aside(self._disk, path, _is_object)
             self._disk.append(path, b"".join(_to_line(message) for message in messages), durable=True)
             if not existed:
                 self._disk.sync_folder(folder)
         return name
 
-    def files(self) -> Iterator[tuple[str, Stamp]]:
+    def files(self) -> Iterator[tuple[str, FileStat]]:
         """Every file of every conversation. Links are not followed: they may lead anywhere."""
         for chat in _inside(self._root / FOLDER):
             if chat.is_dir(follow_symlinks=False):
                 entries = {entry.name: entry for entry in _inside(Path(chat.path))}
                 for name, entry in entries.items():
                     if name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
-                        stamp = _stamp(entry.stat(follow_symlinks=False), set_aside=f"{name}{CORRUPT}" in entries)
-                        yield f"{FOLDER}/{chat.name}/{name}", stamp
+                        stat = _stat(entry.stat(follow_symlinks=False), set_aside=f"{name}{CORRUPT}" in entries)
+                        yield f"{FOLDER}/{chat.name}/{name}", stat
 
-    def read(self, path: str, known: TalkFile | None, *, mend: bool = False) -> TalkReading:
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file of this name."""
+        file = self._root / path
+        return file.is_file() and not file.is_symlink()
+
+    def stat(self, path: str) -> FileStat:
+        """Return what the file system says of a file, as `files` does."""
+        with disk_errors(path):
+            return _stat_of(self._root / path)
+
+    def read(self, path: str, known: ConversationOffset | None, *, mend: bool = False) -> ConversationDelta:
         """Whole lines after what is known; all, if the file is another than it was."""
         file = self._root / path
         chat = path.split("/")[1]
@@ -77,20 +88,20 @@ class FileConversations:
             if mend:
                 set_torn_tail_aside(self._disk, file, _is_object)
             seen_ns = time.time_ns()
-            stamp = _stamp_of(file)
+            stat = _stat_of(file)
             before = self._before.pop(path, None)
-            mark = known.mark if known is not None and _is_continued(file, stamp, known, before) else Mark(0, "")
-            data = whole_lines(file, mark.offset) if stamp.size > mark.offset else b""
-            if not mend and stamp.size and not ends_whole(file):
+            read = known.read if known is not None and _is_continued(file, stat, known, before) else ReadOffset(0, "")
+            data = whole_lines(file, read.offset) if stat.size > read.offset else b""
+            if not mend and stat.size and not ends_whole(file):
                 problems.append(Problem(path, _TORN))
-            if stamp.inode < 0:
+            if stat.inode < 0:
                 problems.append(Problem(path, _SET_ASIDE.format(f"{path}{CORRUPT}")))
-            offset = mark.offset + len(data)
-            after = TalkFile(stamp, seen_ns, Mark(offset, tail_sha(file, offset)) if data or not offset else mark)
-        lines = self._screened(list(_parsed(path, data, mark.offset, problems)))
-        return TalkReading(chat, path, after, lines, mark.offset == 0, tuple(problems))
+            offset = read.offset + len(data)
+            after = ConversationOffset(stat, seen_ns, ReadOffset(offset, tail_sha(file, offset)) if data or not offset else read)
+        lines = self._screened(list(_parsed(path, data, read.offset, problems)))
+        return ConversationDelta(chat, path, after, lines, read.offset == 0, tuple(problems))
 
-    def _screened(self, lines: list[Line]) -> list[Line]:
+    def _screened(self, lines: list[MessageLine]) -> list[MessageLine]:
         """People and programs write to these files too: what is private in them stays out of the index."""
         safe = screened_texts([line.content for line in lines], self._settings)
         lines = [
@@ -107,17 +118,17 @@ _TORN = "its last line is incomplete, as a crash leaves it: it is set aside when
 _SET_ASIDE = "a crash cut a line short, which was set aside in {}: look at it, then remove that file"
 
 
-def _is_continued(file: Path, stamp: Stamp, known: TalkFile, before: Stamp | None) -> bool:
+def _is_continued(file: Path, stat: FileStat, known: ConversationOffset, before: FileStat | None) -> bool:
     """Whether a file was only added to. One that was replaced, or changed without growing, is read from its beginning.
 
     Before: what it looked like when we last appended to it, if that is what is new. Had nobody else touched it, it was as known.
     """
-    was, mark = known.stamp, known.mark
-    if abs(stamp.inode) != abs(was.inode) or (stamp.size == was.size and stamp.mtime_ns != was.mtime_ns):
+    was, read = known.stat, known.read
+    if abs(stat.inode) != abs(was.inode) or (stat.size == was.size and stat.mtime_ns != was.mtime_ns):
         return False
     if before is not None and before[:2] != was[:2]:
         return False
-    return mark.offset <= stamp.size and (not mark.offset or tail_sha(file, mark.offset) == mark.tail_sha)
+    return read.offset <= stat.size and (not read.offset or tail_sha(file, read.offset) == read.tail_sha)
 
 
 def _inside(folder: Path) -> list[os.DirEntry[str]]:
@@ -128,14 +139,14 @@ def _inside(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _stamp(status: os.stat_result, *, set_aside: bool) -> Stamp:
+def _stat(status: os.stat_result, *, set_aside: bool) -> FileStat:
     """Below zero while a line is set aside beside the file: that it was looked at and removed is a change, too."""
-    stamp = stamp_of(status)
-    return stamp._replace(inode=-stamp.inode) if set_aside else stamp
+    stat = stat_of(status)
+    return stat._replace(inode=-stat.inode) if set_aside else stat
 
 
-def _stamp_of(file: Path) -> Stamp:
-    return _stamp(file.stat(), set_aside=file.with_name(file.name + CORRUPT).exists())
+def _stat_of(file: Path) -> FileStat:
+    return _stat(file.stat(), set_aside=file.with_name(file.name + CORRUPT).exists())
 
 
 def _to_line(message: Message) -> bytes:
@@ -155,7 +166,7 @@ def _to_line(message: Message) -> bytes:
         raise InvalidRequest("meta", type(message.meta).__name__, f"it must be plain JSON ({error})") from error
 
 
-def _parsed(path: str, data: bytes, start: int, problems: list[Problem]) -> Iterator[Line]:
+def _parsed(path: str, data: bytes, start: int, problems: list[Problem]) -> Iterator[MessageLine]:
     place = start
     own = own_meta(path.split("/")[1])
     day = Path(path).stem
@@ -196,7 +207,7 @@ def _read_json(text: str) -> Any:
     return parsed if end == len(text) else json.loads(text)
 
 
-def _from_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> Line:
+def _from_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> MessageLine:
     parsed = _read_json(raw.decode())
     if not isinstance(parsed, dict):
         raise TypeError("no object")
@@ -217,4 +228,4 @@ def _from_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> Line:
     if raw.count(b"[") + raw.count(b"{") > DEEPEST_META:
         texts_in(others)  # raises if it is too deep to be walked
     id_ = str(id_) if id_ else f"line-{day}-{place}"
-    return Line(place, id_, moment, role, content, str(type_) if type_ else None, others)
+    return MessageLine(place, id_, moment, role, content, str(type_) if type_ else None, others)

@@ -7,23 +7,25 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
 from muisti.errors import InvalidRequest
 from muisti.model import Shelf
-from muisti.ports import Document, Known, Section, Stamp
+from muisti.remember.index_rows import Section
 from muisti.remember.markdown import blocks
 from muisti.remember.screen import screened_text
 from muisti.settings import SETTINGS_FILE, Settings
 from muisti.storage.files.disk import spelled_out
 from muisti.storage.files.frontmatter import BadFrontMatter, parse
 from muisti.storage.files.memory_codec import Place
-from muisti.storage.files.timestamps import changed_at, stamp_of
+from muisti.storage.files.timestamps import changed_at, stat_of
 from muisti.storage.files.vault import has_our_id
+from muisti.storage.sync_state import FileStat, SeenFile
 
 ENDINGS = (".md", ".markdown")
 NOTES = "memories"
@@ -37,6 +39,21 @@ _LATEST = 2**62
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 _HEAD = re.compile(r"---[ \t]*\r?\n(?=[^\W\d_][\w-]*:[ \t\r\n])(?:(?!---|\.\.\.)[^\n]*\n)++(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 """Front matter by its looks: few programs mind that `title: a: b` is no YAML."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A Markdown file that stays where it is, as it was when it was read."""
+
+    path: str
+    source: Shelf
+    seen: SeenFile
+    changed_at: datetime
+    name: str
+    """What it is called in answers."""
+    sections: Sequence[Section]
+    problem: str = ""
+    """Why it cannot be read; then it has no sections."""
 
 
 class FileDocuments:
@@ -86,7 +103,7 @@ class FileDocuments:
         """Whether there is a file or a folder of that name."""
         return os.path.lexists(self._root / shelf.path)
 
-    def scan(self, shelf: Shelf) -> list[tuple[str, Stamp]] | None:
+    def scan(self, shelf: Shelf) -> list[tuple[str, FileStat]] | None:
         """Hidden folders, other vaults and links are left out."""
         place = self._root / shelf.path
         try:
@@ -94,10 +111,10 @@ class FileDocuments:
         except OSError:
             return None
         if stat.S_ISREG(status.st_mode):
-            return [(shelf.path, stamp_of(status))]
+            return [(shelf.path, stat_of(status))]
         return [*self._inside(place)] if stat.S_ISDIR(status.st_mode) else None
 
-    def _inside(self, folder: Path) -> Iterator[tuple[str, Stamp]]:
+    def _inside(self, folder: Path) -> Iterator[tuple[str, FileStat]]:
         failed: list[OSError] = []
         vault = (self._root, self._root.resolve())
         any_text = folder.is_relative_to(self._root / NOTES)
@@ -111,10 +128,29 @@ class FileDocuments:
                     with suppress(FileNotFoundError):
                         status = os.lstat(os.path.join(above, name))
                         if stat.S_ISREG(status.st_mode):
-                            yield spelled_out(self._shown(Path(above, name))), stamp_of(status)
+                            yield spelled_out(self._shown(Path(above, name))), stat_of(status)
         for error in failed:
             if not isinstance(error, FileNotFoundError):  # which was removed while we walked
-                yield spelled_out(self._shown(Path(error.filename))), Stamp(0, 0, 0)  # reading it tells what is wrong
+                yield spelled_out(self._shown(Path(error.filename))), FileStat(0, 0, 0)  # reading it tells what is wrong
+
+    def stat(self, path: str, source: Shelf) -> FileStat | None:
+        """Return the stat of one file of a source; None if it is gone, or is none that `scan` would list."""
+        place = self._place(path)
+        folder = self._root / source.path
+        steps = place.relative_to(folder).parts
+        any_text = folder.is_relative_to(self._root / NOTES)
+        if any(name[0] == "." or name in _SKIPPED for name in steps):
+            return None
+        if steps and not any_text and not steps[-1].lower().endswith(ENDINGS):
+            return None
+        between = [folder.joinpath(*steps[:depth]) for depth in range(1, len(steps))]
+        if any(os.path.lexists(above / SETTINGS_FILE) for above in between):
+            return None  # a vault has memories, not documents
+        try:
+            status = place.lstat()
+        except OSError:
+            return None
+        return stat_of(status) if stat.S_ISREG(status.st_mode) else None
 
     def read(self, path: str, shelf: Shelf) -> Document | None:
         """One file by its sections. One that cannot be read says why."""
@@ -130,7 +166,7 @@ class FileDocuments:
             return None
         except OSError as error:
             return self._unread(path, shelf, f"cannot be read ({error.strerror}): check its permissions")
-        known = Known(stamp_of(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
+        seen = SeenFile(stat_of(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
         changed = changed_at(status)
         source = shelf.source or self._called(path, shelf)
         problem = ""
@@ -145,7 +181,7 @@ class FileDocuments:
             except UnicodeDecodeError as error:
                 if path.lower().endswith(ENDINGS):  # among notes there may be a picture
                     problem = f"is not UTF-8 text (byte {error.start}) and is not searched: save it as UTF-8"
-        return Document(path, shelf, known, changed, source, sections, problem)
+        return Document(path, shelf, seen, changed, source, sections, problem)
 
     def _place(self, path: str) -> Path:
         """Where a file lies. One whose name is not UTF-8 is spelled with escapes."""
@@ -155,8 +191,8 @@ class FileDocuments:
         return self._root / os.fsdecode(_ESCAPED.sub(lambda hex_: bytes.fromhex(hex_[1].decode()), path.encode()))
 
     def _unread(self, path: str, shelf: Shelf, problem: str) -> Document:
-        known = Known(Stamp(0, 0, 0), time.time_ns(), "", None)
-        return Document(path, shelf, known, datetime.fromtimestamp(0, UTC), self._called(path, shelf), [], problem)
+        seen = SeenFile(FileStat(0, 0, 0), time.time_ns(), "", None)
+        return Document(path, shelf, seen, datetime.fromtimestamp(0, UTC), self._called(path, shelf), [], problem)
 
     def _called(self, path: str, shelf: Shelf) -> str:
         """As a person would call it: with the name of the folder that was indexed, without what is above that."""

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from muisti.errors import InvalidRequest
 from muisti.model import Event, Problem
-from muisti.ports import Clock, Mark, Reading
+from muisti.ports import Clock
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
 from muisti.storage.files.lines import set_torn_tail_aside, tail_sha, whole_lines
 from muisti.storage.files.timestamps import from_text, to_text
+from muisti.storage.sync_state import JournalDelta, ReadOffset
 
 FOLDER = "journal"
 _OWN_KEYS = {"at", "event", "memories", "session"}
@@ -30,7 +31,7 @@ class FileJournal:
         self._folder = root / FOLDER
         self._clock = clock
         self._disk = disk or Disk()
-        self._checked: dict[str, tuple[int, int, int, Mark]] = {}
+        self._checked: dict[str, tuple[int, int, int, ReadOffset]] = {}
 
     def append(self, events: Sequence[Event], *, durable: bool) -> None:
         """Add lines with one write. Call under the vault's lock."""
@@ -46,22 +47,22 @@ class FileJournal:
             if durable and not existed:
                 self._disk.sync_folder(self._folder)
 
-    def read(self, marks: Mapping[str, Mark]) -> Reading:
-        """All whole lines after the marks; all lines there are, if the journal is not the one the marks are of."""
+    def read(self, offsets: Mapping[str, ReadOffset]) -> JournalDelta:
+        """All whole lines after the offsets; all lines there are, if the journal is not the one the offsets are of."""
         with disk_errors(self._folder):
             paths = self._paths()
-            restarted = not self._is_continued(paths, marks)
-            start: Mapping[str, Mark] = {} if restarted else marks
+            restarted = not self._is_continued(paths, offsets)
+            start: Mapping[str, ReadOffset] = {} if restarted else offsets
             events: list[Event] = []
             problems: list[Problem] = []
-            after: dict[str, Mark] = {}
+            after: dict[str, ReadOffset] = {}
             for path in paths:
-                mark = start.get(path.name, Mark(0, ""))
-                data = whole_lines(path, mark.offset) if path.stat().st_size > mark.offset else b""
+                known = start.get(path.name, ReadOffset(0, ""))
+                data = whole_lines(path, known.offset) if path.stat().st_size > known.offset else b""
                 events += _parsed(path.name, data, problems)
-                offset = mark.offset + len(data)
-                after[path.name] = Mark(offset, tail_sha(path, offset)) if data or not offset else mark
-        return Reading(events, after, restarted, tuple(problems))
+                offset = known.offset + len(data)
+                after[path.name] = ReadOffset(offset, tail_sha(path, offset)) if data or not offset else known
+        return JournalDelta(events, after, restarted, tuple(problems))
 
     def about(self, memory_id: str) -> list[Event]:
         """Only lines that hold the id are read as JSON: a journal may be long."""
@@ -80,24 +81,24 @@ class FileJournal:
         this_month = self._folder / f"{self._clock.now():%Y-%m}.jsonl"
         return max([this_month, *self._paths()[-1:]])
 
-    def _is_continued(self, paths: Sequence[Path], marks: Mapping[str, Mark]) -> bool:
+    def _is_continued(self, paths: Sequence[Path], offsets: Mapping[str, ReadOffset]) -> bool:
         """Whether what was read before is still there, byte for byte as far as its last bytes tell.
 
         Lines that another machine added to an earlier month are no continuation either: they count in the order of months.
         """
-        latest = max(marks, default="")
+        latest = max(offsets, default="")
         by_name = {path.name: path.stat() for path in paths}
         for name, status in by_name.items():
-            longer = status.st_size > marks.get(name, Mark(0, "")).offset
-            if name < latest and longer and whole_lines(self._folder / name, marks.get(name, Mark(0, "")).offset):
+            longer = status.st_size > offsets.get(name, ReadOffset(0, "")).offset
+            if name < latest and longer and whole_lines(self._folder / name, offsets.get(name, ReadOffset(0, "")).offset):
                 return False
-        return all(name in by_name and self._is_same(name, by_name[name], mark) for name, mark in marks.items())
+        return all(name in by_name and self._is_same(name, by_name[name], known) for name, known in offsets.items())
 
-    def _is_same(self, name: str, status: os.stat_result, mark: Mark) -> bool:
+    def _is_same(self, name: str, status: os.stat_result, known: ReadOffset) -> bool:
         """Whether a file still ends, where it was read to, as it did then. One that nobody touched is not read for that."""
-        stamp = (status.st_size, status.st_mtime_ns, status.st_ino, mark)
+        stamp = (status.st_size, status.st_mtime_ns, status.st_ino, known)
         if self._checked.get(name) != stamp:
-            if mark.offset > status.st_size or tail_sha(self._folder / name, mark.offset) != mark.tail_sha:
+            if known.offset > status.st_size or tail_sha(self._folder / name, known.offset) != known.tail_sha:
                 return False
             self._checked[name] = stamp
         return True

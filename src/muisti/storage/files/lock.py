@@ -29,13 +29,14 @@ class FileLock:
         self._depth = 0
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
+    def hold(self, timeout: float | None = None) -> Iterator[None]:
         """Hold the lock. Raises VaultBusy after the time-out, naming the holder."""
-        if not self._thread.acquire(timeout=self._timeout):
-            raise VaultBusy(f"another thread has been writing to the vault for over {self._timeout:g} s; try again")
+        patience = self._timeout if timeout is None else timeout
+        if not self._thread.acquire(timeout=patience):
+            raise VaultBusy(f"another thread has been writing to the vault for over {patience:g} s; try again")
         try:
             if self._depth == 0:
-                self._fd = self._acquire()
+                self._fd = self._acquire(patience)
             self._depth += 1
             try:
                 yield
@@ -46,8 +47,8 @@ class FileLock:
         finally:
             self._thread.release()
 
-    def _acquire(self) -> int:
-        deadline = time.monotonic() + self._timeout
+    def _acquire(self, patience: float) -> int:
+        deadline = time.monotonic() + patience
         pause = 0.0005
         while True:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -61,7 +62,7 @@ class FileLock:
             os.close(fd)
             if time.monotonic() >= deadline:
                 who = f"process {holder}" if holder else "another process"
-                raise VaultBusy(f"{who} has been writing to the vault for over {self._timeout:g} s; try again later")
+                raise VaultBusy(f"{who} has been writing to the vault for over {patience:g} s; try again later")
             time.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(pause * 1.5, 0.01)
 

@@ -30,7 +30,7 @@ FOLDER = ".queue"
 _KEYS = tuple(one.name for one in fields(Exchange) if one.name != "at")
 
 
-class FileWaiting:
+class FileQueue:
     """The queue of one process, and what dead ones left."""
 
     def __init__(self, root: Path, disk: Disk | None = None, *, writable: bool = True) -> None:
@@ -85,7 +85,7 @@ class FileWaiting:
             os.close(fd)
         return False
 
-    def left_over(self) -> list[Exchange]:
+    def take_over(self) -> list[Exchange]:
         """What dead processes accepted and did not get done, in the order in which they accepted it."""
         found: list[Exchange] = []
         with self._guard, disk_errors(self._folder):

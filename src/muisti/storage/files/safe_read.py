@@ -13,7 +13,10 @@ from muisti.storage.files import frontmatter
 
 MAX_FILE = 4 * frontmatter.MAX_HEAD + 64
 """Bytes that a file may have beyond the largest content, for its front matter."""
-_UNSPELT = "has a name that is not UTF-8: rename it"
+
+
+class FileGone(BrokenFile):
+    """There is no file of this name any more."""
 
 
 def bytes_of(root: Path, path: str, settings: Settings) -> tuple[bytes, os.stat_result]:
@@ -25,7 +28,7 @@ def bytes_of(root: Path, path: str, settings: Settings) -> tuple[bytes, os.stat_
     try:
         fd = os.open(root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise BrokenFile(path, _UNSPELT if "\\x" in path else "is not there any more") from None
+        raise _missing(path) from None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise BrokenFile(path, "is a link, which muisti does not follow: put the file itself there") from error
@@ -38,3 +41,9 @@ def bytes_of(root: Path, path: str, settings: Settings) -> tuple[bytes, os.stat_
     if len(data) > most:
         raise BrokenFile(path, f"has {status.st_size} bytes; the limit is {most}: make it shorter, or raise max_content_bytes")
     return data, status
+
+
+def _missing(path: str) -> BrokenFile:
+    if "\\x" in path:
+        return BrokenFile(path, "has a name that is not UTF-8: rename it")
+    return FileGone(path, "is not there any more")

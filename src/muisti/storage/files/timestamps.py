@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 
-from muisti.ports import Stamp
 from muisti.storage.files.frontmatter import BadFrontMatter
+from muisti.storage.sync_state import FileStat
 
 _LATEST_NS = 2**63 - 1
 """What the index can hold; it is the year 2262."""
 
 
-def stamp_of(status: os.stat_result) -> Stamp:
+def stat_of(status: os.stat_result) -> FileStat:
     """What the file system says of a file; times that make no sense are cut to what can be kept."""
-    return Stamp(status.st_size, min(max(status.st_mtime_ns, -_LATEST_NS), _LATEST_NS), status.st_ino)
+    return FileStat(status.st_size, min(max(status.st_mtime_ns, -_LATEST_NS), _LATEST_NS), status.st_ino)
 
 
 def changed_at(status: os.stat_result) -> datetime:

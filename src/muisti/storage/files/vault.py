@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 import threading
 import time
 import uuid
@@ -13,10 +14,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultNotFound
 from muisti.model import Memory
-from muisti.ports import Clock, Stamp, StoredFile
+from muisti.ports import Clock
 from muisti.remember.identity import new_id
 from muisti.remember.screen import screened_text
 from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings
@@ -37,7 +39,17 @@ from muisti.storage.files.memory_codec import (
 )
 from muisti.storage.files.names import file_name
 from muisti.storage.files.safe_read import bytes_of
-from muisti.storage.files.timestamps import changed_at, stamp_of
+from muisti.storage.files.timestamps import changed_at, stat_of
+from muisti.storage.sync_state import FileStat, SeenFile, StoredFile
+
+
+class LoadedFile(NamedTuple):
+    """The bytes of a file, and what was seen of it when they were read."""
+
+    path: str
+    data: bytes
+    seen: SeenFile
+    changed_at: datetime
 
 
 class FileVault:
@@ -53,13 +65,13 @@ class FileVault:
         self._lock = FileLock(root / ".muisti" / "lock", settings.lock_timeout)
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold the vault for writing. Raises VaultNotFound if the folder is gone, or another is in its place."""
+    def lock(self, timeout: float | None = None) -> Iterator[None]:
+        """Hold the vault for writing. Raises VaultBusy, and VaultNotFound if the folder is gone or another is in its place."""
         if not (self.root / SETTINGS_FILE).exists() and not (self.root / ".muisti").exists():
             raise VaultNotFound(f"{self.root}: the vault is gone; is its disk mounted? Nothing was changed")
         with disk_errors(self.root):
             self._publisher.prepare()
-            held = self._lock.hold()
+            held = self._lock.hold(timeout)
             held.__enter__()
         try:
             yield
@@ -140,18 +152,25 @@ class FileVault:
 
     # -- Reading
 
-    def read(self, path: str, *, adopt: bool = False) -> StoredFile | None:
-        """Read one file. A new file in a kind's folder is given an id, written into it if `adopt` is set."""
-        seen = time.time_ns()
+    def load(self, path: str) -> LoadedFile:
+        """Read a file's bytes. Raises BrokenFile, FileGone."""
+        seen_ns = time.time_ns()
         data, status = bytes_of(self.root, path, self._settings)
+        seen = SeenFile(stat_of(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
+        return LoadedFile(path, data, seen, changed_at(status))
+
+    def parse(self, file: LoadedFile, *, adopt: bool = False) -> StoredFile | None:
+        """Return the memory of a file; None if it is none. A new file in a kind's folder is given an id, written into it
+        if `adopt` is set. Raises BrokenFile.
+        """
+        path, data = file.path, file.data
         try:
-            if not self.is_home(path) and not has_our_id(data[:4096]):
+            if not self.is_memory_folder(path) and not has_our_id(data[:4096]):
                 return None  # somebody's README, or a page of another program
             text = data.decode("utf-8")
             check_conflict(text)
             document = frontmatter.parse(text)
-            modified = changed_at(status)
-            memory = from_document(path, document, self._settings, modified)
+            memory = from_document(path, document, self._settings, file.changed_at)
         except UnicodeDecodeError as error:
             raise BrokenFile(path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
         except frontmatter.BadFrontMatter as error:  # which quotes the file: not what is private in it
@@ -163,22 +182,35 @@ class FileVault:
             return self._stored(memory, text.encode())
         if not memory.id:
             memory = _identified(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
-        return StoredFile(memory, stamp_of(status), hashlib.sha256(data).hexdigest(), seen)
+        return StoredFile(memory, file.seen._replace(memory_id=memory.id))
 
-    def looked_at(self, path: str) -> tuple[str, Stamp, int]:
-        """The hash of a file's bytes, its stamp, and when this was seen."""
-        seen = time.time_ns()
-        data, status = bytes_of(self.root, path, self._settings)
-        return hashlib.sha256(data).hexdigest(), stamp_of(status), seen
+    def read(self, path: str) -> StoredFile | None:
+        """Read one file; None if it is no memory. Raises BrokenFile."""
+        return self.parse(self.load(path))
 
-    def is_home(self, path: str) -> bool:
-        """Whether a path lies in a kind's folder, where every Markdown file is a memory."""
+    def stat(self, path: str) -> FileStat | None:
+        """Return what the file system says of a file or link; None if there is none, or it is a folder."""
+        try:
+            status = self._path(path).lstat()
+        except OSError:
+            return None
+        return None if stat.S_ISDIR(status.st_mode) else stat_of(status)
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether there is a folder at this path."""
+        return self._path(path).is_dir() and not self._path(path).is_symlink()
+
+    def is_memory_folder(self, path: str) -> bool:
+        """Return whether a path lies in a kind's folder, where every Markdown file is a memory."""
         return bool(Place.of(path, self._settings).kind)
 
-    def scan(self) -> Iterator[tuple[str, Stamp]]:
-        """Every Markdown file that may be a memory."""
+    def scan(self, folder: str = "") -> Iterator[tuple[str, FileStat]]:
+        """Yield every Markdown file that may be a memory, of all or below a folder, trash included."""
+        steps = folder.split("/") if folder else []
+        if not all(_may_hold_memories(name, top=depth == 0) for depth, name in enumerate(steps)):
+            return
         with disk_errors(self.root):
-            yield from _scan_folder(self.root, "")
+            yield from _scan_folder(self._path(folder), f"{folder}/" if folder else "")
 
     def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
         """Let the front matter follow the folder, if it said what the old folder said."""
@@ -195,7 +227,7 @@ class FileVault:
         self._publisher.replace(_file_of(memory), text.encode())
         return self._stored(moved, text.encode())
 
-    def leftovers(self) -> bool:
+    def has_incomplete_writes(self) -> bool:
         """Whether there are temporary files."""
         return self._publisher.leftovers()
 
@@ -220,10 +252,10 @@ class FileVault:
         seen = time.time_ns()
         with disk_errors(_file_of(memory)):
             status = self._path(_file_of(memory)).stat(follow_symlinks=False)
-        return StoredFile(memory, stamp_of(status), hashlib.sha256(data).hexdigest(), seen)
+        return StoredFile(memory, SeenFile(stat_of(status), seen, hashlib.sha256(data).hexdigest(), memory.id))
 
 
-def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, Stamp]]:
+def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, FileStat]]:
     folders = []
     try:
         with os.scandir(folder) as listing:
@@ -237,16 +269,16 @@ def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, Stamp]]
     for entry in entries:
         name = entry.name
         if entry.is_dir(follow_symlinks=False):
-            if _is_ours(name, top=not prefix):
+            if _may_hold_memories(name, top=not prefix):
                 folders.append((entry.path, f"{prefix}{name}/"))
         elif name.endswith(".md") and name[0] != ".":
             with suppress(FileNotFoundError):
-                yield spelled_out(prefix + name), stamp_of(entry.stat(follow_symlinks=False))
+                yield spelled_out(prefix + name), stat_of(entry.stat(follow_symlinks=False))
     for path, below in folders:
         yield from _scan_folder(path, below)
 
 
-def _is_ours(name: str, *, top: bool) -> bool:
+def _may_hold_memories(name: str, *, top: bool) -> bool:
     """Whether a folder may hold memories."""
     if top:
         return name == TRASH or (name[0] != "." and name not in _NOT_MEMORIES)
@@ -271,20 +303,20 @@ class ReadOnlyVault(FileVault):
         self._thread = threading.RLock()
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, timeout: float | None = None) -> Iterator[None]:
         """Nobody else is concerned: the index is a private copy."""
         with self._thread:
             yield
 
-    def read(self, path: str, *, adopt: bool = False) -> StoredFile | None:
-        """Read one file; nothing is written into it."""
-        return super().read(path)
+    def parse(self, file: LoadedFile, *, adopt: bool = False) -> StoredFile | None:
+        """Return the memory of a file; nothing is written into it."""
+        return super().parse(file)
 
     def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
         """The file stays as it is."""
         return file
 
-    def leftovers(self) -> bool:
+    def has_incomplete_writes(self) -> bool:
         """Whatever there is, it is for somebody who can write."""
         return False
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from muisti.errors import BrokenFile
 from muisti.model import Memory
-from muisti.ports import Kept
+from muisti.ports import StoredVersion
 from muisti.settings import Settings
 from muisti.storage.files import frontmatter
 from muisti.storage.files.atomic_write import Publisher
@@ -27,7 +27,7 @@ _KEPT = re.compile(r"(?P<at>\d{8}T\d{12}Z)(?P<merged>\.merged)?\.md\Z")
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
 
-class FileAttic:
+class FileVersions:
     """Folders beside the memories, which no search looks into."""
 
     def __init__(self, root: Path, settings: Settings, disk: Disk | None = None) -> None:
@@ -54,7 +54,7 @@ class FileAttic:
         text = frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
         self._publisher.create([(self._free(into, at, ".merged"), text.encode())])
 
-    def kept(self, memory_id: str) -> list[Kept]:
+    def versions(self, memory_id: str) -> list[StoredVersion]:
         """Oldest first. What cannot be read is left out."""
         if not _SAFE_ID.match(memory_id) or not (folder := self._root / HISTORY / memory_id).is_dir():
             return []
@@ -66,8 +66,19 @@ class FileAttic:
             path = f"{HISTORY}/{memory_id}/{name}"
             with suppress(BrokenFile, ValueError):
                 at = datetime.strptime(stamped["at"], _STAMP).replace(tzinfo=UTC)
-                found.append(Kept(path, at, self._read(path), bool(stamped["merged"])))
+                found.append(StoredVersion(path, at, self._read(path), bool(stamped["merged"])))
         return found
+
+    def merged_ids(self) -> list[str]:
+        """Return the ids of memories that have merged texts, the latest merged first. Only names are looked at."""
+        latest: dict[str, str] = {}
+        with suppress(OSError), os.scandir(self._root / HISTORY) as folders:
+            for folder in folders:
+                if folder.is_dir(follow_symlinks=False):
+                    names = [name for name in os.listdir(folder) if name.endswith(".merged.md")]
+                    if names:
+                        latest[folder.name] = max(names)
+        return sorted(latest, key=lambda memory_id: (latest[memory_id], memory_id), reverse=True)
 
     def forget(self, memory_id: str) -> None:
         """Remove the memory's folder."""

@@ -12,7 +12,7 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 import apsw
 
 from muisti.errors import IndexBusy, IndexCorrupt, IndexProblem, InvalidRequest, VaultError, VaultFull, VaultReadOnly
-from muisti.model import KINDS, Filter
+from muisti.model import KINDS, RATES, Filter, Kind, Sector
 from muisti.storage.clock import SystemClock
 from muisti.storage.sqlite.filters import Condition, conditions
 from muisti.storage.sqlite.migrate import NEWEST, migrate
 from muisti.storage.sqlite.rows import to_int
-from muisti.storage.sqlite.salience_sql import salience_sql
+from muisti.storage.sqlite.salience_sql import RECORDED, salience_sql
 
 if TYPE_CHECKING:
     from muisti.ports import Clock
@@ -88,11 +88,20 @@ def connect(path: Path, timeout: float, *, make: bool = True) -> apsw.Connection
 class Database:
     """The current index file with its connections: one for writing, as many for reading as there are threads."""
 
-    def __init__(self, folder: Path, timeout: float, clock: Clock | None = None, salience: str = salience_sql(KINDS)) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        timeout: float,
+        clock: Clock | None = None,
+        kinds: Mapping[str, Kind] = KINDS,
+        rates: Mapping[Sector, float] = RATES,
+    ) -> None:
         self._folder = folder
         self._timeout = timeout
         self._clock = clock or SystemClock()
-        self.salience = salience
+        self.salience = salience_sql(kinds, rates)
+        self.salience_recorded = salience_sql(kinds, rates, now=RECORDED)
+        """At the time up to which decay was recorded."""
         self._guard = threading.RLock()
         self._held = threading.local()
         self._idle: list[apsw.Connection] = []
@@ -114,7 +123,7 @@ class Database:
                 try:
                     self._follow(target) if target else self._make()
                 except IndexCorrupt:
-                    self.set_aside()
+                    self.quarantine()
                     self._make()
             return not self._complete
 
@@ -200,7 +209,7 @@ class Database:
                 with suppress(OSError):
                     old.unlink()
 
-    def set_aside(self) -> None:
+    def quarantine(self) -> None:
         """Keep a damaged file for whoever wants to look at it, and forget it."""
         with self._guard, sqlite_errors():
             damaged = self.path or _target(self._folder)

@@ -1,43 +1,21 @@
-"""Texts that are found like memories, but are none: messages, and sections of documents. What both share of being written."""
+"""Messages and sections of documents: texts that are found like memories, but are none."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import apsw
 
 from muisti.model import Tier
-from muisti.recall.words import words
-from muisti.remember.complete import content_hash
-from muisti.remember.embed import embed_hash
+from muisti.ports.search import TextRow
 from muisti.storage.sqlite.rows import Cell, fetch
 from muisti.storage.sqlite.vector_spaces import as_json, await_all, forget_vectors
 
-
-class Text(NamedTuple):
-    """A row to be. A tuple: there are many."""
-
-    id: str
-    project: str
-    session_id: str | None
-    created_at: int
-    updated_at: int
-    source: str
-    path: str
-    title: str
-    """As people see it."""
-    content: str
-    trusted: bool
-    own_title: str = ""
-    """As much of the title as belongs to the text: it is searched and embedded with it."""
-
-
 Counts = Counter[str] | None
-"""In how many texts more, or fewer, each word stands. None: nobody counts now, for it is done for all texts at the end."""
-Known = dict[str, tuple[int, str]]
-"""By id: the number and the source hash of a text whose file is read anew, so that its vectors stay its own."""
+"""In how many texts more, or fewer, each word occurs. None: nobody counts now, it is done for all texts at the end."""
+Earlier = dict[str, tuple[int, str]]
+"""By id: the number and the source hash of a text whose file is read again, so that its vectors stay its own."""
 
 _INSERT = """
 INSERT INTO entries (n, origin, kind, sector, id, project, tier, session_id, created_at, updated_at, source, path, title,
@@ -45,55 +23,60 @@ INSERT INTO entries (n, origin, kind, sector, id, project, tier, session_id, cre
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SECTORS = {"message": "episodic", "document": "semantic"}
+_OF_PATH = {
+    # A conversation's file is found by its place, for which there is an index.
+    "message": "messages m JOIN entries e USING (n) WHERE m.chat = ?2 AND m.file = ?1",
+    "document": "entries e WHERE e.origin = 'document' AND e.path = ?1 AND ?2 <> ''",
+}
 
 
-def put(db: apsw.Connection, origin: str, texts: Sequence[Text], earlier: Known, counts: Counts) -> list[int]:
-    """Write rows; answers their numbers. Those that were there before keep theirs, and their vectors if they say the same."""
+def insert_texts(db: apsw.Connection, texts: Sequence[TextRow], earlier: Earlier, counts: Counts) -> None:
+    """Write rows. Those that were there before keep their number, and their vectors if they say the same."""
     (last,) = db.execute("SELECT coalesce(max(n), 0) FROM entries").fetchone() or (0,)
     next_n = max([last, *(n for n, _ in earlier.values())]) + 1
-    sector = _SECTORS[origin]
     rows: list[tuple[Cell, ...]] = []
-    spoken: list[tuple[Cell, ...]] = []
-    numbers: list[int] = []
-    new: list[int] = []
+    words: list[tuple[Cell, ...]] = []
+    messages: list[tuple[Cell, ...]] = []
+    unembedded: list[int] = []
     for text in texts:
-        content = text.content
-        hashed = content_hash(content)
-        source = embed_hash(origin, text.own_title, content, hashed)
-        n, hash_ = earlier.pop(text.id, (0, "")) if earlier else (0, "")
+        n, source_hash = earlier.pop(text.id, (0, "")) if earlier else (0, "")
         if not n:
             n, next_n = next_n, next_n + 1
-        numbers.append(n)
         tier = Tier.PROJECT.value if text.project else Tier.GLOBAL.value
         rows.append(
-            (n, origin, origin, sector, text.id, text.project, tier, text.session_id, text.created_at, text.updated_at,
-             text.source, text.path, text.title, hashed, content, source, text.trusted)
+            (n, text.origin, text.origin, _SECTORS[text.origin], text.id, text.project, tier, text.session_id,
+             text.created_at, text.updated_at, text.source, text.path, text.title, text.content_hash, text.content,
+             text.source_hash, text.trusted)
         )  # fmt: skip
-        body = words(content)
-        title = words(text.own_title) if text.own_title else []
-        if body or title:
-            spoken.append((n, " ".join(title), "", " ".join(body)))
+        if any(text.words):
+            words.append((n, *text.words))
             if counts is not None:
-                counts.update({*title, *body})
-        if hash_ != source and content:
-            new.append(n)
+                counts.update(set(" ".join(text.words).split()))
+        if text.message is not None:
+            messages.append((n, text.message.chat, text.path, *text.message[1:]))
+        if source_hash != text.source_hash and text.content:
+            unembedded.append(n)
     db.executemany(_INSERT, rows)
-    db.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", spoken)
+    db.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", words)
+    db.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", messages)
     forget_vectors(db, [n for n, _ in earlier.values()])
-    await_all(db, new)
-    return numbers
+    await_all(db, unembedded)
 
 
-def take_out(db: apsw.Connection, condition: str, values: Sequence[Cell], counts: Counts, *, keep: bool = False) -> Known:
-    """Remove rows of `entries e`. Keep: their vectors stay for now, and what the rows were is answered."""
-    rows = fetch(db, f"SELECT e.n, e.id, e.source_hash FROM {condition}", values)
-    numbers = as_json([n for n, _, _ in rows])
-    if counts is not None:
-        for title, body in fetch(db, "SELECT title, body FROM words WHERE n IN (SELECT value FROM json_each(?))", (numbers,)):
-            counts.subtract({*title.split(), *body.split()})
-    for table in ("words", "messages", "entries"):
-        db.execute(f"DELETE FROM {table} WHERE n IN (SELECT value FROM json_each(?))", (numbers,))
-    if keep:
-        return {id_: (n, hash_) for n, id_, hash_ in rows}
-    forget_vectors(db, [n for n, _, _ in rows])
-    return {}
+def remove_texts(db: apsw.Connection, places: Sequence[tuple[str, str]], counts: Counts) -> Earlier:
+    """Remove all texts of these origins and paths. Their vectors stay for now; returns what the rows were."""
+    removed: Earlier = {}
+    for origin, path in places:
+        chat = path.split("/")[1] if origin == "message" else path
+        found = fetch(db, f"SELECT e.n, e.id, e.source_hash FROM {_OF_PATH[origin]}", (path, chat))
+        numbers = as_json([n for n, _, _ in found])
+        if counts is not None:
+            for row in fetch(db, _WORDS, (numbers,)):
+                counts.subtract(set(" ".join(row).split()))
+        for table in ("words", "messages", "entries"):
+            db.execute(f"DELETE FROM {table} WHERE n IN (SELECT value FROM json_each(?))", (numbers,))
+        removed |= {id_: (n, source_hash) for n, id_, source_hash in found}
+    return removed
+
+
+_WORDS = "SELECT title, labels, body FROM words WHERE n IN (SELECT value FROM json_each(?))"

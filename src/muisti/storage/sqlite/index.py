@@ -1,123 +1,154 @@
-"""The index as a whole: transactions, what it has seen, rebuilding, checks."""
+"""The index as a whole: transactions, what it has seen of the files, rebuilding, checks."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 
 import apsw
 
 from muisti.errors import IndexBusy, IndexCorrupt
-from muisti.model import Problem, Shelf
-from muisti.ports import Changes, Known, Mark, Stamp, TalkFile
+from muisti.model import Problem, Session, Shelf, Usage
+from muisti.ports.search import IndexChanges
 from muisti.storage.sqlite.apply import apply_changes
 from muisti.storage.sqlite.connect import COMPLETE, Database, connect, sqlite_errors
-from muisti.storage.sqlite.documents import documents_of, shelves_of
+from muisti.storage.sqlite.duplicates import SqliteDuplicates
+from muisti.storage.sqlite.links import SqliteLinks
+from muisti.storage.sqlite.messages import SqliteMessages, read_sources
 from muisti.storage.sqlite.migrate import migrate
-from muisti.storage.sqlite.rows import fetch
+from muisti.storage.sqlite.reader import SqliteReader, read_session, read_usage
+from muisti.storage.sqlite.rows import columns, fetch
+from muisti.storage.sqlite.statistics import SqliteStatistics, read_decayed_at, read_problems
+from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.storage.sqlite.words import SqliteWords
+from muisti.storage.sync_state import (
+    ConversationOffset,
+    FileStat,
+    ReadOffset,
+    SeenFile,
+    StateChanges,
+)
 
 
-class SqliteIndex:
+class SqliteIndex(SqliteReader, SqliteWords, SqliteLinks, SqliteDuplicates, SqliteMessages, SqliteStatistics):
     """The index file that the vault's pointer names."""
 
     def __init__(self, database: Database, timeout: float) -> None:
         self._db = database
         self._timeout = timeout
-        self._behind = False
-        self._owes_scrubbing = False
+        self._columns = columns(database.salience)
+        self._salience_recorded = database.salience_recorded
+        self._stale = False
+        self._purge_is_due = False
+
+    # -- The file
 
     @property
-    def behind(self) -> bool:
+    def stale(self) -> bool:
         """Whether something was written that the index does not have yet."""
-        return self._behind
+        return self._stale
 
-    @behind.setter
-    def behind(self, behind: bool) -> None:
-        if not behind:
+    @stale.setter
+    def stale(self, stale: bool) -> None:
+        if not stale:
             self._db.mark_complete()
-        self._behind = behind
+        self._stale = stale
 
     def is_current(self) -> bool:
-        """Whether the open file is still the one in use."""
+        """Return whether the open file is still the one in use."""
         return self._db.is_current()
 
     def open_complete(self) -> bool:
-        """Open the file in use, if there is one that is complete: nothing is made or mended, and no lock is needed."""
+        """Open the file in use, if there is one that is complete: nothing is made or repaired, and no lock is needed."""
         return self._db.open_complete()
 
     def open(self) -> bool:
-        """Open the file in use, or make one, which then is behind: nobody may take it for complete."""
-        behind, self._behind = self._behind, True
+        """Open the file in use, or make one, which then is stale: nobody may take it for complete."""
+        stale, self._stale = self._stale, True
         fresh = self._db.open()
-        self._behind = fresh or behind
+        self._stale = fresh or stale
         return fresh
 
-    def set_aside(self) -> None:
+    def quarantine(self) -> None:
         """Put a damaged file out of the way."""
-        self._db.set_aside()
+        self._db.quarantine()
 
-    def apply(self, changes: Changes) -> None:
-        """One transaction."""
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    # -- Writing
+
+    def apply(self, changes: IndexChanges) -> None:
+        """Write one transaction."""
+        self.write(changes, StateChanges())
+
+    def write(self, changes: IndexChanges, state: StateChanges) -> None:
+        """Write rows, and what was seen of the files that they come from, in one transaction."""
         with self._db.writing() as db:
-            apply_changes(db, changes)
-        if self._owes_scrubbing:
-            self._owes_scrubbing = not self._db.checkpoint()
+            apply_changes(db, changes, state)
+        if self._purge_is_due:
+            self._purge_is_due = not self._db.checkpoint()
 
-    def known(self, paths: Collection[str] | None = None) -> dict[str, Known]:
-        """Every file that was seen; or those of these."""
-        with self._db.reading() as db:
-            return _known(db, paths)
-
-    def marks(self) -> dict[str, Mark]:
-        """How far the journal was read."""
-        with self._db.reading() as db:
-            return {name: Mark(offset, tail) for name, offset, tail in db.execute("SELECT file, offset, tail_sha FROM marks")}
-
-    def talk(self, path: str | None = None) -> dict[str, TalkFile]:
-        """How far each file of a conversation, or one, was read."""
-        with self._db.reading() as db:
-            return _talk(db, path)
-
-    def shelves(self) -> list[Shelf]:
-        """What is searched beside the memories."""
-        with self._db.reading() as db:
-            return shelves_of(db)
-
-    def documents(self) -> dict[str, tuple[str, Known]]:
-        """Every document that was read."""
-        with self._db.reading() as db:
-            return documents_of(db)
-
-    def problems(self) -> list[Problem]:
-        """Files that cannot be used."""
-        with self._db.reading() as db:
-            return [Problem(path, reason) for path, reason in db.execute("SELECT path, reason FROM problems ORDER BY path")]
-
-    def scrub(self) -> None:
-        """Leave removed text in no file: the write-ahead log, indexes set aside, unfinished ones of dead processes.
+    def purge(self) -> None:
+        """Leave removed text in no file: the write-ahead log, quarantined indexes, unfinished ones of dead processes.
 
         Raises IndexBusy if a reader is in the way.
         """
         self._db.sweep()
         self._db.vacuum()
-        self._owes_scrubbing = not self._db.checkpoint()
-        if self._owes_scrubbing:
+        self._purge_is_due = not self._db.checkpoint()
+        if self._purge_is_due:
             raise IndexBusy("a reader keeps the write-ahead log open; the text leaves it with the next change after that")
 
     @contextmanager
-    def shadow(self) -> Iterator[ShadowIndex]:
-        """An empty index beside this one."""
-        shadow = ShadowIndex(self._db, self._timeout)
+    def builder(self) -> Iterator[SqliteIndexBuilder]:
+        """Return an empty index beside this one."""
+        builder = SqliteIndexBuilder(self._db, self._timeout)
         try:
-            yield shadow
+            yield builder
         finally:
-            shadow.discard()
+            builder.discard()
+
+    # -- What was seen of the files
+
+    def seen(self, paths: Collection[str] | None = None) -> dict[str, SeenFile]:
+        """Return every file that was seen, or those of these."""
+        with self._db.reading() as db:
+            return _read_seen(db, paths)
+
+    def journal_offsets(self) -> dict[str, ReadOffset]:
+        """Return how far the journal was read."""
+        with self._db.reading() as db:
+            return _read_journal_offsets(db)
+
+    def conversation_offsets(self, path: str | None = None) -> dict[str, ConversationOffset]:
+        """Return how far each file of a conversation, or one, was read."""
+        with self._db.reading() as db:
+            return _read_conversation_offsets(db, path)
+
+    def documents(self, paths: Collection[str] | None = None) -> dict[str, tuple[str, SeenFile]]:
+        """Return every document that was read, or those of these."""
+        with self._db.reading() as db:
+            return _read_documents(db, paths)
+
+    def said(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Return role and content of the indexed messages that have one of these ids."""
+        with self._db.reading() as db:
+            return _read_said(db, ids)
+
+    def last_message_at(self, chat: str, path: str) -> int | None:
+        """Return the time of the last indexed line of a conversation's file."""
+        with self._db.reading() as db:
+            return _read_last_message_at(db, chat, path)
+
+    # -- Checks
 
     def check(self) -> list[str]:
-        """What is wrong with the file itself."""
+        """Return what is wrong with the file itself."""
         with self._db.writing() as db:
             found: list[str] = []
             for table in ("word_index", "lexicon_parts"):
@@ -134,17 +165,13 @@ class SqliteIndex:
             return found
 
     def fingerprint(self) -> dict[str, str]:
-        """A digest for each part."""
+        """Return a digest for each part."""
         with self._db.reading() as db:
             return _fingerprint(db)
 
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
 
-
-class ShadowIndex:
-    """A new index being built; it satisfies the parts of the Index port that building needs."""
+class SqliteIndexBuilder:
+    """A new index that is being filled beside the one in use."""
 
     def __init__(self, database: Database, timeout: float) -> None:
         self._database = database
@@ -162,36 +189,59 @@ class ShadowIndex:
                 self.discard()
                 raise
 
-    def apply(self, changes: Changes) -> None:
-        """One transaction."""
+    def write(self, changes: IndexChanges, state: StateChanges) -> None:
+        """Write one transaction."""
         db = self._connection()
         with sqlite_errors(), db:
-            apply_changes(db, changes, count=False)
+            apply_changes(db, changes, state, count=False)
             self._finished = False
 
-    def known(self) -> dict[str, Known]:
-        """Every file that was seen."""
-        return _known(self._connection())
+    def seen(self, paths: Collection[str] | None = None) -> dict[str, SeenFile]:
+        """Return every file that was seen."""
+        return _read_seen(self._connection(), paths)
 
-    def marks(self) -> dict[str, Mark]:
-        """How far the journal was read."""
-        rows = self._connection().execute("SELECT file, offset, tail_sha FROM marks")
-        return {name: Mark(offset, tail) for name, offset, tail in rows}
+    def journal_offsets(self) -> dict[str, ReadOffset]:
+        """Return how far the journal was read."""
+        return _read_journal_offsets(self._connection())
 
-    def talk(self, path: str | None = None) -> dict[str, TalkFile]:
-        """How far each file of a conversation, or one, was read."""
-        return _talk(self._connection(), path)
+    def conversation_offsets(self, path: str | None = None) -> dict[str, ConversationOffset]:
+        """Return how far each file of a conversation, or one, was read."""
+        return _read_conversation_offsets(self._connection(), path)
 
-    def shelves(self) -> list[Shelf]:
-        """What is searched beside the memories."""
-        return shelves_of(self._connection())
+    def documents(self, paths: Collection[str] | None = None) -> dict[str, tuple[str, SeenFile]]:
+        """Return every document that was read, or those of these."""
+        return _read_documents(self._connection(), paths)
 
-    def documents(self) -> dict[str, tuple[str, Known]]:
-        """Every document that was read."""
-        return documents_of(self._connection())
+    def sources(self) -> list[Shelf]:
+        """Return what is searched beside the memories."""
+        return read_sources(self._connection())
+
+    def problems(self) -> list[Problem]:
+        """Return files that cannot be used, and why."""
+        return read_problems(self._connection())
+
+    def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        """Return what the journal said of these memories so far."""
+        return read_usage(self._connection(), ids)
+
+    def session(self, session_id: str) -> Session | None:
+        """Return one session."""
+        return read_session(self._connection(), session_id)
+
+    def decayed_at(self) -> datetime | None:
+        """Return up to when decay was recorded."""
+        return read_decayed_at(self._connection())
+
+    def said(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Return role and content of the indexed messages that have one of these ids."""
+        return _read_said(self._connection(), ids)
+
+    def last_message_at(self, chat: str, path: str) -> int | None:
+        """Return the time of the last indexed line of a conversation's file."""
+        return _read_last_message_at(self._connection(), chat, path)
 
     def fingerprint(self) -> dict[str, str]:
-        """A digest for each part."""
+        """Return a digest for each part."""
         self._finish()
         return _fingerprint(self._connection())
 
@@ -272,24 +322,60 @@ def _without_triggers(db: apsw.Connection) -> list[str]:
     return [sql for _, sql in triggers]
 
 
-def _known(db: apsw.Connection, paths: Collection[str] | None = None) -> dict[str, Known]:
-    only, values = ("", ()) if paths is None else (" WHERE path IN (SELECT value FROM json_each(?))", (json.dumps(list(paths)),))
-    rows = fetch(db, f"SELECT path, size, mtime_ns, inode, seen_ns, sha, memory_id FROM seen{only}", values)
+def _read_seen(db: apsw.Connection, paths: Collection[str] | None = None) -> dict[str, SeenFile]:
+    sql = "SELECT path, size, mtime_ns, inode, seen_ns, sha, memory_id FROM seen"
+    if paths is None:
+        rows = fetch(db, sql)
+    else:
+        rows = fetch(db, f"{sql} WHERE path IN (SELECT value FROM json_each(?))", (as_json(paths),))
     if {(type(row[0]), type(row[4]), type(row[6])) for row in rows} - _SENSIBLE:
         raise IndexCorrupt("the index has rows that make no sense; `muisti reindex` rebuilds it")
-    return {path: Known(Stamp(size, mtime, inode), seen, sha, id_) for path, size, mtime, inode, seen, sha, id_ in rows}
-
-
-def _talk(db: apsw.Connection, path: str | None) -> dict[str, TalkFile]:
-    only, values = ("", ()) if path is None else (" WHERE file = ?", (path,))
-    rows = fetch(db, f"SELECT file, size, mtime_ns, inode, seen_ns, offset, tail_sha FROM talk{only}", values)
     return {
-        file: TalkFile(Stamp(size, mtime, inode), seen, Mark(offset, tail))
-        for file, size, mtime, inode, seen, offset, tail in rows
+        path: SeenFile(FileStat(size, mtime, inode), seen_ns, sha, memory_id)
+        for path, size, mtime, inode, seen_ns, sha, memory_id in rows
     }
 
 
 _SENSIBLE = {(str, int, str), (str, int, type(None))}
+
+
+def _read_journal_offsets(db: apsw.Connection) -> dict[str, ReadOffset]:
+    rows = fetch(db, "SELECT file, offset, tail_sha FROM marks")
+    return {name: ReadOffset(offset, tail_sha) for name, offset, tail_sha in rows}
+
+
+def _read_conversation_offsets(db: apsw.Connection, path: str | None) -> dict[str, ConversationOffset]:
+    sql = "SELECT file, size, mtime_ns, inode, seen_ns, offset, tail_sha FROM talk"
+    rows = fetch(db, sql) if path is None else fetch(db, f"{sql} WHERE file = ?", (path,))
+    return {
+        file: ConversationOffset(FileStat(size, mtime, inode), seen_ns, ReadOffset(offset, tail))
+        for file, size, mtime, inode, seen_ns, offset, tail in rows
+    }
+
+
+def _read_documents(db: apsw.Connection, paths: Collection[str] | None = None) -> dict[str, tuple[str, SeenFile]]:
+    sql = "SELECT path, shelf, size, mtime_ns, inode, seen_ns, sha FROM documents"
+    if paths is None:
+        rows = fetch(db, sql)
+    else:
+        rows = fetch(db, f"{sql} WHERE path IN (SELECT value FROM json_each(?))", (as_json(paths),))
+    return {
+        path: (source, SeenFile(FileStat(size, mtime, inode), seen_ns, sha, None))
+        for path, source, size, mtime, inode, seen_ns, sha in rows
+    }
+
+
+def _read_said(db: apsw.Connection, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    sql = """SELECT e.id, m.role, e.content FROM json_each(?) j
+             JOIN entries e ON e.id = j.value JOIN messages m USING (n)"""
+    return {id_: (role, content) for id_, role, content in fetch(db, sql, (as_json(ids),))}
+
+
+def _read_last_message_at(db: apsw.Connection, chat: str, path: str) -> int | None:
+    sql = """SELECT e.created_at FROM messages m JOIN entries e USING (n)
+             WHERE m.chat = ? AND m.file = ? ORDER BY m.place DESC LIMIT 1"""
+    row = db.execute(sql, (chat, path)).fetchone()
+    return None if row is None else int(row[0])
 
 
 _PARTS = {

@@ -14,22 +14,17 @@ if TYPE_CHECKING:
 
 
 class SqliteLinks:
-    """Links whose both ends are there."""
+    """Links between memories that exist and are not deleted."""
 
-    def __init__(self, database: Database) -> None:
-        self._db = database
+    _db: Database
 
-    def of(self, memory_id: str) -> list[Link]:
-        """Those that begin or end at a memory."""
-        return self.among([memory_id])
-
-    def among(self, ids: Sequence[str]) -> list[Link]:
-        """Those that begin or end at any of these."""
+    def links_of(self, ids: Sequence[str]) -> list[Link]:
+        """Return links that begin or end at any of these."""
         with self._db.reading() as db:
             return [link_of(row) for row in fetch(db, _LINKS, (as_json(ids),))]
 
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """For each that was superseded, by which memories, in the order of time."""
+        """Return for each that was superseded: by which memories, in the order of time."""
         found: dict[str, tuple[str, ...]] = {}
         with self._db.reading() as db:
             for old, new in fetch(db, _SUCCESSORS, (as_json(ids),)):

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from muisti.model import Filter, Memory, Origin, Session, SessionUse, Use
-from muisti.ports import Candidate, Order
+from muisti.model import Filter, Memory, Origin, Session, SessionUse, Usage, Use
+from muisti.ports.search import Candidate, Order
 from muisti.storage.sqlite.rows import (
     FROM,
     FROM_ENTRIES,
     SAID_AT,
     VALID_UNTIL,
     Cell,
-    columns,
     fetch,
     memory_of,
     session_of,
+    time_or_none,
     to_int,
     to_time,
 )
@@ -45,9 +45,8 @@ _MOST_VALUES = 1000
 class SqliteReader:
     """Answers from the index; every answer is one consistent state."""
 
-    def __init__(self, database: Database) -> None:
-        self._db = database
-        self._columns = columns(database.salience)
+    _db: Database
+    _columns: str
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -123,17 +122,10 @@ class SqliteReader:
             )
         return {row[0]: _candidate(row, *around.get(row[0], ((), ()))) for row in rows}
 
-    def document_sources(self) -> list[str]:
-        """What documents are called."""
-        with self._db.reading() as db:
-            rows = fetch(db, "SELECT DISTINCT source FROM entries WHERE origin = 'document' ORDER BY source")
-        return [source for (source,) in rows]
-
     def session(self, session_id: str) -> Session | None:
         """One session."""
         with self._db.reading() as db:
-            row = db.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
-        return session_of(row) if row else None
+            return read_session(db, session_id)
 
     def sessions(self, project: str | None, limit: int) -> list[Session]:
         """The latest sessions first."""
@@ -144,7 +136,7 @@ class SqliteReader:
             ).fetchall()
         return [session_of(row) for row in rows]
 
-    def uses(self, *, session_id: str | None = None, memory_id: str | None = None) -> list[SessionUse]:
+    def session_uses(self, *, session_id: str | None = None, memory_id: str | None = None) -> list[SessionUse]:
         """What sessions did with memories, in the order of time. That a memory was created is in its file."""
         with self._db.reading() as db:
             rows = fetch(
@@ -157,6 +149,11 @@ class SqliteReader:
                 (session_id, memory_id),
             )
         return [SessionUse(session, memory, Use(what), to_time(at)) for session, memory, what, at in rows]
+
+    def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        """Return what the journal said of these memories so far."""
+        with self._db.reading() as db:
+            return read_usage(db, ids)
 
     def matching_ids(self, part: str, limit: int) -> list[str]:
         """Ids that begin or end with a text."""
@@ -175,6 +172,33 @@ class SqliteReader:
             return [memory_of(row) for row in db.execute(f"SELECT {self._columns} FROM {among} WHERE {sql}", values)]
 
 
+def read_usage(db: apsw.Connection, ids: Sequence[str]) -> dict[str, Usage]:
+    """Return the usage of these memories, where there is any."""
+    found = {}
+    for id_, salience, touched, count, accessed, edited, idle, first, saved in fetch(db, _USAGE, (as_json(ids),)):
+        found[id_] = Usage(
+            salience=salience,
+            touched_at=time_or_none(touched),
+            access_count=count,
+            last_accessed=time_or_none(accessed),
+            edited_at=time_or_none(edited),
+            idle_days=idle,
+            first_used=time_or_none(first),
+            saved_at=time_or_none(saved),
+        )
+    return found
+
+
+def read_session(db: apsw.Connection, session_id: str) -> Session | None:
+    """Return one session."""
+    row = db.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    return session_of(row) if row else None
+
+
+_USAGE = """
+SELECT u.id, salience, touched_at, access_count, last_accessed, edited_at, idle_days, first_used, saved_at
+FROM json_each(?) j JOIN usage u ON u.id = j.value
+"""
 _BESIDE = """(SELECT json_group_array(id) FROM (SELECT p.id FROM entries p
     WHERE p.session_id = m.session_id AND p.origin = m.origin AND p.deleted_at IS NULL
     AND (p.created_at, p.id) {side} (m.created_at, m.id)

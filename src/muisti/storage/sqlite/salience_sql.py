@@ -1,41 +1,82 @@
-"""A memory's salience at this moment, as an SQL expression: the rule of `muisti.model.salience.strength` inside every query."""
+"""The salience of memories as SQL, made from the one formula in `muisti.model.salience`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from muisti.model import RATES, Kind, Sector
-from muisti.model.salience import FLOOR, IDLE_DAYS, MOST_PROTECTION, PROTECTION
+from muisti.model.salience import Factors, salience_by_kind, salience_by_sector
 
 _DAY = 86_400_000_000
 _HOUR = 3_600_000_000
-# Fading that was once noted is not taken back by a clock that is set back. A note from more than a day ahead is of a
-# clock that was wrong: it does not count.
-NOTED = f"coalesce((SELECT value FROM totals WHERE name = 'decayed_at' AND value < now_us() + {_DAY}), 0)"
-NOW = f"max(now_us(), {NOTED})"
+# Decay that was once recorded is not taken back by a clock that is set back. A record from more than a day ahead was made
+# by a clock that was wrong: it does not count.
+RECORDED = f"coalesce((SELECT value FROM totals WHERE name = 'decayed_at' AND value < now_us() + {_DAY}), 0)"
+NOW = f"max(now_us(), {RECORDED})"
 _WEIGHED = "coalesce(u.touched_at, m.created_at)"
-_SALIENCE = "coalesce(u.salience, m.salience)"
+_USED = f"max({_WEIGHED}, coalesce(u.last_accessed, 0))"
+
+
+class SqliteArithmetic:
+    """Expressions in SQLite's dialect."""
+
+    def number(self, value: float) -> str:
+        """Return a constant."""
+        return repr(value)
+
+    def add(self, a: str, b: str) -> str:
+        """Return a + b."""
+        return f"({a} + {b})"
+
+    def multiply(self, a: str, b: str) -> str:
+        """Return a × b."""
+        return f"({a} * {b})"
+
+    def divide(self, a: str, b: str) -> str:
+        """Return a ÷ b."""
+        return f"({a} / {b})"
+
+    def larger(self, a: str, b: str) -> str:
+        """Return the larger of two."""
+        return f"max({a}, {b})"
+
+    def smaller(self, a: str, b: str) -> str:
+        """Return the smaller of two."""
+        return f"min({a}, {b})"
+
+    def exp(self, a: str) -> str:
+        """Return e to the power of a."""
+        return f"exp({a})"
+
+    def log1p(self, a: str) -> str:
+        """Return the natural logarithm of 1 + a."""
+        return f"ln(1 + {a})"
+
+    def power(self, a: str, b: str) -> str:
+        """Return a to the power of b."""
+        return f"pow({a}, {b})"
 
 
 def salience_sql(kinds: Mapping[str, Kind], rates: Mapping[Sector, float] = RATES, now: str = NOW) -> str:
-    """The salience of `memories m` with `usage u` at a moment, which is an SQL expression itself."""
+    """Return the salience of `memories m` with `usage u` at a moment, which is an SQL expression itself."""
+    sectors = "".join(f" WHEN '{sector}' THEN {rate!r}" for sector, rate in rates.items())
+    ops = SqliteArithmetic()
+    factors = Factors(
+        salience="coalesce(u.salience, m.salience)",
+        importance="m.importance",
+        rate=f"CASE m.sector{sectors} END",
+        access_count="coalesce(u.access_count, 0)",
+        since_weighed=_days(_WEIGHED, now),
+        since_used=_days(_USED, now),
+        idle_before_use=f"coalesce({_days(_WEIGHED, 'u.first_used')}, 0)",
+        idle_days="coalesce(u.idle_days, 0)",
+    )
+    by_sector = salience_by_sector(ops, factors)
     decays = [(kind.name, kind.decay_per_day) for kind in kinds.values() if kind.decay_per_day is not None]
-    own = "".join(f" WHEN '{name}' THEN {_by_kind(decay, now)}" for name, decay in decays)
-    sectors = "".join(f" WHEN '{sector}' THEN {-rate!r}" for sector, rate in rates.items())
-    by_sector = f"exp(CASE m.sector{sectors} END / (m.importance + 0.1) * {_days(_WEIGHED, now)})"
-    faded = f"(CASE m.kind{own} ELSE {by_sector} END)" if own else by_sector
-    protection = f"min({MOST_PROTECTION}, {PROTECTION} * ln(1 + coalesce(u.access_count, 0)))"
-    return f"max(min({FLOOR}, {_SALIENCE}), min({_SALIENCE}, {_SALIENCE} * {faded} + {protection}))"
+    by_kind = "".join(f" WHEN '{name}' THEN {salience_by_kind(ops, factors, decay)}" for name, decay in decays)
+    return f"(CASE m.kind{by_kind} ELSE {by_sector} END)" if by_kind else by_sector
 
 
-def _by_kind(decay: float, now: str) -> str:
-    if decay == 1:
-        return "1.0"
-    used = f"max({_WEIGHED}, coalesce(u.last_accessed, 0))"
-    before = f"coalesce(max(0.0, {_days(_WEIGHED, 'u.first_used')} - {IDLE_DAYS}), 0)"
-    return f"pow({decay!r}, {before} + coalesce(u.idle_days, 0) + max(0.0, {_days(used, now)} - {IDLE_DAYS}))"
-
-
-def _days(since: str, now: str) -> str:
+def _days(since: str, until: str) -> str:
     """Whole hours, in days. Division of whole numbers cuts off, and below zero is no time at all."""
-    return f"(max(0, {now} - {since}) / {_HOUR} / 24.0)"
+    return f"(max(0, {until} - {since}) / {_HOUR} / 24.0)"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import apsw
 
-from muisti.model import RATES, Kind, Problem, Sector, Stats
-from muisti.ports import Footprint
+from muisti.model import Problem, Stats
+from muisti.ports.search import Footprint
 from muisti.storage.sqlite.rows import FROM, fetch, to_time
-from muisti.storage.sqlite.salience_sql import NOTED, salience_sql
 from muisti.storage.sqlite.vector_spaces import all_spaces, as_json, embeddable
 
 if TYPE_CHECKING:
@@ -18,23 +18,33 @@ if TYPE_CHECKING:
     from muisti.storage.sqlite.filters import Condition
 
 
-class SqliteCensus:
+class SqliteStatistics:
     """All in numbers."""
 
-    def __init__(self, database: Database, kinds: Mapping[str, Kind], rates: Mapping[Sector, float] = RATES) -> None:
-        self._db = database
-        self._before = salience_sql(kinds, rates, now=NOTED)
+    _db: Database
+    _salience_recorded: str
+    """The SQL expression for the salience at the time up to which decay was recorded."""
 
     def stats(self) -> Stats:
         """The vault in numbers."""
         with self._db.reading() as db:
             return _stats(db, self._db.size(), self._db.salience)
 
-    def faded(self, least: float) -> int:
+    def count_decayed(self, least: float) -> int:
         """How many have lost at least so much since fading was last noted."""
-        sql = f"SELECT count(*) FROM {_USED} WHERE m.deleted_at IS NULL AND {self._before} - {self._db.salience} >= ?"
+        sql = f"SELECT count(*) FROM {_USED} WHERE m.deleted_at IS NULL AND {self._salience_recorded} - {self._db.salience} >= ?"
         with self._db.reading() as db:
             return int(fetch(db, sql, (least,))[0][0])
+
+    def problems(self) -> list[Problem]:
+        """Return files that cannot be used, and why."""
+        with self._db.reading() as db:
+            return read_problems(db)
+
+    def decayed_at(self) -> datetime | None:
+        """Return up to when decay was recorded."""
+        with self._db.reading() as db:
+            return read_decayed_at(db)
 
     def live_bytes(self) -> int:
         """Files and vectors of memories that are not deleted."""
@@ -56,6 +66,17 @@ class SqliteCensus:
                   ORDER BY strength, m.created_at, m.id"""
         with self._db.reading() as db:
             return [id_ for id_, _ in fetch(db, sql, [*values, below])]
+
+
+def read_problems(db: apsw.Connection) -> list[Problem]:
+    """Return files that cannot be used, and why."""
+    return [Problem(path, reason) for path, reason in db.execute("SELECT path, reason FROM problems ORDER BY path")]
+
+
+def read_decayed_at(db: apsw.Connection) -> datetime | None:
+    """Return up to when decay was recorded."""
+    row = db.execute("SELECT value FROM totals WHERE name = 'decayed_at'").fetchone()
+    return None if row is None else to_time(row[0])
 
 
 _USED = "memories m LEFT JOIN usage u ON u.id = m.id"
@@ -86,7 +107,6 @@ def _stats(db: apsw.Connection, size: int, strength: str) -> Stats:
     total, chars, salience, oldest, newest = row if row else (0, 0, None, None, None)
     (deleted,) = db.execute("SELECT count(*) FROM memories WHERE deleted_at IS NOT NULL").fetchone() or (0,)
     (sessions,) = db.execute("SELECT count(*) FROM sessions").fetchone() or (0,)
-    problems = [Problem(path, reason) for path, reason in db.execute("SELECT path, reason FROM problems ORDER BY path")]
     spaces = all_spaces(db)
     return Stats(
         total_count=total,
@@ -102,5 +122,5 @@ def _stats(db: apsw.Connection, size: int, strength: str) -> Stats:
         index_size_bytes=size,
         embedding_model=spaces[0].identity.model if spaces else None,
         waiting_count=spaces[-1].missing if spaces else embeddable(db),
-        problems=tuple(problems),
+        problems=tuple(read_problems(db)),
     )

@@ -12,7 +12,7 @@ from muisti.storage.sqlite.vector_spaces import all_spaces, as_json, choose_spac
 
 if TYPE_CHECKING:
     from muisti.model import Filter
-    from muisti.ports import Identity, Space, Vector, VectorHit
+    from muisti.ports import Embedded, Identity, Space, Vector, VectorHit
     from muisti.storage.sqlite.binary_scan import Scan
     from muisti.storage.sqlite.connect import Database
 
@@ -48,6 +48,13 @@ class SqliteVectors:
         with self._db.writing() as db:
             number = choose_space(db, identity)
             return next(space for space in all_spaces(db) if space.number == number)
+
+    def add(self, embedded: Sequence[Embedded]) -> None:
+        """Store vectors whose memories still have the text that they were made from."""
+        from muisti.storage.sqlite.vector_rows import store_vectors  # numpy
+
+        with self._db.writing() as db:
+            store_vectors(db, embedded)
 
     def missing(self, space: Space, limit: int) -> list[str]:
         """Memories that wait for their vectors."""

@@ -31,7 +31,7 @@ EXTRA = ("fastapi", "uvicorn", "prometheus_client", "watchfiles")
 def serve(vault: str | None, as_json: bool, open_page: bool, token_file: Path | None, **options: Any) -> None:
     """Serve the vault to programs (REST) and to your browser, until Ctrl+C."""
     _check_extra()
-    from muisti.bootstrap import open_vault
+    from muisti import bootstrap
     from muisti.surfaces.rest.server import serve as run
     from muisti.surfaces.rest.serving import Serving
 
@@ -43,7 +43,7 @@ def serve(vault: str | None, as_json: bool, open_page: bool, token_file: Path | 
         allowed_origins=tuple(origin.rstrip("/").lower() for origin in options["allow_origin"]),
         document_folders=tuple(folder.expanduser().absolute() for folder in options["documents"]),
     )
-    with open_vault(vault, create=False) as memory:
+    with bootstrap.open(vault, role="server") as memory:
         run(memory, serving, lambda ready: _tell(ready, str(memory.root), as_json=as_json, open_page=open_page))
     note("Stopped.")
 

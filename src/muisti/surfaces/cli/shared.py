@@ -97,19 +97,18 @@ class Moment(click.ParamType[datetime]):
 @contextmanager
 def opened(vault: str | None, *, create: bool = False) -> Iterator[Muisti]:
     """The vault, for one verb."""
-    from muisti.bootstrap import open_vault
+    from muisti import bootstrap
 
-    # A process that lives for one command leaves vectors to the next search, which needs the model anyway.
-    with open_vault(vault, create=create, arguments={"embed_on_save": False}) as memory:
+    with bootstrap.open(vault, role="cli", create=create) as memory:
         yield memory
 
 
 @contextmanager
 def unsynced(vault: str | None) -> Iterator[Muisti]:
     """The vault as it is: hand edits are not taken in on opening, so that there is something left to tell."""
-    from muisti.bootstrap import open_vault
+    from muisti import bootstrap
 
-    with open_vault(vault, create=False, arguments={"sync_on_open": False}) as memory:
+    with bootstrap.open(vault, role="cli", settings={"sync_on_open": False}) as memory:
         yield memory
 
 

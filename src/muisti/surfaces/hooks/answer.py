@@ -131,14 +131,18 @@ def _prompt(options: Options, call: Call, vault: Path, outcome: Outcome, *, reca
         spool.note_prompt(options.agent, call.session, _safe(asked, vault, outcome))
     if not recall or not asked.strip():
         return
-    from muisti.surfaces.hooks.prompt import for_prompt, glanced, question_of
+    from muisti.surfaces.hooks.prompt import for_prompt, question_of
 
     question = question_of(asked)
-    index = glanced(vault, foreign=outcome.foreign) if question else None
-    if index is not None:
+    if not question:
+        return
+    from muisti.surfaces.hooks.recall import let_go, opened
+
+    memory = opened(vault, foreign=outcome.foreign)
+    if memory is not None:
         known = spool.given(options.agent, call.session) if call.session else set()
-        _tell(options, call, outcome, *for_prompt(index, question, outcome.project, call.session, known))
-        index.close()
+        _tell(options, call, outcome, *for_prompt(memory, question, outcome.project, call.session, known))
+        let_go(memory)
 
 
 def _tell(options: Options, call: Call, outcome: Outcome, text: str, ids: list[str]) -> None:

@@ -6,15 +6,6 @@ import os
 import sys
 from pathlib import Path
 
-READING: dict[str, str | int | float | bool] = {
-    "sync_on_open": False,  # the start of a session and the worker take in what was edited by hand
-    "embedder": "none",  # a model takes longer to load than all the rest
-    "record_recall": False,  # what is recalled by itself has not been asked for: it grows no stronger
-    "lock_timeout": 0.5,
-    "index_timeout": 0.5,
-}
-"""How hooks open a vault: only to read, and waiting for nobody for long."""
-
 
 def state_folder() -> Path:
     """The user's folder for state; `MUISTI_STATE` names another."""

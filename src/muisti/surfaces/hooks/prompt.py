@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muisti.errors import VaultNotFound
-from muisti.glance import Glance
 from muisti.recall.compose import tokens
 from muisti.recall.fence import CLOSING, OPENING, fenced, fenced_memory
 from muisti.recall.query import query_words
 from muisti.surfaces.hooks import gate
-from muisti.surfaces.hooks.place import READING
 
 if TYPE_CHECKING:
+    from muisti.engine import Muisti
     from muisti.model import Memory, SearchResult
 
 BUDGET = 500
@@ -26,37 +23,36 @@ LONG = 120
 """Tokens of a memory from which on a prompt gets the passage that matters instead of the whole."""
 
 
-def glanced(vault: Path, *, foreign: bool) -> Glance | None:
-    """The vault's index, to be read for a moment; None if there is no vault. Raises MuistiError."""
-    try:
-        return Glance(vault, READING, foreign=foreign)
-    except VaultNotFound:
-        return None
-
-
 def question_of(prompt: str) -> str:
     """What of a prompt is to be looked for; "" if that says too little to look for anything."""
     question = gate.asked(prompt)
     return question if question and gate.worth_asking(question, len(query_words(question))) else ""
 
 
-def for_prompt(index: Glance, question: str, project: str, session: str, known: set[str]) -> tuple[str, list[str]]:
+def for_prompt(memory: Muisti, question: str, project: str, session: str, known: set[str]) -> tuple[str, list[str]]:
     """The few memories that matter for a question as one block, and their ids; ("", []) if none does."""
-    found = index.search(
-        question, MOST + 3, project=project, unfiled=True, session_id=session or None, source=("memory", "document")
+    found = memory.search(
+        question,
+        limit=MOST + 3,
+        mode="keyword",
+        record=False,
+        project=project,
+        unfiled=True,
+        session_id=session or None,
+        source=("memory", "document"),
     )
-    chosen = _that_matter(index, question, [one for one in found if one.memory.id not in known])
+    chosen = _that_matter(memory, question, [one for one in found if one.memory.id not in known])
     kept = _within(_shortened(chosen), BUDGET)
     return fenced(kept), [one.id for one in kept]
 
 
-def _that_matter(index: Glance, question: str, found: Sequence[SearchResult]) -> list[SearchResult]:
+def _that_matter(memory: Muisti, question: str, found: Sequence[SearchResult]) -> list[SearchResult]:
     now = datetime.now(UTC)
     current = [one for one in found if one.memory.valid_until is None or one.memory.valid_until > now]
     if not current:
         return []
     told = query_words(question)
-    common = index.frequencies(told)
+    common = memory.word_frequencies(told)
     asks = gate.is_question(question)
     return [
         one

@@ -13,7 +13,6 @@ from muisti.errors import BrokenFile, VaultNotFound
 from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Session, Tier
 from muisti.recall.compose import composed, tokens
 from muisti.recall.fence import CLOSING, OPENING, quoted
-from muisti.surfaces.hooks.place import READING
 
 START_BUDGET = 1_500
 CORE_SHARE = 0.6
@@ -26,10 +25,10 @@ _SESSION_END = "\n</memory-session>"
 
 def opened(vault: Path, *, foreign: bool) -> Muisti | None:
     """The vault, to be read for a moment; None if there is none. Waits for nobody for long. Raises MuistiError."""
-    from muisti.bootstrap import open_vault
+    from muisti import bootstrap
 
     try:
-        return open_vault(vault, create=False, arguments=READING, foreign=foreign)
+        return bootstrap.open(vault, role="hook", foreign=foreign)
     except VaultNotFound:
         return None
 

@@ -121,13 +121,13 @@ def _deal_with_vault(vault: str, entries: list[Waiting], foreign: bool) -> set[P
 
 
 def _captured(vault: str, entries: list[Waiting], foreign: bool, note) -> Iterator[Path]:  # type: ignore[no-untyped-def]
-    from muisti.bootstrap import open_vault
+    from muisti import bootstrap
     from muisti.errors import InvalidMemory, InvalidRequest, MuistiError, NotFound
     from muisti.surfaces.hooks.capture import capture
 
     # Vectors are left to the next search that needs the model anyway.
-    with open_vault(vault, create=bool(entries), arguments={"embed_on_save": False}, foreign=foreign) as memory:
-        memory.resume_extraction()
+    wanted = {"embed_on_save": False}
+    with bootstrap.open(vault, create=bool(entries), settings=wanted, foreign=foreign) as memory:
         for path, entry in entries:
             try:
                 capture(memory, entry)

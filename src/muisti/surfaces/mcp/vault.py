@@ -71,10 +71,8 @@ def vault_at(path: str | None) -> Vault:
     """The vault at this path, or the one that is found from here. Only your own, which nobody has to name, is made if missing."""
 
     def opening() -> Muisti:
-        from muisti.bootstrap import open_vault  # imports every adapter: not before the first call
+        from muisti import bootstrap  # imports the engine: not before the first call
 
-        memory = open_vault(path, create=path is None and find_vault() == find_vault(environ={}))
-        memory.resume_extraction()
-        return memory
+        return bootstrap.open(path, role="mcp", create=path is None and find_vault() == find_vault(environ={}))
 
     return Vault(opening)

@@ -98,10 +98,10 @@ def _index(root: Path) -> Iterator[Finding]:
 
 def _counts(root: Path) -> Iterator[Finding]:
     """What is in the vault, as the index has it."""
-    from muisti.bootstrap import open_vault
+    from muisti import bootstrap
 
     try:
-        with open_vault(root, create=False, arguments={"sync_on_open": False, "embed_on_save": False}) as memory:
+        with bootstrap.open(root, role="cli", settings={"sync_on_open": False}) as memory:
             stats = memory.get_stats()
     except IndexTooNew as error:
         yield Finding("index", PROBLEM, str(error))

@@ -1,293 +1,328 @@
-"""Reconcile the index with the files: what a person did outside wins (contract B5)."""
+"""Reconcile an index with the files of memories: what a person did outside wins (contract B5)."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Protocol
 
-from muisti.commit import writing
 from muisti.errors import BrokenFile, IndexBusy, VaultError, VaultFull
-from muisti.model import Event, Problem, SyncReport
-from muisti.ports import Changes, Index, Known, Parts, Progress, Shadow, Stamp, StoredFile
-from muisti.storage.files.sync.changed_paths import as_known
-from muisti.storage.files.sync.sources import Following, looks_different, too_many
+from muisti.model import Event, EventName, Problem
+from muisti.ports import Clock, Progress, SearchIndex
+from muisti.settings import Settings
+from muisti.storage.files.safe_read import FileGone
+from muisti.storage.files.store import FileStore
+from muisti.storage.files.sync.batch import IndexBatch
+from muisti.storage.files.sync.differences import NO_MEMORY, is_changed, precedence, too_many_vanished
+from muisti.storage.files.vault import FileVault, LoadedFile
+from muisti.storage.sync_state import FileStat, IndexState, SeenFile, StoredFile
 
 log = logging.getLogger("muisti")
-
 BATCH = 1000
-NO_MEMORY = "none"
-"""Stands for the hash of a file that is somebody's, but no memory. One that is broken has an empty one."""
 _CANNOT_WRITE = (VaultFull, IndexBusy)
+_DUPLICATE = "has the same id as {}: delete one of the two, or remove the line `id:` from the copy"
 
 
-def sync(parts: Parts, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
-    """Bring the index up to date with the files and the journal. Confirm: forget even many vanished files.
+class FileLookup(Protocol):
+    """Where memories were when the index last looked, and which files there are."""
 
-    Paths: what is said to have changed; nothing else is looked at if the index has these as they are.
-    """
-    if paths is not None and not parts.index.behind and as_known(parts, paths):
-        return SyncReport(problems=tuple(parts.index.problems()))
-    if not parts.index.behind and not parts.vault.leftovers() and not _something_new(parts):
-        return SyncReport(problems=tuple(parts.index.problems()))
-    with writing(parts):
-        recovered = _recovered(parts)
-        work = _Reconciliation(parts, parts.index, own_edits=False, confirm=confirm)
-        work.run()
-        parts.index.behind = not recovered
-    return work.report(parts.index.problems())
+    def old_path(self, memory_id: str) -> str | None:
+        """Return the path at which the index has a memory."""
+        ...
 
+    def settled_path(self, memory_id: str) -> str | None:
+        """Return the path that holds a memory and is not being read in this pass."""
+        ...
 
-def _recovered(parts: Parts) -> bool:
-    """Finish what a crashed process left. On a disk that cannot be written this waits; what is there is read."""
-    try:
-        parts.vault.recover()
-    except VaultError as error:
-        log.warning("what another process left half done is finished later: %s", error)
-        return False
-    return True
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file."""
+        ...
 
 
-def _something_new(parts: Parts) -> bool:
-    known = parts.index.known()
-    here = 0
-    for path, stamp in parts.vault.scan():
-        before = known.get(path)
-        if before is None or _looks_different(before, stamp) or _became_one(parts, path, before):
-            return True
-        here += 1
-    if here != len(known):
-        return True
-    reading = parts.journal.read(parts.index.marks())
-    return bool(reading.events or reading.restarted or reading.problems) or Following(parts, parts.index).something_new()
+class AllFiles:
+    """A pass over all files: everything is in memory."""
+
+    def __init__(self, files: Mapping[str, FileStat], seen: Mapping[str, SeenFile], read: Collection[str]) -> None:
+        self._files = files
+        self._old = {one.memory_id: path for path, one in seen.items() if one.memory_id}
+        settled = seen.keys() & files.keys() - set(read)
+        self._settled = {id_: path for path in settled if (id_ := seen[path].memory_id)}
+
+    def old_path(self, memory_id: str) -> str | None:
+        """Return the path at which the index has a memory."""
+        return self._old.get(memory_id)
+
+    def settled_path(self, memory_id: str) -> str | None:
+        """Return the path that holds a memory and is not being read in this pass."""
+        return self._settled.get(memory_id)
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file."""
+        return path in self._files
 
 
-def _looks_different(known: Known, stamp: Stamp) -> bool:
-    return looks_different(known.stamp, known.seen_ns, stamp)
+class SomeFiles:
+    """A pass over a few files: the index and the disk are asked for the others, one at a time."""
 
+    def __init__(self, index: SearchIndex, vault: FileVault, read: Collection[str]) -> None:
+        self._index = index
+        self._vault = vault
+        self._read = frozenset(read)
 
-def _became_one(parts: Parts, path: str, known: Known) -> bool:
-    """Whether a file that was no memory, or had a problem, is one now: a kind was added, the original deleted or trashed."""
-    if known.memory_id is not None or not _may_be_one(parts, path, known):
-        return False
-    try:
-        file = parts.vault.read(path)
-    except BrokenFile:
-        return False
-    if file is None:
-        return False
-    holder = parts.reader.get(file.memory.id, include_deleted=True)
-    return holder is None or _precedence(path) < _precedence(str(holder.file_path))
+    def old_path(self, memory_id: str) -> str | None:
+        """Return the path at which the index has a memory."""
+        known = self._index.get(memory_id, include_deleted=True)
+        return None if known is None else known.file_path
 
+    def settled_path(self, memory_id: str) -> str | None:
+        """Return the path that holds a memory and is not being read in this pass."""
+        path = self.old_path(memory_id)
+        return path if path is not None and path not in self._read and self.exists(path) else None
 
-def _must_read(parts: Parts, path: str, known: Known | None, stamp: Stamp) -> bool:
-    """Whether a file is new, may have changed, or is none of ours but may have become a memory."""
-    return known is None or _looks_different(known, stamp) or (known.memory_id is None and _may_be_one(parts, path, known))
-
-
-def _may_be_one(parts: Parts, path: str, known: Known) -> bool:
-    return known.sha != NO_MEMORY or parts.vault.is_home(path)
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file."""
+        return self._vault.stat(path) is not None
 
 
 @dataclass
-class _Reconciliation:
-    """One pass over the vault. Under the lock, unless it fills a shadow index."""
+class Reconciliation:
+    """One pass over files of memories, for one index. Needs the vault's lock, unless it fills an index being built."""
 
-    parts: Parts
-    index: Index | Shadow
-    own_edits: bool
+    store: FileStore
+    settings: Settings
+    clock: Clock
+    index: IndexState
+    own_edits: bool = False
     """True when changes since the index last looked are muisti's own and need no event."""
     confirm: bool = False
     adopt: bool = True
+    """Write an id into new files that lack one."""
     progress: Progress | None = None
     added: int = 0
     changed: int = 0
     moved: int = 0
     removed: int = 0
     missing: int = 0
-    owners: dict[str, str] = field(default_factory=dict)
-    """Which path holds an id, as far as is known in this pass."""
+    loaded: dict[str, LoadedFile] = field(default_factory=dict)
+    """Files that were read before the lock was taken."""
     events: list[Event] = field(default_factory=list)
     postponed: list[Problem] = field(default_factory=list)
-    kept: set[str] = field(default_factory=set)
-    """Paths that are gone, but whose rows stay until their files can be taken in at their new place."""
+    _owners: dict[str, str] = field(default_factory=dict)
+    """Which path holds an id, as far as is known in this pass."""
+    _kept: set[str] = field(default_factory=set)
+    """Paths that are gone, but whose rows stay until their files can be read at their new place."""
+    _gone: list[str] = field(default_factory=list)
 
-    def run(self) -> None:
-        known = self.index.known()
-        seen = dict(self.parts.vault.scan())
-        suspects = sorted((p for p, s in seen.items() if _must_read(self.parts, p, known.get(p), s)), key=_precedence)
-        settled = known.keys() & seen.keys() - set(suspects)
-        self.owners = {id_: path for path in settled if (id_ := known[path].memory_id)}
-        before = {id_: path for path, k in known.items() if (id_ := k.memory_id)}
-        vanished = [path for path in known if path not in seen]
-        for batch in _batches(suspects, self.progress):
-            self._take_in(batch, seen, known, before)
-        self._forget(vanished, known)
-        self._finish()
-        beside = Following(self.parts, self.index, confirm=self.confirm, mend=self.adopt, progress=self._further(len(suspects)))
-        beside.run()
-        self.missing += beside.missing
-        self.postponed += beside.problems
+    def run(self, files: Mapping[str, FileStat]) -> None:
+        """Bring the index up to date with these files, which are all there are."""
+        seen = self.index.seen()
+        suspects = [path for path, stat in files.items() if self._must_read(path, seen.get(path), stat)]
+        # A file may have been made, and indexed, by another process since the files were listed.
+        vanished = [path for path in seen if path not in files and self.store.vault.stat(path) is None]
+        self._read(suspects, files, seen, AllFiles(files, seen, suspects))
+        self._forget([*vanished, *self._gone], seen)
+        self.read_journal()
 
-    def _further(self, done: int) -> Progress | None:
-        """The progress of what comes after so many files."""
-        tell = self.progress
-        return None if tell is None else lambda more, all_: tell(done + more, done + all_)
+    def run_paths(self, files: Mapping[str, FileStat], vanished: Collection[str]) -> bool:
+        """Bring the index up to date with these files only. False if all files have to be looked at instead.
 
-    def _take_in(self, paths: Sequence[str], seen: dict[str, Stamp], known: dict[str, Known], before: dict[str, str]) -> None:
-        files: list[StoredFile] = []
-        unread: dict[str, Known] = {}
-        problems: dict[str, str] = {}
-        demoted: list[str] = []
-        for path in paths:
-            try:
-                if still := self._as_before(path, known.get(path)):
-                    unread[path] = still
-                    continue
-                file = self.parts.vault.read(path, adopt=self.adopt)
-                if file is None:
-                    unread[path] = Known(seen[path], time.time_ns(), NO_MEMORY, None)
-                    continue
-                loser = self._claim(file.memory.id, path)
-            except BrokenFile as error:
-                unread[path] = Known(seen[path], time.time_ns(), "", None)
-                problems[path] = error.reason
-                continue
-            except VaultError as error:
-                self._postpone(path, error)
-                continue
-            if loser is not None:
-                problems[loser] = _DUPLICATE.format(self.owners[file.memory.id])
-                unread[loser] = Known(seen[loser], time.time_ns(), "", None)
-                demoted.append(loser)
-            if loser != path:
+        That is so if a memory's file is gone, and none of these has the memory now: it may be anywhere.
+        """
+        seen = self.index.seen([*files, *vanished])
+        suspects = [path for path, stat in files.items() if self._must_read(path, seen.get(path), stat)]
+        lookup = SomeFiles(self.store.index, self.store.vault, [*suspects, *vanished])
+        self._read(suspects, files, seen, lookup)
+        gone = [path for path in (*vanished, *self._gone) if path in seen]
+        if any((id_ := seen[path].memory_id) and id_ not in self._owners for path in gone):
+            return False
+        self._forget(gone, seen)
+        self.read_journal()
+        return True
+
+    def _must_read(self, path: str, seen: SeenFile | None, stat: FileStat) -> bool:
+        """Whether a file is new, may have changed, or is no memory but may have become one."""
+        if seen is None or is_changed(seen, stat):
+            return True
+        return seen.memory_id is None and may_be_memory(self.store.vault, path, seen)
+
+    def _read(
+        self, paths: Sequence[str], files: Mapping[str, FileStat], seen: Mapping[str, SeenFile], lookup: FileLookup
+    ) -> None:
+        in_order = sorted(paths, key=precedence)
+        for start in range(0, len(in_order), BATCH):
+            batch = IndexBatch(self.index)
+            for path in in_order[start : start + BATCH]:
                 try:
-                    files.append(self._noted(file, known.get(path), before, seen))
+                    self._read_file(path, files[path], seen, lookup, batch)
                 except VaultError as error:
-                    self._postpone(path, error, before[file.memory.id])
-        same = {path for path, still in unread.items() if still.memory_id is not None}
-        changes = Changes(
-            files=files,
-            removed=[path for path in (*paths, *demoted) if path in known and path not in same],
-            seen=unread,
-            problems=problems,
-        )
-        # Only times of looking are new: on a full disk or beside another writer they are not worth an error.
-        with suppress(*(_CANNOT_WRITE if unread.keys() == same and not changes.removed and not changes.files else ())):
-            self.index.apply(changes)
+                    self._postpone(path, error)
+            # If only times of looking are new, a full disk or another writer is not worth an error.
+            with suppress(*(() if batch.changes_rows else _CANNOT_WRITE)):
+                batch.write()
+            if self.progress:
+                self.progress(min(start + BATCH, len(in_order)), len(in_order))
 
-    def _as_before(self, path: str, known: Known | None) -> Known | None:
-        """A file with other times but the same bytes, as copies and checkouts make them, is a memory that is known."""
-        if known is None or known.memory_id is None:
-            return None
-        sha, stamp, seen_ns = self.parts.vault.looked_at(path)
-        if sha != known.sha or self.owners.setdefault(known.memory_id, path) != path:
-            return None
-        return Known(stamp, seen_ns, sha, known.memory_id)
+    def _read_file(self, path: str, stat: FileStat, seen: Mapping[str, SeenFile], lookup: FileLookup, batch: IndexBatch) -> None:
+        known = seen.get(path)
+        try:
+            loaded = self._load(path)
+            if self._is_same(path, known, loaded, lookup):
+                batch.note_file(path, loaded.seen._replace(memory_id=known.memory_id if known else None))
+                return
+            file = self.store.vault.parse(loaded, adopt=self.adopt)
+        except FileGone:
+            self._gone += [path] if known else []
+            return
+        except BrokenFile as error:
+            self._set_aside(path, SeenFile(stat, time.time_ns(), "", None), error.reason, known, batch)
+            return
+        if file is None:
+            self._set_aside(path, SeenFile(stat, time.time_ns(), NO_MEMORY, None), "", known, batch)
+            return
+        loser = self._claim(file.memory.id, path, lookup)
+        if loser is not None:
+            winner = self._owners[file.memory.id]
+            lost = self.store.vault.stat(loser) or stat
+            nothing = SeenFile(lost, time.time_ns(), "", None)
+            self._set_aside(loser, nothing, _DUPLICATE.format(winner), seen.get(loser), batch)
+        if loser != path:
+            file = self._record_edit(file, known, lookup)
+            if known is not None and known.memory_id not in (None, file.memory.id):
+                self._drop_row(path, known, batch)
+            batch.put_file(file)
 
-    def _postpone(self, path: str, error: VaultError, old_path: str | None = None) -> None:
-        """A file that must be written to is left until the disk lets us; the index keeps what it has of it."""
-        self.postponed.append(Problem(path, f"is taken in later: {error}"))
-        log.warning("%s is taken in later: %s", path, error)
-        if old_path is not None:
-            self.kept.add(old_path)
+    def _load(self, path: str) -> LoadedFile:
+        """The file's bytes, read once if nobody touched it since."""
+        loaded = self.loaded.pop(path, None)
+        if loaded is not None and self.store.vault.stat(path) == loaded.seen.stat:
+            return loaded
+        return self.store.vault.load(path)
 
-    def _claim(self, memory_id: str, path: str) -> str | None:
-        """Note who holds an id. If two files do, answer the one that has to yield: the copy."""
-        owner = self.owners.setdefault(memory_id, path)
+    def _is_same(self, path: str, known: SeenFile | None, loaded: LoadedFile, lookup: FileLookup) -> bool:
+        """Whether a file with other times has the same bytes, as copies and checkouts make them, and holds its memory."""
+        if known is None or known.memory_id is None or loaded.seen.sha != known.sha:
+            return False
+        owner = self._owners.get(known.memory_id) or lookup.settled_path(known.memory_id) or path
+        self._owners.setdefault(known.memory_id, owner)
+        return owner == path
+
+    def _set_aside(self, path: str, seen: SeenFile, reason: str, known: SeenFile | None, batch: IndexBatch) -> None:
+        """The file holds no memory of its own: it is broken, a copy, or somebody else's."""
+        batch.note_file(path, seen, reason)
+        if known is not None:
+            self._drop_row(path, known, batch)
+
+    def _drop_row(self, path: str, known: SeenFile, batch: IndexBatch) -> None:
+        """Remove what the file held before, unless another file holds it now."""
+        if known.memory_id is not None and self._owners.get(known.memory_id, path) == path:
+            batch.remove_memory(known.memory_id)
+
+    def _claim(self, memory_id: str, path: str, lookup: FileLookup) -> str | None:
+        """Note who holds an id. If two files do, return the one that has to yield: the copy."""
+        owner = self._owners.get(memory_id) or lookup.settled_path(memory_id) or path
         if owner == path:
+            self._owners[memory_id] = path
             return None
-        winner, loser = sorted((owner, path), key=_precedence)
-        self.owners[memory_id] = winner
+        winner, loser = sorted((owner, path), key=precedence)
+        self._owners[memory_id] = winner
         return loser
 
-    def _noted(self, file: StoredFile, known: Known | None, before: dict[str, str], seen: dict[str, Stamp]) -> StoredFile:
-        """Count what happened to a file, and let it follow a person's move."""
-        old_path = before.get(file.memory.id)
+    def _record_edit(self, file: StoredFile, known: SeenFile | None, lookup: FileLookup) -> StoredFile:
+        """Count what happened to a file, and let its front matter follow a person's move."""
+        old_path = lookup.old_path(file.memory.id)
         if old_path is None:
             self.added += 1
             return file
-        if old_path != file.memory.file_path and old_path not in seen:
+        if old_path != file.path and not lookup.exists(old_path):
             if not self.own_edits:
-                file = self.parts.vault.follow_move(file, old_path)
+                try:
+                    file = self.store.vault.follow_move(file, old_path)
+                except VaultError:
+                    self._kept.add(old_path)
+                    raise
             self.moved += 1
-        elif known is not None and known.sha != file.sha:
+        elif known is not None and known.sha != file.seen.sha:
             self.changed += 1
         if not self.own_edits:
-            self._note_edit(file)
+            earlier = self.store.index.get(file.memory.id, include_deleted=True)
+            if earlier is not None and earlier.content_hash != file.memory.content_hash:
+                edited = datetime.fromtimestamp(file.seen.stat.mtime_ns / 1e9, UTC)
+                at = min(edited, self.clock.now())
+                self.events.append(Event(EventName.EDITED, at, (file.memory.id,)))
         return file
 
-    def _note_edit(self, file: StoredFile) -> None:
-        earlier = self.parts.reader.get(file.memory.id, include_deleted=True)
-        if earlier is not None and earlier.content_hash != file.memory.content_hash:
-            edited = datetime.fromtimestamp(file.stamp.mtime_ns / 1e9, UTC)
-            self.events.append(Event("edited", min(edited, self.parts.clock.now()), (file.memory.id,)))
+    def _postpone(self, path: str, error: VaultError) -> None:
+        """A file that must be written to is left until the disk lets us; the index keeps what it has of it."""
+        self.postponed.append(Problem(path, f"is taken in later: {error}"))
+        log.warning("%s is taken in later: %s", path, error)
 
-    def _forget(self, vanished: Sequence[str], known: dict[str, Known]) -> None:
-        """Take out what is gone, unless it is so much at once that somebody should be asked."""
-        vanished = [path for path in vanished if path not in self.kept]
-        lost = [p for p in vanished if (id_ := known[p].memory_id) and id_ not in self.owners and p[0] != "."]
-        lost = [p for p in lost if not self.parts.attic.is_archived(p, str(known[p].memory_id))]
-        alive = sum(1 for path, k in known.items() if k.memory_id and path[0] != ".")
-        if too_many(self.parts, len(lost), alive) and not self.confirm:
+    def _forget(self, vanished: Sequence[str], seen: Mapping[str, SeenFile]) -> None:
+        """Remove what is gone, unless it is so much at once that somebody should be asked."""
+        vanished = [path for path in vanished if path not in self._kept]
+        lost = [path for path in vanished if self._is_lost(path, seen[path])]
+        alive = sum(1 for path, one in seen.items() if one.memory_id and not path.startswith("."))
+        if too_many_vanished(len(lost), alive, self.settings.vanished_share) and not self.confirm:
             self.missing = len(lost)
             log.warning("%d of %d files have vanished; nothing is forgotten until `muisti sync --confirm`", len(lost), alive)
             vanished = [path for path in vanished if path not in set(lost)]
         else:
             self.removed = len(lost)
             if lost and not self.own_edits:
-                ids = tuple(str(known[path].memory_id) for path in lost)
-                self.events.append(Event("vanished", self.parts.clock.now(), ids))
+                ids = tuple(str(seen[path].memory_id) for path in lost)
+                self.events.append(Event(EventName.VANISHED, self.clock.now(), ids))
         if vanished:
-            self.index.apply(Changes(removed=vanished))
+            batch = IndexBatch(self.index)
+            for path in vanished:
+                batch.forget_file(path)
+                self._drop_row(path, seen[path], batch)
+            batch.write()
 
-    def _finish(self) -> None:
+    def _is_lost(self, path: str, seen: SeenFile) -> bool:
+        """Whether a live memory is gone: neither moved nor archived."""
+        if seen.memory_id is None or seen.memory_id in self._owners or path.startswith("."):
+            return False
+        return not self.store.versions_folder.is_archived(path, seen.memory_id)
+
+    def read_journal(self) -> None:
+        """Record what was changed by hand, and read the journal."""
         if self.events:
             try:
-                self.parts.journal.append(self.events, durable=True)
+                self.store.journal.append(self.events, durable=True)
             except VaultError as error:
                 # The files tell the rest: whoever can only read, or has a full disk, still gets answers.
                 log.warning("could not note in the journal what was changed by hand: %s", error)
-        marks = self.index.marks()
-        reading = self.parts.journal.read(marks)
-        if reading.events or reading.restarted or dict(reading.marks) != marks:
+        offsets = self.index.journal_offsets()
+        delta = self.store.journal.read(offsets)
+        if delta.events or delta.restarted or dict(delta.offsets) != offsets:
+            batch = IndexBatch(self.index)
+            batch.read_journal(delta)
             try:
-                self.index.apply(Changes(reading=reading))
+                batch.write()
             except _CANNOT_WRITE as error:
-                if reading.restarted:
+                if delta.restarted:
                     raise
-                # Only use and sessions are a little behind, and the next change takes them along: no reason not to answer.
+                # Only use and sessions lag a little, and the next change takes them along: no reason not to answer.
                 log.warning("what the journal tells is taken in later: %s", error)
 
-    def report(self, problems: Sequence[Problem]) -> SyncReport:
-        return SyncReport(
-            added=self.added,
-            changed=self.changed,
-            moved=self.moved,
-            removed=self.removed,
-            missing=self.missing,
-            problems=(*problems, *self.postponed),
-        )
+
+def may_be_memory(vault: FileVault, path: str, seen: SeenFile) -> bool:
+    """Return whether a file that is no memory may become one without being changed: a kind was added, its original removed."""
+    return seen.sha != NO_MEMORY or vault.is_memory_folder(path)
 
 
-def fill(parts: Parts, index: Index | Shadow, *, adopt: bool, progress: Progress | None = None) -> None:
-    """Bring an index that nobody reads yet up to date, without a word to the journal."""
-    _Reconciliation(parts, index, own_edits=True, confirm=True, adopt=adopt, progress=progress).run()
-
-
-_DUPLICATE = "has the same id as {}: delete one of the two, or remove the line `id:` from the copy"
-
-
-def _precedence(path: str) -> tuple[bool, int, str]:
-    """Of two files with one id the live, the shorter-named, the first wins: copies have longer names."""
-    return path.startswith("."), len(path), path
-
-
-def _batches(paths: Sequence[str], progress: Progress | None) -> Iterator[Sequence[str]]:
-    for start in range(0, len(paths), BATCH):
-        yield paths[start : start + BATCH]
-        if progress:
-            progress(min(start + BATCH, len(paths)), len(paths))
+def is_memory_now(store: FileStore, path: str, seen: SeenFile) -> bool:
+    """Return whether a file that was no memory, or had a problem, is one now."""
+    if seen.memory_id is not None or not may_be_memory(store.vault, path, seen):
+        return False
+    try:
+        file = store.vault.read(path)
+    except BrokenFile:
+        return False
+    if file is None:
+        return False
+    holder = store.index.get(file.memory.id, include_deleted=True)
+    return holder is None or precedence(path) < precedence(str(holder.file_path))

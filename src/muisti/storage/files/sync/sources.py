@@ -1,40 +1,44 @@
-"""What is searched beside the memories is brought up to date: conversations, and documents that live elsewhere."""
+"""What is searched beside the memories: conversations, and documents that stay where they are."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from muisti.errors import VaultError
 from muisti.model import Problem, Shelf
-from muisti.ports import Changes, Document, Index, Known, Parts, Progress, Shadow, Stamp, TalkFile, TalkReading
+from muisti.ports import Progress
+from muisti.settings import Settings
+from muisti.storage.files.conversations import FileConversations
+from muisti.storage.files.documents import FileDocuments
+from muisti.storage.files.sync.batch import IndexBatch
+from muisti.storage.files.sync.differences import is_changed, may_have_changed, too_many_vanished
+from muisti.storage.sync_state import ConversationDelta, ConversationOffset, FileStat, IndexState
 
 log = logging.getLogger("muisti")
-TICK_NS = 10_000_000
-"""File systems keep times in ticks of a few milliseconds: a file looked at within one may change unseen."""
-FEW = 3
-"""Fewer files than this may vanish without a question, however small the vault."""
-_BYTES = 8_000_000
+BATCH_BYTES = 8_000_000
 """Of files that become one transaction."""
+_GONE = "cannot be found; its documents are answered as they were last: bring it back, or `muisti index --forget` it"
 
 
-def looks_different(stamp: Stamp, seen_ns: int, now: Stamp) -> bool:
-    """Whether a file may have changed: its stamp says so, or it was looked at too soon after it was written."""
-    return stamp != now or seen_ns - now.mtime_ns < TICK_NS
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files there are, listed once."""
 
-
-def too_many(parts: Parts, gone: int, known: int) -> bool:
-    """Whether so many files vanished at once that somebody should be asked."""
-    return gone >= FEW and gone > known * parts.settings.vanished_share
+    conversations: dict[str, FileStat]
+    sources: list[tuple[Shelf, list[tuple[str, FileStat]] | None]]
+    """Each source with its files; None if the source itself cannot be found."""
 
 
 @dataclass
-class Following:
-    """One pass over what is searched beside the memories."""
+class Sources:
+    """One pass over conversations and documents, for one index."""
 
-    parts: Parts
-    index: Index | Shadow
+    conversations: FileConversations
+    documents: FileDocuments
+    settings: Settings
+    index: IndexState
     confirm: bool = False
     mend: bool = False
     """Set lines aside that a crash cut short. Needs the vault's lock."""
@@ -42,161 +46,192 @@ class Following:
     missing: int = 0
     problems: list[Problem] = field(default_factory=list)
 
-    def something_new(self) -> bool:
-        """Whether anything is to be done, without doing it."""
-        return next(self.new(), None) is not None or bool(self.missing_shelves())
+    def list_files(self) -> Listing:
+        """List all files of conversations and of document sources."""
+        sources = [(source, self.documents.scan(source)) for source in self.all_sources()]
+        return Listing(dict(self.conversations.files()), sources)
 
-    def new(self) -> Iterator[str]:
-        """What is not in the index as it is: files that are new, changed or gone."""
-        here = dict(self.parts.conversations.files())
-        yield from self._new_talk(here)
-        yield from self._vanished_talk(here)
-        yield from self._new_on_shelves()
+    def all_sources(self) -> list[Shelf]:
+        """Return the workspace's own and the named sources. Of two that have the same file, the closer one comes first."""
+        named = self.index.sources()
+        names = {one.path for one in named}
+        own = [source for source in self.documents.workspace() if source.path not in names]
+        return sorted([*own, *named], key=lambda source: (-len(source.path), source.path))
+
+    def missing_sources(self) -> list[Problem]:
+        """Return what somebody wants searched and cannot be found."""
+        return [Problem(one.path, _GONE) for one in self.index.sources() if not self.documents.is_there(one)]
+
+    def changed(self, listing: Listing) -> Iterator[str]:
+        """Yield files that are new, may have changed, or are gone."""
+        yield from self._changed_conversations(listing)
+        yield from self._vanished_conversations(listing)
+        yield from self._changed_documents(listing)
 
     def differing(self) -> Iterator[str]:
-        """Those of them that are read and found to be another than in the index."""
-        talk = self.index.talk()
-        here = dict(self.parts.conversations.files())
-        for path in self._new_talk(here):
-            reading = self.parts.conversations.read(path, talk.get(path))
-            if reading.restarted or reading.lines:
+        """Yield files that are read and found to differ from the index."""
+        listing = self.list_files()
+        offsets = self.index.conversation_offsets()
+        for path in self._changed_conversations(listing):
+            delta = self.conversations.read(path, offsets.get(path))
+            if delta.restarted or delta.lines:
                 yield path
-        yield from self._vanished_talk(here)
-        documents = self.index.documents()
-        shelves = self._shelves()
-        for path in self._new_on_shelves():
-            of, known = documents.get(path, ("", None))
-            shelf = next((one for one in shelves if one.path == of), None)
-            document = self.parts.documents.read(path, shelf) if shelf else None
-            if known is None or document is None or document.known.sha != known.sha:
+        yield from self._vanished_conversations(listing)
+        known = self.index.documents()
+        by_path = {source.path: source for source in self.all_sources()}
+        for path in self._changed_documents(listing):
+            of, seen = known.get(path, ("", None))
+            source = by_path.get(of)
+            document = self.documents.read(path, source) if source else None
+            if seen is None or document is None or document.seen.sha != seen.sha:
                 yield path
 
-    def missing_shelves(self) -> list[Problem]:
-        """What somebody wants searched, and is not there."""
-        return [Problem(s.path, _GONE) for s in self.index.shelves() if not self.parts.documents.is_there(s)]
-
-    def run(self) -> None:
+    def run(self, listing: Listing | None = None) -> None:
         """Read what is new and forget what is gone."""
-        self._follow_talk()
-        self._follow_documents()
-        self.problems += self.missing_shelves()
+        if listing is None or [source for source, _ in listing.sources] != self.all_sources():
+            listing = self.list_files()
+        self._follow_conversations(listing)
+        self._follow_documents(listing)
+        self.problems += self.missing_sources()
 
     # -- Conversations
 
-    def _new_talk(self, here: Mapping[str, Stamp]) -> Iterator[str]:
-        known = self.index.talk()
-        for path, stamp in here.items():
-            before = known.get(path)
-            if before is None or looks_different(before.stamp, before.seen_ns, stamp) or before.mark.offset < stamp.size:
-                yield path  # bytes that were not read are a torn last line, which could not be set aside the last time
+    def _changed_conversations(self, listing: Listing) -> Iterator[str]:
+        known = self.index.conversation_offsets()
+        for path, stat in listing.conversations.items():
+            if _is_unread(known.get(path), stat):
+                yield path
 
-    def _vanished_talk(self, here: Mapping[str, Stamp]) -> list[str]:
-        return [path for path in self.index.talk() if path not in here]
+    def _vanished_conversations(self, listing: Listing) -> list[str]:
+        known = self.index.conversation_offsets()
+        return [path for path in known if path not in listing.conversations]
 
-    def _follow_talk(self) -> None:
-        known = self.index.talk()
-        batch: list[TalkReading] = []
-        size = 0
-        here = dict(self.parts.conversations.files())
-        new = list(self._new_talk(here))
-        for done, path in enumerate(new, start=1):
+    def _follow_conversations(self, listing: Listing) -> None:
+        known = self.index.conversation_offsets()
+        changed = list(self._changed_conversations(listing))
+        gone = [path for path in self._vanished_conversations(listing) if not self.conversations.exists(path)]
+        if too_many_vanished(len(gone), len(known), self.settings.vanished_share) and not self.confirm:
+            self.missing += len(gone)
+            log.warning(
+                "%d of %d files of conversations have vanished; `muisti sync --confirm` forgets them",
+                len(gone),
+                len(known),
+            )
+            gone = []
+        self.read_conversations(changed, gone)
+
+    def read_conversations(self, changed: Collection[str], gone: Collection[str]) -> None:
+        """Read the new lines of these files, and forget those that are gone."""
+        known = self.index.conversation_offsets()
+        batch, size = IndexBatch(self.index), 0
+        for done, path in enumerate(changed, start=1):
             try:
-                reading = self._read(path, known.get(path))
+                delta = self._read(path, known.get(path))
             except VaultError as error:
                 self.problems.append(Problem(path, f"is read later: {error}"))
                 continue
-            batch.append(reading)
-            size += reading.file.mark.offset
+            batch.read_conversation(delta)
+            size += delta.offset.read.offset
             if self.progress:
-                self.progress(done, len(new))
-            if size > _BYTES:
-                self.index.apply(Changes(talk=batch))
-                batch, size = [], 0
-        gone = self._vanished_talk(here)
-        if too_many(self.parts, len(gone), len(known)) and not self.confirm:
-            self.missing += len(gone)
-            log.warning(
-                "%d of %d files of conversations have vanished; `muisti sync --confirm` forgets them", len(gone), len(known)
-            )
-            gone = []
-        if batch or gone:
-            self.index.apply(Changes(talk=batch, talk_gone=gone))
+                self.progress(done, len(changed))
+            if size > BATCH_BYTES:
+                batch.write()
+                batch, size = IndexBatch(self.index), 0
+        for path in gone:
+            batch.forget_conversation(path)
+        if batch.changes_rows:
+            batch.write()
 
-    def _read(self, path: str, known: TalkFile | None) -> TalkReading:
+    def _read(self, path: str, known: ConversationOffset | None) -> ConversationDelta:
         try:
-            return self.parts.conversations.read(path, known, mend=self.mend)
+            return self.conversations.read(path, known, mend=self.mend)
         except VaultError:
             if not self.mend:
                 raise
-            return self.parts.conversations.read(path, known)  # a disk that cannot be written is read all the same
+            return self.conversations.read(path, known)  # a disk that cannot be written is read all the same
+
+    def is_conversation_changed(self, path: str) -> bool:
+        """Return whether the index does not have one file of a conversation as it is."""
+        known = self.index.conversation_offsets(path).get(path)
+        return _is_unread(known, self.conversations.stat(path))
 
     # -- Documents
 
-    def _shelves(self) -> list[Shelf]:
-        """Of two that have the same file, the one that names it more closely comes first."""
-        named = self.index.shelves()
-        own = [shelf for shelf in self.parts.documents.workspace() if shelf.path not in {one.path for one in named}]
-        return sorted([*own, *named], key=lambda shelf: (-len(shelf.path), shelf.path))
+    def source_of(self, path: str) -> Shelf | None:
+        """Return the source that a file belongs to."""
+        sources = self.all_sources()
+        return next((one for one in sources if path == one.path or path.startswith(f"{one.path}/")), None)
 
-    def _new_on_shelves(self) -> Iterator[str]:
+    def is_document_changed(self, path: str) -> bool:
+        """Return whether the index does not have one document as it is."""
+        source = self.source_of(path)
+        stat = None if source is None else self.documents.stat(path, source)
+        of, seen = self.index.documents([path]).get(path, ("", None))
+        if source is None or stat is None:
+            return seen is not None
+        return of != source.path or is_changed(seen, stat)
+
+    def read_documents(self, paths: Collection[str]) -> None:
+        """Read these documents, and forget those that are gone."""
+        batch = IndexBatch(self.index)
+        for path in paths:
+            source = self.source_of(path)
+            there = source is not None and self.documents.stat(path, source) is not None
+            document = self.documents.read(path, replace(source, documents=0)) if source and there else None
+            if document is not None:
+                batch.read_document(document)
+            elif path in self.index.documents([path]):
+                batch.forget_document(path)
+        if batch.changes_rows:
+            batch.write()
+
+    def _changed_documents(self, listing: Listing) -> Iterator[str]:
         known = self.index.documents()
-        named = {shelf.path for shelf in self.index.shelves()}
+        named = {source.path for source in self.index.sources()}
         here: set[str] = set()
-        for shelf in self._shelves():
-            found = self.parts.documents.scan(shelf)
-            if found is None and shelf.path in named:
-                here |= {path for path, (of, _) in known.items() if of == shelf.path}
-            for path, stamp in found or ():
-                before = known.get(path)
-                if path not in here and (before is None or looks_different(before[1].stamp, before[1].seen_ns, stamp)):
+        for source, found in listing.sources:
+            if found is None and source.path in named:
+                here |= {path for path, (of, _) in known.items() if of == source.path}
+            for path, stat in found or ():
+                _, seen = known.get(path, ("", None))
+                if path not in here and is_changed(seen, stat):
                     yield path
                 here.add(path)
         yield from (path for path in known if path not in here)
 
-    def _follow_documents(self) -> None:
+    def _follow_documents(self, listing: Listing) -> None:
         known = self.index.documents()
-        named = {shelf.path for shelf in self.index.shelves()}
+        named = {source.path for source in self.index.sources()}
         kept: set[str] = set()
-        for shelf in self._shelves():
-            found = self.parts.documents.scan(shelf)
+        batch, size = IndexBatch(self.index), 0
+        for source, found in listing.sources:
             if found is None:
-                if shelf.path in named:
-                    kept |= {path for path, (of, _) in known.items() if of == shelf.path}
+                if source.path in named:
+                    kept |= {path for path, (of, _) in known.items() if of == source.path}
                 continue
-            for batch in self._changed(found, shelf, known, kept):
-                self.index.apply(Changes(documents=batch))
-            kept |= {path for path, _ in found}
-        gone = [path for path in known if path not in kept]
-        if gone:
-            self.index.apply(Changes(documents_gone=gone))
-
-    def _changed(
-        self, found: list[tuple[str, Stamp]], shelf: Shelf, known: dict[str, tuple[str, Known]], taken: set[str]
-    ) -> Iterator[list[Document]]:
-        """The documents that have to be written to the index, in batches that need little memory."""
-        batch: list[Document] = []
-        size = 0
-        for path, stamp in found:
-            document = self._looked_at(path, stamp, shelf, known, taken)
-            if document is not None:
-                batch.append(document)
-                size += stamp.size
-            if size > _BYTES:
-                yield batch
-                batch, size = [], 0
-        if batch:
-            yield batch
-
-    def _looked_at(
-        self, path: str, stamp: Stamp, shelf: Shelf, known: dict[str, tuple[str, Known]], taken: set[str]
-    ) -> Document | None:
-        """The document if it has to be written to the index."""
-        if path in taken:
-            return None  # another shelf has it already
-        of, before = known.get(path, ("", None))
-        if before is not None and of == shelf.path and not looks_different(before.stamp, before.seen_ns, stamp):
-            return None
-        return self.parts.documents.read(path, replace(shelf, documents=0))
+            for path, stat in found:
+                if path in kept:
+                    continue  # another source has it already
+                kept.add(path)
+                of, seen = known.get(path, ("", None))
+                if of == source.path and not is_changed(seen, stat):
+                    continue
+                document = self.documents.read(path, replace(source, documents=0))
+                if document is not None:
+                    batch.read_document(document)
+                    size += stat.size
+                if size > BATCH_BYTES:
+                    batch.write()
+                    batch, size = IndexBatch(self.index), 0
+        for path in known:
+            if path not in kept:
+                batch.forget_document(path)
+        if batch.changes_rows:
+            batch.write()
 
 
-_GONE = "cannot be found; its documents are answered as they were last: bring it back, or `muisti index --forget` it"
+def _is_unread(known: ConversationOffset | None, stat: FileStat) -> bool:
+    """Whether a conversation's file is new or changed, or ends with a torn line that could not be set aside yet."""
+    if known is None or may_have_changed(known.stat, known.seen_ns, stat):
+        return True
+    return known.read.offset < stat.size

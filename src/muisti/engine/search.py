@@ -1,15 +1,15 @@
-"""Context out."""
+"""Finding and reading memories."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import Unpack
 
-from muisti.engine.opened import Opened
-from muisti.errors import EmbedderProblem, InvalidRequest
+from muisti.engine.runtime import Runtime
+from muisti.errors import InvalidRequest
 from muisti.model import CompactResult, Explanation, Filter, Memory, Origin, SearchResult, SearchResults
+from muisti.ports import Frequencies
 from muisti.recall import layers
 from muisti.recall import pipeline as recalling
 from muisti.recall.compose import composed, listed
@@ -21,7 +21,7 @@ Listed = list
 """The built-in type: inside the class `list` is the method."""
 
 
-class Recalling(Opened):
+class Search(Runtime):
     """Finding and reading memories."""
 
     def get(self, memory_id: str, *, include_deleted: bool = False, include_archived: bool = False) -> Memory | None:
@@ -29,8 +29,8 @@ class Recalling(Opened):
 
         Include deleted: from the trash too; include archived: from the archive, where no search looks.
         """
-        found = self._call(lambda parts: parts.reader.get(memory_id, include_deleted=include_deleted, any_origin=True))
-        return self._parts.attic.archived_memory(memory_id) if found is None and include_archived else found
+        found = self._read(lambda parts: parts.index.get(memory_id, include_deleted=include_deleted, any_origin=True))
+        return self._services.store.archived_memory(memory_id) if found is None and include_archived else found
 
     def list(
         self,
@@ -45,7 +45,7 @@ class Recalling(Opened):
         layers.check_page(limit, offset)
         only_memories(options)
         where, by = to_filter(self.settings, options, all_sessions=True), to_order(order_by, order)
-        return self._call(lambda parts: parts.reader.select(where, order=by, limit=limit, offset=offset))
+        return self._read(lambda parts: parts.index.select(where, order=by, limit=limit, offset=offset))
 
     def search(
         self,
@@ -74,30 +74,28 @@ class Recalling(Opened):
         """What narrows a search, with names of documents that there are."""
         where = to_filter(self.settings, options)
         if where.documents:
-            self._call(layers.check_sources, where.documents)
+            self._read(layers.check_sources, where.documents)
         return where
 
     def _note(self, memories: Sequence[Memory], session_id: str | None) -> None:
         """That they were recalled. Messages and documents do not fade, so that nothing is noted of them."""
-        self._recorder.note([memory.id for memory in memories if memory.origin is Origin.MEMORY], session_id)
+        self._recall_log.note([memory.id for memory in memories if memory.origin is Origin.MEMORY], session_id)
 
     def _searched(
         self, query: str, limit: int | None, mode: str, options: FilterOptions, asked_at: datetime | None = None
     ) -> SearchResults:
         where = self._filter(options)
         if recalling.checked_mode(mode) != "keyword":
-            self._catch_up()
+            self._embed_missing()
         with self._meter.timed("search"):
-            return self._look(recalling.search, self._screened(query), where, limit, mode, asked_at)
+            return self._answer(recalling.search, self._screened(query), where, limit, mode, asked_at)
 
     def _screened(self, query: str) -> str:
         """A question may be sent to an embedder: what is private in it is not."""
         return screened_text(query, self.settings) if isinstance(query, str) else query
 
-    def _catch_up(self) -> None:
-        with suppress(EmbedderProblem):  # the answer says so
-            self._ready()
-            self._filler.catch_up()
+    def _embed_missing(self) -> None:
+        """Give vectors to what lacks them. Here nothing can: a vault that is only read is searched with what it has."""
 
     def context(self, query: str, *, budget: int = 2000, limit: int = 20, **options: Unpack[FilterOptions]) -> str:
         """Core memory and the best memories as one block for a prompt, fenced as data, within a budget of tokens.
@@ -109,7 +107,7 @@ class Recalling(Opened):
         if not options.get("source"):
             options = {**options, "source": (Origin.MEMORY, Origin.DOCUMENT)}  # what was said stands in the chat itself
         found = self.search(query, limit=limit, **options)
-        return composed(self._parts.core.read(), [result.memory for result in found], budget)
+        return composed(self._services.store.core(), [result.memory for result in found], budget)
 
     def get_relevant_memories(self, session_id: str, query: str, limit: int = 5) -> Listed[Memory]:
         """The memories that help a session to answer, best first: its own, its project's and everybody's."""
@@ -127,11 +125,11 @@ class Recalling(Opened):
 
     def timeline(self, memory_id: str, *, before: int = 5, after: int = 5) -> Listed[CompactResult]:
         """The second layer: what came before and after in the same project."""
-        return self._call(layers.timeline, memory_id, before, after)
+        return self._read(layers.timeline, memory_id, before, after)
 
     def details(self, ids: Sequence[str], *, session_id: str | None = None) -> Listed[Memory]:
         """The third layer: whole memories. Raises MemoryNotFound."""
-        found = self._call(layers.details, ids)
+        found = self._read(layers.details, ids)
         self._note(found, session_id)
         return found
 
@@ -141,16 +139,20 @@ class Recalling(Opened):
         """Memories that carry any, or all, of these keywords."""
         only_memories(options)
         where = to_filter(self.settings, options)
-        found = self._call(layers.search_by_keywords, keywords, where, match_all=match_all, limit=limit)
+        found = self._read(layers.search_by_keywords, keywords, where, match_all=match_all, limit=limit)
         self._note(found, options.get("session_id"))
         return found
 
+    def word_frequencies(self, words: Sequence[str]) -> Frequencies:
+        """Return in how many texts each of these index words occurs."""
+        return self._answer(lambda services: services.index.frequencies(words))
+
     def related(self, memory_id: str, *, limit: int = 10, **options: Unpack[FilterOptions]) -> Listed[SearchResult]:
         """Memories that share the most telling words with this one, or are near it in meaning."""
-        return self._call(recalling.related, memory_id, self._filter(options), limit)
+        return self._read(recalling.related, memory_id, self._filter(options), limit)
 
     def explain(self, query: str, memory_id: str, *, mode: Mode = "hybrid", **options: Unpack[FilterOptions]) -> Explanation:
         """Why this memory is, or is not, an answer to the query."""
         where = self._filter(options)
-        self._catch_up()
-        return self._call(explain, self._screened(query), memory_id, where, mode)
+        self._embed_missing()
+        return self._read(explain, self._screened(query), memory_id, where, mode)

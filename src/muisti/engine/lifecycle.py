@@ -1,10 +1,10 @@
-"""A memory that keeps itself in order."""
+"""Links, history, decay, trash and archive."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from muisti.engine.opened import Opened
+from muisti.engine.runtime import Runtime
 from muisti.lifecycle import links
 from muisti.lifecycle import retention as clean
 from muisti.lifecycle.history import history, unmerge
@@ -12,7 +12,7 @@ from muisti.model import Filter, Graph, Happening, Link, Memory, UpkeepReport
 from muisti.recall.layers import check_page
 
 
-class Ordering(Opened):
+class Lifecycle(Runtime):
     """Links, history, fading, trash and archive."""
 
     def link(
@@ -33,52 +33,52 @@ class Ordering(Opened):
             source=source_id,
             type=links.link_type(type),
             target=target_id,
-            created_at=self._parts.clock.now(),
+            created_at=self._services.clock.now(),
             confidence=confidence,
             extracted_by=links.finder(extracted_by),
             valid_from=valid_from,
             valid_until=valid_until,
         )
-        return self._change(links.link, wanted)
+        return self._write(links.link, wanted)
 
     def unlink(self, source_id: str, target_id: str, type: str = "RELATED_TO") -> None:
         """Take a link, or the proposal of one, back. Raises MemoryNotFound, InvalidRequest."""
-        self._change(links.unlink, source_id, target_id, links.link_type(type))
+        self._write(links.unlink, source_id, target_id, links.link_type(type))
 
     def links(self, memory_id: str) -> list[Link]:
         """The links that begin or end at a memory, oldest first. Raises MemoryNotFound."""
-        return self._call(links.links, memory_id)
+        return self._read(links.links, memory_id)
 
     def supersede(self, old_id: str, new_id: str) -> Memory:
         """Let a memory take the place of another, which is true no longer. Answers the old one. Raises InvalidRequest."""
-        return self._change(links.supersede, old_id, new_id)
+        return self._write(links.supersede, old_id, new_id)
 
     def superseding(self, memory_id: str) -> Memory | None:
         """The memory that took its place, if one did. Raises MemoryNotFound."""
-        return self._call(links.superseding, memory_id)
+        return self._read(links.superseding, memory_id)
 
     def graph(self, memory_id: str, *, depth: int = 1) -> Graph:
         """The memories that can be reached over so many links, and the links. Raises MemoryNotFound, InvalidRequest."""
-        return self._call(links.graph, memory_id, depth)
+        return self._read(links.graph, memory_id, depth)
 
     def history(self, memory_id: str) -> list[Happening]:
         """What became of a memory: versions, merges, links, uses, in the order of time. Raises MemoryNotFound."""
-        return self._call(history, memory_id)
+        return self._read(history, memory_id)
 
     def unmerge(self, memory_id: str) -> Memory:
         """Make what was last merged into a memory one of its own again; the id may also be that of the merged text.
 
         Raises MemoryNotFound, InvalidRequest.
         """
-        return self._change(unmerge, memory_id)
+        return self._write(unmerge, memory_id)
 
     def decay_salience(self, *, dry_run: bool = False) -> int:
         """How many memories have faded since this was last asked. Salience itself is worked out whenever it is read."""
-        return self._call(clean.decay_salience, dry_run=dry_run)
+        return self._write(clean.decay_salience, dry_run=dry_run)
 
     def cleanup(self, min_salience: float = 0.1, *, dry_run: bool = False) -> list[Memory]:
         """Move memories that are weaker than this to the trash, and answer them. Decisions and pinned ones stay."""
-        return self._call(clean.cleanup, min_salience, dry_run=dry_run)
+        return self._write(clean.cleanup, min_salience, dry_run=dry_run)
 
     def evict(self, max_bytes: int | None = None, *, to: float | None = None, dry_run: bool = False) -> list[Memory]:
         """If there is more than this, move the longest unused memories to the archive, and answer them.
@@ -89,11 +89,11 @@ class Ordering(Opened):
             return []
         limit = self.settings.evict_above if max_bytes is None else max_bytes
         share = self.settings.evict_to if to is None else to
-        return self._call(clean.evict, limit, share, dry_run=dry_run)
+        return self._write(clean.evict, limit, share, dry_run=dry_run)
 
     def upkeep(self, *, dry_run: bool = False) -> UpkeepReport:
         """Note what has faded, clean up and evict as the settings say. Dry run: tell what would be done."""
-        return self._call(clean.upkeep, dry_run=dry_run)
+        return self._write(clean.upkeep, dry_run=dry_run)
 
     def trashed(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
         """The memories in the trash, of all projects, the latest deleted first; `restore` brings one back.
@@ -102,7 +102,7 @@ class Ordering(Opened):
         """
         check_page(limit, offset)
         where = Filter(all_sessions=True, only_deleted=True)
-        return self._call(lambda parts: parts.reader.select(where, order="deleted_at", limit=limit, offset=offset))
+        return self._read(lambda parts: parts.index.select(where, order="deleted_at", limit=limit, offset=offset))
 
     def archived(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
         """The memories in the archive, which no search sees, the latest first; `restore` brings one back.
@@ -110,8 +110,8 @@ class Ordering(Opened):
         Of a page only the files of that page are read; one that is broken is left out. Raises InvalidRequest.
         """
         check_page(limit, offset)
-        return self._call(lambda parts: parts.attic.archived(limit, offset))
+        return self._read(lambda parts: parts.store.archived(limit, offset))
 
     def archived_count(self) -> int:
         """How many files are in the archive."""
-        return self._call(lambda parts: len(parts.attic.archived_ids()))
+        return self._read(lambda parts: len(parts.store.archived_ids()))

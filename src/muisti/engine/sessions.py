@@ -1,8 +1,8 @@
-"""Stretches of work."""
+"""Sessions."""
 
 from __future__ import annotations
 
-from muisti.engine.opened import Opened
+from muisti.engine.runtime import Runtime
 from muisti.errors import InvalidRequest
 from muisti.lifecycle import sessions
 from muisti.model import Memory, Session, SessionUse, Use
@@ -11,14 +11,14 @@ from muisti.remember.screen import screened_name, screened_text
 from muisti.remember.validate import checked_name, checked_project
 
 
-class Attending(Opened):
+class Sessions(Runtime):
     """Sessions and what they did with memories."""
 
     def start_session(self, project: str | None = None, *, session_id: str | None = None) -> Session:
         """Begin a session; without an id it gets a new one."""
         name = screened_name("project", checked_project(self.settings.project if project is None else project), self.settings)
-        given = new_id(self._parts.clock.now()) if session_id is None else self._name_of(session_id)
-        return self._change(sessions.start_session, given, name)
+        given = new_id(self._services.clock.now()) if session_id is None else self._name_of(session_id)
+        return self._write(sessions.start_session, given, name)
 
     def _name_of(self, session_id: str) -> str:
         return screened_name("session_id", checked_name("session_id", session_id), self.settings)
@@ -26,33 +26,33 @@ class Attending(Opened):
     def end_session(self, session_id: str, summary: str | None = None, *, tool_calls: int | None = None) -> Session:
         """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
         safe = screened_text(summary, self.settings) if isinstance(summary, str) else summary
-        return self._change(sessions.end_session, session_id, safe, tool_calls)
+        return self._write(sessions.end_session, session_id, safe, tool_calls)
 
     def get_session(self, session_id: str) -> Session:
         """One session. Raises SessionNotFound."""
-        return self._call(sessions.existing_session, session_id)
+        return self._read(sessions.existing_session, session_id)
 
     def list_sessions(self, project: str | None = None, *, limit: int = 50) -> list[Session]:
         """The latest sessions first."""
-        return self._call(lambda parts: parts.reader.sessions(project, limit))
+        return self._read(lambda parts: parts.index.sessions(project, limit))
 
     def link_to_session(self, memory_id: str, session_id: str, use: str = "recalled") -> None:
         """Note what a session did with a memory: created, recalled, updated or reinforced."""
         if use not in tuple(Use):
             raise InvalidRequest("use", use, f"it must be one of {', '.join(Use)}")
-        self._change(sessions.link_to_session, memory_id, self._name_of(session_id), Use(use))
+        self._write(sessions.link_to_session, memory_id, self._name_of(session_id), Use(use))
 
     def session_uses(self, session_id: str) -> list[SessionUse]:
         """What a session did with memories, in the order of time."""
-        return self._call(sessions.session_uses, session_id)
+        return self._read(sessions.session_uses, session_id)
 
     def get_by_session(self, session_id: str) -> list[Memory]:
         """The memories that a session made or used."""
-        return self._call(sessions.get_by_session, session_id)
+        return self._read(sessions.get_by_session, session_id)
 
     def get_session_context(self, session_id: str) -> list[Memory]:
         """The memories that a session made, in the order of time."""
-        return self._call(sessions.session_context, session_id)
+        return self._read(sessions.session_context, session_id)
 
     def get_raw_session_content(self, session_id: str) -> str:
         """Their contents as one text, for a summary."""

@@ -1,31 +1,58 @@
-"""What an agent always knows, and what it learns from a talk."""
+"""Core memory, and what is learned from conversations."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from muisti.engine.remembering import Remembering
-from muisti.errors import InvalidRequest, MuistiError
+from muisti.engine.memories import Memories
+from muisti.errors import InvalidRequest
 from muisti.lifecycle import core_memory as core
-from muisti.model import CoreMemory, Exchange, Extracted, Memory, Utterance
+from muisti.model import CoreMemory, Exchange, Extracted, Memory, Metrics, Utterance
+from muisti.ports import Services
 from muisti.remember.identity import new_id
-from muisti.remember.learn import drafts_of, extracted
+from muisti.remember.learn import Learner, drafts_of, extracted
 from muisti.remember.screen import screened_name, screened_text
 from muisti.remember.validate import checked_line, checked_name, checked_project, checked_time
 
+PATIENCE = 5.0
+"""Seconds that closing waits for extraction; what is not done by then waits on the disk."""
 log = logging.getLogger("muisti")
 
 
-class Knowing(Remembering):
+class Extraction(Memories):
     """Core memory, which stands at the head of every context, and what a talk teaches."""
+
+    def __init__(self, services: Services, root: Path) -> None:
+        super().__init__(services, root)
+        self._learner = Learner(services, self._meter, self._write)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Return once everything that searches recorded is written, and everything that was accepted is extracted.
+
+        False if extraction takes longer than so many seconds: without a limit this waits for a server that is down.
+        """
+        self._recall_log.flush()
+        return self._learner.flush(timeout)
+
+    def metrics(self) -> Metrics:
+        """What happened since the vault was opened here, in numbers."""
+        return replace(self._meter.metrics(), waiting=self._learner.waiting)
+
+    def close(self) -> None:
+        """Extract what was accepted, as far as that is quick, and close the vault."""
+        if not self._closed:
+            self._learner.flush(timeout=PATIENCE)
+            self._learner.close()
+        super().close()
 
     def core_get(self) -> CoreMemory:
         """Both sections, `user` and `agent`. Raises BrokenFile if a hand edit broke the file."""
-        return self._call(lambda parts: parts.core.read())
+        return self._read(lambda parts: parts.store.core())
 
     def core_update(self, section: str, key: str, value: str) -> CoreMemory:
         """Set one entry. Raises InvalidRequest for another section, an empty value, or more than fits."""
@@ -34,11 +61,11 @@ class Knowing(Remembering):
             raise InvalidRequest("value", "<private>…", "nothing of it is left outside of <private>")
         if isinstance(key, str) and screened_text(key, self.settings) != key:
             raise InvalidRequest("key", "…", "it holds something private or a secret, and names are not redacted: choose another")
-        return self._change(core.core_update, section, key, safe)
+        return self._write(core.core_update, section, key, safe)
 
     def core_delete(self, section: str, key: str) -> CoreMemory:
         """Remove one entry. Raises CoreEntryNotFound, and InvalidRequest for another section."""
-        return self._change(core.core_delete, section, key)
+        return self._write(core.core_delete, section, key)
 
     def core_init(self, source: str | os.PathLike[str]) -> CoreMemory:
         """Fill the section `user`, if it is empty, from a text like that of a `USER.md`, or from that file.
@@ -47,15 +74,7 @@ class Knowing(Remembering):
         """
         if isinstance(source, os.PathLike):
             source = _text_of(Path(source).expanduser())
-        return self._change(core.core_init, screened_text(source, self.settings))
-
-    def fill_core(self) -> None:
-        """Fill core memory from the vault's own `USER.md`, once."""
-        try:
-            if text := self._parts.core.first_text():
-                self.core_init(text)
-        except MuistiError as error:
-            log.warning("core memory is not filled from USER.md: %s", error)
+        return self._write(core.core_init, screened_text(source, self.settings))
 
     def extract(self, talk: Sequence[Utterance], *, mode: str = "default") -> list[Extracted]:
         """What of a talk is worth keeping, found by rules, or by the model of the settings. Nothing is stored.
@@ -64,7 +83,7 @@ class Knowing(Remembering):
         """
         if isinstance(talk, str) or not isinstance(talk, Sequence) or not all(isinstance(one, Utterance) for one in talk):
             raise InvalidRequest("talk", type(talk).__name__, "it must be a list of Utterance(text, speaker, role)")
-        return extracted(self._parts, talk, _checked_mode(mode))
+        return extracted(self._services, talk, _checked_mode(mode))
 
     def save_extracted(
         self,
@@ -99,7 +118,7 @@ class Knowing(Remembering):
                 raise InvalidRequest(name, text, "it must be a text")
         if not user_message.strip() and not assistant_response.strip():
             raise InvalidRequest("user_message", user_message, "one of the two must say something")
-        now = self._parts.clock.now()
+        now = self._services.clock.now()
         exchange = Exchange(
             id=new_id(now),
             at=now if at is None else checked_time("at", at),

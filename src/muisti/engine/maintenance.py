@@ -1,4 +1,4 @@
-"""Upkeep of files and index."""
+"""Numbers, import and export, sync and rebuild."""
 
 from __future__ import annotations
 
@@ -9,26 +9,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
-from muisti.engine.opened import Opened
+from muisti.engine.runtime import Runtime
 from muisti.errors import EmbedderProblem
 from muisti.model import Problem, Stats, SyncReport, VerifyReport
 from muisti.ports import Progress
 from muisti.recall.options import FilterOptions, only_memories, to_filter
 from muisti.remember.bring import import_memories
 from muisti.remember.fill import fill
-from muisti.storage.files.sync import rebuild as rebuilding
-from muisti.storage.files.sync.reconcile import sync
-from muisti.storage.files.sync.verify import verify
 
 log = logging.getLogger("muisti")
 
 
-class Keeping(Opened):
+class Maintenance(Runtime):
     """Numbers, exchange, files and index."""
 
     def get_stats(self) -> Stats:
         """The vault in numbers."""
-        stats = self._call(lambda parts: parts.census.stats())
+        stats = self._read(lambda parts: parts.index.stats())
         never = self.settings.embedder == "none" and stats.embedding_model is None  # then nothing waits for vectors
         return replace(stats, waiting_count=0) if never else stats
 
@@ -36,8 +33,8 @@ class Keeping(Opened):
         """All memories, or those a filter lets through, as one text that `import_memories` reads."""
         only_memories(options)
         where = to_filter(self.settings, options, all_sessions=True)
-        memories = self._call(lambda parts: parts.reader.select(where, order="created_at", limit=None))
-        return self._parts.exchange.dump(memories, format)
+        memories = self._read(lambda parts: parts.index.select(where, order="created_at", limit=None))
+        return self._services.import_export.dump(memories, format)
 
     def import_memories(
         self,
@@ -53,18 +50,18 @@ class Keeping(Opened):
         What comes from elsewhere is not trusted unless you say so: agents that recall it are told.
         """
         source = Path(source_path).expanduser()
-        return self._call(import_memories, source, kind=kind, project=project, trusted=trusted, progress=progress)
+        return self._write(import_memories, source, kind=kind, project=project, trusted=trusted, progress=progress)
 
     def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
         """Look for what was changed by hand. Confirm: forget files that vanished, however many.
 
         Paths, relative to the vault: look only if one of these is not as it is known.
         """
-        return self._call(sync, confirm=confirm, paths=paths)
+        return self._read(lambda parts: parts.reconciler.sync(confirm=confirm, paths=paths))
 
     def reindex(self, *, progress: Progress | None = None) -> SyncReport:
         """Rebuild the index from the files, while others keep reading, and make the vectors that are missing."""
-        report = self._call(rebuilding.reindex, progress)
+        report = self._read(lambda parts: parts.reconciler.rebuild(progress))
         try:
             self.reindex_missing(progress=progress)
         except EmbedderProblem as error:
@@ -76,25 +73,21 @@ class Keeping(Opened):
 
         Raises EmbedderProblem.
         """
-        return self._call(lambda parts: fill(parts, progress=progress))
-
-    def warm_up(self) -> None:
-        """Load the model in the background, so that the first search does not wait for it."""
-        self._filler.warm_up()
+        return self._write(lambda parts: fill(parts, progress=progress))
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Prove that files and index agree. Deep: compare with an index built anew."""
-        return self._call(verify, deep=deep, progress=progress)
+        return self._read(lambda parts: parts.reconciler.verify(deep=deep, progress=progress))
 
     def problems(self) -> list[Problem]:
         """Files that could not be read at the last look, each with what to do."""
-        return self._call(lambda parts: parts.index.problems())
+        return self._read(lambda parts: parts.index.problems())
 
     def find_ids(self, part: str, *, limit: int = 10) -> list[str]:
         """Ids that begin or end with this text: what people type instead of a whole id."""
-        found = self._call(lambda parts: parts.reader.matching_ids(part.strip(), limit))
+        found = self._read(lambda parts: parts.index.matching_ids(part.strip(), limit))
         wanted = part.strip().lower()
         if found or not wanted:
             return found
-        archived = self._parts.attic.archived_ids()
+        archived = self._services.store.archived_ids()
         return [id_ for id_ in archived if id_.startswith(wanted) or id_.endswith(wanted)][:limit]

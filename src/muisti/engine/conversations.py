@@ -1,4 +1,4 @@
-"""What is said, and what is written elsewhere."""
+"""Conversations and documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Unpack
 
-from muisti.engine.recalling import Recalling
+from muisti.engine.embedding import Embedding
 from muisti.errors import InvalidRequest
 from muisti.model import Chat, Message, Origin, SearchResults, Shelf
 from muisti.recall.layers import checked_limit
@@ -15,10 +15,9 @@ from muisti.recall.options import FilterOptions, Mode
 from muisti.remember import talk
 from muisti.remember.screen import screened_name
 from muisti.remember.validate import checked_line, checked_project
-from muisti.storage.files.sync import document_sources as shelves
 
 
-class Talking(Recalling):
+class Conversations(Embedding):
     """Conversations and documents, which are searched together with the memories."""
 
     def append_message(
@@ -36,40 +35,35 @@ class Talking(Recalling):
 
         An `id` makes it safe to repeat: the same message is written once. Raises InvalidRequest.
         """
-        message = talk.made_message(self._parts, chat, role, content, type=type, meta=meta, at=at, id=id)
+        message = talk.made_message(self._services, chat, role, content, type=type, meta=meta, at=at, id=id)
         return self._said(message)
 
     def session_break(self, chat: str) -> Message:
         """Begin a new talk in a chat: the window shows what follows."""
-        return self._said(talk.session_break(self._parts, chat))
+        return self._said(talk.session_break(self._services, chat))
 
     def _said(self, message: Message) -> Message:
         screened_name("chat", message.chat, self.settings)
-        written = self._change(talk.append, [message])[0]
+        written = self._write(talk.append, [message])[0]
         self._embed_later()
         return written
-
-    def _embed_later(self) -> None:
-        """Nobody who talks, or names a folder, waits for vectors."""
-        if self.settings.embed_on_save and self.settings.embedder != "none":
-            self._filler.go_on()
 
     def window(self, chat: str, limit: int = 20, *, whole: bool = False) -> list[Message]:
         """The latest messages of a chat since its last session break, in their order. Whole: and before it, breaks included."""
         checked_limit(limit)
-        found = self._call(lambda parts: parts.messages.window(chat, limit, whole=whole)) if isinstance(chat, str) else []
+        found = self._read(lambda parts: parts.index.window(chat, limit, whole=whole)) if isinstance(chat, str) else []
         if not found:
             self._check_chat(chat)
         return found
 
     def _check_chat(self, chat: str) -> None:
         """Raises InvalidRequest for a name that no chat has nor can have. Other programs may have given it any name."""
-        if not isinstance(chat, str) or not self._call(lambda parts: parts.messages.window(chat, 1, whole=True)):
+        if not isinstance(chat, str) or not self._read(lambda parts: parts.index.window(chat, 1, whole=True)):
             talk.checked_chat(chat)
 
     def chats(self) -> list[Chat]:
         """All conversations, the latest first."""
-        return self._call(lambda parts: parts.messages.chats())
+        return self._read(lambda parts: parts.index.chats())
 
     def search_messages(
         self,
@@ -107,17 +101,17 @@ class Talking(Recalling):
         if trusted is not None and not isinstance(trusted, bool):
             raise InvalidRequest("trusted", trusted, "it must be true or false")
         wanted = None if project is None else checked_project(project)
-        shelf = self._change(shelves.index_path, _path_of(path), source, wanted, trusted=trusted)
+        shelf = self._write(lambda parts: parts.reconciler.index_path(_path_of(path), source, wanted, trusted=trusted))
         self._embed_later()
         return shelf
 
     def forget_path(self, path: str | os.PathLike[str]) -> Shelf:
         """Search a file or folder no longer. Raises InvalidRequest if it was not searched."""
-        return self._change(shelves.forget_path, _path_of(path))
+        return self._write(lambda parts: parts.reconciler.forget_path(_path_of(path)))
 
     def shelves(self) -> list[Shelf]:
         """What is searched beside the memories and the conversations."""
-        return self._call(shelves.shelves)
+        return self._read(lambda parts: parts.reconciler.sources())
 
 
 def _path_of(path: str | os.PathLike[str]) -> str:

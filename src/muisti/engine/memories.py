@@ -1,11 +1,11 @@
-"""Text in."""
+"""Saving and changing memories."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-from muisti.engine.opened import Opened
+from muisti.engine.embedding import Embedding
 from muisti.errors import InvalidRequest
 from muisti.lifecycle import reinforcement as use
 from muisti.model import Draft, Memory
@@ -17,7 +17,7 @@ from muisti.remember.options import SaveOptions, UpdateOptions, as_draft, to_dra
 from muisti.remember.pipeline import remember
 
 
-class Remembering(Opened):
+class Memories(Embedding):
     """Saving and changing memories."""
 
     def save(self, content: str, **options: Unpack[SaveOptions]) -> Memory:
@@ -34,19 +34,9 @@ class Remembering(Opened):
     def _remember(self, drafts: list[Draft], progress: Progress | None = None) -> list[Memory]:
         first, second = halves(progress) if self.settings.embed_on_save else (progress, None)
         with self._meter.timed("save"):
-            saved = self._with_vectors(self._change(remember, drafts, first), second)
+            saved = self._with_vectors(self._write(remember, drafts, first), second)
         self._meter.count("memory.saved.count", len(saved))
         return saved
-
-    def _with_vectors(self, memories: list[Memory], progress: Progress | None = None) -> list[Memory]:
-        """What was saved, with its vectors. If they cannot be had now, they are made later: the memories are safe."""
-        waiting = [m for m in memories if m.embedding_model is None and not m.index_pending]
-        if not waiting or not self.settings.embed_on_save or self.settings.embedder == "none":
-            progress and progress(len(memories), len(memories))
-            return memories
-        self._filler.embed_now(waiting, progress)
-        known = {memory.id: memory for memory in self._parts.reader.many([memory.id for memory in waiting])}
-        return [known.get(memory.id, memory) for memory in memories]
 
     def update(
         self,
@@ -67,25 +57,25 @@ class Remembering(Opened):
             if isinstance(given.get(name), list):
                 given[name] = tuple(given[name])
         expected = {"expected_hash": expected_hash, "expected_version": expected_version}
-        changed = self._change(change.update, memory_id, given, **expected, by_session=by_session)
+        changed = self._write(change.update, memory_id, given, **expected, by_session=by_session)
         return self._with_vectors([changed])[0]
 
     def delete(self, memory_id: str, *, hard: bool = False) -> bool:
         """Move to the trash; hard: leave no byte. False if there is no such memory."""
-        return self._change(change.delete, memory_id, hard=hard)
+        return self._write(change.delete, memory_id, hard=hard)
 
     def restore(self, memory_id: str) -> Memory:
         """Bring back from the trash. Raises MemoryNotFound."""
-        return self._change(change.restore, memory_id)
+        return self._write(change.restore, memory_id)
 
     def touch(self, memory_id: str) -> Memory:
         """Note that a memory was looked at."""
-        return self._change(use.touch, memory_id)
+        return self._write(use.touch, memory_id)
 
     def reinforce(self, memory_id: str, amount: float = REINFORCE, *, session_id: str | None = None) -> Memory:
         """Make a memory stronger, with diminishing returns."""
-        return self._change(use.reinforce, memory_id, amount, session_id)
+        return self._write(use.reinforce, memory_id, amount, session_id)
 
     def deemphasize(self, memory_id: str, amount: float = DEEMPHASIZE) -> Memory:
         """Make a memory weaker, never below 0.05."""
-        return self._change(use.deemphasize, memory_id, amount)
+        return self._write(use.deemphasize, memory_id, amount)

@@ -108,8 +108,8 @@ class VectorHit:
     end: int
 
 
-class Vectors(Protocol):
-    """Keeps vectors and finds the nearest. They are written with `Index.apply`."""
+class VectorIndex(Protocol):
+    """Keeps vectors and finds the nearest."""
 
     def spaces(self) -> list[Space]:
         """The serving one first."""
@@ -117,6 +117,10 @@ class Vectors(Protocol):
 
     def prepare(self, identity: Identity) -> Space:
         """The space of this model; made if there is none, beside the serving one if there is. Call under the lock."""
+        ...
+
+    def add(self, embedded: Sequence[Embedded]) -> None:
+        """Store vectors, if their memory still has the text that they were made from. Call under the lock."""
         ...
 
     def missing(self, space: Space, limit: int) -> list[str]:

@@ -1,0 +1,117 @@
+"""What the events of the journal come to: usage of memories, sessions, document sources. Pure over what is known so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from muisti.model import Event, EventName, Session, SessionUse, Shelf, Usage, Use
+from muisti.model.salience import counted, folded
+from muisti.ports.search import JournalChanges
+
+_DAY = timedelta(days=1)
+_USES = {
+    EventName.RECALLED: Use.RECALLED,
+    EventName.REINFORCED: Use.REINFORCED,
+    EventName.MERGED: Use.REINFORCED,
+    EventName.UPDATED: Use.UPDATED,
+}
+
+
+class JournalState(Protocol):
+    """What earlier events came to."""
+
+    def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        """Return the usage of these memories, where there is any."""
+        ...
+
+    def session(self, session_id: str) -> Session | None:
+        """Return one session."""
+        ...
+
+    def decayed_at(self) -> datetime | None:
+        """Return up to when decay was recorded."""
+        ...
+
+
+def project_events(events: Sequence[Event], known: JournalState, *, restart: bool = False) -> JournalChanges:
+    """Return what new events change. Restart: they are all events there are, and what is known is forgotten."""
+    ids = list(dict.fromkeys(id_ for event in events for id_ in event.memory_ids))
+    usage = {} if restart else known.usage(ids)
+    decayed_at = None if restart else known.decayed_at()
+    sessions: dict[str, Session | None] = {}
+    uses: list[SessionUse] = []
+    sources: dict[str, Shelf | None] = {}
+    for event in events:
+        counted_from = _not_before(event, decayed_at)
+        for memory_id in event.memory_ids:
+            usage[memory_id] = folded(usage.get(memory_id, Usage()), counted_from)
+        if event.session_id is not None:
+            if event.session_id not in sessions:
+                sessions[event.session_id] = None if restart else known.session(event.session_id)
+            sessions[event.session_id] = _fold_session(sessions[event.session_id], event)
+            uses += _uses_of(event)
+        _fold_source(sources, event)
+        if event.name == EventName.DECAYED:
+            decayed_at = _later_note(decayed_at, event.at)
+    return JournalChanges(
+        restart=restart,
+        usage={id_: one for id_, one in usage.items() if one != Usage()},
+        sessions=[session for session in sessions.values() if session is not None],
+        uses=uses,
+        sources=sources,
+        decayed_at=decayed_at,
+    )
+
+
+def _not_before(event: Event, decayed_at: datetime | None) -> Event:
+    """The event at the time up to which decay was recorded, if a clock that was set back put it before that."""
+    if decayed_at is not None and event.at < decayed_at < event.at + _DAY:
+        return replace(event, at=decayed_at)
+    return event
+
+
+def _later_note(known: datetime | None, at: datetime) -> datetime:
+    """A note of more than a day later was made by a clock that was wrong: the new one counts."""
+    if known is None or known > at + _DAY:
+        return at
+    return max(known, at)
+
+
+def _fold_session(session: Session | None, event: Event) -> Session | None:
+    if event.name == EventName.SESSION_STARTED:
+        if session is not None:
+            return replace(session, status="active", ended_at=None)
+        project = str(event.data.get("project") or "")
+        return Session(id=str(event.session_id), project=project, started_at=event.at)
+    if event.name == EventName.SESSION_ENDED and session is not None:
+        return replace(
+            session,
+            status="completed",
+            ended_at=event.at,
+            summary=str(event.data.get("summary") or ""),
+            tool_calls=counted(event.data.get("tool_calls")),
+        )
+    return session
+
+
+def _uses_of(event: Event) -> list[SessionUse]:
+    use: object = _USES.get(event.name)  # type: ignore[call-overload]  # journals may name events that we do not know
+    if event.name == EventName.USED:
+        use = event.data.get("use")
+    if use not in tuple(Use):
+        return []
+    return [SessionUse(str(event.session_id), id_, Use(str(use)), event.at) for id_ in event.memory_ids]
+
+
+def _fold_source(sources: dict[str, Shelf | None], event: Event) -> None:
+    path = event.data.get("path")
+    if not isinstance(path, str):
+        return
+    if event.name == EventName.DOCUMENTS_ADDED:
+        name, project = (str(event.data.get(key) or "") for key in ("source", "project"))
+        sources[path] = Shelf(path, name, project, bool(event.data.get("trusted")))
+    elif event.name == EventName.DOCUMENTS_DROPPED:
+        sources[path] = None

@@ -1,0 +1,137 @@
+"""Everything that an operation of the engine may use, in one object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from muisti.model import Draft, Usage
+
+if TYPE_CHECKING:
+    from muisti.model import Memory, Shelf, SyncReport, VerifyReport
+    from muisti.ports import Embedders, Progress
+    from muisti.ports.language import LanguageModel
+    from muisti.ports.search import SearchIndex
+    from muisti.ports.store import Clock, Store
+    from muisti.ports.vectors import VectorIndex
+    from muisti.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A memory from elsewhere, with the use it had there."""
+
+    draft: Draft
+    usage: Usage = field(default_factory=Usage)
+
+
+class ImportExport(Protocol):
+    """Memories as text for other programs, and back."""
+
+    def dump(self, memories: Sequence[Memory], form: str) -> str:
+        """Return memories as `markdown` or `json`. Raises InvalidRequest for another form."""
+        ...
+
+    def load(self, source: Path) -> list[Incoming]:
+        """Return what a file or folder holds. Raises ImportFailed."""
+        ...
+
+
+class Reconciler(Protocol):
+    """Keeps the index in step with a store that others change too. Raises Unsupported where the store cannot do it."""
+
+    def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
+        """Pick up changes made outside. Confirm: forget vanished memories, however many. Paths: look at these only."""
+        ...
+
+    def rebuild(self, progress: Progress | None = None) -> SyncReport:
+        """Build the index anew from the store, while others keep reading and writing."""
+        ...
+
+    def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
+        """Compare the index with the store. Deep: also with an index built anew."""
+        ...
+
+    def index_path(self, path: str, source: str | None, project: str | None, *, trusted: bool | None) -> Shelf:
+        """Search a file or a folder of documents from now on. Raises InvalidRequest."""
+        ...
+
+    def forget_path(self, path: str) -> Shelf:
+        """Search it no longer; the files stay as they are. Raises InvalidRequest."""
+        ...
+
+    def sources(self) -> list[Shelf]:
+        """Return the files and folders that are searched beside the memories."""
+        ...
+
+
+class Services:
+    """The parts of an open vault. Each is made when it is first used: a hook needs few of them."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        clock: Clock,
+        store: Callable[[Services], Store],
+        index: Callable[[Services], SearchIndex],
+        vectors: Callable[[Services], VectorIndex],
+        reconciler: Callable[[Services], Reconciler],
+        embedders: Callable[[Services], Embedders],
+        language_model: Callable[[Services], LanguageModel | None],
+        import_export: Callable[[Services], ImportExport],
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self._make_store = store
+        self._make_index = index
+        self._make_vectors = vectors
+        self._make_reconciler = reconciler
+        self._make_embedders = embedders
+        self._make_language_model = language_model
+        self._make_import_export = import_export
+
+    @cached_property
+    def store(self) -> Store:
+        """The source of truth."""
+        return self._make_store(self)
+
+    @cached_property
+    def index(self) -> SearchIndex:
+        """What answers questions."""
+        return self._make_index(self)
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """The vectors of the index."""
+        return self._make_vectors(self)
+
+    @cached_property
+    def reconciler(self) -> Reconciler:
+        """Keeps the index in step with the store."""
+        return self._make_reconciler(self)
+
+    @cached_property
+    def embedders(self) -> Embedders:
+        """What makes vectors."""
+        return self._make_embedders(self)
+
+    @cached_property
+    def language_model(self) -> LanguageModel | None:
+        """The model that extraction asks; None: extraction goes by rules."""
+        return self._make_language_model(self)
+
+    @cached_property
+    def import_export(self) -> ImportExport:
+        """Formats of other programs."""
+        return self._make_import_export(self)
+
+    def close(self) -> None:
+        """Close what was used."""
+        for name in ("embedders", "language_model", "index"):
+            made = self.__dict__.get(name)
+            if made is not None:
+                made.close()

@@ -1,0 +1,124 @@
+"""Records which memories were recalled, off the path of the request (contract E7)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from muisti.errors import IndexCorrupt, MuistiError, VaultBusy
+from muisti.model import Event, EventName
+from muisti.ports.store import ChangeSet
+
+if TYPE_CHECKING:
+    from muisti.ports import Services
+
+log = logging.getLogger("muisti")
+GATHER = 0.05
+"""Seconds to wait for more, so that many quick searches become one write."""
+PATIENCE = 0.1
+"""Seconds to wait for the lock. If another process holds it for longer, readers go on without what is yet to be written."""
+RETRY = 0.2
+"""Seconds until a write that was blocked is tried again."""
+
+
+class RecallLog:
+    """Writes recall events to the journal in a thread of its own."""
+
+    def __init__(self, parts: Services) -> None:
+        self._parts = parts
+        self._changed = threading.Condition()
+        self._events: list[Event] = []
+        self._noted = 0
+        self._written = 0
+        self._wanted = 0
+        """Somebody waits for the first so many events to be written."""
+        self._blocked = False
+        """Another process holds the lock: nobody who reads waits for that."""
+        self._thread: threading.Thread | None = None
+
+    def note(self, memory_ids: Sequence[str], session_id: str | None = None) -> None:
+        """Record that these were recalled now."""
+        if not memory_ids or not self._parts.settings.record_recall:
+            return
+        event = Event(EventName.RECALLED, self._parts.clock.now(), tuple(memory_ids), session_id)
+        with self._changed:
+            self._events.append(event)
+            self._noted += 1
+            self._changed.notify_all()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="muisti-recall", daemon=True)
+                self._thread.start()
+
+    def settle(self) -> None:
+        """Return once everything recorded so far is written, or cannot be written because the store is locked."""
+        self._wait(lambda wanted: self._written >= wanted or self._blocked)
+
+    def flush(self) -> None:
+        """Return once everything recorded so far is written; what others record meanwhile is not waited for."""
+        self._wait(lambda wanted: self._written >= wanted)
+
+    def _wait(self, is_done: Callable[[int], bool]) -> None:
+        with self._changed:
+            wanted = self._noted
+            if not is_done(wanted):
+                self._wanted = max(self._wanted, wanted)
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: is_done(wanted))
+
+    def close(self) -> None:
+        """Write what is left and end the thread."""
+        self.flush()
+        with self._changed:
+            thread, self._thread = self._thread, None
+            self._changed.notify_all()
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        me = threading.current_thread()
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._events or self._thread is not me)
+                if not self._events:
+                    return
+                self._changed.wait_for(lambda: self._wanted > self._written or self._thread is not me, timeout=GATHER)
+                events, self._events = self._events, []
+            try:
+                self._write(events)
+            finally:
+                with self._changed:
+                    self._written += len(events)
+                    self._blocked = False
+                    self._changed.notify_all()
+
+    def _write(self, events: Sequence[Event]) -> None:
+        """Write events, trying again for as long as the setting `lock_timeout` says."""
+        tries = max(1, int(self._parts.settings.lock_timeout / (PATIENCE + RETRY)))
+        try:
+            for _ in range(tries):
+                try:
+                    self._commit(events, PATIENCE)
+                    return
+                except VaultBusy:
+                    with self._changed:
+                        self._blocked = True
+                        self._changed.notify_all()
+                        self._changed.wait(RETRY)
+            self._commit(events, PATIENCE)
+        except MuistiError as error:
+            log.warning("could not record that %d searches were answered: %s", len(events), error)
+        except Exception:
+            log.exception("could not record that %d searches were answered", len(events))
+
+    def _commit(self, events: Sequence[Event], timeout: float) -> None:
+        changes = ChangeSet(events=events, durable=False)
+        store = self._parts.store
+        try:
+            with store.lock(timeout):
+                store.commit(changes)
+        except IndexCorrupt:  # it was removed while the vault was in use
+            store.prepare(wait=True)
+            with store.lock(timeout):
+                store.commit(changes)

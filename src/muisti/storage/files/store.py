@@ -1,0 +1,291 @@
+"""The vault as a store: Markdown files, journal, conversations and core memory are the truth, the index follows them.
+
+Files come first, then the journal, then one transaction of the index. If the index cannot follow (it is locked, damaged, its
+disk is full), the change stands all the same: the index is marked as stale and catches up at the next call.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from muisti.errors import (
+    BrokenFile,
+    Conflict,
+    IndexBusy,
+    IndexCorrupt,
+    IndexProblem,
+    InvalidMemory,
+    InvalidRequest,
+    MemoryNotFound,
+    MuistiError,
+    NotFound,
+    VaultBusy,
+    VaultError,
+    VaultFull,
+)
+from muisti.model import CoreMemory, Event, EventName, Memory
+from muisti.ports.store import ChangeSet, Clock, Committed, Stored, StoredVersion, Update
+from muisti.settings import Settings
+from muisti.storage.files.conversations import FileConversations
+from muisti.storage.files.core import FileCore
+from muisti.storage.files.disk import Disk, ReadOnlyDisk
+from muisti.storage.files.journal import FileJournal
+from muisti.storage.files.queue import FileQueue
+from muisti.storage.files.sync.batch import IndexBatch
+from muisti.storage.files.vault import FileVault, ReadOnlyVault
+from muisti.storage.files.versions import FileVersions
+from muisti.storage.sync_state import StoredFile, SyncedIndex
+
+log = logging.getLogger("muisti")
+
+
+class FileStore:
+    """The files of one vault, with the index that follows them."""
+
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        clock: Clock,
+        index: SyncedIndex,
+        disk: Disk | None = None,
+        *,
+        writable: bool = True,
+    ) -> None:
+        disk = disk if writable else ReadOnlyDisk(root)
+        self.index = index
+        self.vault = (FileVault if writable else ReadOnlyVault)(root, settings, clock, disk)
+        self.versions_folder = FileVersions(root, settings, disk)
+        self.journal = FileJournal(root, clock, disk)
+        self.conversations = FileConversations(root, settings, disk)
+        self.queue = FileQueue(root, disk, writable=writable)
+        self._core = FileCore(root, disk)
+        self._clock = clock
+        self._preparing = threading.Lock()
+        self.catch_up: Callable[[float | None], object] = lambda _: None
+        """Set by the reconciler: picks up everything that the index lacks, waiting so long for the lock."""
+
+    # -- The index
+
+    def prepare(self, *, wait: bool) -> None:
+        """Follow the index if it was replaced or removed, and catch up if it is stale."""
+        if self.index.is_current() and not self.index.stale:
+            return
+        with self._preparing:
+            if not self.index.open_complete():
+                with self.vault.lock():
+                    self.index.open()
+            if self.index.stale:
+                self._catch_up(wait=wait)
+
+    def _catch_up(self, *, wait: bool) -> None:
+        """Read what the index lacks. A reader does not wait for another's lock, a writer not for a disk that is full."""
+        try:
+            self.catch_up(None if wait else 0.0)
+        except (IndexBusy, VaultFull) if wait else VaultBusy as error:
+            # An index that was never filled knows no duplicates: saving again would make a second memory.
+            if not self.index.open_complete():
+                raise
+            log.warning("the index does not have all of the files yet and catches up later: %s", error)
+
+    def repair(self) -> None:
+        """Quarantine the damaged index and build it anew."""
+        with self._preparing, self.vault.lock():
+            self.index.quarantine()
+            self.index.open()
+            self.catch_up(None)
+
+    @contextmanager
+    def lock(self, timeout: float | None = None) -> Iterator[None]:
+        """Hold the vault, with the index that is in use now."""
+        with self.vault.lock(timeout):
+            if not self.index.is_current() and self.index.open():
+                raise IndexCorrupt("the index was removed while the vault was in use; it is rebuilt from the files")
+            try:
+                yield
+            except (Conflict, InvalidMemory, InvalidRequest, NotFound):
+                raise  # refused before anything was written
+            except BaseException:
+                self.index.stale = True  # the disk may have got further than the index
+                raise
+
+    # -- Writing
+
+    def commit(self, changes: ChangeSet) -> Committed:
+        """Write files, then the journal, then the index."""
+        batch = IndexBatch(self.index)
+        created = self.vault.create(changes.created)
+        try:
+            files = [*created, *self._write_files(changes, batch)]
+        except MuistiError:
+            for file in created:
+                self.vault.erase(file.path)
+            raise
+        for file in files:
+            batch.put_file(file)
+        conversation = None
+        if changes.messages:
+            conversation = self.conversations.append(changes.messages[0].chat, changes.messages)
+        indexed = self._index(batch, conversation)
+        for version in changes.dropped:
+            self.versions_folder.drop(version.reference)
+        if changes.erased and indexed:
+            self._purge()
+        return Committed({file.memory.id: file.memory for file in files}, indexed)
+
+    def _write_files(self, changes: ChangeSet, batch: IndexBatch) -> list[StoredFile]:
+        """Write everything but the created files. Return the files whose memories changed."""
+        now = self._clock.now()
+        files: list[StoredFile] = []
+        events = list(changes.events)
+        for memory, into in changes.merged:
+            self.versions_folder.keep_merged(memory, into, now)
+        for update in changes.updated:
+            files += self._update(update, events, batch)
+        for memory in changes.trashed:
+            trashed = self.vault.trash(_path_of(memory), now)
+            batch.forget_file(_path_of(memory), memory.id)
+            files += [file for file in [self.vault.read(trashed)] if file is not None]
+        for memory_id in changes.restored:
+            files.append(self._restore(memory_id, batch))
+        if changes.archived:
+            self.versions_folder.archive({_path_of(memory): memory.id for memory in changes.archived})
+            for memory in changes.archived:
+                batch.forget_file(_path_of(memory), memory.id)
+        for memory_id in changes.erased:
+            self._erase(memory_id, batch)
+        for section, entries in changes.core.items():
+            self._core.write(section, entries)
+        self.journal.append(events, durable=changes.durable)
+        return files
+
+    def _update(self, update: Update, events: list[Event], batch: IndexBatch) -> list[StoredFile]:
+        path = _path_of(update.memory)
+        memory_id = update.memory.id
+        try:
+            if update.keep_version:
+                kept = self.versions_folder.keep_version(path, memory_id, self._clock.now())
+                events[:] = [_with_version(event, memory_id, kept) for event in events]
+            file = self.vault.rewrite(update.memory, update.revision)
+        except (BrokenFile, Conflict):
+            if update.optional:  # if a person is editing it just now, theirs is the last word
+                return []
+            raise
+        if file.path != path:
+            batch.forget_file(path)
+        return [file]
+
+    def _restore(self, memory_id: str, batch: IndexBatch) -> StoredFile:
+        trashed = self.index.get(memory_id, include_deleted=True)
+        if trashed is not None and trashed.file_path is not None:
+            left = trashed.file_path
+            path = self.vault.restore(left)
+        else:
+            archived = self.versions_folder.archived_path(memory_id)
+            if archived is None:
+                raise MemoryNotFound(memory_id)
+            left = archived
+            path = self.versions_folder.unarchive(left, memory_id)
+        batch.forget_file(left)
+        file = self.vault.read(path)
+        if file is None:
+            raise MemoryNotFound(memory_id)
+        return file
+
+    def _erase(self, memory_id: str, batch: IndexBatch) -> None:
+        """Remove a memory's file, its versions, and all that the archive has of it: it may be there several times."""
+        self.versions_folder.forget(memory_id)
+        known = self.index.get(memory_id, include_deleted=True)
+        if known is not None and known.file_path is not None:
+            self.vault.erase(known.file_path)
+            batch.forget_file(known.file_path, memory_id)
+        while path := self.versions_folder.archived_path(memory_id):
+            self.vault.erase(path)
+
+    def _index(self, batch: IndexBatch, conversation: str | None) -> bool:
+        try:
+            if conversation is not None:
+                known = self.index.conversation_offsets(conversation).get(conversation)
+                batch.read_conversation(self.conversations.read(conversation, known))
+            batch.read_journal(self.journal.read(self.index.journal_offsets()))
+            batch.write()
+        except (IndexProblem, VaultError) as error:
+            log.warning("the change is saved, the index follows later: %s", error)
+            self.index.stale = True
+            return False
+        return True
+
+    def _purge(self) -> None:
+        try:
+            self.index.purge()
+        except IndexProblem as error:
+            log.warning("the memory is removed; %s", error)
+
+    # -- Reading
+
+    def current(self, memory: Memory) -> Stored | None:
+        """Return a memory of the index as its file has it now: a person may have edited it since the index looked."""
+        path = _path_of(memory)
+        try:
+            file = self.vault.read(path)
+        except BrokenFile:
+            self.index.stale = True
+            raise
+        if file is None or file.memory.id != memory.id:
+            self.index.stale = True
+            return None
+        seen = self.index.seen([path]).get(path)
+        indexed = seen is not None and seen.sha == file.seen.sha
+        if not indexed:
+            self.index.stale = True
+        return Stored(file.memory, file.seen.sha, indexed)
+
+    def versions(self, memory_id: str) -> list[StoredVersion]:
+        """Return the earlier versions and merged texts of a memory, oldest first."""
+        return self.versions_folder.versions(memory_id)
+
+    def merged_ids(self) -> list[str]:
+        """Return the ids of memories that have merged texts, the latest merged first."""
+        return self.versions_folder.merged_ids()
+
+    def archived(self, limit: int | None = None, offset: int = 0) -> list[Memory]:
+        """Return a page of the archive, the latest memories first."""
+        return self.versions_folder.archived(limit, offset)
+
+    def archived_memory(self, memory_id: str) -> Memory | None:
+        """Return one memory of the archive. Raises BrokenFile."""
+        return self.versions_folder.archived_memory(memory_id)
+
+    def archived_ids(self) -> list[str]:
+        """Return the ids of everything in the archive; no file is read."""
+        return self.versions_folder.archived_ids()
+
+    def events(self, memory_id: str) -> list[Event]:
+        """Return all journal events that name a memory, in their order."""
+        return self.journal.about(memory_id)
+
+    def core(self) -> CoreMemory:
+        """Return the core memory. Raises BrokenFile."""
+        return self._core.read()
+
+    def first_core_text(self) -> str | None:
+        """Return what `USER.md` says, as long as there is no core memory yet. Raises BrokenFile."""
+        return self._core.first_text()
+
+
+def _path_of(memory: Memory) -> str:
+    if memory.file_path is None:
+        raise MemoryNotFound(memory.id)
+    return memory.file_path
+
+
+def _with_version(event: Event, memory_id: str, kept: str) -> Event:
+    """The event says where the version before it is kept."""
+    if event.name != EventName.UPDATED or memory_id not in event.memory_ids:
+        return event
+    return replace(event, data={**event.data, "kept": kept})

@@ -1,0 +1,158 @@
+"""What was read of files, on its way into the index: rows, and what was seen of the files, for one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from muisti.lifecycle.journal_projection import project_events
+from muisti.ports.search import IndexChanges, JournalChanges, MemoryRow, TextRow
+from muisti.remember.index_rows import (
+    LONG_AGO,
+    message_ids,
+    project_document,
+    project_memory,
+    project_messages,
+)
+from muisti.storage.files.documents import Document
+from muisti.storage.sync_state import (
+    ConversationDelta,
+    ConversationOffset,
+    IndexState,
+    JournalDelta,
+    ReadOffset,
+    SeenFile,
+    StateChanges,
+    StoredFile,
+)
+
+JOURNAL = "journal/"
+SKIPPED = "skipped "
+"""How the reason of a line begins that could not be read; it stays a problem until somebody mends the file."""
+
+
+class IndexBatch:
+    """Collects changes of one index and writes them as one transaction."""
+
+    def __init__(self, index: IndexState) -> None:
+        self._index = index
+        self._memories: list[MemoryRow] = []
+        self._removed: list[str] = []
+        self._texts: list[TextRow] = []
+        self._emptied: list[tuple[str, str]] = []
+        self._journal: JournalChanges | None = None
+        self._offsets: dict[str, ReadOffset] | None = None
+        self._seen: dict[str, SeenFile | None] = {}
+        self._conversations: dict[str, ConversationOffset | None] = {}
+        self._documents: dict[str, tuple[str, SeenFile] | None] = {}
+        self._reread: list[str] = []
+        self._problems: dict[str, Sequence[str]] = {}
+
+    @property
+    def changes_rows(self) -> bool:
+        """Whether more than times of looking would be written."""
+        rows = self._memories, self._removed, self._texts, self._emptied, self._journal
+        gone = [path for path, seen in self._seen.items() if seen is None or seen.memory_id is None]
+        return any(rows) or bool(gone) or bool(self._documents) or bool(self._conversations)
+
+    # -- Memories
+
+    def put_file(self, file: StoredFile) -> None:
+        """The file holds this memory."""
+        self._memories.append(project_memory(file.memory))
+        self.note_file(file.path, file.seen)
+
+    def note_file(self, path: str, seen: SeenFile, problem: str = "") -> None:
+        """The file was looked at; its row stays as it is."""
+        self._seen[path] = seen
+        self._problems[path] = [problem] if problem else ()
+
+    def remove_memory(self, memory_id: str) -> None:
+        """The memory is gone."""
+        self._removed.append(memory_id)
+
+    def forget_file(self, path: str, memory_id: str | None = None) -> None:
+        """The file is gone, and with it the memory that it held."""
+        self._seen.setdefault(path, None)
+        self._problems.setdefault(path, ())
+        if memory_id is not None:
+            self._removed.append(memory_id)
+
+    # -- The journal
+
+    def read_journal(self, delta: JournalDelta) -> None:
+        """Fold new events into what is known of memories and sessions."""
+        self._offsets = dict(delta.offsets)
+        self._journal = project_events(delta.events, self._index, restart=delta.restarted)
+        self._reread = [path for path, source in self._journal.sources.items() if source]
+        if not delta.restarted and not delta.problems:
+            return
+        problems: dict[str, list[str]] = {}
+        for known in self._index.problems():
+            if known.path.startswith(JOURNAL):
+                kept = problems.setdefault(known.path, [])
+                if not delta.restarted:
+                    kept.append(known.reason)
+        for new in delta.problems:
+            problems.setdefault(new.path, []).append(new.reason)
+        self._problems.update(problems)
+
+    # -- Conversations
+
+    def read_conversation(self, delta: ConversationDelta) -> None:
+        """Add the new lines of a conversation's file, or all of them if the file was replaced."""
+        path = delta.path
+        reasons = [problem.reason for problem in delta.problems]
+        if delta.restarted:
+            self._emptied.append(("message", path))
+            rows = project_messages(delta.chat, path, delta.lines, {})
+        else:
+            earlier = [known.reason for known in self._index.problems() if known.path == path]
+            reasons = [reason for reason in earlier if reason.startswith(SKIPPED)] + reasons
+            taken = self._index.said(message_ids(path, delta.lines))
+            latest = self._index.last_message_at(delta.chat, path)
+            latest = LONG_AGO if latest is None else latest
+            rows = project_messages(delta.chat, path, delta.lines, taken, latest)
+        self._texts += rows
+        self._conversations[path] = delta.offset
+        self._problems[path] = reasons
+
+    def forget_conversation(self, path: str) -> None:
+        """The file is gone."""
+        self._emptied.append(("message", path))
+        self._conversations[path] = None
+        self._problems[path] = ()
+
+    # -- Documents
+
+    def read_document(self, document: Document) -> None:
+        """Replace the sections of a document."""
+        self._emptied.append(("document", document.path))
+        self._texts += project_document(document.path, document.source, document.name, document.changed_at, document.sections)
+        self._documents[document.path] = (document.source.path, document.seen)
+        self._problems[document.path] = [document.problem] if document.problem else ()
+
+    def forget_document(self, path: str) -> None:
+        """The file is gone, or is no longer searched."""
+        self._emptied.append(("document", path))
+        self._documents[path] = None
+        self._problems[path] = ()
+
+    def write(self) -> None:
+        """Write everything as one transaction. Raises IndexBusy; then nothing was changed."""
+        self._index.write(
+            IndexChanges(
+                memories=self._memories,
+                removed=self._removed,
+                texts=self._texts,
+                emptied=self._emptied,
+                journal=self._journal,
+            ),
+            StateChanges(
+                seen=self._seen,
+                journal=self._offsets,
+                conversations=self._conversations,
+                documents=self._documents,
+                reread=self._reread,
+                problems=self._problems,
+            ),
+        )

@@ -1,0 +1,118 @@
+"""Keyword search on FTS5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from muisti.ports.search import Frequencies, Term, WordMatch, Words
+from muisti.storage.sqlite.rows import FROM_ENTRIES, fetch, quoted
+from muisti.storage.sqlite.vector_spaces import as_json
+
+if TYPE_CHECKING:
+    from muisti.model import Filter
+    from muisti.storage.sqlite.connect import Database
+
+OVER = 4
+"""How many times more are taken than are asked for, before the filter."""
+
+
+class SqliteWords:
+    """Finds texts by their words."""
+
+    _db: Database
+
+    def frequencies(self, words: Sequence[str]) -> Frequencies:
+        """Return how many texts there are, and in how many each word occurs."""
+        with self._db.reading() as db:
+            counts = dict(fetch(db, _COUNTS, (as_json(words),)))
+        return Frequencies(counts.pop("", 0), counts)
+
+    def words_with(self, part: str, limit: int) -> list[str]:
+        """Return indexed words that contain this one, the shortest first."""
+        sql = f"{_WITH_PARTS} AND instr(word, ?) AND word <> ? ORDER BY length(word), memories DESC LIMIT ?"
+        with self._db.reading() as db:
+            return [word for (word,) in fetch(db, sql, (_trigrams(part), part, part, limit))]
+
+    def words_near(self, word: str) -> list[str]:
+        """Return indexed words that share a part of this one and are about as long."""
+        half = len(word) // 2
+        ending = _trigrams(word[min(half, len(word) - 3) :])
+        values = (word[:5], len(word), word[: half - 1], word[:half], word[half + 1 :], ending)
+        with self._db.reading() as db:
+            return [found for (found,) in fetch(db, _NEAR, values)]
+
+    def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[WordMatch]:
+        """Return the best texts by bm25, which SQLite counts downwards from zero; here larger is better."""
+        sql, values = self._db.conditions(where)
+        match = _match([term for term in terms if term.sought] or terms)
+        with self._db.reading() as db:
+            # Most filters let most memories through: the best few are found first, and looked at one by one afterwards.
+            rows = fetch(db, _BEST.format(condition=sql), (match, OVER * limit, *values, limit))
+            if len(rows) < limit:
+                rows = fetch(db, _SEARCH.format(condition=sql), (match, *values, limit))
+        return [WordMatch(id_, -(rank or 0.0), Words(*words), opening) for id_, opening, rank, *words in rows]
+
+    def literal(self, text: str, where: Filter, limit: int) -> list[str]:
+        """Return ids of texts with these characters. A scan, for the rare query that has no words."""
+        sql, values = self._db.conditions(where)
+        with self._db.reading() as db:
+            rows = fetch(
+                db,
+                f"SELECT m.id FROM {FROM_ENTRIES} "
+                f"WHERE {sql} AND (instr(m.content, ?) OR instr(m.title, ?)) ORDER BY length(m.content), m.id LIMIT ?",
+                (*values, text, text, limit),
+            )
+        return [id_ for (id_,) in rows]
+
+    def words_of(self, ids: Sequence[str]) -> dict[str, Words]:
+        """Return the index words of these texts."""
+        with self._db.reading() as db:
+            return {id_: Words(*words) for id_, *words in fetch(db, _WORDS_OF, (as_json(ids),))}
+
+
+_COUNTS = """
+SELECT '', value FROM totals WHERE name = 'memories'
+UNION ALL SELECT word, memories FROM lexicon WHERE word IN (SELECT value FROM json_each(?))
+"""
+_WORDS_OF = """
+SELECT m.id, w.title, w.labels, w.body FROM json_each(?) j JOIN entries m ON m.id = j.value JOIN words w USING (n)
+"""
+_WITH_PARTS = "SELECT word FROM lexicon WHERE n IN (SELECT rowid FROM lexicon_parts WHERE lexicon_parts MATCH ?)"
+# Another form of a word keeps its beginning (the first line); a word with one slip keeps its first half, or its last (the
+# last line), or all but two letters in the middle that changed places. So few words have to be looked at one by one.
+_NEAR = f"""
+SELECT word FROM lexicon WHERE word >= ?1 AND word < ?1 || char(0x10ffff) AND length(word) BETWEEN ?2 - 4 AND ?2 + 4
+UNION SELECT word FROM lexicon WHERE word >= ?3 AND word < ?3 || char(0x10ffff) AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
+    AND (substr(word, 1, length(?4)) = ?4 OR substr(word, -length(?5)) = ?5)
+UNION {_WITH_PARTS.replace("?", "?6")} AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
+"""
+_BEST = """
+SELECT m.id, substr(m.content, 1, 80), best.rank,
+    w.title, w.labels, w.body
+FROM (SELECT rowid, rank FROM word_index WHERE word_index MATCH ? ORDER BY rank LIMIT ?) best
+JOIN entries m ON m.n = best.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
+WHERE {condition} ORDER BY best.rank LIMIT ?
+"""
+_SEARCH = """
+SELECT m.id, substr(m.content, 1, 80), word_index.rank,
+    w.title, w.labels, w.body
+FROM word_index JOIN entries m ON m.n = word_index.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
+WHERE word_index MATCH ? AND {condition} ORDER BY word_index.rank LIMIT ?
+"""
+
+
+def _trigrams(word: str) -> str:
+    """An FTS5 expression for words that contain this one, and some others: as few trigrams as cover it."""
+    last = len(word) - 3
+    return " AND ".join(quoted(word[at : at + 3]) for at in (*range(0, last, 3), last))
+
+
+def _match(terms: Iterable[Term]) -> str:
+    """An FTS5 expression in which every word is quoted: nothing that a person types is syntax."""
+    words = [
+        f"{quoted(word)}{' *' if term.prefix and word == term.text else ''}"
+        for term in terms
+        for word in (term.text, *term.alternatives)
+    ]
+    return " OR ".join(dict.fromkeys(words))
