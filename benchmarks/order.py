@@ -46,9 +46,7 @@ from muisti.remember import dedup, pipeline
 from muisti.storage.files.journal import FileJournal
 from muisti.storage.files.vault import FileVault
 from muisti.storage.files.versions import FileVersions
-from muisti.storage.sqlite.duplicates import SqliteTwins
 from muisti.storage.sqlite.index import SqliteIndex
-from muisti.storage.sqlite.reader import SqliteReader
 
 
 def run(plan: Plan) -> Found:
@@ -121,15 +119,16 @@ def _reordered(text: str, _chance: random.Random) -> str | None:
 STEPS: tuple[tuple[str, object, str], ...] = (
     ("privacy", pipeline, "screened"),
     *(("kind, concepts, fingerprint", pipeline, name) for name in ("classify_kind", "classify_sector", "completed")),
-    *(("looking for twins", SqliteTwins, name) for name in ("twin", "alike")),
+    ("looking for duplicates", SqliteIndex, "same_content"),
+    ("looking for duplicates", dedup, "find_similar"),
     *(("comparing", dedup, name) for name in ("compare", "clash")),
     ("merging", FileVersions, "keep_merged"),
     *(("merging", FileVault, name) for name in ("read", "rewrite")),
     ("file", FileVault, "create"),
     ("journal and index", FileJournal, "append"),
     ("journal and index", FileJournal, "read"),
-    ("journal and index", SqliteIndex, "apply"),
-    ("reading it back", SqliteReader, "many"),
+    ("journal and index", SqliteIndex, "write"),
+    ("reading it back", SqliteIndex, "many"),
 )
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from muisti.errors import InvalidRequest, ModelNotInstalled, MuistiError, VaultBusy, VaultNotFound
 from muisti.ports.services import Services
@@ -20,7 +16,10 @@ from muisti.settings import Settings, Value, find_vault, is_foreign, load_settin
 from muisti.storage.clock import SystemClock
 
 if TYPE_CHECKING:
+    import logging
+
     from muisti.engine import Muisti
+    from muisti.engine.search import Search
     from muisti.model import ModelState
     from muisti.ports import Clock, Embedders, ImportExport, LanguageModel, VectorIndex
     from muisti.storage.files.disk import Disk
@@ -29,11 +28,11 @@ if TYPE_CHECKING:
     from muisti.storage.sqlite.connect import Database
     from muisti.storage.sqlite.index import SqliteIndex
 
-log = logging.getLogger("muisti")
 OPENING_PATIENCE = 0.3
 """Seconds that opening waits for another process's lock to pick up hand edits; after that it answers with what is known."""
 
-RoleName = Literal["library", "cli", "server", "mcp", "hook"]
+Location = str | os.PathLike[str] | None
+Opened = TypeVar("Opened")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +45,6 @@ class Role:
     """Go on with exchanges that were accepted before a crash. Only for programs that live long enough."""
     warm_up: bool = False
     """Load the model in the background."""
-    fill_core: bool = True
-    """Fill core memory from `USER.md`, once."""
     settings: Mapping[str, Value] | None = None
     """Settings that this kind of program needs, whatever the vault says."""
 
@@ -66,27 +63,50 @@ ROLES: Mapping[str, Role] = {
             "record_recall": False,  # what is recalled unasked does not become stronger
             "lock_timeout": 0.5,
             "index_timeout": 0.5,
-        },
-        fill_core=False,
+        }
     ),
 }
 
 
+@overload
 def open(
-    location: str | os.PathLike[str] | None = None,
+    location: Location = None,
     *,
-    role: RoleName = "library",
+    role: Literal["hook"],
+    settings: Mapping[str, Value] | None = None,
+    foreign: bool | None = None,
+) -> Search: ...
+
+
+@overload
+def open(
+    location: Location = None,
+    *,
+    role: Literal["library", "cli", "server", "mcp"] = "library",
     create: bool | None = None,
     settings: Mapping[str, Value] | None = None,
     foreign: bool | None = None,
     clock: Clock | None = None,
     disk: Disk | None = None,
-) -> Muisti:
+) -> Muisti: ...
+
+
+def open(
+    location: Location = None,
+    *,
+    role: str = "library",
+    create: bool | None = None,
+    settings: Mapping[str, Value] | None = None,
+    foreign: bool | None = None,
+    clock: Clock | None = None,
+    disk: Disk | None = None,
+) -> Muisti | Search:
     """Open the vault at a location: a folder, or without one the vault that is found from here.
 
     The role owns what opening does: making a missing vault, picking up hand edits, going on with accepted exchanges, loading
-    the model. `create` overrides the role. `foreign`: nobody named this vault, it was found in some folder; unset: if no
-    location is given, and it is not the user's own. Raises VaultError, SettingsError, IndexTooNew, InvalidRequest.
+    the model. A hook gets a vault that can only be searched, and loads as little as possible. `create` overrides the role.
+    `foreign`: nobody named this vault, it was found in some folder; unset: if no location is given, and it is not the user's
+    own. Raises VaultError, SettingsError, IndexTooNew, InvalidRequest.
     """
     wanted = _role(role)
     root = _root_of(location)
@@ -96,16 +116,20 @@ def open(
         arguments={**(wanted.settings or {}), **(settings or {})},
         foreign=is_foreign(root, location) if foreign is None else foreign,
     )
+    files = _Files(root, known, clock or SystemClock(), disk)
+    if role == "hook":
+        from muisti.engine.search import Search
+
+        return files.keep_for(Search(files.services, root))
     from muisti.engine import Muisti
 
-    files = _Files(root, known, clock or SystemClock(), disk)
-    memory = Muisti(files.services, root)
-    files.remove_with(memory)
+    memory = files.keep_for(Muisti(files.services, root))
+    files.check_settings()
     files.store.prepare(wait=True)
     if known.sync_on_open:
         files.sync()
-    if files.writable and wanted.fill_core:
-        _fill_core(memory, files.store)
+    if files.writable:
+        files.fill_core(memory)
     if wanted.resume:
         memory.resume_extraction()
     if wanted.warm_up:
@@ -140,15 +164,6 @@ def _check_vault(root: Path, *, create: bool, disk: Disk | None) -> None:
     create_vault(root, disk or Disk())
 
 
-def _fill_core(memory: Muisti, store: FileStore) -> None:
-    """Fill core memory from the vault's own `USER.md`, once."""
-    try:
-        if text := store.first_core_text():
-            memory.core_init(text)
-    except MuistiError as error:
-        log.warning("core memory is not filled from USER.md: %s", error)
-
-
 class _Files:
     """The parts of a vault in a folder, each made when it is first used."""
 
@@ -171,12 +186,15 @@ class _Files:
             language_model=lambda _: self._language_model(),
             import_export=lambda _: self._import_export(),
         )
-        self._check_settings()
 
-    def remove_with(self, memory: Muisti) -> None:
-        """Remove the private copy of an index when the vault is no longer used."""
+    def keep_for(self, memory: Opened) -> Opened:
+        """Remove the private copy of an index, if there is one, when the vault is no longer used."""
         if not self.writable:
+            import shutil
+            import weakref
+
             weakref.finalize(memory, shutil.rmtree, self._index_folder, ignore_errors=True)
+        return memory
 
     def sync(self) -> None:
         """Pick up hand edits. Another process's lock is not waited for long: what it writes is indexed by it."""
@@ -184,9 +202,17 @@ class _Files:
             self.reconciler.sync_within(OPENING_PATIENCE)
         except VaultBusy as error:
             self.index.stale = True
-            log.info("files that were edited by hand are picked up later: %s", error)
+            _log().info("files that were edited by hand are picked up later: %s", error)
 
-    def _check_settings(self) -> None:
+    def fill_core(self, memory: Muisti) -> None:
+        """Fill core memory from the vault's own `USER.md`, once."""
+        try:
+            if text := self.store.first_core_text():
+                memory.core_init(text)
+        except MuistiError as error:
+            _log().warning("core memory is not filled from USER.md: %s", error)
+
+    def check_settings(self) -> None:
         """Raise SettingsError for what no embedder or extractor can use; nothing is loaded."""
         from muisti.models.embedders.choose import check_settings as check_embedder
         from muisti.models.language.choose import check_settings as check_extractor
@@ -249,6 +275,12 @@ class _Files:
         return FileExchange(self.services.settings)
 
 
+def _log() -> logging.Logger:
+    import logging  # takes as long to import as a search; a hook logs nothing
+
+    return logging.getLogger("muisti")
+
+
 def _is_writable(root: Path) -> bool:
     index = root / ".muisti"
     return os.access(root, os.W_OK | os.X_OK) and (not index.exists() or os.access(index, os.W_OK | os.X_OK))
@@ -256,6 +288,9 @@ def _is_writable(root: Path) -> bool:
 
 def _private_copy(index: Path) -> Path:
     """A vault that cannot be written is searched through a copy of its index, brought up to date here."""
+    import shutil
+    import tempfile
+
     private = Path(tempfile.mkdtemp(prefix="muisti-"))
     with suppress(FileNotFoundError, NotADirectoryError, PermissionError):  # then it is built here from the files
         for file in index.iterdir():

@@ -11,7 +11,7 @@ import pytest
 
 from muisti import Muisti
 from muisti.errors import IndexCorrupt, VaultFull
-from muisti.recall import record as recording
+from muisti.storage.files.vault import LoadedFile
 from tests.conftest import Opener
 
 
@@ -20,9 +20,9 @@ def looks(memory: Muisti, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     walked: list[str] = []
     scan = memory._services.store.vault.scan
 
-    def noted() -> object:
+    def noted(*where: str) -> object:
         walked.append("scan")
-        return scan()
+        return scan(*where)
 
     monkeypatch.setattr(memory._services.store.vault, "scan", noted)
     return walked
@@ -90,13 +90,13 @@ def test_B5_a_copied_vault_is_compared_by_its_bytes(opened: Opener, vault: Path,
     edited.write_text(edited.read_text().replace("Redis", "Valkey"))
     memory = opened(sync_on_open=False)
     parsed: list[str] = []
-    read = memory._services.store.vault.read
+    parse = memory._services.store.vault.parse
 
-    def noted(path: str, **how: bool) -> object:
-        parsed.append(path)
-        return read(path, **how)
+    def noted(file: LoadedFile, **how: bool) -> object:
+        parsed.append(file.path)
+        return parse(file, **how)
 
-    monkeypatch.setattr(memory._services.store.vault, "read", noted)
+    monkeypatch.setattr(memory._services.store.vault, "parse", noted)
     report = memory.sync()
     assert (report.changed, parsed) == (1, [saved[0].file_path])
     assert memory.sync().changed == 0
@@ -105,7 +105,7 @@ def test_B5_a_copied_vault_is_compared_by_its_bytes(opened: Opener, vault: Path,
 def test_E7_flushing_does_not_wait_for_what_others_note_meanwhile(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = opened()
     saved = memory.save("Redis holds the sessions")
-    recorder = memory._recorder
+    recorder = memory._recall_log
     write, rounds = recorder._write, []
 
     def write_and_note(events: list[object]) -> None:
@@ -134,11 +134,11 @@ def test_E7_a_recall_that_cannot_be_noted_holds_nobody_up(opened: Opener, monkey
     def full(*_: object, **__: object) -> None:
         raise VaultFull("full")
 
-    monkeypatch.setattr(recording, "commit", damaged)
+    monkeypatch.setattr(memory._services.index, "write", damaged)
     monkeypatch.setattr(memory._services.store.journal, "append", full)
     for _ in range(3):
         memory.search("Redis", mode="keyword")
-        flushing = threading.Thread(target=memory._recorder.flush, daemon=True)
+        flushing = threading.Thread(target=memory._recall_log.flush, daemon=True)
         flushing.start()
         flushing.join(timeout=60)
         assert not flushing.is_alive()

@@ -10,7 +10,7 @@ import pytest
 
 from muisti import InvalidRequest, Muisti
 from muisti.model import LinkType, SearchResult
-from muisti.ports import Document
+from muisti.storage.files.documents import Document
 from tests.conftest import Opener
 from tests.faults.invariants import check_sound, fingerprint
 

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from muisti.ports.chat import Chat
 
 from muisti.errors import ExtractorMisbehaved, ExtractorProblem, ExtractorUnavailable
 from muisti.model import Extracted, Utterance
-from muisti.models.language.choose import make_chat
+from muisti.models.language.choose import make_language_model
+from muisti.ports import LanguageModel
 from muisti.remember.extract import rules
 from muisti.remember.extract.chat import MOST_SENT, extract
 from muisti.remember.extract.evidence import MODES
@@ -41,9 +41,9 @@ def server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture(params=["openai", "anthropic", "ollama"])
-def chat(request: pytest.FixtureRequest, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
+def chat(request: pytest.FixtureRequest, server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[LanguageModel]:
     monkeypatch.setenv("CANARY", KEY)
-    made = make_chat(
+    made = make_language_model(
         Settings(
             extractor=request.param,
             extractor_url=server.url,
@@ -64,7 +64,7 @@ class Replying:
         self.replies = list(replies)
         self.asked: list[tuple[str, str]] = []
 
-    def ask(self, system: str, question: str) -> str:
+    def complete(self, system: str, question: str) -> str:
         self.asked.append((system, question))
         return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
 
@@ -96,13 +96,13 @@ def sent(question: str) -> list[dict[str, Any]]:
     ],
     ids=["valid", "fenced", "prose around", "truncated", "bare array with a comma"],
 )
-def test_I2_a_good_reply_is_kept(chat: Chat, server: ChatServer, reply: str) -> None:
+def test_I2_a_good_reply_is_kept(chat: LanguageModel, server: ChatServer, reply: str) -> None:
     server.reply = reply
     assert extract(chat, TALK) == FOUND
     assert len(server.requests) == 1
 
 
-def test_I2_an_empty_list_is_fine(chat: Chat) -> None:
+def test_I2_an_empty_list_is_fine(chat: LanguageModel) -> None:
     assert extract(chat, TALK) == []
 
 
@@ -110,12 +110,12 @@ def test_I2_an_empty_list_is_fine(chat: Chat) -> None:
     ("wrong", "value"),
     [("importance", 7), ("importance", "high"), ("importance", True), ("kind", "rumour"), ("content", ["x"]), ("about", "soon")],
 )
-def test_I2_a_wrong_type_is_not_stored(chat: Chat, server: ChatServer, wrong: str, value: object) -> None:
+def test_I2_a_wrong_type_is_not_stored(chat: LanguageModel, server: ChatServer, wrong: str, value: object) -> None:
     server.reply = memories(OSLO, {**TEA, wrong: value})
     assert extract(chat, TALK) == FOUND[:1]
 
 
-def test_I2_importance_seven_is_not_stored(chat: Chat, server: ChatServer) -> None:
+def test_I2_importance_seven_is_not_stored(chat: LanguageModel, server: ChatServer) -> None:
     server.reply = memories({**OSLO, "importance": 7})
     with pytest.raises(ExtractorMisbehaved):
         extract(chat, TALK)
@@ -142,7 +142,7 @@ def test_I2_importance_seven_is_not_stored(chat: Chat, server: ChatServer) -> No
     ids="no-json 10000 21 ungrounded cut html no-envelope huge 500 429 429-long redirect 401 hang".split(),
 )
 def test_I2_a_bad_reply_stores_nothing(
-    chat: Chat,
+    chat: LanguageModel,
     server: ChatServer,
     steps: list[Script],
     error: type[ExtractorProblem],
@@ -158,12 +158,12 @@ def test_I2_a_bad_reply_stores_nothing(
     assert extract(chat, TALK) == FOUND[:1]
 
 
-def test_I2_after_a_pause_of_429_the_reply_is_kept(chat: Chat, server: ChatServer) -> None:
+def test_I2_after_a_pause_of_429_the_reply_is_kept(chat: LanguageModel, server: ChatServer) -> None:
     server.script, server.reply = [saying("slow down", 429, Retry_After="1")], memories(OSLO)
     assert extract(chat, TALK) == FOUND[:1]
 
 
-def test_I2_a_model_that_is_down_is_left_alone(chat: Chat, server: ChatServer) -> None:
+def test_I2_a_model_that_is_down_is_left_alone(chat: LanguageModel, server: ChatServer) -> None:
     server.script = [saying("", 404)] * 9
     for _ in range(6):
         with pytest.raises(ExtractorUnavailable):

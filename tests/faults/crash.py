@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from muisti import Muisti, bootstrap
-from muisti.ports import Changes, Clock
+from muisti.ports import Clock
 from muisti.storage.files.disk import Disk
 
 ACKNOWLEDGED, KILLED = "acknowledged", "killed"
@@ -74,15 +74,15 @@ def _live_and_die(k: int, vault: Path, clock: Clock, act: Callable[[Muisti], obj
 
 def _watch_index(memory: Muisti, point: Failpoint) -> None:
     """Die before and after each transaction of the index."""
-    index = memory._services.index
-    apply = index.apply
+    index = memory._services.store.index
+    write = index.write
 
-    def watched(changes: Changes) -> None:
+    def watched(*changes: object) -> None:
         point.hit()
-        apply(changes)
+        write(*changes)
         point.hit()
 
-    index.apply = watched  # type: ignore[method-assign]
+    index.write = watched
 
 
 def _watch_files(point: Failpoint) -> None:

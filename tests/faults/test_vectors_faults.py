@@ -13,10 +13,9 @@ from pathlib import Path
 import apsw
 import numpy as np
 import pytest
-from muisti.commit import writing
 
 from muisti import Muisti
-from muisti.ports import Changes, Embedded, Piece
+from muisti.ports import Embedded, Piece
 from muisti.remember.embed import source_hash
 from tests.conftest import Opener
 from tests.embed_server import EmbedServer, Handler, good, serving
@@ -171,8 +170,8 @@ def test_K2_a_hard_delete_reaches_into_full_blocks(opened: Opener) -> None:
         found = chance.standard_normal((count, 256)).astype(np.float32)
         found /= np.linalg.norm(found, axis=1, keepdims=True)
         pieces = tuple(Piece(0, 1 + n % 20) for n in range(count))
-        with writing(parts):
-            parts.index.apply(Changes(embedded=[Embedded(saved.id, source_hash(saved), embedder.identity(), pieces, found)]))
+        with parts.store.lock():
+            parts.vectors.add([Embedded(saved.id, source_hash(saved), embedder.identity(), pieces, found)])
     numbers = {v for (v,) in rows(memory, f"SELECT v FROM vectors JOIN memories USING (n) WHERE id = '{gone.id}'")}
 
     def in_blocks() -> set[object]:

@@ -13,7 +13,7 @@ from muisti.errors import ExtractorMisbehaved, ExtractorProblem, ExtractorUnavai
 from muisti.models.http.breaker import Breaker
 from muisti.models.http.purpose import EXTRACTOR
 from muisti.models.language.anthropic import AnthropicChat
-from muisti.models.language.choose import EXTRACTORS, check_settings, make_chat
+from muisti.models.language.choose import EXTRACTORS, check_settings, make_language_model
 from muisti.models.language.guarded import GuardedChat
 from muisti.models.language.ollama import OllamaChat
 from muisti.models.language.openai import OpenAIChat
@@ -47,7 +47,7 @@ def make(request: pytest.FixtureRequest, server: ChatServer) -> Iterator[Maker]:
 
 def asked(server: ChatServer, chat: RemoteChat) -> dict[str, object]:
     try:
-        assert chat.ask("the task", "the talk") == server.reply
+        assert chat.complete("the task", "the talk") == server.reply
     finally:
         chat.close()
     return server.requests[-1]
@@ -143,9 +143,9 @@ def test_a_question_that_is_refused_in_every_form(make: Maker, server: ChatServe
     chat = make()
     server.script = [saying("too long", 400)] * 3
     with pytest.raises(ExtractorUnavailable, match=r"answered 400 \(too long\); check the extractor's url and model"):
-        chat.ask("the task", "the talk")
+        chat.complete("the task", "the talk")
     server.script.clear()
-    assert chat.ask("the task", "the talk") == server.reply
+    assert chat.complete("the task", "the talk") == server.reply
     assert set(server.requests[-1]) == set(server.requests[0])
 
 
@@ -159,7 +159,7 @@ def test_thoughts_are_no_part_of_the_text(server: ChatServer) -> None:
         (OpenAIChat(server.url, "m", KEY), {"choices": [{"message": {"content": parts}}]}),
     ):
         server.script = [saying(json.dumps(answer))]
-        assert chat.ask("", "") == "one two"
+        assert chat.complete("", "") == "one two"
         chat.close()
 
 
@@ -188,7 +188,7 @@ def test_thoughts_are_no_part_of_the_text(server: ChatServer) -> None:
 def test_an_answer_without_a_text(make: Maker, server: ChatServer, step: Script) -> None:
     server.script = [step]
     with pytest.raises(ExtractorMisbehaved):
-        make().ask("the task", "the talk")
+        make().complete("the task", "the talk")
     assert len(server.requests) == 1
 
 
@@ -199,7 +199,7 @@ def test_an_answer_without_a_text(make: Maker, server: ChatServer, step: Script)
 )
 def test_what_passes_by_itself_is_tried_again(make: Maker, server: ChatServer, step: Script) -> None:
     server.script = [step]
-    assert make().ask("the task", "the talk") == server.reply
+    assert make().complete("the task", "the talk") == server.reply
     assert len(server.requests) == 2
 
 
@@ -221,7 +221,7 @@ def test_what_does_not_pass_is_told(
 ) -> None:
     server.script = list(steps)
     with pytest.raises(error, match=message) as caught:
-        make(timeout=0.4 if silent in steps else 4.0, largest=100_000).ask("the task", "the talk")
+        make(timeout=0.4 if silent in steps else 4.0, largest=100_000).complete("the task", "the talk")
     assert KEY not in str(caught.value)
     assert len(server.requests) <= 3
 
@@ -235,7 +235,7 @@ def test_the_key_goes_in_the_header_and_nowhere_else(make: Maker, server: ChatSe
     for steps in ([saying(KEY, 500)] * 3, [saying(KEY, 401)], [saying(KEY, 403)], [saying(KEY, 400)] * 3, [saying(KEY, 404)]):
         server.script = list(steps)
         with pytest.raises(ExtractorUnavailable) as caught:
-            chat.ask("the task", "the talk")
+            chat.complete("the task", "the talk")
         assert KEY not in "".join(map(str, (caught.value, caught.value.__cause__, caught.value.__context__, chat)))
     assert not [record for record in caplog.records if KEY in f"{record.getMessage()}{record.exc_text}"]
     assert all(KEY not in json.dumps(request) for request in server.requests)
@@ -289,7 +289,7 @@ class Scripted:
         self.next: str | Exception = "fine"
         self.count = 0
 
-    def ask(self, system: str, question: str) -> str:
+    def complete(self, system: str, question: str) -> str:
         self.count += 1
         if isinstance(self.next, Exception):
             raise self.next
@@ -304,49 +304,49 @@ def test_the_breaker_opens_tries_and_closes() -> None:
     inner.next = ExtractorUnavailable("down")
     for _ in range(5):
         with pytest.raises(ExtractorUnavailable, match="down"):
-            chat.ask("", "")
+            chat.complete("", "")
     assert inner.count == 3
     clock.at += 60
     with pytest.raises(ExtractorUnavailable):
-        chat.ask("", "")
+        chat.complete("", "")
     with pytest.raises(ExtractorUnavailable, match="failed 4 times in a row; tried again in 60 s"):
-        chat.ask("", "")
+        chat.complete("", "")
     assert inner.count == 4
     clock.at += 60
     inner.next = "fine"
-    assert [chat.ask("", "") for _ in range(3)] == ["fine"] * 3
+    assert [chat.complete("", "") for _ in range(3)] == ["fine"] * 3
     inner.next = ExtractorMisbehaved("odd")
     for _ in range(2):
         with pytest.raises(ExtractorMisbehaved):
-            chat.ask("", "")
+            chat.complete("", "")
     inner.next = "fine"
-    assert chat.ask("", "") == "fine"
+    assert chat.complete("", "") == "fine"
 
 
 # Settings -------------------------------------------------------------------------------------------------------------
 
 
 def test_without_a_word_there_is_no_model() -> None:
-    assert make_chat(load_settings(environ={})) is None
+    assert make_language_model(load_settings(environ={})) is None
     check_settings(Settings())
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
 def test_the_model_of_the_settings(kind: str, server: ChatServer) -> None:
     clock = Seconds()
-    chat = make_chat(
+    chat = make_language_model(
         Settings(extractor=kind, extractor_url=server.url, extractor_model="m", extractor_retry=5.0, extractor_timeout=2.0),
         clock=clock,
     )
     assert chat is not None
-    assert chat.ask("", "") == server.reply
+    assert chat.complete("", "") == server.reply
     server.script = [saying("", 401)] * 3
     for _ in range(4):
         with pytest.raises(ExtractorUnavailable):
-            chat.ask("", "")
+            chat.complete("", "")
     assert len(server.requests) == 4
     clock.at += 5
-    assert chat.ask("", "") == server.reply
+    assert chat.complete("", "") == server.reply
     chat.close()
 
 
@@ -367,7 +367,7 @@ def test_the_model_of_the_settings(kind: str, server: ChatServer) -> None:
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, str], message: str) -> None:
-    for check in (check_settings, make_chat):
+    for check in (check_settings, make_language_model):
         with pytest.raises(SettingsError, match=message):
             check(Settings(**settings))
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 from muisti.errors import IndexCorrupt, MuistiError
-from muisti.metrics import Meter
-from muisti.ports import Services
-from muisti.recall.recall_log import RecallLog
-from muisti.settings import Settings
 
-log = logging.getLogger("muisti")
+if TYPE_CHECKING:
+    from muisti.metrics import Meter
+    from muisti.ports import Services
+    from muisti.recall.recall_log import RecallLog
+    from muisti.settings import Settings
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -25,9 +26,19 @@ class Runtime:
     def __init__(self, services: Services, root: Path) -> None:
         self.root = root
         self._services = services
-        self._recall_log = RecallLog(services)
-        self._meter = Meter()
         self._closed = False
+
+    @cached_property
+    def _recall_log(self) -> RecallLog:
+        from muisti.recall.recall_log import RecallLog  # a hook records nothing
+
+        return RecallLog(self._services)
+
+    @cached_property
+    def _meter(self) -> Meter:
+        from muisti.metrics import Meter
+
+        return Meter()
 
     @property
     def settings(self) -> Settings:
@@ -38,7 +49,8 @@ class Runtime:
         """Write what is left and close the vault. Closing twice is fine."""
         if not self._closed:
             self._closed = True
-            self._recall_log.close()
+            if "_recall_log" in self.__dict__:
+                self._recall_log.close()
             self._services.close()
 
     def __enter__(self) -> Self:
@@ -50,30 +62,30 @@ class Runtime:
     def _read(self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run an operation that only reads. It sees what earlier searches recorded, unless the store is locked just now."""
         self._check_open()
-        self._recall_log.settle()
+        if "_recall_log" in self.__dict__:
+            self._recall_log.settle()
         return self._answer(operation, *args, **kwargs)
 
     def _answer(self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run an operation on an index that is ready. A damaged index is rebuilt, once."""
         self._check_open()
-        store = self._services.store
         try:
-            store.prepare(wait=False)
+            self._services.prepare(wait=False)
             return operation(self._services, *args, **kwargs)
         except IndexCorrupt:
-            store.repair()
+            self._services.store.repair()
             return operation(self._services, *args, **kwargs)
 
     def _write(self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run an operation that may take the store's lock. What earlier searches recorded is written first."""
         self._check_open()
-        self._recall_log.flush()
-        store = self._services.store
+        if "_recall_log" in self.__dict__:
+            self._recall_log.flush()
         try:
-            store.prepare(wait=True)
+            self._services.prepare(wait=True)
             return operation(self._services, *args, **kwargs)
         except IndexCorrupt:
-            store.repair()
+            self._services.store.repair()
             return operation(self._services, *args, **kwargs)
 
     def _check_open(self) -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from muisti.engine.runtime import Runtime
 from muisti.errors import InvalidRequest
 from muisti.model import CompactResult, Explanation, Filter, Memory, Origin, SearchResult, SearchResults
-from muisti.ports import Frequencies
 from muisti.recall import layers
 from muisti.recall import pipeline as recalling
-from muisti.recall.compose import composed, listed
-from muisti.recall.explain import explain
 from muisti.recall.options import FilterOptions, Mode, only_memories, to_filter, to_moment, to_order
 from muisti.remember.screen import screened_text
+
+if TYPE_CHECKING:
+    from muisti.ports import Frequencies
 
 Listed = list
 """The built-in type: inside the class `list` is the method."""
@@ -106,6 +106,8 @@ class Search(Runtime):
             raise InvalidRequest("budget", budget, "it must be a number of tokens of at least 1")
         if not options.get("source"):
             options = {**options, "source": (Origin.MEMORY, Origin.DOCUMENT)}  # what was said stands in the chat itself
+        from muisti.recall.compose import composed
+
         found = self.search(query, limit=limit, **options)
         return composed(self._services.store.core(), [result.memory for result in found], budget)
 
@@ -115,6 +117,8 @@ class Search(Runtime):
 
     def build_memory_context(self, memories: Sequence[Memory]) -> str:
         """Memories as a list for a system prompt, each on one line with its kind and importance."""
+        from muisti.recall.compose import listed
+
         return listed(memories)
 
     def search_compact(
@@ -153,6 +157,8 @@ class Search(Runtime):
 
     def explain(self, query: str, memory_id: str, *, mode: Mode = "hybrid", **options: Unpack[FilterOptions]) -> Explanation:
         """Why this memory is, or is not, an answer to the query."""
+        from muisti.recall.explain import explain
+
         where = self._filter(options)
         self._embed_missing()
         return self._read(explain, self._screened(query), memory_id, where, mode)

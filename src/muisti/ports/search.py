@@ -388,6 +388,10 @@ class Statistics(Protocol):
 class SearchIndex(MemoryReader, WordIndex, LinkReader, DuplicateFinder, MessageReader, Statistics, Protocol):
     """Everything that can be asked of an index, and the one way to change it."""
 
+    def is_ready(self) -> bool:
+        """Return whether it can be read as it is. Takes no lock; if not, `Store.prepare` makes it ready."""
+        ...
+
     def apply(self, changes: IndexChanges) -> None:
         """Write one transaction. Raises IndexBusy; then nothing was changed."""
         ...

@@ -129,6 +129,11 @@ class Services:
         """Formats of other programs."""
         return self._make_import_export(self)
 
+    def prepare(self, *, wait: bool) -> None:
+        """Make the index ready to be read, as `Store.prepare` does. The store is not touched if it is."""
+        if not self.index.is_ready():
+            self.store.prepare(wait=wait)
+
     def close(self) -> None:
         """Close what was used."""
         for name in ("embedders", "language_model", "index"):

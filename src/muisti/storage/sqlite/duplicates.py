@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from muisti.model import Memory, Tier
-from muisti.remember.simhash import hamming
 from muisti.storage.sqlite.rows import FROM, VALID_UNTIL, Cell, fetch, memory_of, quoted, to_int
 from muisti.storage.sqlite.vector_spaces import as_json
 
@@ -34,6 +33,8 @@ class SqliteDuplicates:
         """Return id → simhash of memories that share a band and differ in at most so many bits."""
         if not bands:
             return {}
+        from muisti.remember.simhash import hamming  # only saving needs it
+
         with self._db.reading() as db:
             rows = fetch(db, _BY_BANDS, (as_json(bands), limit))
             near = [n for n, simhash in rows if hamming(simhash, memory.simhash) <= most_bits]

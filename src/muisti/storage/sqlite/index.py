@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -13,7 +12,6 @@ import apsw
 from muisti.errors import IndexBusy, IndexCorrupt
 from muisti.model import Problem, Session, Shelf, Usage
 from muisti.ports.search import IndexChanges
-from muisti.storage.sqlite.apply import apply_changes
 from muisti.storage.sqlite.connect import COMPLETE, Database, connect, sqlite_errors
 from muisti.storage.sqlite.duplicates import SqliteDuplicates
 from muisti.storage.sqlite.links import SqliteLinks
@@ -61,6 +59,10 @@ class SqliteIndex(SqliteReader, SqliteWords, SqliteLinks, SqliteDuplicates, Sqli
         """Return whether the open file is still the one in use."""
         return self._db.is_current()
 
+    def is_ready(self) -> bool:
+        """Return whether the file in use is open, or can be opened, and complete."""
+        return not self._stale and (self._db.is_current() or self._db.open_complete())
+
     def open_complete(self) -> bool:
         """Open the file in use, if there is one that is complete: nothing is made or repaired, and no lock is needed."""
         return self._db.open_complete()
@@ -88,6 +90,8 @@ class SqliteIndex(SqliteReader, SqliteWords, SqliteLinks, SqliteDuplicates, Sqli
 
     def write(self, changes: IndexChanges, state: StateChanges) -> None:
         """Write rows, and what was seen of the files that they come from, in one transaction."""
+        from muisti.storage.sqlite.apply import apply_changes  # a hook only reads
+
         with self._db.writing() as db:
             apply_changes(db, changes, state)
         if self._purge_is_due:
@@ -191,6 +195,8 @@ class SqliteIndexBuilder:
 
     def write(self, changes: IndexChanges, state: StateChanges) -> None:
         """Write one transaction."""
+        from muisti.storage.sqlite.apply import apply_changes
+
         db = self._connection()
         with sqlite_errors(), db:
             apply_changes(db, changes, state, count=False)
@@ -405,6 +411,8 @@ _PARTS = {
 
 
 def _fingerprint(db: apsw.Connection) -> dict[str, str]:
+    import hashlib
+
     digests = {}
     for part, sql in _PARTS.items():
         digest = hashlib.sha256()

@@ -136,13 +136,16 @@ def _prompt(options: Options, call: Call, vault: Path, outcome: Outcome, *, reca
     question = question_of(asked)
     if not question:
         return
-    from muisti.surfaces.hooks.recall import let_go, opened
+    from muisti import bootstrap
+    from muisti.errors import VaultNotFound
 
-    memory = opened(vault, foreign=outcome.foreign)
-    if memory is not None:
-        known = spool.given(options.agent, call.session) if call.session else set()
-        _tell(options, call, outcome, *for_prompt(memory, question, outcome.project, call.session, known))
-        let_go(memory)
+    try:
+        memory = bootstrap.open(vault, role="hook", foreign=outcome.foreign)
+    except VaultNotFound:
+        return
+    known = spool.given(options.agent, call.session) if call.session else set()
+    _tell(options, call, outcome, *for_prompt(memory, question, outcome.project, call.session, known))
+    memory.close()
 
 
 def _tell(options: Options, call: Call, outcome: Outcome, text: str, ids: list[str]) -> None:

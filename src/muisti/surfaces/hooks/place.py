@@ -6,6 +6,15 @@ import os
 import sys
 from pathlib import Path
 
+READING: dict[str, str | int | float | bool] = {
+    "sync_on_open": False,  # it has a time limit of its own
+    "embedder": "none",  # a model takes longer to load than all the rest
+    "record_recall": False,  # what is recalled unasked does not become stronger
+    "lock_timeout": 0.5,
+    "index_timeout": 0.5,
+}
+"""How the start of a session opens a vault: only to read, and waiting for nobody for long."""
+
 
 def state_folder() -> Path:
     """The user's folder for state; `MUISTI_STATE` names another."""

@@ -13,7 +13,7 @@ from muisti.recall.query import query_words
 from muisti.surfaces.hooks import gate
 
 if TYPE_CHECKING:
-    from muisti.engine import Muisti
+    from muisti.engine.search import Search
     from muisti.model import Memory, SearchResult
 
 BUDGET = 500
@@ -29,7 +29,7 @@ def question_of(prompt: str) -> str:
     return question if question and gate.worth_asking(question, len(query_words(question))) else ""
 
 
-def for_prompt(memory: Muisti, question: str, project: str, session: str, known: set[str]) -> tuple[str, list[str]]:
+def for_prompt(memory: Search, question: str, project: str, session: str, known: set[str]) -> tuple[str, list[str]]:
     """The few memories that matter for a question as one block, and their ids; ("", []) if none does."""
     found = memory.search(
         question,
@@ -46,7 +46,7 @@ def for_prompt(memory: Muisti, question: str, project: str, session: str, known:
     return fenced(kept), [one.id for one in kept]
 
 
-def _that_matter(memory: Muisti, question: str, found: Sequence[SearchResult]) -> list[SearchResult]:
+def _that_matter(memory: Search, question: str, found: Sequence[SearchResult]) -> list[SearchResult]:
     now = datetime.now(UTC)
     current = [one for one in found if one.memory.valid_until is None or one.memory.valid_until > now]
     if not current:

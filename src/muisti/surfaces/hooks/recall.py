@@ -13,6 +13,7 @@ from muisti.errors import BrokenFile, VaultNotFound
 from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Session, Tier
 from muisti.recall.compose import composed, tokens
 from muisti.recall.fence import CLOSING, OPENING, quoted
+from muisti.surfaces.hooks.place import READING
 
 START_BUDGET = 1_500
 CORE_SHARE = 0.6
@@ -28,7 +29,7 @@ def opened(vault: Path, *, foreign: bool) -> Muisti | None:
     from muisti import bootstrap
 
     try:
-        return bootstrap.open(vault, role="hook", foreign=foreign)
+        return bootstrap.open(vault, role="cli", settings=READING, foreign=foreign)
     except VaultNotFound:
         return None
 

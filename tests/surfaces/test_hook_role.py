@@ -1,4 +1,4 @@
-"""A glance finds what the engine finds, without a lock, and mends nothing that is in order."""
+"""A vault opened for a hook finds what the engine finds, without a lock, and loads little."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from muisti.glance import Glance
 
+from muisti import bootstrap
+from muisti.engine.search import Search
 from muisti.errors import VaultNotFound
 from tests.conftest import Opener
 
-READING = {"embedder": "none", "sync_on_open": False, "lock_timeout": 0.2, "index_timeout": 0.2}
+SHORT = {"lock_timeout": 0.2, "index_timeout": 0.2}
+
+
+def for_hook(vault: Path) -> Search:
+    return bootstrap.open(vault, role="hook", settings=SHORT)
 
 
 @pytest.fixture
@@ -38,7 +43,7 @@ def filled(opened: Opener) -> Path:
 def test_it_finds_what_the_engine_finds(filled: Path, opened: Opener, query: str, options: dict[str, object]) -> None:
     source = {"source": ("memory", "document"), **options}
     whole = opened(embedder="none").search(query, mode="keyword", limit=5, record=False, **source)
-    glanced = Glance(filled, READING).search(query, 5, **source)
+    glanced = for_hook(filled).search(query, limit=5, mode="keyword", **source)
     assert [(one.memory.id, one.memory.content, one.matched_snippet) for one in glanced] == [
         (one.memory.id, one.memory.content, one.matched_snippet) for one in whole
     ]
@@ -46,7 +51,7 @@ def test_it_finds_what_the_engine_finds(filled: Path, opened: Opener, query: str
 
 def test_it_waits_for_nobody(filled: Path, opened: Opener) -> None:
     with opened(embedder="none")._services.store.vault.lock():
-        assert Glance(filled, READING).search("database", 5)
+        assert for_hook(filled).search("database", limit=5)
 
 
 @pytest.mark.parametrize("damage", ["gone", "garbage", "pointer"])
@@ -58,22 +63,23 @@ def test_an_index_that_is_not_in_order_is_mended(filled: Path, damage: str) -> N
             file.write_bytes(b"garbage" * 4000)
     if damage == "pointer":
         (filled / ".muisti" / "current").write_text("index-00000000.db")
-    glance = Glance(filled, READING)
-    assert [one.memory.project for one in glance.search("database", 5)] == ["shop"]
-    assert glance.frequencies(["postgresql"]).counts
-    glance.close()
+    memory = for_hook(filled)
+    assert [one.memory.project for one in memory.search("database", limit=5)] == ["shop"]
+    assert memory.word_frequencies(["postgresql"]).counts
+    memory.close()
 
 
 def test_where_there_is_no_vault_none_is_made(tmp_path: Path) -> None:
     with pytest.raises(VaultNotFound):
-        Glance(tmp_path / "nowhere", READING)
+        for_hook(tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_it_loads_little(filled: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from muisti.glance import Glance\n"
-        f"assert Glance(Path({str(filled)!r}), {READING!r}).search('which database did we choose', 5)\n"
+        "import sys; from muisti import bootstrap\n"
+        f"memory = bootstrap.open({str(filled)!r}, role='hook')\n"
+        "assert memory.search('which database did we choose', limit=5, mode='keyword', record=False)\n"
         "print(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -84,8 +90,8 @@ def test_it_loads_little(filled: Path) -> None:
         "numpy",
         "onnxruntime",
         "httpx2",
-        "muisti.engine",
-        "muisti.bootstrap",
+        "muisti.engine.facade",
+        "muisti.storage.files.store",
         "muisti.recall.when",
     }
     assert dear & set(loaded) == set()
@@ -96,7 +102,7 @@ def test_every_name_of_the_lazy_packages_is_there() -> None:
     import muisti.ports
 
     for package in (muisti.model, muisti.ports):
-        told = {name for names in package._HOMES.values() for name in names.split()}
+        told = {name for names in getattr(package, "_HOMES", getattr(package, "_MODULES", {})).values() for name in names.split()}
         assert told <= set(package.__all__)
         assert all(getattr(package, name) is not None for name in package.__all__)
         with pytest.raises(AttributeError, match="nothing_such"):
