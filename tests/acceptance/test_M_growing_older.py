@@ -1,0 +1,179 @@
+"""M1 · Vaults that earlier code wrote stay as they are, open, and give the same answers."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muisti import Muisti
+from tests.acceptance.fixture_vault import collect_answers, open_fixture, recorded, unpack
+
+EXPECTED = recorded()
+HASHING = "hashing"
+"""The model of the fixture's vectors."""
+
+
+@pytest.fixture
+def old_vault(tmp_path: Path) -> Path:
+    return unpack(tmp_path)
+
+
+def file_hashes(vault: Path) -> dict[str, str]:
+    """The hash of every file that is not part of the index."""
+    files = [path for path in sorted(vault.rglob("*")) if path.is_file()]
+    names = {path: path.relative_to(vault) for path in files}
+    return {
+        name.as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path, name in names.items()
+        if name.parts[0] != ".muisti"
+    }
+
+
+BY_ID = {".memories", ".links", ".history", ".session_details", ".windows", ".stats.by_kind"}
+"""Objects whose keys are names: one more of them is another answer, not a new field."""
+
+
+def differences(expected: Any, actual: Any, place: str = "") -> list[str]:
+    """Where an answer is not the recorded one. Only recorded keys count: new fields are fine."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        found = [f"{place}.{key}: is missing" for key in expected.keys() - actual.keys()]
+        if place in BY_ID:
+            found += [f"{place}.{key}: is new" for key in actual.keys() - expected.keys()]
+        for key in [key for key in expected if key in actual]:
+            found += differences(expected[key], actual[key], f"{place}.{key}")
+        return found
+    if isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        pairs = enumerate(zip(expected, actual, strict=True))
+        return [one for n, (old, new) in pairs for one in differences(old, new, f"{place}[{n}]")]
+    if isinstance(expected, float) and isinstance(actual, float | int):
+        same = math.isclose(expected, actual, abs_tol=2e-6)
+    else:
+        same = expected == actual
+    return [] if same else [f"{place}: was {expected!r}, is {actual!r}"]
+
+
+def assert_same_answers(memory: Muisti) -> None:
+    found = differences(EXPECTED, collect_answers(memory))
+    assert not found, f"{len(found)} answers differ:\n" + "\n".join(found[:20])
+
+
+KINDS = """\
+bugfix change context decision discovery fact feature idea insight note observation preference
+refactor summary
+"""
+FIELDS = {
+    "kind": KINDS,
+    "sector": "emotional episodic procedural reflective semantic",
+    "tier": "global project session",
+}
+HAPPENED = """\
+archived deemphasized deleted edited linked merged recalled reinforced restored saved superseded
+touched unlinked unmerged updated
+"""
+
+
+def test_M1_the_fixture_has_everything() -> None:
+    """What the other tests compare is there to be compared."""
+    memories = EXPECTED["memories"].values()
+    for field, values in FIELDS.items():
+        assert {one[field] for one in memories} == set(values.split())
+    for flag in ("trusted", "pinned"):
+        assert {one[flag] for one in memories} == {True, False}
+    assert {one["project"] for one in memories} == {"", "apollo", "työpöytä"}
+    assert any(one["deleted_at"] for one in memories)
+    assert any(one["chunk_count"] > 1 for one in memories)
+    links = [link for found in EXPECTED["links"].values() for link in found]
+    types = {link["type"] for link in links}
+    assert types >= {"SUPERSEDES", "DEPENDS_ON", "BUILDS_ON", "CONTRADICTS"}
+    happened = {one["what"] for found in EXPECTED["history"].values() for one in found}
+    assert happened >= set(HAPPENED.split())
+    assert {one["status"] for one in EXPECTED["sessions"]} == {"active", "completed"}
+    assert EXPECTED["stats"]["embedding_model"] == HASHING
+    assert len(EXPECTED["stats"]["problems"]) == 3
+    assert EXPECTED["lists"]["archived count"] == 2
+    hits = [hit for one in EXPECTED["searches"] for hit in one["results"]]
+    assert {hit["source"] for hit in hits} == {"memory", "document", "message"}
+
+
+def test_M1_reading_an_older_vault_changes_no_file(old_vault: Path) -> None:
+    before = file_hashes(old_vault)
+    for settings in ({}, {"embedder": "none"}):
+        with open_fixture(old_vault, **settings) as memory:
+            collect_answers(memory)
+            memory.sync()
+        assert file_hashes(old_vault) == before
+
+
+def test_M1_rebuilding_the_index_of_an_older_vault_changes_no_file(old_vault: Path) -> None:
+    before = file_hashes(old_vault)
+    shutil.rmtree(old_vault / ".muisti")
+    with open_fixture(old_vault) as memory:
+        memory.reindex()
+        collect_answers(memory)
+    assert file_hashes(old_vault) == before
+
+
+def test_M1_an_older_index_gives_the_same_answers(old_vault: Path) -> None:
+    with open_fixture(old_vault) as memory:
+        assert_same_answers(memory)
+
+
+def test_M1_an_older_vault_without_its_index_gives_the_same_answers(old_vault: Path) -> None:
+    shutil.rmtree(old_vault / ".muisti")
+    with open_fixture(old_vault) as memory:
+        memory.reindex()
+        assert_same_answers(memory)
+
+
+def test_M1_an_older_vault_without_its_index_opens_without_being_told_to_rebuild(
+    old_vault: Path,
+) -> None:
+    shutil.rmtree(old_vault / ".muisti")
+    with open_fixture(old_vault) as memory:
+        memory.reindex_missing()
+        assert_same_answers(memory)
+
+
+def test_M1_rebuilding_keeps_the_vectors_of_unchanged_texts(old_vault: Path) -> None:
+    """Without an embedder: every vector that is there afterwards was there before."""
+    with open_fixture(old_vault, embedder="none") as memory:
+        assert_all_vectors(memory)
+        memory.reindex()
+        assert_all_vectors(memory)
+    with open_fixture(old_vault) as memory:
+        assert memory.reindex_missing() == 0
+        assert_same_answers(memory)
+
+
+def assert_all_vectors(memory: Muisti) -> None:
+    stats = memory.get_stats()
+    assert (stats.embedding_model, stats.waiting_count) == (HASHING, 0)
+    assert {one.embedding_model for one in memory.list(limit=None)} == {HASHING}
+
+
+def test_M1_exchanges_that_an_older_process_left_are_extracted(old_vault: Path) -> None:
+    before = len(EXPECTED["lists"]["newest"])
+    with Muisti.open(old_vault) as memory:
+        assert memory.flush(timeout=60)
+        extracted = [one.content for one in memory.list(limit=None) if one.source == "extracted"]
+        assert any("dark mode" in one for one in extracted)
+        assert len(memory.list(limit=None)) == before + len(extracted)
+    assert not list((old_vault / ".queue").glob("*.jsonl"))
+
+
+def test_M1_an_older_memory_can_be_changed_and_keeps_what_people_wrote(old_vault: Path) -> None:
+    with open_fixture(old_vault) as memory:
+        (printer,) = [one for one in memory.list(limit=None) if one.title == "The printer"]
+        path = old_vault / str(printer.file_path)
+        before = path.read_text("utf-8")
+        memory.update(printer.id, importance=0.6)
+    old_lines, new_lines = before.splitlines(), path.read_text("utf-8").splitlines()
+    changed = [line.partition(":")[0] for line in old_lines if line not in new_lines]
+    assert changed == ["importance", "updated_at"]
+    assert "colour: blue   # a key of my own" in new_lines
+    assert "<private>The pin is 1234.</private>" in new_lines
