@@ -57,10 +57,12 @@ def open_fixture(vault: Path, clock: FixedClock | None = None, **settings: Any) 
 
     The only place that knows the opener.
     """
-    from muisti.bootstrap import open_vault
+    from muisti import bootstrap
 
     settings = {"record_recall": False, **settings}
-    return open_vault(vault, create=False, clock=clock or FixedClock(), arguments=settings)
+    return bootstrap.open(
+        vault, role="cli", create=False, clock=clock or FixedClock(), settings=settings
+    )
 
 
 SEARCHES: list[tuple[str, dict[str, Any]]] = [
