@@ -11,6 +11,8 @@ from functools import reduce
 from muisti.commit import commit, current, no_memory, writing
 from muisti.errors import Conflict, IndexProblem, InvalidRequest, MemoryNotFound
 from muisti.model import Event, Memory, Usage
+from muisti.model.fields import Given
+from muisti.model.memory import FIELDS
 from muisti.model.salience import RESTORED, folded, strength, traced
 from muisti.ports import Parts, StoredFile
 from muisti.remember.complete import completed, derived_title
@@ -19,10 +21,7 @@ from muisti.remember.validate import checked_content, checked_memory
 
 log = logging.getLogger("muisti")
 
-CHANGEABLE = (
-    "content", "title", "kind", "sector", "tier", "project", "session_id", "source", "summary",
-    "keywords", "files", "importance", "valid_from", "valid_until", "pinned", "trusted",
-)  # fmt: skip
+CHANGEABLE = tuple(field.name for field in FIELDS if field.given is Given.UPDATE)
 
 
 def update(
