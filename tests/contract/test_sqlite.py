@@ -17,7 +17,8 @@ from muisti.storage.sqlite.duplicates import SqliteTwins
 from muisti.storage.sqlite.index import SqliteIndex
 from muisti.storage.sqlite.lexical import SqliteLexical
 from muisti.storage.sqlite.links import SqliteLinks
-from muisti.storage.sqlite.migrate import NEWEST, migrate, migrations
+from muisti.storage.sqlite.migrate import migrate, migrations
+from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.reader import SqliteReader
 from muisti.storage.sqlite.statistics import SqliteCensus
 from tests.conftest import FakeClock

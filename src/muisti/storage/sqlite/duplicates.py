@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from muisti.model import Memory, Tier
+from muisti.model import Memory
+from muisti.model.memory import PLACE
 from muisti.recall.words import words
 from muisti.remember.simhash import bands, far_apart, hamming
 from muisti.storage.sqlite.rows import FROM, VALID_UNTIL, Cell, columns, fetch, memory_of, quoted, to_int
@@ -61,7 +62,13 @@ class SqliteTwins:
         return [memories[n] for n in best if n in memories]
 
 
-_SAME_PLACE = "+m.project = ? AND +m.tier = ? AND m.deleted_at IS NULL AND (? IS NULL OR m.session_id = ?)"
+_SAME_PLACE = " AND ".join(
+    (
+        *(f"+m.{name} = ?" for name in PLACE),
+        "m.deleted_at IS NULL",
+        "(? IS NULL OR m.session_id = ?)",
+    )
+)
 _CURRENT = f"{VALID_UNTIL} IS NULL"
 _BY_BANDS = f"SELECT DISTINCT n, simhash FROM bands WHERE band IN (SELECT value FROM json_each(?)) LIMIT {MANY}"
 _BY_NUMBER = f"SELECT m.n, m.simhash FROM json_each(?) j JOIN memories m ON m.n = j.value WHERE {_SAME_PLACE}"
@@ -73,8 +80,8 @@ _COUNTS = "SELECT word, memories FROM lexicon WHERE word IN (SELECT value FROM j
 
 
 def _place(memory: Memory) -> tuple[Cell, ...]:
-    session = memory.session_id if memory.tier is Tier.SESSION else None
-    return memory.project, memory.tier.value, session, session
+    """The values that _SAME_PLACE compares; it names the session twice."""
+    return *memory.place, memory.place[-1]
 
 
 def _by_bands(db: apsw.Connection, memory: Memory) -> list[tuple[int, str]]:

@@ -17,7 +17,7 @@ from muisti.storage.sqlite.apply import apply_changes
 from muisti.storage.sqlite.connect import COMPLETE, Database, connect, sqlite_errors
 from muisti.storage.sqlite.documents import documents_of, shelves_of
 from muisti.storage.sqlite.migrate import migrate
-from muisti.storage.sqlite.rows import fetch
+from muisti.storage.sqlite.rows import STORED, fetch
 
 
 class SqliteIndex:
@@ -294,9 +294,7 @@ _SENSIBLE = {(str, int, str), (str, int, type(None))}
 
 _PARTS = {
     # Row numbers, inodes and times of looking differ between two builds of the same vault; nothing else may.
-    "memories": """SELECT id, project, tier, session_id, kind, sector, deleted_at, valid_from, valid_until, created_at,
-        updated_at, importance, salience, source, path, title, summary, keywords, concepts, files, content_hash, simhash,
-        content, pinned, trusted, links FROM memories ORDER BY id""",
+    "memories": f"SELECT {', '.join(STORED)} FROM memories ORDER BY id",
     "labels": "SELECT field, value, id FROM labels JOIN memories USING (n) ORDER BY field, value, id",
     "links": "SELECT * FROM links ORDER BY source, type, target",
     "bands": "SELECT band, id, b.simhash FROM bands b JOIN memories USING (n) ORDER BY band, id",
