@@ -134,6 +134,10 @@ class Memory:
     tier: Tier = Tier.PROJECT
     project: str = ""
     """The project's name; empty for memories that belong to no named project."""
+    user: str = ""
+    """The person whom it is about or belongs to; empty if it is nobody's."""
+    agent: str = ""
+    """The agent that wrote it; empty if that was not said."""
     session_id: str | None = None
     source: str = "user"
     importance: float = 0.5
@@ -237,6 +241,25 @@ FIELDS = describe(
         place=True,
         help="The project it belongs to.",
     ),
+    user=Field(
+        ValueType.NAME,
+        Given.UPDATE,
+        redaction=Redaction.NAME,
+        lenient=True,
+        place=True,
+        help="The person whom it is about or belongs to.",
+        match=Match.EXACT_OR_EMPTY,
+        match_help="Only this person's memories, and those that are nobody's.",
+    ),
+    agent=Field(
+        ValueType.NAME,
+        Given.UPDATE,
+        redaction=Redaction.NAME,
+        lenient=True,
+        help="The agent that wrote it.",
+        match=Match.EXACT,
+        match_help="Only what this agent wrote.",
+    ),
     session_id=Field(
         ValueType.NAME,
         Given.UPDATE,
@@ -330,6 +353,8 @@ class Draft:
     sector: str | None = None
     tier: str | None = None
     project: str | None = None
+    user: str | None = None
+    agent: str | None = None
     session_id: str | None = None
     source: str = "user"
     summary: str = ""

@@ -34,6 +34,10 @@ class FilterOptions(TypedDict, total=False):
     kind: str | Sequence[str] | None
     sector: str | Sequence[str] | None
     tier: str | Sequence[str] | None
+    user: str | None
+    """Memories of this user, and those without one."""
+    agent: str | None
+    """Only memories that this agent wrote."""
     keywords: Sequence[str]
     files: Sequence[str]
     min_salience: float

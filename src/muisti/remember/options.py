@@ -23,6 +23,8 @@ class SaveOptions(TypedDict, total=False):
     sector: str | None
     tier: str | None
     project: str | None
+    user: str | None
+    agent: str | None
     session_id: str | None
     source: str
     summary: str
@@ -46,6 +48,8 @@ class UpdateOptions(TypedDict, total=False):
     sector: str
     tier: str
     project: str
+    user: str
+    agent: str
     session_id: str | None
     source: str
     summary: str
