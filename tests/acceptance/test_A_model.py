@@ -13,7 +13,7 @@ from muisti import KINDS, InvalidMemory, InvalidRequest, Memory, Muisti, Sector,
 from tests.conftest import Opener
 
 FIELDS = (
-    "id content title summary kind sector tier project session_id source keywords concepts files importance salience "
+    "id content title summary kind sector tier project user agent session_id source keywords concepts files importance salience "
     "access_count created_at updated_at last_accessed valid_from valid_until deleted_at content_hash simhash chunk_count "
     "embedding_model file_path"
 ).split()

@@ -23,7 +23,7 @@ BY_USE = {
 LATER = datetime(2027, 1, 1, tzinfo=UTC)
 CHANGES: dict[str, object] = {
     "content": "Maija moved to Tampere", "title": "Where Maija lives", "kind": "decision", "sector": "emotional",
-    "tier": "global", "project": "apollo", "session_id": "s-1", "source": "letter", "summary": "A move",
+    "tier": "global", "project": "apollo", "user": "anna", "agent": "codex", "session_id": "s-1", "source": "letter", "summary": "A move",
     "keywords": ["home"], "files": ["a.py"], "importance": 0.9, "valid_from": LATER, "valid_until": LATER, "pinned": True,
     "trusted": False,
 }  # fmt: skip

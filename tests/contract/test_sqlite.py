@@ -13,11 +13,12 @@ from muisti.errors import IndexTooNew
 from muisti.model import KINDS
 from muisti.ports import Changes
 from muisti.storage.sqlite import migrate as migrating
-from muisti.storage.sqlite.connect import Database, connect
+from muisti.storage.sqlite.connect import COMPLETE, Database, connect
 from muisti.storage.sqlite.duplicates import SqliteTwins
 from muisti.storage.sqlite.index import SqliteIndex
 from muisti.storage.sqlite.links import SqliteLinks
-from muisti.storage.sqlite.migrate import NEWEST, migrate, migrations
+from muisti.storage.sqlite.migrate import migrate, migrations
+from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.reader import SqliteReader
 from muisti.storage.sqlite.statistics import SqliteCensus
 from tests.conftest import FakeClock
@@ -143,6 +144,24 @@ class TestMigrations:
         with pytest.raises(IndexTooNew, match="schema 999.*upgrade muisti.*reindex"):
             migrate(db)
         assert db.pragma("user_version") == 999
+
+    def test_rows_of_before_have_no_user_and_no_agent_and_their_files_are_read_again(self, db: apsw.Connection) -> None:
+        for number, sql in migrations()[:4]:
+            db.execute(sql)
+            db.pragma("user_version", number)
+        db.execute(
+            "INSERT INTO entries (id, project, tier, kind, sector, created_at, updated_at, source, path, title, content_hash, "
+            "content, source_hash) VALUES ('m', '', 'project', 'note', 'semantic', 1, 1, 'user', 'notes/m.md', 't', 'h', 'c', 's')"
+        )
+        db.execute(
+            "INSERT INTO seen VALUES ('notes/m.md', 10, 1, 1, 1, 'sha', 'm'), ('notes/other.txt', 10, 1, 1, 1, 'none', NULL)"
+        )
+        db.pragma("application_id", COMPLETE)
+        migrate(db)
+        assert db.execute("SELECT user, agent, content FROM memories").fetchall() == [("", "", "c")]
+        seen = db.execute("SELECT path, size, sha, memory_id FROM seen ORDER BY path").fetchall()
+        assert seen == [("notes/m.md", -1, "", "m"), ("notes/other.txt", 10, "none", None)]
+        assert db.pragma("application_id") != COMPLETE
 
     def test_a_step_that_fails_leaves_the_schema_as_it_was(self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
         newest = migrations()[-1][0]

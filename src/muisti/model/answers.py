@@ -31,6 +31,10 @@ class Filter:
     kinds: tuple[str, ...] = ()
     sectors: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
+    user: str | None = None
+    """Only memories of this user, and those without one."""
+    agent: str | None = None
+    """Only memories that this agent wrote."""
     keywords: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     min_salience: float = 0.0

@@ -7,6 +7,8 @@ from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from muisti.model.fields import Field, Given, Match, Redaction, ValueType, describe
+
 
 class Sector(StrEnum):
     """What sort of memory it is, in the sense of psychology; it decides how fast it fades."""
@@ -122,24 +124,30 @@ KINDS: Mapping[str, Kind] = {
 class Memory:
     """One thing worth remembering: one Markdown file."""
 
+    # In the order of the front matter. FIELDS, below, describes each of them.
+
     id: str
     content: str
     title: str
     kind: str
     sector: Sector
-    created_at: datetime
-    updated_at: datetime
     tier: Tier = Tier.PROJECT
     project: str = ""
     """The project's name; empty for memories that belong to no named project."""
+    user: str = ""
+    """The person whom it is about or belongs to; empty if it is nobody's."""
+    agent: str = ""
+    """The agent that wrote it; empty if that was not said."""
     session_id: str | None = None
     source: str = "user"
+    importance: float = 0.5
+    salience: float = 1.0
     summary: str = ""
     keywords: tuple[str, ...] = ()
     concepts: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    importance: float = 0.5
-    salience: float = 1.0
+    created_at: datetime
+    updated_at: datetime
     access_count: int = 0
     last_accessed: datetime | None = None
     valid_from: datetime | None = None
@@ -174,12 +182,149 @@ class Memory:
         told = json.dumps([getattr(self, name) for name in VERSIONED], default=_told)
         return hashlib.sha256(told.encode()).hexdigest()[:32]
 
+    @property
+    def place(self) -> tuple[str | None, ...]:
+        """Who sees it: the values of PLACE and, in tier `session`, the session.
 
-VERSIONED = (
-    "id", "content", "title", "kind", "sector", "tier", "project", "session_id", "source", "summary", "keywords", "files",
-    "importance", "created_at", "valid_from", "valid_until", "pinned", "trusted", "links", "deleted_at", "origin",
-)  # fmt: skip
+        Only there can another memory be its duplicate (contract C3).
+        """
+        session = self.session_id if self.tier is Tier.SESSION else None
+        return *(str(getattr(self, name)) for name in PLACE), session
+
+
+FIELDS = describe(
+    Memory,
+    id=Field(ValueType.ID, Given.IMPORT, versioned=True),
+    content=Field(
+        ValueType.BODY,
+        Given.UPDATE,
+        redaction=Redaction.TEXT,
+        front_matter=False,
+        json_aliases=("memory", "text"),
+    ),
+    title=Field(
+        ValueType.LINE,
+        Given.UPDATE,
+        redaction=Redaction.TEXT,
+        help="Default: the first heading or sentence.",
+    ),
+    kind=Field(
+        ValueType.KIND,
+        Given.UPDATE,
+        alias="category",
+        json_aliases=("category", "type"),
+        help="decision, fact, preference, insight, bugfix, note … Default: worked out.",
+        match=Match.ANY_OF,
+        match_help="Only this kind; may be repeated.",
+    ),
+    sector=Field(
+        ValueType.WORD,
+        Given.UPDATE,
+        choices=Sector,
+        help="episodic, semantic, procedural, emotional or reflective. Default: worked out.",
+        match=Match.ANY_OF,
+        match_help="Only this sector; may be repeated.",
+    ),
+    tier=Field(
+        ValueType.WORD,
+        Given.UPDATE,
+        choices=Tier,
+        place=True,
+        help="session, project or global.",
+        match=Match.ANY_OF,
+        match_help="Only this tier; may be repeated.",
+    ),
+    project=Field(
+        ValueType.PROJECT,
+        Given.UPDATE,
+        redaction=Redaction.NAME,
+        place=True,
+        help="The project it belongs to.",
+    ),
+    user=Field(
+        ValueType.NAME,
+        Given.UPDATE,
+        redaction=Redaction.NAME,
+        lenient=True,
+        place=True,
+        help="The person whom it is about or belongs to.",
+        match=Match.EXACT_OR_EMPTY,
+        match_help="Only this person's memories, and those that are nobody's.",
+    ),
+    agent=Field(
+        ValueType.NAME,
+        Given.UPDATE,
+        redaction=Redaction.NAME,
+        lenient=True,
+        help="The agent that wrote it.",
+        match=Match.EXACT,
+        match_help="Only what this agent wrote.",
+    ),
+    session_id=Field(
+        ValueType.NAME,
+        Given.UPDATE,
+        redaction=Redaction.NAME,
+        help="The session it comes from.",
+        flags=("--session-id", "--session"),
+    ),
+    source=Field(
+        ValueType.NAME,
+        Given.UPDATE,
+        redaction=Redaction.TEXT,
+        always_written=True,
+        help="Who says so: user, ai, system …",
+    ),
+    importance=Field(ValueType.SHARE, Given.UPDATE, always_written=True, help="0 to 1; default 0.5."),
+    salience=Field(ValueType.SHARE, Given.SAVE),
+    summary=Field(ValueType.TEXT, Given.UPDATE, redaction=Redaction.TEXT, help="One line for lists."),
+    keywords=Field(
+        ValueType.LIST,
+        Given.UPDATE,
+        redaction=Redaction.LIST,
+        alias="tags",
+        json_aliases=("tags",),
+        help="A keyword; may be repeated.",
+        flags=("--keyword", "-k"),
+        match=Match.ALL_OF,
+        match_help="Only with this keyword; may be repeated.",
+    ),
+    concepts=Field(ValueType.LIST),
+    files=Field(
+        ValueType.LIST,
+        Given.UPDATE,
+        redaction=Redaction.LIST,
+        help="A file it is about; may be repeated.",
+        flags=("--file",),
+        match=Match.ALL_OF,
+        match_help="Only about this file; may be repeated.",
+    ),
+    created_at=Field(ValueType.TIME, Given.SAVE, versioned=True, alias="created"),
+    updated_at=Field(ValueType.TIME, front_matter=True),
+    access_count=Field(ValueType.COUNT, stored=False),
+    last_accessed=Field(ValueType.TIME, stored=False),
+    valid_from=Field(ValueType.TIME, Given.UPDATE, help="Since when it is true."),
+    valid_until=Field(ValueType.TIME, Given.UPDATE, help="Until when it is true."),
+    pinned=Field(
+        ValueType.FLAG,
+        Given.UPDATE,
+        help="Whether upkeep leaves it alone, however weak and old.",
+    ),
+    trusted=Field(ValueType.FLAG, Given.UPDATE, help="Whether agents may rely on it."),
+    links=Field(ValueType.LINKS, Given.IMPORT, versioned=True),
+    deleted_at=Field(ValueType.TIME, versioned=True),
+    content_hash=Field(ValueType.LINE),
+    simhash=Field(ValueType.LINE),
+    chunk_count=Field(ValueType.COUNT, stored=False),
+    embedding_model=Field(ValueType.LINE, stored=False),
+    file_path=Field(ValueType.LINE),
+    origin=Field(ValueType.WORD, choices=Origin, versioned=True),
+    index_pending=Field(ValueType.FLAG, stored=False),
+)
+"""The description of every field: options, redaction, files, index, REST, CLI and export follow it."""
+VERSIONED = tuple(field.name for field in FIELDS if field.versioned)
 """The fields of a memory that its version names."""
+PLACE = tuple(field.name for field in FIELDS if field.place)
+"""The fields in which duplicates agree."""
 
 
 def _told(value: object) -> object:
@@ -208,6 +353,8 @@ class Draft:
     sector: str | None = None
     tier: str | None = None
     project: str | None = None
+    user: str | None = None
+    agent: str | None = None
     session_id: str | None = None
     source: str = "user"
     summary: str = ""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from muisti.errors import InvalidRequest
-from muisti.model import Filter, Origin, Sector, Tier
+from muisti.model import Filter, Origin
+from muisti.model.fields import Field, Match, ValueType
+from muisti.model.memory import FIELDS
 
 if TYPE_CHECKING:
     from muisti.ports import Order
@@ -32,6 +34,10 @@ class FilterOptions(TypedDict, total=False):
     kind: str | Sequence[str] | None
     sector: str | Sequence[str] | None
     tier: str | Sequence[str] | None
+    user: str | None
+    """Memories of this user, and those without one."""
+    agent: str | None
+    """Only memories that this agent wrote."""
     keywords: Sequence[str]
     files: Sequence[str]
     min_salience: float
@@ -60,11 +66,6 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
         session_id=options.get("session_id"),
         session=options.get("session"),
         all_sessions=all_sessions,
-        kinds=_kinds(options.get("kind"), settings),
-        sectors=_words("sector", options.get("sector"), Sector),
-        tiers=_words("tier", options.get("tier"), Tier),
-        keywords=_texts("keywords", options.get("keywords", ())),
-        files=_texts("files", options.get("files", ())),
         min_salience=_share(options.get("min_salience", 0.0)),
         since=to_moment("since", options.get("since")),
         until=to_moment("until", options.get("until")),
@@ -72,7 +73,25 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
         known_at=to_moment("known_at", options.get("known_at")),
         include_deleted=bool(options.get("include_deleted", False)),
         **_sources(options.get("source")),
+        **{field.filter_name: _wanted(field, options.get(field.name), settings) for field in FILTERED},
     )
+
+
+FILTERED = tuple(field for field in FIELDS if field.match is not None)
+"""The fields that a list or a search can be narrowed by."""
+
+
+def _wanted(field: Field, value: Any, settings: Settings) -> Any:
+    """The value or values of a field that are let through. Raises InvalidRequest."""
+    if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
+        if value is not None and not isinstance(value, str):
+            raise InvalidRequest(field.name, value, "it must be a text")
+        return value
+    if field.value_type is ValueType.KIND:
+        return _kinds(value, settings)
+    if field.choices is not None:
+        return _words(field.name, value, field.choices)
+    return _texts(field.name, value)
 
 
 _ORDERS: dict[tuple[str, str], Order] = {

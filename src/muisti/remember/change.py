@@ -9,6 +9,8 @@ from functools import reduce
 
 from muisti.errors import Conflict, InvalidRequest
 from muisti.model import Event, EventName, Memory, Usage
+from muisti.model.fields import Given
+from muisti.model.memory import FIELDS
 from muisti.model.salience import RESTORED, folded, strength, traced
 from muisti.ports import ChangeSet, Services, Stored, Update
 from muisti.ports.lookups import memory_error, stored_memory
@@ -16,10 +18,7 @@ from muisti.remember.complete import completed, derived_title
 from muisti.remember.screen import screened_fields
 from muisti.remember.validate import checked_content, checked_memory
 
-CHANGEABLE = (
-    "content", "title", "kind", "sector", "tier", "project", "session_id", "source", "summary",
-    "keywords", "files", "importance", "valid_from", "valid_until", "pinned", "trusted",
-)  # fmt: skip
+CHANGEABLE = tuple(field.name for field in FIELDS if field.given is Given.UPDATE)
 
 
 def update(

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
-from muisti.model import Finder, Link, LinkType, Memory, Tier
+from muisti.model import Finder, Link, LinkType, Memory
 from muisti.ports import Services
 from muisti.ports.lookups import stored_or_none
 from muisti.remember.candidates import find_similar
@@ -180,14 +180,14 @@ class _Batch:
         number = len(self._memories)
         self._memories.append(memory)
         self._ids.add(memory.id)
-        self._exact.setdefault((memory.content_hash, memory.valid_from, memory.valid_until, *_place(memory)), memory)
+        self._exact.setdefault((memory.content_hash, memory.valid_from, memory.valid_until, *memory.place), memory)
         for band in bands(memory.simhash):
             self._by_band[band].append(number)
         for word in _words(memory):
             self._by_word[word].append(number)
 
     def twin(self, memory: Memory) -> Memory | None:
-        return self._exact.get((memory.content_hash, memory.valid_from, memory.valid_until, *_place(memory)))
+        return self._exact.get((memory.content_hash, memory.valid_from, memory.valid_until, *memory.place))
 
     def holds(self, memory: Memory) -> bool:
         return memory.id in self._ids
@@ -200,8 +200,8 @@ class _Batch:
             if len(numbers) + len(self._by_word[word]) > _FEW:
                 break
             numbers.update(self._by_word[word])
-        place, length = _place(memory), memory.content.count(" ") + 1
-        found = [one for number in sorted(numbers) if _place(one := self._memories[number]) == place]
+        place, length = memory.place, memory.content.count(" ") + 1
+        found = [one for number in sorted(numbers) if (one := self._memories[number]).place == place]
         found = [one for one in found if not far_apart(one.simhash, memory.simhash, length)]
         return sorted(found, key=lambda one: hamming(one.simhash, memory.simhash))[:limit]
 
@@ -211,8 +211,3 @@ _WORD = re.compile(r"\w+")
 
 def _words(memory: Memory) -> set[str]:
     return set(_WORD.findall(memory.content[:2000].casefold()))
-
-
-def _place(memory: Memory) -> tuple[str | None, ...]:
-    """Where it is seen: only there can another say the same."""
-    return memory.project, memory.tier, memory.session_id if memory.tier is Tier.SESSION else None

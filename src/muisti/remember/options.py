@@ -9,6 +9,10 @@ from typing import Any, TypedDict, cast
 
 from muisti.errors import InvalidMemory
 from muisti.model import Draft
+from muisti.model.fields import Given, ValueType
+from muisti.model.memory import FIELDS
+
+_LISTS = tuple(field.name for field in FIELDS if field.value_type is ValueType.LIST and field.given >= Given.SAVE)
 
 
 class SaveOptions(TypedDict, total=False):
@@ -19,6 +23,8 @@ class SaveOptions(TypedDict, total=False):
     sector: str | None
     tier: str | None
     project: str | None
+    user: str | None
+    agent: str | None
     session_id: str | None
     source: str
     summary: str
@@ -42,6 +48,8 @@ class UpdateOptions(TypedDict, total=False):
     sector: str
     tier: str
     project: str
+    user: str
+    agent: str
     session_id: str | None
     source: str
     summary: str
@@ -57,7 +65,7 @@ class UpdateOptions(TypedDict, total=False):
 def to_draft(content: str, options: SaveOptions) -> Draft:
     """A draft from a call's arguments. Raises InvalidMemory for a field that memories do not have."""
     given: dict[str, Any] = dict(options)
-    for name in ("keywords", "files"):
+    for name in _LISTS:
         if isinstance(given.get(name), str):
             raise InvalidMemory(name, given[name], "it must be a list of texts")
         given[name] = tuple(given.get(name) or ())

@@ -6,7 +6,7 @@ privacy → check → classify → complete → merge with what says the same, o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 
 from muisti.errors import InvalidMemory
@@ -72,36 +72,27 @@ def _projects_of_sessions(parts: Services, drafts: Sequence[Draft]) -> dict[str 
     return {session.id: session.project for session in known if session is not None and session.project}
 
 
+_OPTIONAL = frozenset(field.name for field in fields(Draft) if field.default is None)
+"""What a draft need not say: it is worked out, or has its default."""
+
+
 def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
     """Take out what is private, check, classify, complete."""
     draft = screened(draft, settings)
     content = checked_content(draft.content, settings)
-    created = now if draft.created_at is None else draft.created_at
-    title = draft.title.strip() if isinstance(draft.title, str) else draft.title
-    id_ = checked_id(draft.id) if draft.id is not None else new_id(now)
-    memory = Memory(
-        id=id_,
-        content=content,
-        title=derived_title(content) if title is None or title == "" else title,
-        kind=checked_kind(draft.kind, settings) if draft.kind is not None else classify_kind(content, settings),
-        sector=draft.sector if draft.sector is not None else classify_sector(content, settings),  # type: ignore[arg-type]
-        tier=draft.tier if draft.tier is not None else Tier.PROJECT,  # type: ignore[arg-type]
-        project=settings.project if draft.project is None else draft.project,
-        session_id=draft.session_id,
-        source=draft.source,
-        summary=draft.summary,
-        keywords=draft.keywords,
-        files=draft.files,
-        importance=0.5 if draft.importance is None else draft.importance,
-        salience=1.0 if draft.salience is None else draft.salience,
-        created_at=created,
-        updated_at=created,
-        valid_from=draft.valid_from,
-        valid_until=draft.valid_until,
-        pinned=draft.pinned,
-        trusted=draft.trusted,
-        links=tuple(replace(link, source=id_) for link in draft.links),
-    )
+    said = {field.name: getattr(draft, field.name) for field in fields(Draft)}
+    said = {name: value for name, value in said.items() if value is not None or name not in _OPTIONAL}
+    said["id"] = checked_id(draft.id) if draft.id is not None else new_id(now)
+    said["title"] = draft.title.strip() if isinstance(draft.title, str) else draft.title
+    if said["title"] in (None, ""):
+        said["title"] = derived_title(content)
+    said["kind"] = classify_kind(content, settings) if draft.kind is None else checked_kind(draft.kind, settings)
+    said.setdefault("project", settings.project)
+    said.setdefault("created_at", now)
+    if draft.sector is None:
+        said["sector"] = classify_sector(content, settings)
+    said["links"] = tuple(replace(link, source=said["id"]) for link in draft.links)
+    memory = Memory(**said, updated_at=said["created_at"])
     memory = checked_memory(memory, settings)
     if memory.tier is Tier.SESSION and memory.session_id is None:
         raise InvalidMemory("tier", "session", "a memory of one session needs its session_id")

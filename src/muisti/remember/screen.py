@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from muisti.errors import InvalidMemory
 from muisti.model import Draft, Memory
+from muisti.model.fields import Redaction
+from muisti.model.memory import FIELDS
 from muisti.remember.privacy import all_cleaned, cleaned
 
 if TYPE_CHECKING:
     from muisti.settings import Settings
 
-_TEXTS = ("content", "title", "summary", "source")
-_LISTS = ("keywords", "files")
-_NAMES = ("project", "session_id")
+_TEXTS = tuple(field.name for field in FIELDS if field.redaction is Redaction.TEXT)
+_LISTS = tuple(field.name for field in FIELDS if field.redaction is Redaction.LIST)
+_NAMES = tuple(field.name for field in FIELDS if field.redaction is Redaction.NAME)
 
 Written = TypeVar("Written", Draft, Memory)
 

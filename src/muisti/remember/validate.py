@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from muisti.errors import InvalidMemory
-from muisti.model import Memory, Sector, Tier
+from muisti.model import Memory
+from muisti.model.fields import Field, Given, ValueType
+from muisti.model.memory import FIELDS
 from muisti.settings import Settings
 
 MAX_TITLE = 300
@@ -26,28 +28,52 @@ Word = TypeVar("Word", bound=StrEnum)
 
 def checked_memory(memory: Memory, settings: Settings) -> Memory:
     """The memory with every field in its proper form. Raises InvalidMemory."""
-    return replace(
-        memory,
-        content=checked_content(memory.content, settings),
-        title=checked_line("title", memory.title, MAX_TITLE),
-        kind=checked_kind(memory.kind, settings),
-        sector=_word("sector", memory.sector, Sector),
-        tier=_word("tier", memory.tier, Tier),
-        project=checked_project(memory.project),
-        session_id=None if memory.session_id is None else checked_name("session_id", memory.session_id),
-        source=checked_name("source", memory.source),
-        summary=checked_text("summary", memory.summary, settings),
-        keywords=_checked_items("keywords", memory.keywords),
-        files=_checked_items("files", memory.files),
-        importance=checked_share("importance", memory.importance),
-        salience=checked_share("salience", memory.salience),
-        created_at=checked_time("created_at", memory.created_at),
-        updated_at=checked_time("updated_at", memory.updated_at),
-        valid_from=None if memory.valid_from is None else checked_time("valid_from", memory.valid_from),
-        valid_until=None if memory.valid_until is None else _checked_end(memory.valid_until, memory.valid_from),
-        pinned=_checked_flag("pinned", memory.pinned),
-        trusted=_checked_flag("trusted", memory.trusted),
-    )
+    checked = {field.name: checked_value(field, getattr(memory, field.name), settings) for field in _CHECKED}
+    start, end = checked["valid_from"], checked["valid_until"]
+    if start is not None and end is not None and end < start:
+        reason = f"it must not be before valid_from ({start.isoformat()})"
+        raise InvalidMemory("valid_until", end.isoformat(), reason)
+    return replace(memory, **checked)
+
+
+def checked_value(field: Field, value: Any, settings: Settings) -> Any:  # noqa: PLR0912  # one branch for each type
+    """A value of one field in its proper form. Raises InvalidMemory."""
+    if value is None and field.nullable:
+        return None
+    match field.value_type:
+        case ValueType.BODY:
+            return checked_content(value, settings)
+        case ValueType.TEXT:
+            return checked_text(field.name, value, settings)
+        case ValueType.LINE:
+            return checked_line(field.name, value, MAX_TITLE)
+        case ValueType.NAME:
+            may_be_empty = field.default == "" and value == ""
+            return value if may_be_empty else checked_name(field.name, value)
+        case ValueType.KIND:
+            return checked_kind(value, settings)
+        case ValueType.PROJECT:
+            return checked_project(value)
+        case ValueType.WORD:
+            return _word(field.name, value, field.choices or StrEnum)
+        case ValueType.LIST:
+            return _checked_items(field.name, value)
+        case ValueType.SHARE:
+            return checked_share(field.name, value)
+        case ValueType.TIME:
+            return checked_time(field.name, value)
+        case ValueType.FLAG:
+            return _checked_flag(field.name, value)
+        case _:
+            raise TypeError(f"{field.name}: values of the type {field.value_type.value} are not checked here")
+
+
+_CHECKED = tuple(
+    field
+    for field in FIELDS
+    if (field.given >= Given.SAVE or field.front_matter) and field.value_type not in (ValueType.ID, ValueType.LINKS)
+)
+"""What a caller or a file can say, but for ids and links, which are checked where they are read."""
 
 
 def checked_id(memory_id: str) -> str:
@@ -125,13 +151,6 @@ def checked_time(field: str, at: datetime) -> datetime:
         return at.astimezone(UTC)
     except OverflowError:
         raise InvalidMemory(field, at.isoformat(), "in UTC it must lie between the years 1 and 9999") from None
-
-
-def _checked_end(end: datetime, start: datetime | None) -> datetime:
-    checked = checked_time("valid_until", end)
-    if start is not None and checked < start:
-        raise InvalidMemory("valid_until", checked.isoformat(), f"it must not be before valid_from ({start.isoformat()})")
-    return checked
 
 
 def _checked_flag(field: str, value: bool) -> bool:

@@ -8,10 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from muisti.errors import ImportFailed, InvalidMemory, InvalidRequest
 from muisti.model import Draft, Link, Memory, Usage
+from muisti.model.fields import Field, Given, ValueType
 from muisti.model.jsonable import plain
+from muisti.model.memory import FIELDS
 from muisti.model.salience import counted
 from muisti.ports import Incoming
 from muisti.remember.validate import checked_id, checked_share
@@ -24,9 +27,9 @@ from muisti.storage.files.timestamps import changed_at, from_text
 FORMS = ("markdown", "json")
 MAX_SOURCE = 1 << 30
 _BOUNDARY = re.compile(rb"<!-- muisti memory, (\d+) bytes -->\n")
-_TIMES = ("created_at", "valid_from", "valid_until")
-_TEXTS = {"content", "title", "kind", "sector", "tier", "project", "session_id", "source", "summary"}
-_ALIASES = {"category": "kind", "type": "kind", "memory": "content", "text": "content", "tags": "keywords"}
+_DRAFTED = tuple(field for field in FIELDS if field.given > Given.NEVER)
+"""What a draft may say."""
+_ALIASES = {alias: field.name for field in _DRAFTED for alias in field.json_aliases}
 
 
 class FileExchange:
@@ -120,9 +123,12 @@ def _markdown_files(folder: Path) -> list[Path]:
 
 
 def _draft_of(memory: Memory) -> Draft:
-    names = {field.name for field in fields(Draft)}
-    values = {name: getattr(memory, name) for name in names}
-    return Draft(**{**values, "id": memory.id or None, "project": memory.project or None})
+    values = {field.name: getattr(memory, field.name) for field in _DRAFTED}
+    unsaid = {name: None for name in _OPTIONAL if values[name] == ""}
+    return Draft(**values | unsaid)
+
+
+_OPTIONAL = tuple(field.name for field in fields(Draft) if field.default is None)
 
 
 def _texts(key: str, value: object) -> tuple[str, ...]:
@@ -146,34 +152,42 @@ def _link(item: Mapping[str, object]) -> Link:
     return link_from("", " ".join((str(item.get("type")), str(item.get("target")), *words)), datetime.fromtimestamp(0, UTC))
 
 
+def _value(field: Field, value: Any) -> Any:
+    """A value of a field as JSON has it. Raises InvalidMemory, BadFrontMatter."""
+    match field.value_type:
+        case ValueType.ID:
+            return checked_id(value)
+        case ValueType.TIME:
+            return from_text(field.name, str(value))
+        case ValueType.LIST:
+            return _texts(field.name, value)
+        case ValueType.LINKS:
+            return _links(value)
+        case ValueType.SHARE:
+            return checked_share(field.name, value)
+        case ValueType.FLAG:
+            return value  # checked when it is saved
+        case _:
+            if not isinstance(value, str):
+                raise InvalidMemory(field.name, value, "it must be a text")
+            return value
+
+
 def _incoming(where: str, item: object) -> Incoming:
     """A JSON object as a draft. Other programs' names of fields are understood; what we do not know is left out."""
     if not isinstance(item, Mapping):
         raise ImportFailed(f"{where}: must be an object")
     named = {_ALIASES.get(key, key) if _ALIASES.get(key) not in item else key: value for key, value in item.items()}
-    names = {field.name for field in fields(Draft)}
-    values = {key: value for key, value in named.items() if key in names and value is not None}
     try:
-        for key in _TIMES:
-            if key in values:
-                values[key] = from_text(key, str(values[key]))
-        for key in ("keywords", "files"):
-            if key in values:
-                values[key] = _texts(key, values[key])
-        if "links" in values:
-            values["links"] = _links(values["links"])
-        for key in values.keys() & _TEXTS:
-            if not isinstance(values[key], str):
-                raise InvalidMemory(key, values[key], "it must be a text")
+        values = {
+            field.name: _value(field, named[field.name])
+            for field in _DRAFTED
+            if named.get(field.name) is not None and (isinstance(named[field.name], str) or not field.lenient)
+        }
         if "content" not in values:
             raise InvalidMemory("content", None, "a memory needs its text")
-        if "id" in values:
-            values["id"] = checked_id(values["id"])
-        if "importance" in values:
-            checked_share("importance", values["importance"])
-        salience = values.pop("salience", None)
         usage = Usage(
-            salience=None if salience is None else checked_share("salience", salience),
+            salience=values.pop("salience", None),
             access_count=counted(named.get("access_count")),
         )
         return Incoming(Draft(**values), usage if usage != Usage(salience=1.0) else Usage())

@@ -8,78 +8,70 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
+from typing import Any
 
 from muisti.errors import InvalidMemory
-from muisti.model import KINDS, Link, Memory, Tier
+from muisti.model import KINDS, Link, Memory
+from muisti.model.fields import Field, ValueType
+from muisti.model.memory import FIELDS
 from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.complete import completed, derived_title
 from muisti.remember.screen import screened, screened_fields, screened_text
-from muisti.remember.validate import checked_id, checked_memory
+from muisti.remember.validate import checked_id, checked_memory, checked_value
 from muisti.settings import Settings
 from muisti.storage.files.frontmatter import BadFrontMatter, Document, Value
 from muisti.storage.files.linked import link_from, link_text
 from muisti.storage.files.timestamps import from_text, to_text
 
 TRASH = ".trash"
-NUMBERS = frozenset({"importance", "salience"})
-TYPED = NUMBERS | {"created_at", "updated_at", "valid_from", "valid_until", "pinned", "trusted"}
+FRONT_MATTER = tuple(field for field in FIELDS if field.front_matter)
+TYPED = frozenset(field.name for field in FRONT_MATTER if field.value_type in (ValueType.SHARE, ValueType.TIME, ValueType.FLAG))
 """Keys whose values other YAML parsers shall read as what they are; all else is text to them."""
 _TRASHED = re.compile(r"(?P<stem>.*)\.(?P<at>\d{8}T\d{12}Z)\.md\Z", re.DOTALL)
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d)[_ -]")
 _CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")
 
-_OTHER_NAMES = {"kind": "category", "keywords": "tags", "created_at": "created"}
-_TEXTS = ("id", "title", "kind", "sector", "tier", "project", "session_id", "source", "summary")
-_LISTS = ("keywords", "files", "links")
-_FLAGS = {"pinned": False, "trusted": True}
-"""With what they are when nothing is said."""
-_TIMES = ("created_at", "updated_at", "valid_from", "valid_until")
+_BY_KEY = {field.name: field for field in FRONT_MATTER} | {field.alias: field for field in FRONT_MATTER if field.alias}
 
 
 def to_fields(memory: Memory) -> dict[str, Value]:
     """What the front matter says; what has its default value is left out, to keep files easy to read."""
-    known: dict[str, Value | None] = {
-        "id": memory.id,
-        "title": memory.title,
-        "kind": memory.kind,
-        "sector": memory.sector.value,
-        "tier": memory.tier.value if memory.tier is not Tier.PROJECT else None,
-        "project": memory.project,
-        "session_id": memory.session_id,
-        "source": memory.source,
-        "importance": _shortest(memory.importance),
-        "salience": _shortest(memory.salience) if memory.salience != 1.0 else None,
-        "summary": memory.summary,
-        "keywords": memory.keywords,
-        "files": memory.files,
-        "created_at": to_text(memory.created_at),
-        "updated_at": to_text(memory.updated_at),
-        "valid_from": to_text(memory.valid_from) if memory.valid_from else None,
-        "valid_until": to_text(memory.valid_until) if memory.valid_until else None,
-        "pinned": "true" if memory.pinned else None,
-        "trusted": None if memory.trusted else "false",
-        "links": tuple(link_text(link) for link in memory.links),
-        "conflict_markers": "intended" if has_conflict(memory.content) else None,
-    }
+    known: dict[str, Value | None] = {field.name: _written(field, getattr(memory, field.name)) for field in FRONT_MATTER}
+    known["conflict_markers"] = "intended" if has_conflict(memory.content) else None
     return {key: value for key, value in known.items() if value}
 
 
-def _shortest(number: float) -> str:
-    """All digits that matter, so that reading gives the same number."""
-    return repr(float(number)).removesuffix(".0")
+def _written(field: Field, value: Any) -> Value | None:
+    """A value as front matter has it; None if it is left out."""
+    if value is None or (value == field.default and not field.always_written):
+        return None
+    match field.value_type:
+        case ValueType.SHARE:
+            return repr(float(value)).removesuffix(".0")  # all digits, so that reading gives the same number
+        case ValueType.TIME:
+            return to_text(value)
+        case ValueType.FLAG:
+            return "true" if value else "false"
+        case ValueType.WORD:
+            return str(value)
+        case ValueType.LINKS:
+            return tuple(link_text(link) for link in value)
+        case _:
+            return value  # type: ignore[no-any-return]  # a text or a list of texts
 
 
 def changed_fields(document: Document, memory: Memory, settings: Settings) -> dict[str, Value | None]:
     """Which keys must be written so that the file says what the memory says. What a person wrote that is private stays theirs."""
     wanted = to_fields(memory)
-    have = screened_fields(document.values, settings)
-    for key, other in _OTHER_NAMES.items():  # what a person calls otherwise keeps that name
-        if other in have and key not in have and key in wanted:
-            wanted[other] = wanted.pop(key)
+    have = screened_fields(_understood(document, settings), settings)
+    for field in FRONT_MATTER:  # what a person calls otherwise keeps that name
+        if field.alias and field.alias in have and field.name not in have and field.name in wanted:
+            wanted[field.alias] = wanted.pop(field.name)
     changes: dict[str, Value | None] = {key: value for key, value in wanted.items() if not _says(key, have.get(key), value)}
-    for key in (*_TEXTS, *_LISTS, *_TIMES, *NUMBERS, *_FLAGS):
-        if key in have and key not in wanted and have[key] not in ("", ()) and not _is_default(key, have[key]):
-            changes[key] = None
+    for field in FRONT_MATTER:
+        said = have.get(field.name, "")
+        if field.name not in wanted and said not in ("", ()) and not _is_default(field, said):
+            changes[field.name] = None
     return changes
 
 
@@ -87,75 +79,101 @@ def _says(key: str, have: Value | None, wanted: Value) -> bool:
     """Whether a person's way of writing a value means the same as ours."""
     if have == wanted:
         return True
+    field = _BY_KEY.get(key)
+    if field is None:
+        return False
     try:
-        if key == "links":
+        if field.value_type is ValueType.LINKS:
             return _same_links(have, wanted)
-        if key in (*_LISTS, "tags"):
+        if field.value_type is ValueType.LIST:
             return _listed(have) == wanted
         if not isinstance(have, str) or not isinstance(wanted, str):
             return False
-        if key in ("kind", "category"):
-            return have.strip().casefold() in (wanted, KINDS[wanted].folder if wanted in KINDS else wanted)
-        if key in _TEXTS and key != "summary":
-            return have.rstrip("\r\n") == wanted
-        if key in (*_TIMES, "created"):
-            return from_text(key, have) == from_text(key, wanted)
-        if key in _FLAGS:
-            return _flag(key, have) is _flag(key, wanted)
-        if key in NUMBERS:
-            return _number(key, have) == _number(key, wanted)
+        match field.value_type:
+            case ValueType.KIND:
+                return have.strip().casefold() in (wanted, KINDS[wanted].folder if wanted in KINDS else wanted)
+            case ValueType.TEXT:
+                return False
+            case ValueType.SHARE | ValueType.TIME | ValueType.FLAG:
+                return bool(_parsed(field, key, have) == _parsed(field, key, wanted))
+            case _:
+                return have.rstrip("\r\n") == wanted
     except BadFrontMatter:
         return False
-    return False
 
 
-def _is_default(key: str, have: Value | None) -> bool:
-    if key in _FLAGS:
-        return isinstance(have, str) and _flag(key, have) is _FLAGS[key]
-    return (key, have) in {("tier", "project"), ("salience", "1.0"), ("salience", "1")}
+def _is_default(field: Field, have: Value | None) -> bool:
+    if field.required or not isinstance(have, str):
+        return False
+    return bool(_parsed(field, field.name, have) == field.default)
 
 
 def from_document(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
     """The memory that a file holds. Raises BadFrontMatter that names the field and the cure."""
-    values = document.values
+    values = _understood(document, settings)
     content = screened_text(document.body, settings)
     place = Place.of(path, settings)
-    created = _time(values, "created_at") or _time(values, "created") or place.dated or modified
-    kind = _text(values, "kind") or _text(values, "category") or place.kind or classify_kind(content, settings)
-    sector = _text(values, "sector") or classify_sector(content, settings)
-    concepts = _listed(values.get("concepts"))
-    memory = Memory(
-        id=_text(values, "id") or "",
-        content=content,
-        title=_text(values, "title") or derived_title(content),
-        kind=kind,
-        sector=sector,  # type: ignore[arg-type]  # checked just below
-        tier=_text(values, "tier") or Tier.PROJECT,  # type: ignore[arg-type]
-        project=_text(values, "project") or place.project,
-        session_id=_text(values, "session_id") or None,
-        source=_text(values, "source") or "user",
-        summary=_text(values, "summary"),
-        keywords=_texts(values, "keywords") or _listed(values.get("tags")),
-        files=_texts(values, "files"),
-        importance=_number("importance", _text(values, "importance") or "0.5"),
-        salience=_number("salience", _text(values, "salience") or "1"),
-        created_at=created,
-        updated_at=_time(values, "updated_at") or created,
-        valid_from=_time(values, "valid_from"),
-        valid_until=_time(values, "valid_until"),
-        pinned=_flag("pinned", _text(values, "pinned")),
-        trusted=_flag("trusted", _text(values, "trusted")),
-        links=_links(_text(values, "id"), values, created),
-        deleted_at=place.deleted_at,
-        file_path=path,
-    )
+    said = {field.name: value for field in FRONT_MATTER if (value := _read(field, values)) is not None}
+    said.setdefault("id", "")
+    created = said.setdefault("created_at", place.dated or modified)
+    said.setdefault("updated_at", created)
+    said.setdefault("project", place.project)
+    said["links"] = _links(said["id"], values, created)
+    if "title" not in said:
+        said["title"] = derived_title(content)
+    if "kind" not in said:
+        said["kind"] = place.kind or classify_kind(content, settings)
+    if "sector" not in said:
+        said["sector"] = classify_sector(content, settings)
+    memory = Memory(**said, content=content, deleted_at=place.deleted_at, file_path=path)
     try:
         memory = checked_memory(screened(memory, settings), settings)
         if memory.id:
             checked_id(memory.id)
     except InvalidMemory as error:
         raise BadFrontMatter(str(error)) from error
-    return completed(replace(memory, concepts=concepts))
+    return completed(replace(memory, concepts=_listed(values.get("concepts"))))
+
+
+def _understood(document: Document, settings: Settings) -> dict[str, Value | None]:
+    """The values of the front matter, without those of keys that a person uses for something else (`Field.lenient`)."""
+    values = document.values
+    for field in FRONT_MATTER:
+        if field.lenient and field.name in values:
+            try:
+                value = checked_value(field, _text(field, field.name, values[field.name]), settings)
+                screened_fields({field.name: value}, settings)
+            except (BadFrontMatter, InvalidMemory):
+                del values[field.name]
+    return values
+
+
+def _read(field: Field, values: Mapping[str, Value | None]) -> Any:
+    """What the front matter says of a field, under its name or its other one; None if it says nothing."""
+    if field.value_type is ValueType.LINKS:
+        return None  # a link without a time is as old as its memory: they are read when that is known
+    if field.value_type is ValueType.LIST:
+        said = _texts(values, field.name)
+        if not said and field.alias:
+            said = _listed(values.get(field.alias))
+        return said or None
+    for key in (field.name, field.alias) if field.alias else (field.name,):
+        if text := _text(field, key, values.get(key, "")):
+            return _parsed(field, key, text)
+    return None
+
+
+def _parsed(field: Field, key: str, text: str) -> Any:
+    """A value from its text. Raises BadFrontMatter."""
+    match field.value_type:
+        case ValueType.TIME:
+            return from_text(key, text)
+        case ValueType.SHARE:
+            return _number(key, text)
+        case ValueType.FLAG:
+            return _flag(field, text)
+        case _:
+            return text
 
 
 class Place:
@@ -238,16 +256,11 @@ def _midnight(date: str) -> datetime | None:
         return None
 
 
-def _text(values: Mapping[str, Value | None], key: str) -> str:
-    value = values.get(key, "")
-    if isinstance(value, str):
-        return value if key == "summary" else value.rstrip("\r\n")  # a title written as block text has a line end
-    raise BadFrontMatter(f"{key}: must be one text, not a list or a table")
-
-
-def _time(values: dict[str, Value | None], key: str) -> datetime | None:
-    text = _text(values, key)
-    return from_text(key, text) if text else None
+def _text(field: Field, key: str, value: Value | None) -> str:
+    if not isinstance(value, str):
+        raise BadFrontMatter(f"{key}: must be one text, not a list or a table")
+    # A title that is written as block text has a line end.
+    return value if field.value_type is ValueType.TEXT else value.rstrip("\r\n")
 
 
 def _number(key: str, text: str) -> float:
@@ -260,13 +273,13 @@ def _number(key: str, text: str) -> float:
     return number
 
 
-def _flag(key: str, text: str) -> bool:
+def _flag(field: Field, text: str) -> bool:
     word = text.strip().casefold()
     if word in ("", "true", "yes", "on"):
-        return True if word else _FLAGS[key]
+        return True if word else bool(field.default)
     if word in ("false", "no", "off"):
         return False
-    raise BadFrontMatter(f"{key}: {text!r} is neither true nor false: write one of the two")
+    raise BadFrontMatter(f"{field.name}: {text!r} is neither true nor false: write one of the two")
 
 
 def _links(source: str, values: Mapping[str, Value | None], created: datetime) -> tuple[Link, ...]:
@@ -290,7 +303,7 @@ def _same_links(have: Value | None, wanted: Value) -> bool:
 _NEVER = datetime.fromtimestamp(0, UTC)
 
 
-def _texts(values: dict[str, Value | None], key: str) -> tuple[str, ...]:
+def _texts(values: Mapping[str, Value | None], key: str) -> tuple[str, ...]:
     if values.get(key, "") is None:
         raise BadFrontMatter(f"{key}: must be a list of texts, not a table or a list of lists")
     return _listed(values.get(key))

@@ -12,7 +12,7 @@ from muisti.model import Link, Memory, Usage
 from muisti.ports.search import IndexChanges, JournalChanges, MemoryRow
 from muisti.remember.simhash import bands
 from muisti.storage.sqlite.entries import Counts, insert_texts, remove_texts
-from muisti.storage.sqlite.rows import Cell, link_cells, to_int, to_links, to_list
+from muisti.storage.sqlite.rows import STORED, Cell, link_cells, to_cell, to_int
 from muisti.storage.sqlite.vector_spaces import await_vectors, forget_vectors, take_over
 from muisti.storage.sync_state import StateChanges
 
@@ -71,11 +71,9 @@ def _remove(db: apsw.Connection, ids: Sequence[str], counts: Counts) -> dict[str
     return found
 
 
-_INSERT = """
-INSERT INTO entries (n, source_hash, id, project, tier, session_id, kind, sector, deleted_at, valid_from, valid_until,
-    created_at, updated_at, importance, salience, source, path, title, summary, keywords, concepts, files,
-    content_hash, simhash, content, pinned, trusted, links)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+_INSERT = f"""
+INSERT INTO entries (n, source_hash, {", ".join(STORED)})
+VALUES ({", ".join("?" * (2 + len(STORED)))})
 """
 
 
@@ -107,14 +105,8 @@ def _link_row(link: Link) -> tuple[Cell, ...]:
     return *who, link.proposed, created, created if since is None else since, until
 
 
-def _cells(memory: Memory) -> tuple[str | int | float | None, ...]:
-    return (
-        memory.id, memory.project, memory.tier.value, memory.session_id, memory.kind, memory.sector.value,
-        to_int(memory.deleted_at), to_int(memory.valid_from), to_int(memory.valid_until), to_int(memory.created_at),
-        to_int(memory.updated_at), memory.importance, memory.salience, memory.source, memory.file_path, memory.title,
-        memory.summary, to_list(memory.keywords), to_list(memory.concepts), to_list(memory.files),
-        memory.content_hash, memory.simhash, memory.content, memory.pinned, memory.trusted, to_links(memory.links),
-    )  # fmt: skip
+def _cells(memory: Memory) -> tuple[Cell, ...]:
+    return tuple(to_cell(field, getattr(memory, field.name)) for field in STORED.values())
 
 
 def _count_words(db: apsw.Connection, counts: Mapping[str, int]) -> None:

@@ -23,7 +23,8 @@ from muisti.errors import IndexBusy, IndexCorrupt, IndexProblem, InvalidRequest,
 from muisti.model import KINDS, RATES, Filter, Kind, Sector
 from muisti.storage.clock import SystemClock
 from muisti.storage.sqlite.filters import Condition, conditions
-from muisti.storage.sqlite.migrate import NEWEST, migrate
+from muisti.storage.sqlite.migrate import migrate
+from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.rows import to_int
 from muisti.storage.sqlite.salience_sql import RECORDED, salience_sql
 

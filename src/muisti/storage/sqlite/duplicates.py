@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from muisti.model import Memory, Tier
+from muisti.model import Memory
+from muisti.model.memory import PLACE
 from muisti.storage.sqlite.rows import FROM, VALID_UNTIL, Cell, fetch, memory_of, quoted, to_int
 from muisti.storage.sqlite.vector_spaces import as_json
 
@@ -56,7 +57,13 @@ class SqliteDuplicates:
         return [found[id_] for id_ in ids if id_ in found]
 
 
-_SAME_PLACE = "+m.project = ? AND +m.tier = ? AND m.deleted_at IS NULL AND (? IS NULL OR m.session_id = ?)"
+_SAME_PLACE = " AND ".join(
+    (
+        *(f"+m.{name} = ?" for name in PLACE),
+        "m.deleted_at IS NULL",
+        "(? IS NULL OR m.session_id = ?)",
+    )
+)
 _CURRENT = f"{VALID_UNTIL} IS NULL"
 _BY_BANDS = "SELECT DISTINCT n, simhash FROM bands WHERE band IN (SELECT value FROM json_each(?)) LIMIT ?"
 _BY_NUMBER = f"SELECT m.id, m.simhash FROM json_each(?) j JOIN memories m ON m.n = j.value WHERE {_SAME_PLACE}"
@@ -67,5 +74,5 @@ WHERE word_index MATCH ? AND {_SAME_PLACE} LIMIT ?
 
 
 def _place(memory: Memory) -> tuple[Cell, ...]:
-    session = memory.session_id if memory.tier is Tier.SESSION else None
-    return memory.project, memory.tier.value, session, session
+    """The values that _SAME_PLACE compares; it names the session twice."""
+    return *memory.place, memory.place[-1]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from muisti.model.fields import Field, Match
+from muisti.model.memory import FIELDS
 from muisti.storage.sqlite.rows import SAID_AT, SUPERSEDES, VALID_UNTIL, Cell, to_int
 
 if TYPE_CHECKING:
@@ -31,12 +33,11 @@ def conditions(where: Filter, salience: str) -> Condition:
     _add_visibility(where, add)
     if where.session is not None:
         add("m.session_id = ?", where.session)
-    for column, wanted in (("id", where.ids), ("kind", where.kinds), ("sector", where.sectors), ("tier", where.tiers)):
-        if wanted:
-            add(f"m.{column} IN ({_marks(wanted)})", *wanted)
-    for field, wanted in (("keyword", where.keywords), ("file", where.files)):
-        for value in wanted:
-            add("EXISTS (SELECT 1 FROM labels WHERE field = ? AND value = ? AND n = m.n)", field, value.casefold())
+    if where.ids:
+        add(f"m.id IN ({_marks(where.ids)})", *where.ids)
+    for field in FIELDS:
+        if field.match is not None:
+            _add_match(field, getattr(where, field.filter_name), add)
     if where.origins:
         add(f"m.origin IN ({_marks(where.origins)})", *where.origins)
     if where.documents:
@@ -47,7 +48,24 @@ def conditions(where: Filter, salience: str) -> Condition:
     return " AND ".join(parts) or "1", values
 
 
-def _add_visibility(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
+def _add_match(field: Field, wanted: Any, add: Callable[..., None]) -> None:
+    """What a filter on one field lets through. Wanted: its value or values; None or nothing: all memories."""
+    match field.match:
+        case Match.ANY_OF if wanted:
+            add(f"m.{field.name} IN ({_marks(wanted)})", *wanted)
+        case Match.ALL_OF:
+            for value in wanted:
+                add(_LABELLED, field.name.removesuffix("s"), value.casefold())
+        case Match.EXACT if wanted is not None:
+            add(f"m.{field.name} = ?", wanted)
+        case Match.EXACT_OR_EMPTY if wanted is not None:
+            add(f"m.{field.name} IN (?, '')", wanted)
+
+
+_LABELLED = "EXISTS (SELECT 1 FROM labels WHERE field = ? AND value = ? AND n = m.n)"
+
+
+def _add_visibility(where: Filter, add: Callable[..., None]) -> None:
     """Tier `project` of the project, `session` of the asking session only, `global` of everybody (contract A3)."""
     if where.project is not None:
         unfiled = " OR m.project = ''" if where.unfiled else ""
@@ -58,7 +76,7 @@ def _add_visibility(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
         add("m.tier <> 'session'")
 
 
-def _add_times(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
+def _add_times(where: Filter, add: Callable[..., None]) -> None:
     moments: tuple[tuple[str, datetime | None], ...] = (
         (f"{SAID_AT} >= ?", where.since),
         (f"{SAID_AT} < ?", where.until),
@@ -72,7 +90,7 @@ def _add_times(where: Filter, add) -> None:  # type: ignore[no-untyped-def]
         _add_end(where.as_of, where.known_at, add)
 
 
-def _add_end(as_of: datetime, known_at: datetime | None, add) -> None:  # type: ignore[no-untyped-def]
+def _add_end(as_of: datetime, known_at: datetime | None, add: Callable[..., None]) -> None:
     """Still true then. That it was superseded counts only if that was known at the time that is asked for."""
     ended = f"coalesce({VALID_UNTIL} <= ?, 0)"
     if known_at is None:

@@ -18,7 +18,7 @@ from muisti.storage.sqlite.links import SqliteLinks
 from muisti.storage.sqlite.messages import SqliteMessages, read_sources
 from muisti.storage.sqlite.migrate import migrate
 from muisti.storage.sqlite.reader import SqliteReader, read_session, read_usage
-from muisti.storage.sqlite.rows import columns, fetch
+from muisti.storage.sqlite.rows import STORED, columns, fetch
 from muisti.storage.sqlite.statistics import SqliteStatistics, read_decayed_at, read_problems
 from muisti.storage.sqlite.vector_spaces import as_json
 from muisti.storage.sqlite.words import SqliteWords
@@ -386,9 +386,7 @@ def _read_last_message_at(db: apsw.Connection, chat: str, path: str) -> int | No
 
 _PARTS = {
     # Row numbers, inodes and times of looking differ between two builds of the same vault; nothing else may.
-    "memories": """SELECT id, project, tier, session_id, kind, sector, deleted_at, valid_from, valid_until, created_at,
-        updated_at, importance, salience, source, path, title, summary, keywords, concepts, files, content_hash, simhash,
-        content, pinned, trusted, links FROM memories ORDER BY id""",
+    "memories": f"SELECT {', '.join(STORED)} FROM memories ORDER BY id",
     "labels": "SELECT field, value, id FROM labels JOIN memories USING (n) ORDER BY field, value, id",
     "links": "SELECT * FROM links ORDER BY source, type, target",
     "bands": "SELECT band, id, b.simhash FROM bands b JOIN memories USING (n) ORDER BY band, id",

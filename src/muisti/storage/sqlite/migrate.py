@@ -7,9 +7,7 @@ from functools import cache
 import apsw
 
 from muisti.errors import IndexTooNew
-
-NEWEST = 4
-"""The last of the files in `migrations/`; that it is, is tested. Most indexes are at it, and nothing has to be read."""
+from muisti.storage.sqlite.migrations import NEWEST
 
 
 @cache

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 _ORDERS: dict[Order, str] = {
     "created_at": "m.created_at, m.id",
     "created_at_desc": "m.created_at DESC, m.id DESC",
-    "salience": "15 DESC, m.created_at DESC, m.id",
-    "salience_asc": "15, m.created_at, m.id",
+    "salience": "salience DESC, m.created_at DESC, m.id",
+    "salience_asc": "salience, m.created_at, m.id",
     "last_accessed": "coalesce(u.last_accessed, m.created_at) DESC, m.id DESC",
     "last_accessed_asc": "coalesce(u.last_accessed, m.created_at), m.id",
     "deleted_at": "m.deleted_at DESC, m.id DESC",

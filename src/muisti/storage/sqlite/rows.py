@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import apsw
 
 from muisti.errors import IndexCorrupt
-from muisti.model import Finder, Link, LinkType, Memory, Origin, Sector, Session, Tier
+from muisti.model import Finder, Link, LinkType, Memory, Session
+from muisti.model.fields import Field, ValueType
+from muisti.model.memory import FIELDS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -27,13 +29,23 @@ VALID_UNTIL = (
 )
 SAID_AT = "iif(m.origin = 'message', m.updated_at, m.created_at)"
 """When a memory was made; of a message, whose time of creation is its place in the order, when it was said."""
-_COLUMNS = (
-    "m.id, m.content, m.title, m.kind, m.sector, m.tier, m.project, m.session_id, m.source, m.summary, "
-    "m.keywords, m.concepts, m.files, m.importance, {salience}, coalesce(u.access_count, 0), "
-    f"{SAID_AT}, max(m.updated_at, coalesce(u.edited_at, m.updated_at)), u.last_accessed, m.valid_from, {{valid_until}}, "
-    "m.pinned, m.trusted, m.links, m.deleted_at, m.content_hash, m.simhash, m.path, e.pieces, "
-    "(SELECT model FROM spaces WHERE serving), m.origin"
-)
+_COLUMN_NAMES = {"file_path": "path"}
+"""Of fields whose column is called otherwise."""
+STORED = {_COLUMN_NAMES.get(field.name, field.name): field for field in FIELDS if field.stored}
+"""The columns that hold fields of a memory."""
+_EXPRESSIONS = {
+    "salience": "{salience} AS salience",
+    "created_at": SAID_AT,
+    "updated_at": "max(m.updated_at, coalesce(u.edited_at, m.updated_at))",
+    "access_count": "coalesce(u.access_count, 0)",
+    "last_accessed": "u.last_accessed",
+    "valid_until": VALID_UNTIL,
+    "chunk_count": "coalesce(e.pieces, 0)",
+    "embedding_model": "iif(e.pieces IS NULL, NULL, (SELECT model FROM spaces WHERE serving))",
+}
+"""How fields are read that are not, or not only, what their column says."""
+_READ = tuple(field for field in FIELDS if field.stored or field.name in _EXPRESSIONS)
+_COLUMNS = ", ".join(_EXPRESSIONS.get(field.name, f"m.{_COLUMN_NAMES.get(field.name, field.name)}") for field in _READ)
 _BESIDE = (
     "LEFT JOIN usage u ON u.id = m.id LEFT JOIN embedded e ON e.n = m.n AND e.space = (SELECT space FROM spaces WHERE serving)"
 )
@@ -44,7 +56,7 @@ FROM_ENTRIES = f"entries m {_BESIDE}"
 
 def columns(salience: str) -> str:
     """What `memory_of` reads, with the SQL expression for the salience."""
-    return _COLUMNS.format(salience=salience, valid_until=VALID_UNTIL)
+    return _COLUMNS.format(salience=salience)
 
 
 def fetch(db: apsw.Connection, sql: str, values: Sequence[Cell] = ()) -> list[tuple[Any, ...]]:
@@ -93,55 +105,49 @@ def memory_of(row: Sequence[Any]) -> Memory:
 
 
 def _memory_of(row: Sequence[Any]) -> Memory:
-    (
-        id_, content, title, kind, sector, tier, project, session_id, source, summary,
-        keywords, concepts, files, importance, salience, access_count,
-        created_at, updated_at, last_accessed, valid_from, valid_until,
-        pinned, trusted, links, deleted_at, content_hash, simhash, path, pieces, model, origin, *_,
-    ) = row  # fmt: skip
-    return Memory(
-        id=id_,
-        content=content,
-        title=title,
-        kind=kind,
-        sector=_SECTORS[sector],
-        tier=_TIERS[tier],
-        project=project,
-        session_id=session_id,
-        source=source,
-        summary=summary,
-        keywords=_from_list(keywords),
-        concepts=_from_list(concepts),
-        files=_from_list(files),
-        importance=importance,
-        salience=salience,
-        access_count=access_count,
-        created_at=to_time(created_at),
-        updated_at=to_time(updated_at),
-        last_accessed=time_or_none(last_accessed),
-        valid_from=time_or_none(valid_from),
-        valid_until=time_or_none(valid_until),
-        pinned=bool(pinned),
-        trusted=bool(trusted),
-        links=tuple(link_of([id_, *cells]) for cells in json.loads(links)) if links else (),
-        deleted_at=time_or_none(deleted_at),
-        content_hash=content_hash,
-        simhash=simhash,
-        chunk_count=pieces or 0,
-        embedding_model=None if pieces is None else model,
-        file_path=path,
-        origin=_ORIGINS[origin],
-    )
+    values = dict(zip(_NAMES, row, strict=False))  # a query may read more than a memory has
+    for name, decode in _DECODERS:
+        values[name] = decode(values[name])
+    if values["links"]:
+        cells = json.loads(values["links"])
+        values["links"] = tuple(link_of([values["id"], *link]) for link in cells)
+    else:
+        values["links"] = ()
+    return Memory(**values)
 
 
-_ORIGINS = {origin.value: origin for origin in Origin}
-_SECTORS = {sector.value: sector for sector in Sector}
-_TIERS = {tier.value: tier for tier in Tier}
+def to_cell(field: Field, value: Any) -> Cell:
+    """A field's value as its column holds it."""
+    encode = _ENCODERS.get(field.value_type)
+    return value if encode is None else encode(value)
 
 
 def to_links(links: Sequence[Link]) -> str:
     """The links that begin at a memory, in one cell."""
     return json.dumps([list(link_cells(link)[1:]) for link in links]) if links else ""
+
+
+_ENCODERS: Mapping[ValueType, Callable[[Any], Cell]] = {
+    ValueType.WORD: str,
+    ValueType.TIME: to_int,
+    ValueType.LIST: to_list,
+    ValueType.LINKS: to_links,
+}
+
+
+def _decoder(field: Field) -> Callable[[Any], Any] | None:
+    """How a cell becomes the field's value; None if it is that already, and for links, which need their memory's id."""
+    if field.choices is not None:
+        return {word.value: word for word in field.choices}.__getitem__
+    if field.value_type is ValueType.TIME:
+        return time_or_none if field.nullable else to_time
+    if field.value_type is ValueType.LIST:
+        return _from_list
+    return bool if field.value_type is ValueType.FLAG else None
+
+
+_NAMES = tuple(field.name for field in _READ)
+_DECODERS = tuple((field.name, decode) for field in _READ if (decode := _decoder(field)) is not None)
 
 
 def link_cells(link: Link) -> tuple[Cell, ...]:

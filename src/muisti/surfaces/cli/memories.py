@@ -9,9 +9,21 @@ import click
 
 from muisti.errors import InvalidMemory, InvalidRequest, MemoryNotFound
 from muisti.model import Memory
+from muisti.model.fields import Field, ValueType
+from muisti.model.memory import FIELDS
 from muisti.remember.privacy import cleaned
 from muisti.surfaces.cli import render
-from muisti.surfaces.cli.shared import Moment, common, filters, note, opened, print_json, warn_of_problems, whole_id
+from muisti.surfaces.cli.shared import (
+    Moment,
+    common,
+    filters,
+    note,
+    opened,
+    option_names,
+    print_json,
+    warn_of_problems,
+    whole_id,
+)
 
 
 def _told(memory: Memory, as_json: bool, what: str) -> None:
@@ -24,27 +36,30 @@ def _told(memory: Memory, as_json: bool, what: str) -> None:
         note("The index was busy: the file is safe, and becomes searchable with the next command.")
 
 
-_FIELDS = (
-    click.option("--title", help="Default: the first heading or sentence."),
-    click.option("--kind", help="decision, fact, preference, insight, bugfix, note … Default: worked out."),
-    click.option("--sector", help="episodic, semantic, procedural, emotional or reflective. Default: worked out."),
-    click.option("--tier", help="session, project or global."),
-    click.option("--project", help="The project it belongs to."),
-    click.option("--session-id", "--session", metavar="ID", help="The session it comes from."),
-    click.option("--source", help="Who says so: user, ai, system …"),
-    click.option("--summary", help="One line for lists."),
-    click.option("--keyword", "-k", "keywords", multiple=True, help="A keyword; may be repeated."),
-    click.option("--file", "files", multiple=True, help="A file it is about; may be repeated."),
-    click.option("--importance", type=float, help="0 to 1; default 0.5."),
-    click.option("--valid-from", type=Moment(), help="Since when it is true."),
-    click.option("--valid-until", type=Moment(), help="Until when it is true."),
-    click.option("--pinned/--not-pinned", default=None, help="Whether upkeep leaves it alone, however weak and old."),
-    click.option("--trusted/--not-trusted", default=None, help="Whether agents may rely on it."),
-)
+def _option(field: Field) -> Any:
+    """The option of `save` and `update` that gives a field."""
+    flags = option_names(field)
+    how: dict[str, Any] = {}
+    match field.value_type:
+        case ValueType.FLAG:
+            flags = (f"--{field.name}/--not-{field.name}",)
+            how["default"] = None
+        case ValueType.LIST:
+            how["multiple"] = True
+        case ValueType.SHARE:
+            how["type"] = float
+        case ValueType.TIME:
+            how["type"] = Moment()
+        case _ if field.name.endswith("_id"):
+            how["metavar"] = "ID"
+    return click.option(*flags, help=field.help, **how)
+
+
+_OPTIONS = tuple(_option(field) for field in FIELDS if field.help)
 
 
 def _fields(function: Any) -> Any:
-    for option in reversed(_FIELDS):
+    for option in reversed(_OPTIONS):
         function = option(function)
     return function
 

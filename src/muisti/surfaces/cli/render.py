@@ -23,6 +23,8 @@ from muisti.model import (
     Session,
     Stats,
 )
+from muisti.model.fields import Redaction
+from muisti.model.memory import FIELDS
 from muisti.recall.snippet import snippet
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ def memory(shown: Memory) -> None:
     facts = {
         "id": shown.id,
         "kind": f"{shown.kind}, {shown.sector}, tier {shown.tier}",
-        "project": shown.project,
+        **{name: getattr(shown, name) for name in _NAMED},
         "session": shown.session_id,
         "keywords": ", ".join(shown.keywords),
         "concepts": ", ".join(shown.concepts),
@@ -132,6 +134,10 @@ def memory(shown: Memory) -> None:
             out.print(f"[dim]{name:>9}[/]  {safe(str(value))}", soft_wrap=True)
     out.print()
     out.print(Markdown(visible(shown.content)))
+
+
+_NAMED = tuple(field.name for field in FIELDS if field.redaction is Redaction.NAME and field.default == "")
+"""What a memory may belong to."""
 
 
 def explanation(found: Explanation) -> None:

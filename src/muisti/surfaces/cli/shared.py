@@ -14,9 +14,10 @@ import click
 
 from muisti.engine import Muisti
 from muisti.errors import InvalidRequest, MemoryNotFound
+from muisti.model.fields import Field, Match
 from muisti.model.jsonable import plain
 from muisti.ports import Progress
-from muisti.recall.options import FilterOptions
+from muisti.recall.options import FILTERED, FilterOptions
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,11 +37,7 @@ def filters(function: Function) -> Function:
         click.option("--unfiled", is_flag=True, help="With a project: what belongs to no project, too."),
         click.option("--session-id", metavar="ID", help="Ask as this session: see its own session-tier memories."),
         click.option("--session", metavar="ID", help="Only memories made in this session."),
-        click.option("--kind", multiple=True, help="Only this kind; may be repeated."),
-        click.option("--sector", multiple=True, help="Only this sector; may be repeated."),
-        click.option("--tier", multiple=True, help="Only this tier; may be repeated."),
-        click.option("--keyword", "-k", "keywords", multiple=True, help="Only with this keyword; may be repeated."),
-        click.option("--file", "files", multiple=True, help="Only about this file; may be repeated."),
+        *(_filter_option(field) for field in FILTERED),
         click.option("--min-salience", type=float, default=0.0, help="Only memories at least this strong (0 to 1)."),
         click.option("--since", type=Moment(), help="Only memories made at or after this time."),
         click.option("--until", type=Moment(), help="Only memories made before this time."),
@@ -58,6 +55,18 @@ def filters(function: Function) -> Function:
     for option in reversed(options):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
+
+
+def option_names(field: Field) -> tuple[str, ...]:
+    """The flags of a field's option, and the argument that a verb gets it in."""
+    flags = field.flags or (f"--{field.name.replace('_', '-')}",)
+    return *flags, field.name
+
+
+def _filter_option(field: Field) -> Callable[[Function], Function]:
+    """The option that narrows by a field."""
+    many = field.match in (Match.ANY_OF, Match.ALL_OF)
+    return click.option(*option_names(field), multiple=many, help=field.match_help)
 
 
 def sources(function: Function) -> Function:

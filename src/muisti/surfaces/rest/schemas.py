@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING
+from dataclasses import fields as dataclass_fields
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
 from pydantic.alias_generators import to_camel
 
+from muisti import model
+from muisti.model.fields import Field as MemoryField
+from muisti.model.fields import Given, Match, ValueType
+from muisti.model.memory import FIELDS
 from muisti.recall.layers import MAX_LIMIT
+from muisti.recall.options import FILTERED
 
 MOST_OFFSET = 2**31
 _WHOLE = re.compile(r"\d{1,10}\Z")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)\Z")
 
 
-class Given(BaseModel):
+class RequestModel(BaseModel):
     """What a client sends as JSON: types are not guessed, and a field that we do not know is an error."""
 
     model_config = ConfigDict(
@@ -33,7 +42,7 @@ class Given(BaseModel):
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
-class Asked(BaseModel):
+class QueryModel(BaseModel):
     """What a client asks for in the address."""
 
     model_config = ConfigDict(
@@ -45,7 +54,7 @@ class Asked(BaseModel):
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
-class Told(BaseModel):
+class ResponseModel(BaseModel):
     """What a client is told."""
 
     model_config = ConfigDict(
@@ -95,6 +104,8 @@ Text = Annotated[str, Field(min_length=1, pattern=_SAYING)]
 Title = Annotated[str, Field(max_length=300, pattern=_ONE_LINE)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_SAYING_LINE)]
 """An id, a session, a chat: one short line."""
+NameOrNone = Annotated[str, Field(max_length=200, pattern=rf"^$|{_SAYING_LINE}")]
+"""A name, or the empty text for none."""
 Line = Annotated[str, Field(min_length=1, max_length=300, pattern=_SAYING_LINE)]
 Lines = Annotated[list[Line], Field(max_length=200)]
 SectorName = Literal["episodic", "semantic", "procedural", "emotional", "reflective"]
@@ -104,7 +115,7 @@ LinkName = Literal[
 ]
 
 
-class Link(Told):
+class Link(ResponseModel):
     """A line from one memory to another."""
 
     source: str
@@ -118,106 +129,116 @@ class Link(Told):
     proposed: bool
 
 
-class Memory(Told):
+Extended = TypeVar("Extended", bound=BaseModel)
+
+
+def with_fields(
+    fields: Iterable[MemoryField], make: Callable[[MemoryField], tuple[Any, Any]]
+) -> Callable[[type[Extended]], type[Extended]]:
+    """A decorator that adds fields of a memory to a model. Make: the type and the default of one."""
+
+    def extend(base: type[Extended]) -> type[Extended]:
+        made: dict[str, Any] = {field.name: make(field) for field in fields}
+        return create_model(base.__name__, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **made)
+
+    return extend
+
+
+_WORDS: dict[type[StrEnum] | None, Any] = {
+    model.Sector: SectorName,
+    model.Tier: TierName,
+    model.Origin: Literal["memory", "document", "message"],
+}
+_TOLD: dict[ValueType, Any] = {
+    ValueType.LIST: list[str],
+    ValueType.SHARE: float,
+    ValueType.COUNT: int,
+    ValueType.TIME: datetime,
+    ValueType.FLAG: bool,
+    ValueType.LINKS: list[Link],
+}
+_GIVEN: dict[ValueType, Any] = {
+    ValueType.BODY: Text,
+    ValueType.TEXT: str,
+    ValueType.LINE: Title,
+    ValueType.NAME: Name,
+    ValueType.KIND: Name,
+    ValueType.PROJECT: Annotated[str, Field(max_length=100)],
+    ValueType.LIST: Lines,
+    ValueType.SHARE: Share,
+    ValueType.TIME: Moment,
+    ValueType.FLAG: bool,
+}
+
+
+def _told(field: MemoryField) -> tuple[Any, Any]:
+    """A field as an answer has it."""
+    plain = _WORDS.get(field.choices) or _TOLD.get(field.value_type, str)
+    return (plain | None if field.nullable else plain), ...
+
+
+def _given_type(field: MemoryField) -> Any:
+    if field.value_type is ValueType.NAME and field.default == "":
+        return NameOrNone
+    return _WORDS.get(field.choices) or _GIVEN[field.value_type]
+
+
+def _saved(field: MemoryField) -> tuple[Any, Any]:
+    """A field as a client gives it for a new memory; what a draft need not say may be null."""
+    given = _given_type(field)
+    default = _DRAFT_DEFAULTS[field.name]
+    if default is MISSING:
+        return given, ...
+    if default is None:
+        return given | None, None
+    return given, Field(default=list(default) if isinstance(default, tuple) else default)
+
+
+def _changed(field: MemoryField) -> tuple[Any, Any]:
+    """A field as a client gives it to change it. It has no default: what is not named stays."""
+    given = _given_type(field)
+    unset = Field(default=None, json_schema_extra=_drop_default)
+    return (given | None if field.nullable else given), unset
+
+
+def _drop_default(schema: dict[str, Any]) -> None:
+    schema.pop("default")
+
+
+_DRAFT_DEFAULTS = {one.name: one.default for one in dataclass_fields(model.Draft)}
+_SAVED = [field for field in FIELDS if field.given >= Given.SAVE]
+_CHANGEABLE = [field for field in FIELDS if field.given is Given.UPDATE]
+
+
+@with_fields(FIELDS, _told)
+class Memory(ResponseModel):
     """One thing worth remembering."""
 
-    id: str
-    content: str
-    title: str
-    summary: str
-    kind: str
-    sector: SectorName
-    tier: TierName
-    project: str
-    session_id: str | None
-    source: str
-    keywords: list[str]
-    concepts: list[str]
-    files: list[str]
-    importance: float
-    salience: float
-    access_count: int
-    created_at: datetime
-    updated_at: datetime
-    last_accessed: datetime | None
-    valid_from: datetime | None
-    valid_until: datetime | None
-    pinned: bool
-    trusted: bool
-    links: list[Link]
-    deleted_at: datetime | None
-    content_hash: str
-    simhash: str
-    chunk_count: int
-    embedding_model: str | None
-    file_path: str | None
-    origin: Literal["memory", "document", "message"]
-    index_pending: bool
 
-
-class Memories(Told):
+class Memories(ResponseModel):
     """One page of a list."""
 
     items: list[Memory]
     next_offset: int | None = Field(default=None, description="Where the next page begins; null on the last one.")
 
 
-class _Fields(Given):
-    """What may be said of a memory beside its content."""
-
-    title: Title | None = None
-    kind: Name | None = None
-    sector: SectorName | None = None
-    tier: TierName | None = None
-    project: Annotated[str, Field(max_length=100)] | None = None
-    session_id: Name | None = None
-    summary: str = ""
-    keywords: Lines = Field(default=[])
-    files: Lines = Field(default=[])
-    importance: Share | None = None
-    valid_from: Moment | None = None
-    valid_until: Moment | None = None
-    pinned: bool = False
-    trusted: bool = True
-
-
-class NewMemory(_Fields):
+@with_fields(_SAVED, _saved)
+class NewMemory(RequestModel):
     """A text to remember. What is not said is worked out."""
 
-    content: Text
-    source: Name = "user"
-    salience: Share | None = None
-    created_at: Moment | None = None
 
-
-class NewMemories(Given):
+class NewMemories(RequestModel):
     """Several texts to remember, all or none."""
 
     items: Annotated[list[NewMemory], Field(min_length=1, max_length=1000)]
 
 
-class Changes(Given):
+@with_fields(_CHANGEABLE, _changed)
+class Changes(RequestModel):
     """What to change; what is not named stays."""
 
-    content: Text = ""
-    title: Title = ""
-    kind: Name = ""
-    sector: SectorName = "semantic"
-    tier: TierName = "project"
-    project: Annotated[str, Field(max_length=100)] = ""
-    session_id: Name | None = None
-    source: Name = ""
-    summary: str = ""
-    keywords: Lines = Field(default=[])
-    files: Lines = Field(default=[])
-    importance: Share = 0.5
-    valid_from: Moment | None = None
-    valid_until: Moment | None = None
-    pinned: bool = False
-    trusted: bool = True
 
-
-class Replacement(Given):
+class Replacement(RequestModel):
     """A memory as it shall be: what is not named becomes empty, but kind, sector, tier, project and trust stay."""
 
     content: Text
@@ -231,18 +252,22 @@ class Replacement(Given):
     pinned: bool = False
 
 
-class Narrowing(Asked):
+def filtered(field: MemoryField) -> tuple[Any, Any]:
+    """A field as a client names the values that it is looking for."""
+    if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
+        return NameOrNone | None, Field(default=None, description=field.match_help)
+    given = Line if field.value_type is ValueType.LIST else _given_type(field)
+    return list[given], Field(default=[])  # type: ignore[valid-type]  # made at run time
+
+
+@with_fields(FILTERED, filtered)
+class Narrowing(QueryModel):
     """What narrows a search or a list."""
 
     project: Annotated[str, Field(max_length=200, description="`*`: of all projects.")] | None = None
     unfiled: Annotated[Flag, Field(description="With a project: what belongs to no project, too.")] = False
     session_id: Annotated[Name, Field(description="The session that asks.")] | None = None
     session: Annotated[Name, Field(description="Only memories made in this session.")] | None = None
-    kind: list[Name] = Field(default=[])
-    sector: list[SectorName] = Field(default=[])
-    tier: list[TierName] = Field(default=[])
-    keywords: list[Line] = Field(default=[])
-    files: list[Line] = Field(default=[])
     min_salience: Share = 0.0
     since: Moment | None = None
     until: Moment | None = None
@@ -250,7 +275,7 @@ class Narrowing(Asked):
     known_at: Annotated[Moment, Field(description="What was known then.")] | None = None
 
 
-class Page(Asked):
+class Page(QueryModel):
     """Which part of a list."""
 
     limit: Annotated[Whole, Field(ge=1, le=MAX_LIMIT)] = 100
@@ -267,14 +292,14 @@ class ListQuery(Narrowing):
     include_deleted: Flag = False
 
 
-class OneQuery(Asked):
+class OneQuery(QueryModel):
     """Which memory, exactly."""
 
     include_deleted: Annotated[Flag, Field(description="From the trash too.")] = False
     include_archived: Annotated[Flag, Field(description="From the archive too.")] = False
 
 
-class DeleteQuery(Asked):
+class DeleteQuery(QueryModel):
     """How to delete."""
 
     hard: Annotated[Flag, Field(description="Not to the trash: leave no byte of it.")] = False

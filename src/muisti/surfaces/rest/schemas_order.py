@@ -7,11 +7,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from muisti.surfaces.rest.schemas import Asked, Flag, Given, Link, LinkName, Memory, Moment, Name, Narrowing, Share, Told, Whole
+from muisti.surfaces.rest.schemas import (
+    Flag,
+    Link,
+    LinkName,
+    Memory,
+    Moment,
+    Name,
+    Narrowing,
+    QueryModel,
+    RequestModel,
+    ResponseModel,
+    Share,
+    Whole,
+)
 from muisti.surfaces.rest.schemas_talk import ProjectName
 
 
-class NewLink(Given):
+class NewLink(RequestModel):
     """How this memory stands to another."""
 
     target: Name
@@ -22,52 +35,52 @@ class NewLink(Given):
     valid_until: Moment | None = None
 
 
-class LinkQuery(Asked):
+class LinkQuery(QueryModel):
     """Which link to take back."""
 
     target: Name
     type: LinkName = "RELATED_TO"
 
 
-class Successor(Given):
+class Successor(RequestModel):
     """The memory that takes the place of this one."""
 
     new_id: Name
 
 
-class Superseding(Told):
+class Superseding(ResponseModel):
     """The memory that took its place, if one did."""
 
     memory: Memory | None
 
 
-class Strength(Given):
+class Strength(RequestModel):
     """By how much."""
 
     amount: Annotated[float, Field(gt=0, le=1)] | None = None
     session_id: Name | None = None
 
 
-class Weakness(Given):
+class Weakness(RequestModel):
     """By how much."""
 
     amount: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
-class GraphQuery(Asked):
+class GraphQuery(QueryModel):
     """How far."""
 
     depth: Annotated[Whole, Field(ge=1, le=5)] = 1
 
 
-class Graph(Told):
+class Graph(ResponseModel):
     """A memory's surroundings, itself first."""
 
     memories: list[Memory]
     links: list[Link]
 
 
-class Happening(Told):
+class Happening(ResponseModel):
     """One line of a memory's history."""
 
     at: datetime
@@ -78,14 +91,14 @@ class Happening(Told):
     content: str | None
 
 
-class FileProblem(Told):
+class FileProblem(ResponseModel):
     """A file that cannot be used as it is, and what to do."""
 
     path: str
     reason: str
 
 
-class Stats(Told):
+class Stats(ResponseModel):
     """The vault in numbers."""
 
     total_count: int
@@ -104,13 +117,13 @@ class Stats(Told):
     problems: list[FileProblem]
 
 
-class SyncBody(Given):
+class SyncBody(RequestModel):
     """Whether to forget files that vanished, however many."""
 
     confirm: bool = False
 
 
-class Synced(Told):
+class Synced(ResponseModel):
     """What was taken in."""
 
     added: int
@@ -122,7 +135,7 @@ class Synced(Told):
     problems: list[FileProblem]
 
 
-class Verified(Told):
+class Verified(ResponseModel):
     """Whether files and index agree."""
 
     ok: bool
@@ -132,13 +145,13 @@ class Verified(Told):
     problems: list[FileProblem]
 
 
-class DryRun(Given):
+class DryRun(RequestModel):
     """Whether only to tell what would be done."""
 
     dry_run: bool = False
 
 
-class Upkeep(Told):
+class Upkeep(ResponseModel):
     """What upkeep did, or would do."""
 
     dry_run: bool
@@ -149,7 +162,7 @@ class Upkeep(Told):
     limit_bytes: int
 
 
-class ReindexBody(Given):
+class ReindexBody(RequestModel):
     """Whether only to make the vectors that are missing."""
 
     vectors: bool = False
@@ -162,7 +175,7 @@ class ExportQuery(Narrowing):
     include_deleted: Flag = False
 
 
-class ImportBody(Given):
+class ImportBody(RequestModel):
     """Memories from elsewhere, such as an export. Other programs' names of fields are understood."""
 
     memories: Annotated[list[dict[str, Any]], Field(max_length=10_000)]
@@ -171,25 +184,25 @@ class ImportBody(Given):
     trusted: Annotated[bool, Field(description="Agents may rely on it as on your own memories.")] = False
 
 
-class Imported(Told):
+class Imported(ResponseModel):
     """How many were new."""
 
     imported: int
 
 
-class Emptied(Told):
+class Emptied(ResponseModel):
     """How many were removed for good."""
 
     removed: int
 
 
-class Health(Told):
+class Health(ResponseModel):
     """That the server lives."""
 
     status: Literal["ok"]
 
 
-class Ready(Told):
+class Ready(ResponseModel):
     """Whether the memory can be used."""
 
     status: Literal["ready", "degraded"]

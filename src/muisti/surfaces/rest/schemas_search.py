@@ -8,21 +8,21 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from muisti.recall.layers import MAX_LIMIT
+from muisti.recall.options import FILTERED
 from muisti.surfaces.rest.schemas import (
-    Asked,
     Flag,
-    Given,
-    Line,
     Memory,
     Moment,
     Name,
     Narrowing,
-    SectorName,
+    QueryModel,
+    RequestModel,
+    ResponseModel,
     Share,
     Text,
-    TierName,
-    Told,
     Whole,
+    filtered,
+    with_fields,
 )
 from muisti.surfaces.rest.schemas_talk import Message
 
@@ -63,7 +63,7 @@ class ExplainQuery(Narrowing):
     mode: ModeName = "hybrid"
 
 
-class TimelineQuery(Asked):
+class TimelineQuery(QueryModel):
     """How far to look around."""
 
     before: Annotated[Whole, Field(ge=0, le=MAX_LIMIT)] = 5
@@ -76,7 +76,8 @@ class RelatedQuery(Narrowing):
     limit: Limit = 10
 
 
-class SearchBody(Given):
+@with_fields(FILTERED, filtered)
+class SearchBody(RequestModel):
     """A search whose text is too long, or too private, for an address."""
 
     query: LongQuery
@@ -87,11 +88,6 @@ class SearchBody(Given):
     project: Annotated[str, Field(max_length=200)] | None = None
     session_id: Name | None = None
     session: Name | None = None
-    kind: list[Name] = Field(default=[])
-    sector: list[SectorName] = Field(default=[])
-    tier: list[TierName] = Field(default=[])
-    keywords: list[Line] = Field(default=[])
-    files: list[Line] = Field(default=[])
     min_salience: Share = 0.0
     since: Moment | None = None
     until: Moment | None = None
@@ -101,7 +97,7 @@ class SearchBody(Given):
     unfiled: bool = False
 
 
-class ContextBody(Given):
+class ContextBody(RequestModel):
     """A question, and how many tokens the context for it may have."""
 
     query: LongQuery
@@ -111,14 +107,14 @@ class ContextBody(Given):
     session_id: Name | None = None
 
 
-class DetailsBody(Given):
+class DetailsBody(RequestModel):
     """Which memories to read as a whole."""
 
     ids: Annotated[list[Name], Field(min_length=1, max_length=100)]
     session_id: Name | None = None
 
 
-class Signal(Told):
+class Signal(ResponseModel):
     """One reason for a result's place."""
 
     name: str
@@ -127,7 +123,7 @@ class Signal(Told):
     note: str
 
 
-class Result(Told):
+class Result(ResponseModel):
     """A memory that answers, and why."""
 
     memory: Memory
@@ -140,7 +136,7 @@ class Result(Told):
     message: Message | None
 
 
-class Found(Told):
+class Found(ResponseModel):
     """The answers to a search, best first."""
 
     results: list[Result]
@@ -148,7 +144,7 @@ class Found(Told):
     degraded: str = Field(description="Why the answers go by less than was asked for; empty when they do not.")
 
 
-class Compact(Told):
+class Compact(ResponseModel):
     """Enough to choose from."""
 
     id: str
@@ -158,7 +154,7 @@ class Compact(Told):
     created_at: datetime
 
 
-class Explained(Told):
+class Explained(ResponseModel):
     """Why a memory is, or is not, an answer."""
 
     id: str
@@ -171,7 +167,7 @@ class Explained(Told):
     signals: list[Signal]
 
 
-class Context(Told):
+class Context(ResponseModel):
     """One block for a prompt."""
 
     context: str

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from muisti.surfaces.rest.schemas import Asked, Given, Moment, Name, Share, Text, Told, Whole
+from muisti.surfaces.rest.schemas import Moment, Name, QueryModel, RequestModel, ResponseModel, Share, Text, Whole
 
 RoleName = Literal["user", "assistant", "system", "tool"]
 ModeOfTalk = Literal["default", "coding", "research"]
@@ -16,7 +16,7 @@ Count = Annotated[int, Field(ge=0, le=2**31)]
 ProjectName = Annotated[str, Field(max_length=100)]
 
 
-class SessionMemory(Told):
+class SessionMemory(ResponseModel):
     """A memory of a session, as chat applications know it."""
 
     id: str
@@ -28,7 +28,7 @@ class SessionMemory(Told):
     last_accessed_at: datetime
 
 
-class NewSessionMemory(Given):
+class NewSessionMemory(RequestModel):
     """A memory that a person adds to a session."""
 
     content: Text
@@ -36,21 +36,21 @@ class NewSessionMemory(Given):
     importance: Share | None = None
 
 
-class NewSession(Given):
+class NewSession(RequestModel):
     """A session to begin."""
 
     project: ProjectName | None = None
     session_id: Name | None = None
 
 
-class EndedSession(Given):
+class EndedSession(RequestModel):
     """How a session ended."""
 
     summary: Annotated[str, Field(max_length=20_000)] | None = None
     tool_calls: Count | None = None
 
 
-class Session(Told):
+class Session(ResponseModel):
     """One stretch of work."""
 
     id: str
@@ -62,14 +62,14 @@ class Session(Told):
     tool_calls: int
 
 
-class SessionsQuery(Asked):
+class SessionsQuery(QueryModel):
     """Which sessions."""
 
     project: ProjectName | None = None
     limit: Annotated[Whole, Field(ge=1, le=1000)] = 50
 
 
-class SessionUse(Told):
+class SessionUse(ResponseModel):
     """What a session did with a memory."""
 
     session_id: str
@@ -78,21 +78,21 @@ class SessionUse(Told):
     at: datetime
 
 
-class NewSessionUse(Given):
+class NewSessionUse(RequestModel):
     """What a session did with a memory."""
 
     memory_id: Name
     use: Literal["created", "recalled", "updated", "reinforced"] = "recalled"
 
 
-class SessionText(Told):
+class SessionText(ResponseModel):
     """All that a session made, as one text."""
 
     content: str
     token_count: int
 
 
-class Message(Told):
+class Message(ResponseModel):
     """What was said."""
 
     id: str
@@ -105,7 +105,7 @@ class Message(Told):
     index_pending: bool
 
 
-class NewMessage(Given):
+class NewMessage(RequestModel):
     """Something that was said."""
 
     role: RoleName
@@ -116,7 +116,7 @@ class NewMessage(Given):
     id: Annotated[str, Field(min_length=1, max_length=120, description="Makes it safe to repeat.")] | None = None
 
 
-class Chat(Told):
+class Chat(ResponseModel):
     """A conversation in numbers."""
 
     name: str
@@ -126,32 +126,32 @@ class Chat(Told):
     since_break: int
 
 
-class WindowQuery(Asked):
+class WindowQuery(QueryModel):
     """How much of a conversation."""
 
     limit: Annotated[Whole, Field(ge=1, le=1000)] = 20
 
 
-class Core(Told):
+class Core(ResponseModel):
     """What an agent always knows."""
 
     user: dict[str, str]
     agent: dict[str, str]
 
 
-class CoreValue(Given):
+class CoreValue(RequestModel):
     """The value of an entry."""
 
     value: Text
 
 
-class CoreText(Given):
+class CoreText(RequestModel):
     """A text such as that of a USER.md."""
 
     text: Text
 
 
-class Shelf(Told):
+class Shelf(ResponseModel):
     """A file or folder with Markdown that is searched too."""
 
     path: str
@@ -161,7 +161,7 @@ class Shelf(Told):
     documents: int
 
 
-class NewShelf(Given):
+class NewShelf(RequestModel):
     """A file or folder to search; it has to lie in a folder that the server was started with."""
 
     path: Annotated[str, Field(min_length=1, max_length=4000)]
@@ -170,13 +170,13 @@ class NewShelf(Given):
     trusted: bool | None = None
 
 
-class ShelfQuery(Asked):
+class ShelfQuery(QueryModel):
     """Which file or folder, as the list names it."""
 
     path: Annotated[str, Field(min_length=1, max_length=4000)]
 
 
-class Exchange(Given):
+class Exchange(RequestModel):
     """What a user said and what was answered."""
 
     session_id: Name
@@ -188,13 +188,13 @@ class Exchange(Given):
     at: Moment | None = None
 
 
-class Accepted(Told):
+class Accepted(ResponseModel):
     """It is on the disk, and is dealt with in the background."""
 
     accepted: bool
 
 
-class Utterance(Given):
+class Utterance(RequestModel):
     """One message of a talk."""
 
     text: Text
@@ -204,14 +204,14 @@ class Utterance(Given):
     addressee: Annotated[str, Field(max_length=100)] = ""
 
 
-class Talk(Given):
+class Talk(RequestModel):
     """A talk to look for memories in; nothing is stored."""
 
     messages: Annotated[list[Utterance], Field(min_length=1, max_length=1000)]
     mode: ModeOfTalk = "default"
 
 
-class Extracted(Told):
+class Extracted(ResponseModel):
     """Something worth keeping."""
 
     content: str

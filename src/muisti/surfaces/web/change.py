@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from fastapi import APIRouter, Request, Response
 
 from muisti.errors import Conflict, InvalidMemory, InvalidRequest, MuistiError
 from muisti.model import Memory
+from muisti.model.fields import Field, ValueType
+from muisti.model.memory import FIELDS
 from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.surfaces.web.desk import At, Desk
 from muisti.surfaces.web.guard import GUARDED, Form, Posted
@@ -16,6 +18,7 @@ from muisti.surfaces.web.render import PageRoute, go, href, show, status_of
 router = APIRouter(route_class=PageRoute)
 SHOWN = ("content", "title", "kind", "importance", "keywords", "pinned", "trusted", "project")
 """The fields of the form."""
+_FORM = {field.name: field for field in FIELDS if field.name in SHOWN}
 
 
 @router.get("/new")
@@ -120,44 +123,48 @@ def _changeable(desk: Desk, memory_id: str) -> Memory:
 
 def _filled(found: Memory) -> dict[str, str]:
     """A form with what a memory holds."""
-    flags = {name: "yes" if getattr(found, name) else "" for name in ("pinned", "trusted")}
-    texts = {"content": found.content, "title": found.title, "kind": found.kind, "project": found.project}
-    return {**texts, **flags, "importance": f"{found.importance:g}", "keywords": ", ".join(found.keywords)}
+    return {name: _shown(field, getattr(found, name)) for name, field in _FORM.items()}
 
 
-def _importance(form: Form) -> float:
-    try:
-        return float(form.line("importance") or "0.5")
-    except ValueError:
-        raise InvalidMemory("importance", form.line("importance"), "it must be a number between 0 and 1") from None
+def _shown(field: Field, value: Any) -> str:
+    """A value as its input has it."""
+    match field.value_type:
+        case ValueType.FLAG:
+            return "yes" if value else ""
+        case ValueType.SHARE:
+            return f"{value:g}"
+        case ValueType.LIST:
+            return ", ".join(value)
+        case _:
+            return str(value)
 
 
-def _keywords(form: Form) -> tuple[str, ...]:
-    return tuple(word.strip() for word in form.line("keywords").split(",") if word.strip())
+def _value(form: Form, field: Field) -> Any:
+    """What an input says. Raises InvalidMemory."""
+    line = form.line(field.name)
+    match field.value_type:
+        case ValueType.FLAG:
+            return form.ticked(field.name)
+        case ValueType.SHARE:
+            try:
+                return float(line) if line else field.default
+            except ValueError:
+                reason = "it must be a number between 0 and 1"
+                raise InvalidMemory(field.name, line, reason) from None
+        case ValueType.LIST:
+            return tuple(word.strip() for word in line.split(",") if word.strip())
+        case _:
+            return line
 
 
 def _given(form: Form) -> SaveOptions:
-    return {
-        "title": form.line("title") or None,
-        "kind": form.line("kind") or None,
-        "project": form.line("project") or None,
-        "importance": _importance(form),
-        "keywords": _keywords(form),
-        "pinned": form.ticked("pinned"),
-        "trusted": form.ticked("trusted"),
-    }
+    given = {name: _value(form, field) for name, field in _FORM.items() if name != "content"}
+    return cast("SaveOptions", {name: None if value == "" else value for name, value in given.items()})
 
 
 def _changes(form: Form, found: Memory) -> UpdateOptions:
     """Only what differs from what the form showed at first: fields that somebody else changed meanwhile stay theirs."""
-    now: dict[str, Any] = {
-        "title": form.line("title"),
-        "kind": form.line("kind"),
-        "importance": _importance(form),
-        "keywords": _keywords(form),
-        "pinned": form.ticked("pinned"),
-        "trusted": form.ticked("trusted"),
-    }
+    now = {name: _value(form, field) for name, field in _FORM.items() if name not in ("content", "project")}
     at_first = Form({name.removeprefix("was_"): value for name, value in form.items() if name.startswith("was_")})
     changes: UpdateOptions = {}
     for name, value in now.items():
