@@ -14,7 +14,6 @@ from muisti.errors import IndexCorrupt
 from muisti.ports import Parts
 from muisti.recall.options import FilterOptions, to_filter
 from muisti.recall.pipeline import search
-from muisti.remember.screen import screened_text
 from muisti.settings import load_settings
 from muisti.storage.clock import SystemClock
 from muisti.storage.sqlite.connect import Database
@@ -22,6 +21,7 @@ from muisti.storage.sqlite.lexical import SqliteLexical
 from muisti.storage.sqlite.links import SqliteLinks
 from muisti.storage.sqlite.reader import SqliteReader
 from muisti.storage.sqlite.salience_sql import salience_sql
+from muisti.text.redact import redact_text
 
 if TYPE_CHECKING:
     from muisti.engine import Muisti
@@ -50,7 +50,7 @@ class Glance:
         if self._whole is None and self._parts is not None:
             settings = self._parts.settings
             try:
-                return search(self._parts, screened_text(query, settings), to_filter(settings, options), limit, "keyword")
+                return search(self._parts, redact_text(query, settings), to_filter(settings, options), limit, "keyword")
             except IndexCorrupt:
                 self._whole = self._opened()
         assert self._whole is not None

@@ -86,7 +86,7 @@ def test_it_loads_little(filled: Path) -> None:
         "httpx2",
         "muisti.engine",
         "muisti.bootstrap",
-        "muisti.recall.when",
+        "muisti.text.time_expressions.question",
     }
     assert dear & set(loaded) == set()
 

@@ -14,8 +14,8 @@ from muisti.lifecycle import core_memory as core
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Utterance
 from muisti.remember.identity import new_id
 from muisti.remember.learn import drafts_of, extracted
-from muisti.remember.screen import screened_name, screened_text
 from muisti.remember.validate import checked_line, checked_name, checked_project, checked_time
+from muisti.text.redact import check_name, redact_text
 
 log = logging.getLogger("muisti")
 
@@ -29,10 +29,10 @@ class Knowing(Remembering):
 
     def core_update(self, section: str, key: str, value: str) -> CoreMemory:
         """Set one entry. Raises InvalidRequest for another section, an empty value, or more than fits."""
-        safe = screened_text(value, self.settings) if isinstance(value, str) else value
+        safe = redact_text(value, self.settings) if isinstance(value, str) else value
         if isinstance(value, str) and value.strip() and not safe.strip():
             raise InvalidRequest("value", "<private>…", "nothing of it is left outside of <private>")
-        if isinstance(key, str) and screened_text(key, self.settings) != key:
+        if isinstance(key, str) and redact_text(key, self.settings) != key:
             raise InvalidRequest("key", "…", "it holds something private or a secret, and names are not redacted: choose another")
         return self._change(core.core_update, section, key, safe)
 
@@ -47,7 +47,7 @@ class Knowing(Remembering):
         """
         if isinstance(source, os.PathLike):
             source = _text_of(Path(source).expanduser())
-        return self._change(core.core_init, screened_text(source, self.settings))
+        return self._change(core.core_init, redact_text(source, self.settings))
 
     def fill_core(self) -> None:
         """Fill core memory from the vault's own `USER.md`, once."""
@@ -103,18 +103,18 @@ class Knowing(Remembering):
         exchange = Exchange(
             id=new_id(now),
             at=now if at is None else checked_time("at", at),
-            session_id=screened_name("session_id", checked_name("session_id", session_id), self.settings),
+            session_id=check_name("session_id", checked_name("session_id", session_id), self.settings),
             user=self._safe(user_message),
             assistant=self._safe(assistant_response),
             mode=_checked_mode(mode),
             speaker=self._safe(checked_line("speaker", speaker, 100)).strip() or "User",
-            project=None if project is None else screened_name("project", checked_project(project), self.settings),
+            project=None if project is None else check_name("project", checked_project(project), self.settings),
         )
         return self._learner.accept(exchange)
 
     def _safe(self, text: str) -> str:
         """Without what is private, before it goes anywhere; the beginning of it, if it is endless."""
-        return screened_text(text, self.settings)[: self.settings.max_content_bytes]
+        return redact_text(text, self.settings)[: self.settings.max_content_bytes]
 
     def resume_extraction(self) -> None:
         """Go on with exchanges that processes which have ended left behind. `Muisti.open` does so by itself."""

@@ -15,7 +15,7 @@ from muisti.recall import pipeline as recalling
 from muisti.recall.compose import composed, listed
 from muisti.recall.explain import explain
 from muisti.recall.options import FilterOptions, Mode, only_memories, to_filter, to_moment, to_order
-from muisti.remember.screen import screened_text
+from muisti.text.redact import redact_text
 
 Listed = list
 """The built-in type: inside the class `list` is the method."""
@@ -88,11 +88,11 @@ class Recalling(Opened):
         if recalling.checked_mode(mode) != "keyword":
             self._catch_up()
         with self._meter.timed("search"):
-            return self._look(recalling.search, self._screened(query), where, limit, mode, asked_at)
+            return self._look(recalling.search, self._redact(query), where, limit, mode, asked_at)
 
-    def _screened(self, query: str) -> str:
+    def _redact(self, query: str) -> str:
         """A question may be sent to an embedder: what is private in it is not."""
-        return screened_text(query, self.settings) if isinstance(query, str) else query
+        return redact_text(query, self.settings) if isinstance(query, str) else query
 
     def _catch_up(self) -> None:
         with suppress(EmbedderProblem):  # the answer says so
@@ -153,4 +153,4 @@ class Recalling(Opened):
         """Why this memory is, or is not, an answer to the query."""
         where = self._filter(options)
         self._catch_up()
-        return self._call(explain, self._screened(query), memory_id, where, mode)
+        return self._call(explain, self._redact(query), memory_id, where, mode)

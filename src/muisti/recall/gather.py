@@ -14,7 +14,7 @@ from muisti.recall.speaker import speaker_of, without_names
 if TYPE_CHECKING:
     from muisti.model import Filter
     from muisti.ports import Candidate, LexicalHit, Parts, Space, Term, Vector, VectorHit
-    from muisti.recall.when import When
+    from muisti.text.time_expressions.question import When
 
 POOL = 50
 """How many of each list are looked at more closely, at least."""

@@ -14,8 +14,8 @@ from muisti.model import Event, Memory, Usage
 from muisti.model.salience import RESTORED, folded, strength, traced
 from muisti.ports import Parts, StoredFile
 from muisti.remember.complete import completed, derived_title
-from muisti.remember.screen import screened_fields
 from muisti.remember.validate import checked_content, checked_memory
+from muisti.text.redact import redact_fields
 
 log = logging.getLogger("muisti")
 
@@ -44,7 +44,7 @@ def update(
         if changed or (expected_version is not None and _version_now(parts, file) != expected_version):
             raise Conflict(f"{memory_id} has changed since you read it; read it again and repeat the change")
         now = parts.clock.now()
-        wanted = _changed(file.memory, screened_fields(changes, parts.settings), parts, now)
+        wanted = _changed(file.memory, redact_fields(changes, parts.settings), parts, now)
         data = {}
         if wanted.content != file.memory.content:
             data["kept"] = parts.attic.keep_version(str(file.memory.file_path), memory_id, now)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from muisti.remember.markdown import Block, blocks, trimmed
+from muisti.text.markdown import Block, parse_blocks, trim_span
 
 SIZE = 400
 OVERLAP = 80
@@ -63,7 +63,7 @@ def chunks(
     """
     if size < SMALLEST or overlap < 0:
         raise ValueError(f"a chunk needs at least {SMALLEST} tokens and an overlap that is not negative")
-    whole = trimmed(content, 0, len(content))
+    whole = trim_span(content, 0, len(content))
     if whole is None:
         return []
     budget = _Budget(count_tokens, title, size)
@@ -71,7 +71,7 @@ def chunks(
         return [Chunk(*whole, title_shown=budget.title_shown)]
     breaker = _Breaker(content, budget)
     packer = _Packer(content, breaker, min(overlap, size // 2))
-    return list(packer.packed(_groups(breaker, blocks(content))))
+    return list(packer.packed(_groups(breaker, parse_blocks(content))))
 
 
 def _lead(title: str, heading: Sequence[str]) -> str:
@@ -205,7 +205,7 @@ def _parted(content: str, start: int, end: int, border: re.Pattern[str]) -> Iter
     """The parts of a span between its borders, without those that are white space only."""
     edges = [start, *(match.end() for match in border.finditer(content, start, end)), end]
     for begin, stop in pairwise(edges):
-        if span := trimmed(content, begin, stop):
+        if span := trim_span(content, begin, stop):
             yield span
 
 

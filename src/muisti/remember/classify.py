@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from muisti.model import Sector
-from muisti.patterns import READ, whole_words
+from muisti.safe_regex import READ, compile_whole_words
 from muisti.settings import Settings
 
 OWN = 2
@@ -200,7 +200,7 @@ def _chosen(table: _Table, text: str, patterns: Mapping[str, tuple[str, ...]]) -
     scores: dict[str, int] = {}
     for label, _ in _signs(table, text):
         scores[label] = scores.get(label, 0) + 1
-    own = {label: sum(whole_words(pattern).search(text) is not None for pattern in patterns[label]) for label in patterns}
+    own = {label: sum(compile_whole_words(pattern).search(text) is not None for pattern in patterns[label]) for label in patterns}
     for label in filter(own.get, own):
         scores[label] = scores.get(label, 0) + OWN * own[label]
     last = len(table.places)
@@ -213,7 +213,7 @@ def _signs(table: _Table, text: str) -> set[_Sign]:
     for first in table.phrases.keys() & words:
         for phrase in table.phrases[first]:
             likely = phrase.sign not in found and phrase.words <= words and phrase.literal in lowered
-            if likely and whole_words(phrase.pattern).search(text):
+            if likely and compile_whole_words(phrase.pattern).search(text):
                 found.add(phrase.sign)
     if not text.isascii():
         found.update(sign for piece, sign in table.pieces if piece in lowered)

@@ -8,9 +8,9 @@ import unicodedata
 from dataclasses import replace
 
 from muisti.model import Memory
-from muisti.nfkc import nfkc
 from muisti.remember.concepts import extract_concepts
-from muisti.remember.simhash import simhash
+from muisti.text.normalize import to_nfkc
+from muisti.text.simhash import simhash
 
 TITLE_LENGTH = 80
 _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*)")
@@ -34,7 +34,7 @@ def completed(memory: Memory) -> Memory:
 
 def content_hash(content: str) -> str:
     """Equal for texts that differ only in white space and in compatible forms of the same characters."""
-    folded = content if _is_folded(content) else " ".join(nfkc(content).split())
+    folded = content if _is_folded(content) else " ".join(to_nfkc(content).split())
     return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -13,7 +13,7 @@ from muisti.commit import as_file_says
 from muisti.errors import EmbedderProblem
 from muisti.model import Finder, Link, LinkType, Memory, Tier
 from muisti.ports import Parts
-from muisti.remember.simhash import bands, far_apart, hamming
+from muisti.text.simhash import bands, far_apart, hamming
 
 if TYPE_CHECKING:
     from muisti.remember.likeness.contradict import Clash

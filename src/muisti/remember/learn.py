@@ -19,8 +19,8 @@ from muisti.ports import Parts
 from muisti.remember.change import trash
 from muisti.remember.identity import derived_id
 from muisti.remember.pipeline import remember
-from muisti.remember.screen import screened, screened_text
 from muisti.remember.validate import checked_content
+from muisti.text.redact import redact_draft, redact_text
 
 log = logging.getLogger("muisti")
 EXTRACTED = "extracted"
@@ -40,7 +40,7 @@ def utterances(exchange: Exchange) -> list[Utterance]:
 
 def extracted(parts: Parts, talk: Sequence[Utterance], mode: str) -> list[Extracted]:
     """What of a talk is worth keeping, by rules or by the model of the settings. Raises ExtractorProblem."""
-    safe = [replace(one, text=screened_text(one.text, parts.settings)) for one in talk]
+    safe = [replace(one, text=redact_text(one.text, parts.settings)) for one in talk]
     if parts.chat is None:
         from muisti.remember.extract.rules import extract  # its tables are read only if they are needed
 
@@ -109,7 +109,7 @@ def _storable(parts: Parts, drafts: Sequence[Draft]) -> list[Draft]:
     problem = None
     for draft in drafts:
         try:
-            checked_content(screened(draft, parts.settings).content, parts.settings)
+            checked_content(redact_draft(draft, parts.settings).content, parts.settings)
             kept.append(draft)
         except InvalidMemory as error:
             log.warning("something that a talk teaches cannot be kept: %s", error)

@@ -18,9 +18,9 @@ from muisti.remember.complete import completed, derived_title
 from muisti.remember.dedup import measured, resolved
 from muisti.remember.identity import new_id
 from muisti.remember.merge import Merges, merge, planned_merges
-from muisti.remember.screen import screened
 from muisti.remember.validate import checked_content, checked_id, checked_kind, checked_memory
 from muisti.settings import Settings
+from muisti.text.redact import redact_draft
 
 
 def remember(
@@ -73,7 +73,7 @@ def _projects_of_sessions(parts: Parts, drafts: Sequence[Draft]) -> dict[str | N
 
 def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
     """Take out what is private, check, classify, complete."""
-    draft = screened(draft, settings)
+    draft = redact_draft(draft, settings)
     content = checked_content(draft.content, settings)
     created = now if draft.created_at is None else draft.created_at
     title = draft.title.strip() if isinstance(draft.title, str) else draft.title

@@ -14,10 +14,10 @@ from datetime import UTC
 
 from muisti.errors import ExtractorMisbehaved
 from muisti.model import KINDS, Extracted, Kind, Utterance
-from muisti.nfkc import nfkc
 from muisti.ports.chat import Chat
 from muisti.remember.extract.reply import Noted, read_reply
 from muisti.remember.extract.sentences import sentences
+from muisti.text.normalize import to_nfkc
 
 log = logging.getLogger("muisti")
 
@@ -179,7 +179,7 @@ def _nearest(marks: set[str], texts: Mapping[str, set[str]]) -> str:
 def _marks(text: str) -> set[str]:
     """How the telling words of a text begin, so that "worked" and "works" meet; pairs of letters in scripts that join words."""
     marks: set[str] = set()
-    for word in _WORD.findall(nfkc(text).casefold()):
+    for word in _WORD.findall(to_nfkc(text).casefold()):
         if max(word) >= _UNSPACED:
             marks.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
         elif word not in _COMMON and (len(word) > 1 or word.isdigit()):

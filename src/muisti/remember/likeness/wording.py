@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from muisti.nfkc import nfkc
 from muisti.remember.likeness.abbreviations import (
     ABBREVIATED,
     CANONICAL,
@@ -26,6 +25,7 @@ from muisti.remember.likeness.abbreviations import (
 )
 from muisti.remember.likeness.figures import glued, settled
 from muisti.remember.likeness.spelling import real_words
+from muisti.text.normalize import to_nfkc
 
 _CJK = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 # The bounds on repetitions keep the search linear: `x@x@x@…` would be looked at from each x to the end.
@@ -102,7 +102,7 @@ def retyped(text: str) -> str:
 
 def _read(text: str) -> Reading:
     if not text.isascii():
-        text = nfkc(_RAISED.sub(" ^", text)).translate(_STRAIGHT)
+        text = to_nfkc(_RAISED.sub(" ^", text)).translate(_STRAIGHT)
     if "w/" in text:
         text = _WITH.sub("with", text)
     found = _Found([], set(), [], 0, 0)

@@ -18,12 +18,12 @@ from typing import Any
 from muisti.errors import InvalidRequest, VaultUnusable
 from muisti.model import ROLES, Message, Problem
 from muisti.ports import Line, Mark, Stamp, TalkFile, TalkReading
-from muisti.remember.screen import screened_texts
-from muisti.remember.talk import DEEPEST_META, PRIVATE, own_meta, screened_meta, texts_in
+from muisti.remember.talk import DEEPEST_META, PRIVATE, own_meta, texts_in
 from muisti.settings import Settings
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.lines import CORRUPT, ends_whole, set_torn_tail_aside, tail_sha, whole_lines
 from muisti.storage.files.timestamps import stamp_of, to_text
+from muisti.text.redact import redact_meta, redact_texts
 
 FOLDER = "conversations"
 
@@ -87,20 +87,20 @@ class FileConversations:
                 problems.append(Problem(path, _SET_ASIDE.format(f"{path}{CORRUPT}")))
             offset = mark.offset + len(data)
             after = TalkFile(stamp, seen_ns, Mark(offset, tail_sha(file, offset)) if data or not offset else mark)
-        lines = self._screened(list(_parsed(path, data, mark.offset, problems)))
+        lines = self._redact(list(_parsed(path, data, mark.offset, problems)))
         return TalkReading(chat, path, after, lines, mark.offset == 0, tuple(problems))
 
-    def _screened(self, lines: list[Line]) -> list[Line]:
+    def _redact(self, lines: list[Line]) -> list[Line]:
         """People and programs write to these files too: what is private in them stays out of the index."""
-        safe = screened_texts([line.content for line in lines], self._settings)
+        safe = redact_texts([line.content for line in lines], self._settings)
         lines = [
             line if line.content == text else line._replace(content=text if text.strip() else PRIVATE)
             for line, text in zip(lines, safe, strict=True)
         ]
         beside = [text for line in lines if line.meta for text in texts_in(line.meta)]
-        if screened_texts(beside, self._settings) == beside:
+        if redact_texts(beside, self._settings) == beside:
             return lines
-        return [line._replace(meta=screened_meta(line.meta, self._settings)) if line.meta else line for line in lines]
+        return [line._replace(meta=redact_meta(line.meta, self._settings)) if line.meta else line for line in lines]
 
 
 _TORN = "its last line is incomplete, as a crash leaves it: it is set aside when the vault can be written"

@@ -13,12 +13,12 @@ from muisti.errors import InvalidMemory
 from muisti.model import KINDS, Link, Memory, Tier
 from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.complete import completed, derived_title
-from muisti.remember.screen import screened, screened_fields, screened_text
 from muisti.remember.validate import checked_id, checked_memory
 from muisti.settings import Settings
 from muisti.storage.files.frontmatter import BadFrontMatter, Document, Value
 from muisti.storage.files.linked import link_from, link_text
 from muisti.storage.files.timestamps import from_text, to_text
+from muisti.text.redact import redact_draft, redact_fields, redact_text
 
 TRASH = ".trash"
 NUMBERS = frozenset({"importance", "salience"})
@@ -72,7 +72,7 @@ def _shortest(number: float) -> str:
 def changed_fields(document: Document, memory: Memory, settings: Settings) -> dict[str, Value | None]:
     """Which keys must be written so that the file says what the memory says. What a person wrote that is private stays theirs."""
     wanted = to_fields(memory)
-    have = screened_fields(document.values, settings)
+    have = redact_fields(document.values, settings)
     for key, other in _OTHER_NAMES.items():  # what a person calls otherwise keeps that name
         if other in have and key not in have and key in wanted:
             wanted[other] = wanted.pop(key)
@@ -118,7 +118,7 @@ def _is_default(key: str, have: Value | None) -> bool:
 def from_document(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
     """The memory that a file holds. Raises BadFrontMatter that names the field and the cure."""
     values = document.values
-    content = screened_text(document.body, settings)
+    content = redact_text(document.body, settings)
     place = Place.of(path, settings)
     created = _time(values, "created_at") or _time(values, "created") or place.dated or modified
     kind = _text(values, "kind") or _text(values, "category") or place.kind or classify_kind(content, settings)
@@ -150,7 +150,7 @@ def from_document(path: str, document: Document, settings: Settings, modified: d
         file_path=path,
     )
     try:
-        memory = checked_memory(screened(memory, settings), settings)
+        memory = checked_memory(redact_draft(memory, settings), settings)
         if memory.id:
             checked_id(memory.id)
     except InvalidMemory as error:

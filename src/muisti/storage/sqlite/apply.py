@@ -13,14 +13,14 @@ import apsw
 from muisti.model import Event, Link, Memory, Usage, Use
 from muisti.model.salience import counted, folded
 from muisti.ports import Changes, Known, Reading, StoredFile
-from muisti.recall.words import words
 from muisti.remember.complete import derived_title
 from muisti.remember.embed import source_hash
-from muisti.remember.simhash import bands
 from muisti.storage.sqlite.documents import note_shelf, take_in_documents
 from muisti.storage.sqlite.messages import take_in_talk
 from muisti.storage.sqlite.rows import Cell, link_cells, time_or_none, to_int, to_links, to_list, to_time
 from muisti.storage.sqlite.vector_spaces import await_vectors, forget_vectors, take_over
+from muisti.text.simhash import bands
+from muisti.text.tokens import tokenize
 
 if TYPE_CHECKING:
     from muisti.storage.sqlite.entries import Counts
@@ -137,8 +137,8 @@ def _cells(memory: Memory) -> tuple[str | int | float | None, ...]:
 
 def _word_columns(memory: Memory) -> tuple[str, str, str]:
     labels = " \n ".join((*memory.keywords, *memory.files, memory.summary))
-    title = "" if _is_first_sentence(memory) else " ".join(words(memory.title))
-    return title, " ".join(words(labels)), " ".join(words(memory.content))
+    title = "" if _is_first_sentence(memory) else " ".join(tokenize(memory.title))
+    return title, " ".join(tokenize(labels)), " ".join(tokenize(memory.content))
 
 
 def _is_first_sentence(memory: Memory) -> bool:

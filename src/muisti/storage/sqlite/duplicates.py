@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import apsw
 
 from muisti.model import Memory, Tier
-from muisti.recall.words import words
-from muisti.remember.simhash import bands, far_apart, hamming
 from muisti.storage.sqlite.rows import FROM, VALID_UNTIL, Cell, columns, fetch, memory_of, quoted, to_int
 from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.text.simhash import bands, far_apart, hamming
+from muisti.text.tokens import tokenize
 
 if TYPE_CHECKING:
     from muisti.storage.sqlite.connect import Database
@@ -85,7 +85,7 @@ def _by_bands(db: apsw.Connection, memory: Memory) -> list[tuple[int, str]]:
 
 
 def _by_words(db: apsw.Connection, memory: Memory) -> list[tuple[int, str]]:
-    match = _match(db, list(dict.fromkeys(words(memory.content[:READ]))))
+    match = _match(db, list(dict.fromkeys(tokenize(memory.content[:READ]))))
     return [(n, hash_) for n, hash_ in fetch(db, _BY_WORDS, (match, *_place(memory)))] if match else []
 
 

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import apsw
 
 from muisti.model import Tier
-from muisti.recall.words import words
 from muisti.remember.complete import content_hash
 from muisti.remember.embed import embed_hash
 from muisti.storage.sqlite.rows import Cell, fetch
 from muisti.storage.sqlite.vector_spaces import as_json, await_all, forget_vectors
+from muisti.text.tokens import tokenize
 
 
 class Text(NamedTuple):
@@ -69,8 +69,8 @@ def put(db: apsw.Connection, origin: str, texts: Sequence[Text], earlier: Known,
             (n, origin, origin, sector, text.id, text.project, tier, text.session_id, text.created_at, text.updated_at,
              text.source, text.path, text.title, hashed, content, source, text.trusted)
         )  # fmt: skip
-        body = words(content)
-        title = words(text.own_title) if text.own_title else []
+        body = tokenize(content)
+        title = tokenize(text.own_title) if text.own_title else []
         if body or title:
             spoken.append((n, " ".join(title), "", " ".join(body)))
             if counts is not None:

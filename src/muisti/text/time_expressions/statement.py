@@ -32,7 +32,7 @@ _MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
 _LEAD = r"(?P<lead>\b(?:on|in|since|by|until|till|from|before|after|of|for|during|over|around) (?:the )?)?"
 
 
-def dated(text: str, at: datetime | None) -> tuple[str, datetime | None]:
+def resolve_dates(text: str, at: datetime | None) -> tuple[str, datetime | None]:
     """The text with dates for relative times, and the first time that it speaks of; without `at` only full dates are known."""
     found: list[tuple[int, datetime]] = []
     if at is not None and _WORTH_A_LOOK.search(text):

@@ -22,7 +22,7 @@ _SPACELESS = "\u0e00-\u0eff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\
 _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 
 
-def fault(pattern: str) -> str | None:
+def find_fault(pattern: str) -> str | None:
     """What is wrong with a pattern, and the cure; None if nothing is."""
     if not pattern.strip():
         return "is empty; write a word, or leave it out"
@@ -45,7 +45,7 @@ def fault(pattern: str) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def whole_words(pattern: str) -> re.Pattern[str]:
+def compile_whole_words(pattern: str) -> re.Pattern[str]:
     """The pattern where nothing is cut out of a longer word; scripts that put no spaces between words are free of that."""
     if max(pattern) >= _SPACELESS[0]:  # maybe; the look-arounds know, but they are dear to compile
         begin, end = rf"(?:(?<!\w)|(?=[{_SPACELESS}]))", rf"(?:(?!\w)|(?<=[{_SPACELESS}]))"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 
-from muisti.recall import calendar_words as cal
-from muisti.recall.calendar_words import Span
+from muisti.text.time_expressions import calendar as cal
+from muisti.text.time_expressions.calendar import Span
 
 READ = 2000
 """Characters of a question that are looked at."""

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
-from muisti.nfkc import nfkc
+from muisti.text.normalize import to_nfkc
 
 MAX_WORD = 64
 _CJK = (
@@ -43,11 +43,11 @@ _CAMEL = re.compile(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\WA-Z_]+|\d+")
 _SYMBOLS_KEPT = frozenset(("So", "Sk", "Sm", "Sc"))
 
 
-def words(text: str, *, asked: bool = False) -> list[str]:
-    """The index words of a text, in order, with repetitions. Asked: of a query, which names no lone last characters."""
+def tokenize(text: str, *, query: bool = False) -> list[str]:
+    """The index words of a text, in order, with repetitions. Query: of a question, which names no lone last characters."""
     if not text.isascii():
-        text = nfkc(text)
-    return " ".join(map((_asked if asked else _stored).__getitem__, text.split())).split()
+        text = to_nfkc(text)
+    return " ".join(map((_of_query if query else _stored).__getitem__, text.split())).split()
 
 
 class _Forms(dict[str, str]):
@@ -85,7 +85,7 @@ def _cut(run: str) -> list[str]:
 
 
 _MOST_FORMS = 100_000
-_stored, _asked = _Forms(lone=True), _Forms(lone=False)
+_stored, _of_query = _Forms(lone=True), _Forms(lone=False)
 
 
 def is_spaceless(text: str) -> bool:

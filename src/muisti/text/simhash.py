@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections import Counter
 
-from muisti.nfkc import nfkc
+from muisti.text.normalize import to_nfkc
 
 _WORD = re.compile(r"\w+")
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -17,7 +17,7 @@ _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\
 
 def simhash(text: str) -> str:
     """16 hexadecimal digits; all zero only for a text without a single letter or digit."""
-    words = Counter(_features(nfkc(text).casefold()))
+    words = Counter(_features(to_nfkc(text).casefold()))
     # All 64 counters are added up in one big integer, 16 bits each: no loop over bits.
     total = sum(words.values())
     if not total:
