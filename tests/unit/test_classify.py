@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from muisti.model import KINDS, Kind, Sector
 from muisti.remember.classify import _KIND_TABLE, _KINDS, _SECTOR_TABLE, _SECTORS, _signs, classify_kind, classify_sector
-from muisti.safe_regex import compile_whole_words, find_fault
+from muisti.safe_regex import find_fault
 from muisti.settings import Settings
+from muisti.text.tokens import compile_whole_words
 from tests.unit.timing import grows_linearly
 
 

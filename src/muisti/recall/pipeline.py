@@ -18,7 +18,7 @@ from muisti.recall.layers import checked_limit, existing
 from muisti.recall.query import MAX_WORDS, choose_terms, query_words, without_stop_words
 from muisti.recall.rank import PRIOR, Ranked, ranked, share
 from muisti.recall.snippet import snippet
-from muisti.text.tokens import tokenize
+from muisti.text.tokens import split_words, tokenize
 
 if TYPE_CHECKING:
     from muisti.ports import LexicalHit, Parts, Term
@@ -141,7 +141,7 @@ class _Places:
 
 def as_asked(question: str) -> dict[str, str]:
     """For each index word, how the question spelt it: people know "database", not "databas"."""
-    return {word: spelt.lower() for spelt in re.findall(r"\w+", question[:MAX_READ]) for word in tokenize(spelt)}
+    return {word: spelt.lower() for spelt in split_words(question[:MAX_READ]) for word in tokenize(spelt)}
 
 
 def related(parts: Parts, memory_id: str, where: Filter, limit: int = 10) -> list[SearchResult]:

@@ -14,6 +14,7 @@ MOST = 12
 _READ = 20_000
 _LONGEST_NAME = 4
 _LONGEST_PHRASE = 3
+# Not split_words: paths, code and titles in brackets are pieces as a whole, and capitals and gaps between pieces tell names.
 # Every repetition is bounded, or ends where its characters do: hostile text must not make the search quadratic.
 _PIECE = re.compile(
     r"`[^`\n]{2,60}`"  # code

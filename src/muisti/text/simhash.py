@@ -10,9 +10,10 @@ import re
 from collections import Counter
 
 from muisti.text.normalize import to_nfkc
+from muisti.text.scripts import SPACELESS
+from muisti.text.tokens import split_words
 
-_WORD = re.compile(r"\w+")
-_SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_SPACELESS = re.compile(f"[{SPACELESS}]")
 
 
 def simhash(text: str) -> str:
@@ -59,9 +60,9 @@ def bands(hash_: str) -> tuple[int, ...]:
 
 def _features(text: str) -> list[str]:
     if text.isascii():
-        return _WORD.findall(text)
+        return split_words(text)
     features: list[str] = []
-    for word in _WORD.findall(text):
+    for word in split_words(text):
         if _SPACELESS.search(word):
             features += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
         else:

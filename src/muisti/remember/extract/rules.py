@@ -19,6 +19,7 @@ from muisti.remember.extract.evidence import ASSISTANT, CORRECTED, INSTRUCTED, M
 from muisti.remember.extract.persons import completed, resolved
 from muisti.remember.extract.sentences import sentences, typed
 from muisti.text.time_expressions.statement import resolve_dates
+from muisti.text.tokens import split_words
 
 LONGEST = 300
 """Characters of a memory."""
@@ -176,7 +177,7 @@ def _correcting(statement: _Statement, found: list[Extracted], place: int | None
 
 
 def _telling_words(memory: Extracted) -> set[str]:
-    return {word for word in re.findall(r"\w{4,}|\d+", memory.source_text.lower()) if word not in _COMMON}
+    return {word for word in split_words(memory.source_text.lower()) if (len(word) > 3 or word.isdigit()) and word not in _COMMON}
 
 
 def _requested(sentence: str, bare: str, utterance: Utterance, importance: float = REQUESTED) -> _Statement:

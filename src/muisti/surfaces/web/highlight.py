@@ -7,6 +7,7 @@ import re
 from muisti.recall.query import query_words
 from muisti.text.tokens import tokenize
 
+# Not split_words: the page shows every character, so what stands between words is a piece too.
 _TOKEN = re.compile(r"\w+|\W+")
 _SIGNS = re.compile(r"\*\*|`+|^\s*(?:#{1,6}|>|[-*+]|\|)\s+", re.MULTILINE)
 
