@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muisti.text.normalize import MOST_MARKS, to_nfkc
-from muisti.text.tokens import MAX_WORD, is_spaceless, stem, tokenize
+from muisti.text.tokens import MAX_WORD, is_spaceless, split_words, stem, tokenize
 from tests.unit.timing import grows_linearly
 
 TABLE = {
@@ -129,3 +129,8 @@ def test_nfkc_is_that_of_unicode_for_texts_that_people_write(text: str) -> None:
 def test_nfkc_leaves_out_only_the_marks_that_nobody_can_read() -> None:
     assert to_nfkc("x" + "\u0301" * 1000 + "y") == "x" + "\u0301" * MOST_MARKS + "y"
     assert to_nfkc("🎉" * 1000) == "🎉" * 1000
+
+
+def test_words_as_they_are_written() -> None:
+    assert split_words("Use snake_case, don't 你好") == ["Use", "snake_case", "don", "t", "你好"]
+    assert split_words("snake_case_", identifiers=False) == ["snake", "case"]

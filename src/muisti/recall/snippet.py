@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from itertools import pairwise
 
+from muisti.text.sentences import sentence_ends
 from muisti.text.tokens import tokenize
 
 LENGTH = 500
 """Most memories are shorter, and are shown whole."""
 _READ = 40_000
-_SEGMENT = re.compile(r"[^\n.!?。！？]*[\n.!?。！？]*")
 
 
 def snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> str:
@@ -17,7 +17,8 @@ def snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> str:
     if len(content) <= length:
         return content.strip()
     text = content[:_READ]
-    segments = [(match.start(), match.end()) for match in _SEGMENT.finditer(text) if match.end() > match.start()]
+    edges = [0, *sentence_ends(text, lines=True), len(text)]
+    segments = [(begin, end) for begin, end in pairwise(edges) if begin < end]
     start, end = _fullest(text, segments, wanted)
     if end - start > length:
         start, end = _densest(text, start, end, wanted, length)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from muisti.text.sentences import STOPS
+
 MOST = 12
 _READ = 20_000
 _LONGEST_NAME = 4
@@ -28,7 +30,7 @@ _IDENTIFIER = re.compile(
 )
 _SIMPLE = re.compile(r"\w[\w+#-]{0,30}[\w+#]")
 _QUOTES = " \t`《》「」『』"
-_NEW_SENTENCE = re.compile(r"[.!?:…。！？\n]")
+_NEW_SENTENCE = re.compile(rf"[{STOPS}:\n]")
 
 _DETERMINERS = frozenset("a an the this that these those its his her their my our your no every each any some all".split())
 _GRAMMAR = frozenset(

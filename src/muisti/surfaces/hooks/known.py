@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 
 from muisti.recall.query import query_words
+from muisti.text.sentences import split_sentences
 from muisti.text.tokens import tokenize
 
 USER, AGENT = 1.0, 0.6
 """Which share of a sentence's words a memory must have for it to be a repetition: an agent rewords what it was given."""
 FEWEST = 2
-_SENTENCES = re.compile(r"(?:[^.!?。！？\n]|[.!?](?=\S))+[.!?。！？]*\s*|\n+|[.!?。！？]+\s*")
 _CHANGE = frozenset(
     ("not", "no", "never", "dont", "longer", "anymore", "instead", "stop", "without", "replac", "switch", "chang", "move", "now")
 )
@@ -29,7 +29,7 @@ def without_known(text: str, given: Sequence[str], share: float) -> str:
     if not given or not text.strip():
         return text
     known = [frozenset(tokenize(one[:20_000])) for one in given]
-    return "".join(one for one in _SENTENCES.findall(text) if not _repeats(one, known, share)).strip()
+    return "".join(one for one in split_sentences(text, lines=True) if not _repeats(one, known, share)).strip()
 
 
 def _repeats(sentence: str, known: Sequence[frozenset[str]], share: float) -> bool:
