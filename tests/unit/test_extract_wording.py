@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from muisti.remember.extract.persons import completed, resolved
 from muisti.remember.extract.sentences import sentences
+from muisti.text.time_expressions.question import parse_when
 from muisti.text.time_expressions.statement import resolve_dates
 
 MONDAY = datetime(2023, 5, 8, 14, 0, tzinfo=UTC)
@@ -165,6 +166,24 @@ def test_what_is_no_date_stays(said: str) -> None:
 def test_without_a_clock_yesterday_stays_yesterday() -> None:
     assert resolve_dates("It was yesterday.", None) == ("It was yesterday.", None)
     assert resolve_dates("It was on 2023-05-07.", None)[1] == datetime(2023, 5, 7, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("said", ["this past weekend", "last winter", "this winter", "last friday", "next june", "last month"])
+def test_a_statement_and_a_question_mean_the_same_time(said: str) -> None:
+    january = datetime(2024, 1, 15, tzinfo=UTC)
+    asked = parse_when(f"what happened {said}?", january)
+    written, about = resolve_dates(f"It happened {said}.", january)
+    assert asked is not None
+    assert about == asked.start
+    assert said.split(maxsplit=1)[0] not in written
+
+
+def test_a_statement_may_tell_of_a_plan() -> None:
+    """Who says "next Friday" means the first to come; who asks for it, the Friday of the next week."""
+    assert resolve_dates("We meet next friday.", MONDAY)[1] == datetime(2023, 5, 12, tzinfo=UTC)
+    asked = parse_when("what do we do next friday?", MONDAY)
+    assert asked is not None
+    assert asked.start == datetime(2023, 5, 19, tzinfo=UTC)
 
 
 def test_a_time_at_the_calendars_edge_stays() -> None:

@@ -1,7 +1,7 @@
 """The day that "yesterday" was: times that depend on when they were said, as dates that stay true.
 
-Days are written as `on 2023-05-07`, weeks by their Monday, months and years by name. Vague words ("recently", "the other day")
-stay: they say no date. A new phrase is a new row in `_ROWS`.
+Days are written as `on 2023-05-07`, weeks by their Monday, months and years by name. Vague words
+("recently", "the other day") stay: they name no date. A new phrase is a new row in `_ROWS`.
 """
 
 from __future__ import annotations
@@ -9,241 +9,220 @@ from __future__ import annotations
 import re
 from calendar import month_name
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
+from typing import NamedTuple
 
-_Found = tuple[str, datetime]
-"""What to write, without "on" or "in" where those belong to it, and the day on which the time begins."""
-_Said = re.Match[str]
+from muisti.text.time_expressions import calendar as cal
+from muisti.text.time_expressions.calendar import Span
+from muisti.text.time_expressions.readers import (
+    Reader,
+    Said,
+    read_month,
+    read_period,
+    read_season,
+    read_weekday,
+    said_which,
+    said_word,
+)
 
-_NUMBERS: Mapping[str, int] = {
-    word: number for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-} | {"a": 1, "an": 1, "couple": 2}
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_MONTHS: Mapping[str, int] = {name.lower(): number for number, name in enumerate(month_name) if name} | {
-    name[:3].lower(): number for number, name in enumerate(month_name) if name
-}
-_SEASONS: Mapping[str, int] = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-_STEPS: Mapping[str, int] = {"last": -1, "past": -1, "this": 0, "next": 1, "coming": 1, "previous": -1}
-
-_COUNT = r"(?P<count>\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:a )?couple(?: of)?)"
-_UNIT = r"(?P<unit>day|week|month|year)s?"
-_DAY = r"(?P<day>monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thurs?|fri|sat|sun)"
-_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})"
-_LEAD = r"(?P<lead>\b(?:on|in|since|by|until|till|from|before|after|of|for|during|over|around) (?:the )?)?"
+_EXACT = [*(word for word in cal.COUNTS if word not in cal.VAGUE), *cal.ONE]
+_COUNT = rf"(?P<count>\d{{1,4}}|{cal.any_of(_EXACT)})"
+_UNIT = rf"{cal.UNIT}s?"
+_LEADS = "on in since by until till from before after of for during over around".split()
+_LEAD = rf"(?P<lead>\b(?:{cal.any_of(_LEADS)}) (?:the )?)?"
+_DROPPED_LEADS = frozenset(("", "on", "in", "on the", "in the", "over the", "during the", "over", "during", "for"))
+_IS_SUBJECT = re.compile(r" (?:is|was|will|has|had|went|turned|'s)\b", re.I)
+"""After "last week" these make it what is spoken of: "the week of … was wild"."""
+_FUTURE = re.compile(
+    r"\b(?:will|going|gonna|due|starts?|ends?|leav\w+|coming|have|has|is|are|plan\w*|until)\b"
+    r"|'(?:ll|re|m|s)\b",
+    re.I,
+)
+_WORTH_A_LOOK = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|back|earlier|from now|last|past|this|next|coming|"
+    r"previous|in (?:an?|\d|[a-z]+) )",
+    re.I,
+)
 
 
 def resolve_dates(text: str, at: datetime | None) -> tuple[str, datetime | None]:
-    """The text with dates for relative times, and the first time that it speaks of; without `at` only full dates are known."""
+    """Return the text with dates for relative times, and the first time that it speaks of.
+
+    Without `at`, the moment it was said, only full dates are known.
+    """
+    zone = UTC if at is None else cal.zone_of(at)
+    now = None if at is None else at.replace(tzinfo=None)
     found: list[tuple[int, datetime]] = []
-    if at is not None and _WORTH_A_LOOK.search(text):
-        text = _rewritten(text, at, found)
-    about = min(found)[1] if found else _named_date(text, at)
-    return text, about
+    if now is not None and _WORTH_A_LOOK.search(text):
+        for row in _ROWS:
+            text = row.pattern.sub(lambda said, row=row: _rewrite(said, row, now, found), text)  # type: ignore[misc]
+    if found:
+        return text, min(found)[1].replace(tzinfo=zone)
+    return text, _written_date(text, now, zone)
 
 
-def _rewritten(text: str, at: datetime, found: list[tuple[int, datetime]]) -> str:
-    for pattern, read in _ROWS:
-
-        def put(said: _Said, read: Callable[[_Said, datetime], _Found] = read) -> str:
-            try:
-                words, begins = read(said, at)
-            except (ValueError, OverflowError, LookupError):  # beyond the calendar; ſ, which matches an s but is none
-                return said[0]
-            found.append((said.start(), begins))
-            return _placed(said, words)
-
-        text = pattern.sub(put, text)
-    return text
+class _Row(NamedTuple):
+    pattern: re.Pattern[str]
+    read: Reader
+    write: Callable[[Said, datetime], str]
+    """What to write for the moment at which the time begins, with its "on" or "in"."""
 
 
-def _placed(said: _Said, words: str) -> str:
-    """With what stood before it: "since yesterday" takes no "on"; "yesterday's game" becomes "the 2023-05-07 game"."""
+def _rewrite(said: Said, row: _Row, now: datetime, found: list[tuple[int, datetime]]) -> str:
+    """Return the date with what stood before it, and note when it is; the words as they are, if they name no time.
+
+    "since yesterday" takes no "on", and "yesterday's game" becomes "the 2023-05-07 game".
+    """
+    try:
+        begins = row.read(said, now)[0]
+        words = row.write(said, begins)
+    except (ValueError, OverflowError, LookupError, StopIteration):
+        return said[0]
+    if begins in (datetime.min, datetime.max):  # the calendar does not reach so far
+        return said[0]
+    found.append((said.start(), begins))
     lead = said["lead"] or ""
-    begins_sentence = said.start() == 0
+    bare = words[3:] if words.startswith(("on ", "in ")) else words
     if not lead and _IS_SUBJECT.match(said.string, said.end()):
-        words = _bare(words)
+        words = bare
     if said["possessive"]:
-        written = f"{lead}{'' if lead.endswith('the ') else 'the '}{_bare(words).removeprefix('the ')}"
-    elif lead.strip().lower() in ("", "on", "in", "on the", "in the", "over the", "during the", "over", "during", "for"):
-        written = words
-    else:
-        written = f"{lead.removesuffix('the ')}{_bare(words)}"
-    return written[:1].upper() + written[1:] if begins_sentence else written
+        words = f"{lead}{'' if lead.endswith('the ') else 'the '}{bare.removeprefix('the ')}"
+    elif lead.strip().lower() not in _DROPPED_LEADS:
+        words = f"{lead.removesuffix('the ')}{bare}"
+    return words[:1].upper() + words[1:] if said.start() == 0 else words
 
 
-def _bare(words: str) -> str:
-    return words[3:] if words.startswith(("on ", "in ")) else words
+# Reading: what only statements say, or mean otherwise ------------------------------------------------------------------
+
+_DAYS: Mapping[str, int] = {**cal.ENGLISH_DAYS, "tonight": 0}
+_DAYS_OF_PARTS: Mapping[str, int] = {"this": 0, "last": -1, "yesterday": -1}
 
 
-def _iso(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d}"
+def _read_day(said: Said, now: datetime) -> Span:
+    return cal.days(now, _DAYS[said_word(said, "day")])
 
 
-def _midnight(at: datetime, days: int = 0) -> datetime:
-    day = at.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=days)
-    return day if day.tzinfo else day.replace(tzinfo=UTC)
+def _read_part_of_day(said: Said, now: datetime) -> Span:
+    return cal.days(now, _DAYS_OF_PARTS[said_word(said, "which")])
 
 
-def _on(at: datetime, days: int) -> _Found:
-    day = _midnight(at, days)
-    return f"on {_iso(day)}", day
+def _read_ago(said: Said, now: datetime) -> Span:
+    """The unit so long ago. A question about it leaves some room around the day instead."""
+    return cal.period(now, said_word(said, "unit"), -cal.number(said_word(said, "count")))
 
 
-def _in_week(at: datetime, weeks: int) -> _Found:
-    monday = _midnight(at, 7 * weeks - at.weekday())
-    return f"in the week of {_iso(monday)}", monday
-
-
-def _in_month(at: datetime, months: int) -> _Found:
-    number = at.year * 12 + at.month - 1 + months
-    first = _midnight(at).replace(year=number // 12, month=number % 12 + 1, day=1)
-    return f"in {month_name[first.month]} {first.year}", first
-
-
-def _in_year(at: datetime, years: int) -> _Found:
-    first = _midnight(at).replace(year=at.year + years, month=1, day=1)
-    return f"in {first.year}", first
-
-
-_FUTURE = re.compile(
-    r"\b(?:will|going|gonna|due|starts?|ends?|leav\w+|coming|have|has|is|are|plan\w*|until)\b|'(?:ll|re|m|s)\b", re.I
-)
-_BY_UNIT: Mapping[str, Callable[[datetime, int], _Found]] = {"day": _on, "week": _in_week, "month": _in_month, "year": _in_year}
-
-
-def _count(said: _Said) -> int:
-    word = said["count"].lower().removeprefix("a ").removesuffix(" of")
-    return int(word) if word.isdigit() else _NUMBERS[word]
-
-
-def _ago(said: _Said, at: datetime) -> _Found:
-    return _BY_UNIT[said["unit"].lower()](at, -_count(said))
-
-
-def _ahead(said: _Said, at: datetime) -> _Found:
+def _read_ahead(said: Said, now: datetime) -> Span:
     if not _FUTURE.search(said.string, 0, said.start()):
         raise ValueError("how long something took, not when it will be")
-    return _BY_UNIT[said["unit"].lower()](at, _count(said))
+    return cal.period(now, said_word(said, "unit"), cal.number(said_word(said, "count")))
 
 
-def _vaguely_ago(said: _Said, at: datetime) -> _Found:
-    unit = said["unit"].lower()
-    words, begins = _BY_UNIT[unit](at, 0)
-    return f"{said['some'].lower()} {unit}s before {words.removeprefix('on ').removeprefix('in ')}", begins
+def _read_now(said: Said, now: datetime) -> Span:
+    return cal.period(now, said_word(said, "unit"), 0)
 
 
-def _unit(said: _Said, at: datetime) -> _Found:
-    return _BY_UNIT[said["unit"].lower()](at, _STEPS[said["which"].lower()])
+def _read_coming_weekday(said: Said, now: datetime) -> Span:
+    """Read "this" and "next" as the first to come: a plan means that, a question means the day of that week."""
+    which = said_which(said)
+    if cal.STEPS[which] < 0:
+        return read_weekday(said, now)
+    ahead = (cal.WEEKDAYS[said_word(said, "weekday")] - now.weekday()) % 7
+    return cal.days(now, ahead if which == "this" else ahead or 7)
 
 
-def _weekday(said: _Said, at: datetime) -> _Found:
-    number = _WEEKDAYS.index(said["day"].lower()[:3])
-    which = said["which"].lower()
-    ahead = (number - at.weekday()) % 7
-    if which in ("last", "past", "previous"):
-        return _on(at, ahead - 7)
-    return _on(at, ahead if which == "this" else ahead or 7)
+# Writing --------------------------------------------------------------------------------------------------------------
 
 
-def _weekend(said: _Said, at: datetime) -> _Found:
-    saturday = _midnight(at, 5 - at.weekday() + 7 * _STEPS[said["which"].lower()])
-    return f"on the weekend of {_iso(saturday)}", saturday
+def _write_unit(unit: str, begins: datetime) -> str:
+    day = f"{begins:%Y-%m-%d}"
+    return {
+        "day": f"on {day}",
+        "week": f"in the week of {day}",
+        "weekend": f"on the weekend of {day}",
+        "month": f"in {month_name[begins.month]} {begins.year}",
+        "year": f"in {begins.year}",
+    }[unit]
 
 
-def _season(said: _Said, at: datetime) -> _Found:
-    season, step = said["season"].lower(), _STEPS[said["which"].lower()]
-    month = _SEASONS[season]
-    year = at.year + step if step <= 0 or at.month >= month else at.year
-    if step < 0 and at.month > month + 2:  # in October "last summer" is the one that has just been
-        year = at.year
-    return f"in {season} {year}", _midnight(at).replace(year=year, month=month, day=1)
+def _write_said_unit(said: Said, begins: datetime) -> str:
+    return _write_unit(said_word(said, "unit"), begins)
 
 
-def _month_of(said: _Said, at: datetime) -> _Found:
-    month, step = _MONTHS[said["month"].lower()], _STEPS[said["which"].lower()]
-    year = at.year + (step if step < 0 <= month - at.month or step > 0 >= month - at.month else 0)
-    return f"in {month_name[month]} {year}", _midnight(at).replace(year=year, month=month, day=1)
+def _write_day(_: Said, begins: datetime) -> str:
+    return _write_unit("day", begins)
 
 
-def _part(said: _Said, at: datetime) -> _Found:
-    _, begins = _on(at, -1 if (said["which"] or "").lower() in ("last", "yesterday") else 0)
-    part = said["part"].lower()
-    return f"on the {'evening' if part == 'night' else part} of {_iso(begins)}", begins
+def _write_month(_: Said, begins: datetime) -> str:
+    return _write_unit("month", begins)
 
 
-_DAYS: Mapping[str, int] = {
-    "yesterday": -1,
-    "today": 0,
-    "tonight": 0,
-    "tomorrow": 1,
-    "the day before yesterday": -2,
-    "the day after tomorrow": 2,
-}
+def _write_part_of_day(said: Said, begins: datetime) -> str:
+    part = said_word(said, "part")
+    return f"on the {'evening' if part == 'night' else part} of {begins:%Y-%m-%d}"
 
 
-def _day(said: _Said, at: datetime) -> _Found:
-    return _on(at, _DAYS[said["name"].lower()])
+def _write_vaguely(said: Said, begins: datetime) -> str:
+    unit = said_word(said, "unit")
+    now = _write_unit(unit, begins).removeprefix("on ").removeprefix("in ")
+    return f"{said_word(said, 'some')} {unit}s before {now}"
 
 
-_WHICH = r"(?P<which>last|past|this|next|coming|previous)"
-_ROWS: tuple[tuple[re.Pattern[str], Callable[[_Said, datetime], _Found]], ...] = tuple(
-    (re.compile(rf"{_LEAD}\b{row}(?P<possessive>'s)?(?![\w'])", re.I), read)
-    for row, read in (
-        (r"(?P<which>this|last|yesterday) (?P<part>morning|afternoon|evening|night)", _part),
-        (r"(?P<name>the day before yesterday|the day after tomorrow|yesterday|today|tonight|tomorrow)", _day),
-        (rf"(?:about |around |like )?{_COUNT} {_UNIT} (?:ago|back|earlier)", _ago),
-        (rf"(?P<some>a few|several|some|many) {_UNIT} (?:ago|back)", _vaguely_ago),
-        (rf"(?<=\bin ){_COUNT} {_UNIT}(?: from now)?(?:'? time)?", _ahead),
-        (rf"{_COUNT} {_UNIT} from now", _ahead),
-        (rf"{_WHICH} {_DAY}", _weekday),
-        (rf"{_WHICH} weekend", _weekend),
-        (rf"{_WHICH} (?P<season>spring|summer|autumn|fall|winter)", _season),
-        (rf"{_WHICH} {_MONTH}", _month_of),
-        (rf"{_WHICH} (?P<unit>week|month|year)", _unit),
-    )
-)
-_IS_SUBJECT = re.compile(r" (?:is|was|will|has|had|went|turned|'s)\b", re.I)
-"""After "last week" these make it what is spoken of: "the week of … was wild"."""
-_WORTH_A_LOOK = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|ago|back|earlier|from now|last|past|this|next|coming|previous|"
-    r"in (?:an?|\d|[a-z]+) )",
-    re.I,
+def _write_season(said: Said, begins: datetime) -> str:
+    return f"in {said_word(said, 'season')} {begins.year}"
+
+
+def _row(pattern: str, read: Reader, write: Callable[[Said, datetime], str]) -> _Row:
+    whole = rf"{_LEAD}\b{pattern}(?P<possessive>'s)?(?![\w'])"
+    return _Row(re.compile(whole, re.I), read, write)
+
+
+_PART = r"(?P<which>this|last|yesterday) (?P<part>morning|afternoon|evening|night)"
+_SOME = r"(?P<some>a few|several|some|many)"
+_ROWS = (
+    _row(_PART, _read_part_of_day, _write_part_of_day),
+    _row(rf"(?P<day>{cal.any_of(_DAYS)})", _read_day, _write_day),
+    _row(rf"(?:about |around |like )?{_COUNT} {_UNIT} (?:ago|back|earlier)", _read_ago, _write_said_unit),
+    _row(rf"{_SOME} {_UNIT} (?:ago|back)", _read_now, _write_vaguely),
+    _row(rf"(?<=\bin ){_COUNT} {_UNIT}(?: from now)?(?:'? time)?", _read_ahead, _write_said_unit),
+    _row(rf"{_COUNT} {_UNIT} from now", _read_ahead, _write_said_unit),
+    _row(rf"{cal.WHICH}{cal.ANY_WEEKDAY}", _read_coming_weekday, _write_day),
+    _row(rf"{cal.WHICH}(?P<unit>weekend)", read_period, _write_said_unit),
+    _row(rf"{cal.WHICH}{cal.SEASON}", read_season, _write_season),
+    _row(rf"{cal.WHICH}{cal.MONTH}", read_month, _write_month),
+    _row(rf"{cal.WHICH}(?P<unit>week|month|year)", read_period, _write_said_unit),
 )
 
 # Dates that are written out -------------------------------------------------------------------------------------------
 
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _WRITTEN = re.compile(
-    rf"\b{_MONTH}\.? (?P<first>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year>\d{{4}}))?"
-    rf"|\b(?P<second>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<after>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b"
+    rf"\b{cal.MONTH}\.? (?P<first>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year>\d{{4}}))?"
+    rf"|\b(?P<second>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<after>{cal.any_of(cal.MONTHS)})\b"
     r"(?:,? (?P<later>\d{4}))?",
     re.I,
 )
 
 
-def _named_date(text: str, at: datetime | None) -> datetime | None:
-    """The first date that is written out; one without a year is the nearest to `at`."""
-    iso = _ISO.search(text)
-    written = _WRITTEN.search(text)
+def _written_date(text: str, now: datetime | None, zone: tzinfo) -> datetime | None:
+    """Return the first date that is written out, an ISO date before others.
+
+    One without a year is the nearest to `now`, since a statement may be a plan; a question takes the latest.
+    """
     try:
-        if iso:
-            return datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=_zone(at))
-        return _written_date(written, at) if written else None
-    except ValueError:  # 31 February
+        if iso := _ISO.search(text):
+            return datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=zone)
+        said = _WRITTEN.search(text)
+        if said is None:
+            return None
+        month = cal.MONTHS[said_word(said, "month") or said_word(said, "after")]
+        day, year = int(said["first"] or said["second"]), said["year"] or said["later"]
+        if year:
+            return datetime(int(year), month, day, tzinfo=zone)
+        if now is None:
+            return None
+        today = cal.days(now, 0)[0]
+        years = [year for year in (now.year - 1, now.year, now.year + 1) if 1 < year < 9999]
+        nearest = min((datetime(year, month, day) for year in years), key=lambda day: abs(day - today), default=None)
+        return nearest and nearest.replace(tzinfo=zone)
+    except (ValueError, LookupError):  # 31 February; ſ, which matches an s but is none
         return None
-
-
-def _written_date(said: _Said, at: datetime | None) -> datetime | None:
-    month = _MONTHS[(said["month"] or said["after"]).lower()]
-    day, year = int(said["first"] or said["second"]), said["year"] or said["later"]
-    if year:
-        return datetime(int(year), month, day, tzinfo=_zone(at))
-    if at is None:
-        return None
-    nearest = [datetime(at.year + step, month, day, tzinfo=_zone(at)) for step in (-1, 0, 1) if 1 < at.year + step < 9999]
-    today = _midnight(at)
-    return min(nearest, key=lambda day: abs(day - today), default=None)
-
-
-def _zone(at: datetime | None) -> tzinfo:
-    return (at.tzinfo if at else None) or UTC
