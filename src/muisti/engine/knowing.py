@@ -13,9 +13,9 @@ from muisti.errors import InvalidRequest, MuistiError
 from muisti.lifecycle import core_memory as core
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Utterance
 from muisti.remember.identity import new_id
-from muisti.remember.learn import drafts_of, extracted
+from muisti.remember.learn import drafts_of, extract_from
 from muisti.remember.validate import checked_line, checked_name, checked_project, checked_time
-from muisti.text.redact import check_name, redact_text
+from muisti.text.redact import redact_text
 
 log = logging.getLogger("muisti")
 
@@ -64,7 +64,7 @@ class Knowing(Remembering):
         """
         if isinstance(talk, str) or not isinstance(talk, Sequence) or not all(isinstance(one, Utterance) for one in talk):
             raise InvalidRequest("talk", type(talk).__name__, "it must be a list of Utterance(text, speaker, role)")
-        return extracted(self._parts, talk, _checked_mode(mode))
+        return extract_from(self._parts, talk, _checked_mode(mode))
 
     def save_extracted(
         self,
@@ -103,18 +103,14 @@ class Knowing(Remembering):
         exchange = Exchange(
             id=new_id(now),
             at=now if at is None else checked_time("at", at),
-            session_id=check_name("session_id", checked_name("session_id", session_id), self.settings),
-            user=self._safe(user_message),
-            assistant=self._safe(assistant_response),
+            session_id=checked_name("session_id", session_id),
+            user=user_message,
+            assistant=assistant_response,
             mode=_checked_mode(mode),
-            speaker=self._safe(checked_line("speaker", speaker, 100)).strip() or "User",
-            project=None if project is None else check_name("project", checked_project(project), self.settings),
+            speaker=checked_line("speaker", speaker, 100),
+            project=None if project is None else checked_project(project),
         )
         return self._learner.accept(exchange)
-
-    def _safe(self, text: str) -> str:
-        """Without what is private, before it goes anywhere; the beginning of it, if it is endless."""
-        return redact_text(text, self.settings)[: self.settings.max_content_bytes]
 
     def resume_extraction(self) -> None:
         """Go on with exchanges that processes which have ended left behind. `Muisti.open` does so by itself."""

@@ -1,13 +1,15 @@
 """The write path: text in. Each step is named here in its order.
 
-privacy → check → classify → complete → merge with what says the same, or tell what it contradicts → file → journal and index
+redact → check → classify → complete → merge with what says the same, or tell what it contradicts → file → journal and index
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import NewType
 
 from muisti.commit import commit, writing
 from muisti.errors import InvalidMemory, MuistiError
@@ -22,31 +24,67 @@ from muisti.remember.validate import checked_content, checked_id, checked_kind, 
 from muisti.settings import Settings
 from muisti.text.redact import redact_draft
 
+log = logging.getLogger("muisti")
 
-def remember(
+
+def remember(parts: Parts, drafts: Sequence[Draft], progress: Progress | None = None, *, near: bool = True) -> list[Memory]:
+    """Save all drafts or none, and return the memories. Raises InvalidMemory. Near: see `store`."""
+    now = parts.clock.now()
+    return store(parts, prepare(parts, drafts, now, progress), now, progress, near=near)
+
+
+Prepared = NewType("Prepared", Memory)
+"""A memory that is redacted, checked and complete. Only `prepare` makes one, and only such can be stored."""
+
+
+def prepare(
     parts: Parts,
     drafts: Sequence[Draft],
+    now: datetime,
+    progress: Progress | None = None,
+    *,
+    skip_invalid: bool = False,
+) -> list[Prepared]:
+    """Return the drafts as memories that can be stored: redacted, checked, classified, completed.
+
+    Raises InvalidMemory for the first that cannot be; with `skip_invalid`, only if there are drafts and none of them can.
+    """
+    prepared: list[Prepared] = []
+    problem = None
+    projects = _projects_of_sessions(parts, drafts)
+    for done, draft in enumerate(drafts):
+        if draft.project is None and draft.session_id in projects:
+            draft = replace(draft, project=projects[draft.session_id])  # noqa: PLW2901  # completed, not exchanged
+        try:
+            prepared.append(Prepared(_prepared(draft, parts.settings, now)))
+        except InvalidMemory as error:
+            if not skip_invalid:
+                raise
+            log.warning("a memory cannot be stored and is left out: %s", error)
+            problem = error
+        if progress and done % 100 == 0:
+            progress(done // 2, len(drafts))
+    if problem is not None and not prepared:
+        raise problem
+    return prepared
+
+
+def store(
+    parts: Parts,
+    prepared: Sequence[Prepared],
+    now: datetime,
     progress: Progress | None = None,
     *,
     near: bool = True,
     reinforce: bool = True,
     events: Sequence[Event] = (),
 ) -> list[Memory]:
-    """Save all drafts or none. A draft that says what a memory already says reinforces that memory instead.
+    """Store all memories or none. One that says what a memory already says reinforces that memory instead.
 
     Near off, for imports: only exactly the same text counts, and it reinforces nothing. Reinforce off, for what a crash may
     have interrupted: what was said already may have been strengthened by it.
     Events: what else is noted in the journal, in the same write.
     """
-    now = parts.clock.now()
-    prepared = []
-    projects = _projects_of_sessions(parts, drafts)
-    for done, draft in enumerate(drafts):
-        if draft.project is None and draft.session_id in projects:
-            draft = replace(draft, project=projects[draft.session_id])  # noqa: PLW2901  # completed, not exchanged
-        prepared.append(_prepared(draft, parts.settings, now))
-        if progress and done % 100 == 0:
-            progress(done // 2, len(drafts))
     cosines = None
     while True:
         with writing(parts):
@@ -58,7 +96,7 @@ def remember(
                 break
         cosines = measured(parts, answers)  # not while others wait for the lock; then it is decided anew
     if progress:
-        progress(len(drafts), len(drafts))
+        progress(len(prepared), len(prepared))
     placed = [answer.twin or answer.memory for answer in answers]
     placed = [replace(memory, file_path=paths.get(memory.id, memory.file_path)) for memory in placed]
     return _as_indexed(parts, placed) if indexed else [replace(memory, index_pending=True) for memory in placed]

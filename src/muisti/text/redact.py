@@ -1,8 +1,11 @@
 """What must not be stored, logged or sent is taken out of a text: private parts and known secrets (contract C1).
 
-Every text passes here once, where it enters: a draft in `remember.pipeline.prepare`, a change in `remember.change`, a
-message in `remember.talk`, a turn of a conversation in `engine`, a file in its reader. What an extractor writes is a new
-text and enters as a draft. Redacting twice changes nothing more, but costs as much again.
+Every text passes here once, at the door through which it enters, and nothing behind the door looks again:
+
+- a draft: `remember.pipeline.prepare`, the only maker of what `store` takes; what an extractor wrote enters here too
+- an exchange to learn from: `Learner.accept`, before it is queued; a talk: `remember.learn.extract_from`
+- a change: `remember.change.update`; a message: `remember.talk.made_message`; core memory, queries, summaries: `engine`
+- what people and other programs wrote into files: their readers
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from muisti.errors import InvalidMemory
-from muisti.model import Draft, Memory
+from muisti.model import Draft, Exchange, Memory
 from muisti.text.private_tags import may_hold_tags, remove_private
 
 if TYPE_CHECKING:
@@ -49,6 +52,29 @@ def redact_draft(written: Written, settings: Settings) -> Written:
     """Return the draft, or the memory, with every text in it redacted. Raises InvalidMemory if no content is left."""
     fields = {name: getattr(written, name) for name in (*_TEXTS, *_LISTS, *_NAMES)}
     return replace(written, **redact_fields(fields, settings))
+
+
+def redact_labels(memory: Memory, settings: Settings) -> Memory:
+    """Return a memory whose content is redacted with all its other texts redacted as well."""
+    fields = {name: getattr(memory, name) for name in (*_TEXTS, *_LISTS, *_NAMES) if name != "content"}
+    return replace(memory, **redact_fields(fields, settings))
+
+
+def redact_exchange(exchange: Exchange, settings: Settings) -> Exchange:
+    """Return the exchange with its texts redacted, and the beginning of them if they are longer than a memory may be.
+
+    Cutting comes last: half of a secret is not recognised. Raises InvalidMemory for a name with something private in it.
+    """
+    most = settings.max_content_bytes
+    check_name("session_id", exchange.session_id, settings)
+    if exchange.project is not None:
+        check_name("project", exchange.project, settings)
+    return replace(
+        exchange,
+        user=redact_text(exchange.user, settings)[:most],
+        assistant=redact_text(exchange.assistant, settings)[:most],
+        speaker=redact_text(exchange.speaker, settings).strip() or "User",
+    )
 
 
 def redact_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, Any]:

@@ -37,6 +37,8 @@ class FileConversations:
         self._disk = disk or Disk()
         self._before: dict[str, Stamp] = {}
         """What files looked like when they were last appended to from here: whether somebody edited them is told by this."""
+        self._written: dict[str, dict[str, Message]] = {}
+        """By file, the messages that were last appended from here: they were redacted when they were made."""
 
     def append(self, chat: str, messages: Sequence[Message]) -> str:
         """Add lines with one write. Call under the vault's lock."""
@@ -56,6 +58,7 @@ class FileConversations:
             self._disk.append(path, b"".join(_to_line(message) for message in messages), durable=True)
             if not existed:
                 self._disk.sync_folder(folder)
+        self._written[name] = {message.id: message for message in messages}
         return name
 
     def files(self) -> Iterator[tuple[str, Stamp]]:
@@ -87,24 +90,30 @@ class FileConversations:
                 problems.append(Problem(path, _SET_ASIDE.format(f"{path}{CORRUPT}")))
             offset = mark.offset + len(data)
             after = TalkFile(stamp, seen_ns, Mark(offset, tail_sha(file, offset)) if data or not offset else mark)
-        lines = self._redact(list(_parsed(path, data, mark.offset, problems)))
+        lines = self._redact(list(_parsed(path, data, mark.offset, problems)), self._written.pop(path, {}))
         return TalkReading(chat, path, after, lines, mark.offset == 0, tuple(problems))
 
-    def _redact(self, lines: list[Line]) -> list[Line]:
-        """People and programs write to these files too: what is private in them stays out of the index."""
-        safe = redact_texts([line.content for line in lines], self._settings)
-        lines = [
-            line if line.content == text else line._replace(content=text if text.strip() else PRIVATE)
-            for line, text in zip(lines, safe, strict=True)
-        ]
-        beside = [text for line in lines if line.meta for text in texts_in(line.meta)]
-        if redact_texts(beside, self._settings) == beside:
-            return lines
-        return [line._replace(meta=redact_meta(line.meta, self._settings)) if line.meta else line for line in lines]
+    def _redact(self, lines: list[Line], written: dict[str, Message]) -> list[Line]:
+        """People and programs write to these files too: what is private in their lines stays out of the index."""
+        foreign = [at for at, line in enumerate(lines) if not _is_as_written(line, written.get(line.id))]
+        safe = redact_texts([lines[at].content for at in foreign], self._settings)
+        for at, text in zip(foreign, safe, strict=True):
+            if lines[at].content != text:
+                lines[at] = lines[at]._replace(content=text if text.strip() else PRIVATE)
+        with_meta = [at for at in foreign if lines[at].meta]
+        beside = [text for at in with_meta for text in texts_in(lines[at].meta)]
+        if redact_texts(beside, self._settings) != beside:
+            for at in with_meta:
+                lines[at] = lines[at]._replace(meta=redact_meta(lines[at].meta, self._settings))
+        return lines
 
 
 _TORN = "its last line is incomplete, as a crash leaves it: it is set aside when the vault can be written"
 _SET_ASIDE = "a crash cut a line short, which was set aside in {}: look at it, then remove that file"
+
+
+def _is_as_written(line: Line, message: Message | None) -> bool:
+    return message is not None and (line.content, line.meta) == (message.content, message.meta)
 
 
 def _is_continued(file: Path, stamp: Stamp, known: TalkFile, before: Stamp | None) -> bool:

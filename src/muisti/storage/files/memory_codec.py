@@ -18,7 +18,7 @@ from muisti.settings import Settings
 from muisti.storage.files.frontmatter import BadFrontMatter, Document, Value
 from muisti.storage.files.linked import link_from, link_text
 from muisti.storage.files.timestamps import from_text, to_text
-from muisti.text.redact import redact_draft, redact_fields, redact_text
+from muisti.text.redact import redact_fields, redact_labels, redact_text
 
 TRASH = ".trash"
 NUMBERS = frozenset({"importance", "salience"})
@@ -150,7 +150,7 @@ def from_document(path: str, document: Document, settings: Settings, modified: d
         file_path=path,
     )
     try:
-        memory = checked_memory(redact_draft(memory, settings), settings)
+        memory = checked_memory(redact_labels(memory, settings), settings)
         if memory.id:
             checked_id(memory.id)
     except InvalidMemory as error:
