@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from muisti import Muisti, Utterance
 from muisti.settings import Settings
 from muisti.storage.files import frontmatter
 from muisti.storage.files.memory_codec import from_document
-from muisti.text import redact, secrets
+from muisti.text import private_tags, redact, secrets
 from tests.chat_server import serving
 from tests.conftest import Opener
 
@@ -31,9 +31,9 @@ class Scanned(list[str]):
 
 
 @pytest.fixture
-def scanned(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scanned]:
+def scanned(monkeypatch: pytest.MonkeyPatch) -> Scanned:
     found = Scanned()
-    remove_private, may_hold = redact.remove_private, secrets.may_hold_secrets
+    remove_private, may_hold = private_tags.remove_private, secrets.may_hold_secrets
 
     def one(text: str) -> str:
         found.append(text)
