@@ -117,7 +117,7 @@ def _reordered(text: str, _chance: random.Random) -> str | None:
 
 
 STEPS: tuple[tuple[str, object, str], ...] = (
-    ("privacy", pipeline, "screened"),
+    ("privacy", pipeline, "redact_draft"),
     *(("kind, concepts, fingerprint", pipeline, name) for name in ("classify_kind", "classify_sector", "completed")),
     ("looking for duplicates", SqliteIndex, "same_content"),
     ("looking for duplicates", dedup, "find_similar"),

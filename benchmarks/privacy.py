@@ -20,8 +20,10 @@ from pathlib import Path
 from benchmarks import datasets
 from benchmarks.tables import Table, times
 from benchmarks.timing import machine
-from muisti.remember.privacy import cleaned, without_private
-from muisti.remember.secrets import redacted
+from muisti.settings import Settings
+from muisti.text.private_tags import remove_private
+from muisti.text.redact import redact_text
+from muisti.text.secrets import redact_secrets
 
 RESULTS = Path(__file__).parent / "results" / "privacy.json"
 MOST_GROWTH = 2.5
@@ -88,10 +90,14 @@ def growth(size: int, runs: int = 5) -> list[Growth]:
     found = []
     for shape, piece in HOSTILE.items():
         texts = [piece * (size * factor // len(piece)) for factor in (1, 2)]
-        taken = [[_spent(cleaned, text) for text in texts] for _ in range(runs)]
+        taken = [[_spent(_redact, text) for text in texts] for _ in range(runs)]
         once, twice = (statistics.median(column) for column in zip(*taken, strict=True))
         found.append(Growth(shape, once, twice))
     return found
+
+
+def _redact(text: str) -> str:
+    return redact_text(text, Settings())
 
 
 def _spent(action: Callable[[str], object], text: str) -> float:
@@ -103,9 +109,9 @@ def _spent(action: Callable[[str], object], text: str) -> float:
 def cost(memories: list[str], runs: int = 9) -> dict[str, float]:
     """Microseconds for each memory, beside the hash of it and its casefold, which every write pays as well."""
     actions: dict[str, Callable[[str], object]] = {
-        "without_private": without_private,
-        "redacted": redacted,
-        "cleaned": cleaned,
+        "remove_private": remove_private,
+        "redact_secrets": redact_secrets,
+        "redact_text": _redact,
         "sha256": lambda text: hashlib.sha256(text.encode()).hexdigest(),
         "casefold": str.casefold,
     }
@@ -146,7 +152,7 @@ def _sentences(path: Path) -> Iterator[str]:
 
 
 def _alarms_in(name: str, texts: list[str]) -> Alarms:
-    changed = [after for text in texts if (after := redacted(text)) != text]
+    changed = [after for text in texts if (after := redact_secrets(text)) != text]
     kinds = Counter(kind for text in changed for kind in _KIND.findall(text))
     examples = tuple(_around(text) for text in changed[:20])
     return Alarms(name, len(texts), len(changed), dict(kinds), examples)
@@ -183,7 +189,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=1_000_000)
     parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER)
     given = parser.parse_args()
-    ten = _spent(cleaned, "<private>" * (10_000_000 // 9))
+    ten = _spent(_redact, "<private>" * (10_000_000 // 9))
     found, costs, heard = growth(given.size), cost(memories_of(given.data)), alarms(given.data)
     print("\n\n".join(table.markdown() for table in _tables(found, costs, heard, given.size)))
     print(f"\n10 MB of unclosed tags: {ten:.2f} s")

@@ -14,7 +14,7 @@ from typing import Any
 
 from muisti.errors import SettingsError
 from muisti.model import KINDS, RATES, Kind, Sector
-from muisti.patterns import fault
+from muisti.safe_regex import find_fault
 
 SETTINGS_FILE = "muisti.toml"
 TABLES = ("kinds", "classify")
@@ -330,7 +330,7 @@ def _pattern_list(place: str, patterns: object) -> tuple[str, ...]:
     if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
         raise SettingsError(f'{place} = {patterns!r} must be a list of texts such as ["hotfix", "post-?mortem"]')
     for pattern in patterns:
-        wrong = fault(pattern)
+        wrong = find_fault(pattern)
         if wrong:
             raise SettingsError(f"{place}: the pattern {pattern[:80]!r} {wrong}")
     return tuple(patterns)

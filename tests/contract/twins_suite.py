@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muisti.model import Finder, Link, LinkType, Memory, Tier
-from muisti.remember.simhash import hamming
+from muisti.text.simhash import hamming
 from tests.contract.making import Parts, filed, ids
 from tests.unit.making import NOON
 

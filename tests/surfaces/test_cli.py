@@ -205,7 +205,7 @@ def test_J2_starting_loads_neither_the_engine_nor_the_tables() -> None:
     assert said.stdout.strip() == "[]"
 
 
-LIKENESS, SECRETS, WHEN = "muisti.remember.likeness.wording", "muisti.remember.secrets", "muisti.recall.when"
+LIKENESS, SECRETS, WHEN = "muisti.remember.likeness.wording", "muisti.text.secrets", "muisti.text.time_expressions.question"
 MODELS = ("numpy", "onnxruntime")
 
 

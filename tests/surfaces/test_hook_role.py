@@ -92,7 +92,7 @@ def test_it_loads_little(filled: Path) -> None:
         "httpx2",
         "muisti.engine.facade",
         "muisti.storage.files.store",
-        "muisti.recall.when",
+        "muisti.text.time_expressions.question",
     }
     assert dear & set(loaded) == set()
 

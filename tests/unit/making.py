@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from muisti.model import KINDS, RATES, Memory, Sector
 from muisti.model.salience import Trace, strength
 from muisti.remember.complete import completed, derived_title
-from muisti.remember.privacy import cleaned
+from muisti.settings import Settings
+from muisti.text.redact import redact_text
 
 NOON = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 
@@ -20,12 +21,12 @@ ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 ANY_LINE = (
     st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=40)
     .filter(str.strip)
-    .filter(lambda text: cleaned(text) == text)
+    .filter(lambda text: redact_text(text, Settings()) == text)
 )
 ANY_CONTENT = (
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=80)
     .filter(str.strip)
-    .filter(lambda text: cleaned(text) == text)
+    .filter(lambda text: redact_text(text, Settings()) == text)
 )
 ANY_TIME = st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC))
 ANY_SHARE = st.floats(0, 1)

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.model import KINDS, Kind, Sector
-from muisti.patterns import fault, whole_words
 from muisti.remember.classify import _KIND_TABLE, _KINDS, _SECTOR_TABLE, _SECTORS, _signs, classify_kind, classify_sector
+from muisti.safe_regex import find_fault
 from muisti.settings import Settings
+from muisti.text.tokens import compile_whole_words
 from tests.unit.timing import grows_linearly
 
 
@@ -275,8 +276,8 @@ def test_settings_without_patterns_change_nothing(content: str) -> None:
      r"(\w+) \1", "(?>ab|a)c", "(a)?(?(1)b|c)", "x(?=y)", "(?:ha){2,}", "a{3}", "x" * 500],
 )  # fmt: skip
 def test_patterns_that_may_be_used(pattern: str) -> None:
-    assert fault(pattern) is None
-    assert grows_linearly(lambda text: whole_words(pattern).search(text, 0, 4000), lambda n: "a " * (n // 2), 4000)
+    assert find_fault(pattern) is None
+    assert grows_linearly(lambda text: compile_whole_words(pattern).search(text, 0, 4000), lambda n: "a " * (n // 2), 4000)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +311,7 @@ def test_patterns_that_may_be_used(pattern: str) -> None:
     ],
 )
 def test_patterns_that_are_refused(pattern: str, why: str) -> None:
-    found = fault(pattern)
+    found = find_fault(pattern)
     assert found is not None
     assert re.search(why, found)
     assert ";" in found or ":" in found  # the cure
@@ -318,7 +319,7 @@ def test_patterns_that_are_refused(pattern: str, why: str) -> None:
 
 @given(st.text(alphabet="ab+*?|(){}[]1,2\\\\w.", max_size=40))
 def test_any_pattern_is_refused_or_quick(pattern: str) -> None:
-    if fault(pattern) is None:
+    if find_fault(pattern) is None:
         before = time.thread_time()
-        whole_words(pattern).search("ab" * 1000 + " " + "a " * 1000)
+        compile_whole_words(pattern).search("ab" * 1000 + " " + "a " * 1000)
         assert time.thread_time() - before < 5

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.remember.extract.dates import dated
 from muisti.remember.extract.persons import completed, resolved
 from muisti.remember.extract.sentences import sentences
+from muisti.text.time_expressions.question import parse_when
+from muisti.text.time_expressions.statement import resolve_dates
 
 MONDAY = datetime(2023, 5, 8, 14, 0, tzinfo=UTC)
 
@@ -152,23 +153,41 @@ def test_a_subject_that_was_left_out_is_put_in(said: str, whole: str) -> None:
     ],
 )
 def test_times_become_dates(said: str, written: str, about: tuple[int, int, int]) -> None:
-    assert dated(said, MONDAY) == (written, datetime(*about, tzinfo=UTC))
+    assert resolve_dates(said, MONDAY) == (written, datetime(*about, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(
     "said", ["I read it in two weeks.", "This is it.", "We came back.", "The past is past.", "On February 31."]
 )
 def test_what_is_no_date_stays(said: str) -> None:
-    assert dated(said, MONDAY) == (said, None)
+    assert resolve_dates(said, MONDAY) == (said, None)
 
 
 def test_without_a_clock_yesterday_stays_yesterday() -> None:
-    assert dated("It was yesterday.", None) == ("It was yesterday.", None)
-    assert dated("It was on 2023-05-07.", None)[1] == datetime(2023, 5, 7, tzinfo=UTC)
+    assert resolve_dates("It was yesterday.", None) == ("It was yesterday.", None)
+    assert resolve_dates("It was on 2023-05-07.", None)[1] == datetime(2023, 5, 7, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("said", ["this past weekend", "last winter", "this winter", "last friday", "next june", "last month"])
+def test_a_statement_and_a_question_mean_the_same_time(said: str) -> None:
+    january = datetime(2024, 1, 15, tzinfo=UTC)
+    asked = parse_when(f"what happened {said}?", january)
+    written, about = resolve_dates(f"It happened {said}.", january)
+    assert asked is not None
+    assert about == asked.start
+    assert said.split(maxsplit=1)[0] not in written
+
+
+def test_a_statement_may_tell_of_a_plan() -> None:
+    """Who says "next Friday" means the first to come; who asks for it, the Friday of the next week."""
+    assert resolve_dates("We meet next friday.", MONDAY)[1] == datetime(2023, 5, 12, tzinfo=UTC)
+    asked = parse_when("what do we do next friday?", MONDAY)
+    assert asked is not None
+    assert asked.start == datetime(2023, 5, 19, tzinfo=UTC)
 
 
 def test_a_time_at_the_calendars_edge_stays() -> None:
-    assert dated("Met three years ago.", datetime(2, 1, 1, tzinfo=UTC)) == ("Met three years ago.", None)
+    assert resolve_dates("Met three years ago.", datetime(2, 1, 1, tzinfo=UTC)) == ("Met three years ago.", None)
 
 
 # Sentences ------------------------------------------------------------------------------------------------------------
@@ -200,4 +219,4 @@ def test_text_is_split_into_sentences(text: str, split: list[str]) -> None:
 
 @given(st.text(max_size=200))
 def test_dates_without_a_clock_change_nothing(text: str) -> None:
-    assert dated(text, None)[0] == text
+    assert resolve_dates(text, None)[0] == text

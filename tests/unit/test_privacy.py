@@ -6,7 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from muisti.remember.privacy import cleaned, without_private
+from muisti.settings import Settings
+from muisti.text.private_tags import remove_private
+from muisti.text.redact import redact_text
 from tests.unit.making import ANY_TEXT
 
 TOKEN = "ghp_" + "a1B2" * 9
@@ -57,23 +59,23 @@ KEPT = [
 
 @pytest.mark.parametrize(("text", "public"), REMOVED, ids=repr)
 def test_a_private_part_is_removed_and_nothing_else(text: str, public: str) -> None:
-    assert without_private(text) == public
+    assert remove_private(text) == public
 
 
 @pytest.mark.parametrize("tail", DROPPED, ids=repr)
 def test_what_does_not_close_drops_the_rest(tail: str) -> None:
-    assert without_private(f"before {tail} and after") == "before "
-    assert without_private(f"before {tail}") == "before "
+    assert remove_private(f"before {tail} and after") == "before "
+    assert remove_private(f"before {tail}") == "before "
 
 
 @pytest.mark.parametrize("text", KEPT, ids=repr)
 def test_text_without_a_tag_is_the_very_same(text: str) -> None:
-    assert without_private(text) is text
+    assert remove_private(text) is text
 
 
 @given(st.text(st.characters(exclude_characters="<＜﹤")))
 def test_any_text_without_a_bracket_is_the_very_same(text: str) -> None:
-    assert without_private(text) is text
+    assert remove_private(text) is text
 
 
 @given(
@@ -83,8 +85,8 @@ def test_any_text_without_a_bracket_is_the_very_same(text: str) -> None:
 )
 @example(["<", "pri", "<private>", "x", "</private>", "vate", ">", "p"])
 def test_twice_is_once(pieces: list[str]) -> None:
-    once = without_private("".join(pieces))
-    assert without_private(once) == once
+    once = remove_private("".join(pieces))
+    assert remove_private(once) == once
 
 
 OPENING = st.sampled_from(
@@ -129,7 +131,7 @@ def sorts_of_pieces() -> st.SearchStrategy[list[tuple[str, str]]]:
 
 @given(sorts_of_pieces())
 def test_a_soup_of_tags_gives_what_counting_gives(pieces: list[tuple[str, str]]) -> None:
-    assert without_private("".join(piece for _, piece in pieces)) == expected(pieces)
+    assert remove_private("".join(piece for _, piece in pieces)) == expected(pieces)
 
 
 @given(
@@ -138,12 +140,12 @@ def test_a_soup_of_tags_gives_what_counting_gives(pieces: list[tuple[str, str]])
 )
 def test_what_stands_in_an_open_tag_never_leaks(pieces: list[str], tail: str) -> None:
     """No piece can close: whatever else they make together, nothing after the first tag is left."""
-    assert "canary" not in without_private("<private>" + "".join(pieces) + "canary" + tail)
+    assert "canary" not in remove_private("<private>" + "".join(pieces) + "canary" + tail)
 
 
 @given(ANY_TEXT, ANY_TEXT, ANY_TEXT)
 def test_nothing_private_is_left_between_any_texts(before: str, inside: str, after: str) -> None:
-    assert "canary" not in without_private(f"{before}<private>{inside}canary</private>{after}")
+    assert "canary" not in remove_private(f"{before}<private>{inside}canary</private>{after}")
 
 
 def test_megabytes_of_tags_end() -> None:
@@ -159,15 +161,15 @@ def test_megabytes_of_tags_end() -> None:
         "<private a=b",
         "＜\u200b",
     ):
-        assert len(without_private(piece * 100_000)) <= len(piece) * 100_000
+        assert len(remove_private(piece * 100_000)) <= len(piece) * 100_000
 
 
 def test_cleaned_removes_both_unless_redaction_is_off() -> None:
     text = f"use {TOKEN} <private>{TOKEN}</private> here"
-    assert cleaned(text) == "use [redacted:github-token]  here"
-    assert cleaned(text, redact=False) == f"use {TOKEN}  here"
-    assert cleaned("nothing to hide") == "nothing to hide"
+    assert redact_text(text, Settings()) == "use [redacted:github-token]  here"
+    assert redact_text(text, Settings(redact_secrets=False)) == f"use {TOKEN}  here"
+    assert redact_text("nothing to hide", Settings()) == "nothing to hide"
 
 
 def test_a_secret_torn_by_a_private_part_is_seen() -> None:
-    assert cleaned(TOKEN[:9] + "<private>x</private>" + TOKEN[9:]) == "[redacted:github-token]"
+    assert redact_text(TOKEN[:9] + "<private>x</private>" + TOKEN[9:], Settings()) == "[redacted:github-token]"

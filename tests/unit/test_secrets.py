@@ -19,8 +19,9 @@ from detect_secrets.plugins.base import BasePlugin
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.remember.privacy import all_cleaned, cleaned
-from muisti.remember.secrets import PHRASES, TOKENS, redacted
+from muisti.settings import Settings
+from muisti.text.redact import redact_text, redact_texts
+from muisti.text.secrets import PHRASES, TOKENS, redact_secrets
 from tests.unit.making import ANY_TEXT
 
 MIXED = "a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTuVwXyZ" * 6
@@ -147,13 +148,13 @@ def shown(table: list[tuple[str, ...]]) -> list[str]:
 @pytest.mark.parametrize(("kind", "secret"), WHOLE, ids=shown(WHOLE))
 def test_a_secret_is_known_by_its_form_wherever_it_stands(kind: str, secret: str) -> None:
     for place in PLACES:
-        assert redacted(place.format(secret)) == place.format(f"[redacted:{kind}]")
+        assert redact_secrets(place.format(secret)) == place.format(f"[redacted:{kind}]")
 
 
 @pytest.mark.parametrize(("kind", "around", "secret"), WITHIN, ids=shown(WITHIN))
 def test_a_secret_is_known_by_its_name_which_stays(kind: str, around: str, secret: str) -> None:
     for place in ("{}", "Note: {}", "```\n{}\n```", "{}\nThe rest."):
-        assert redacted(place.format(around.format(secret))) == place.format(around.format(f"[redacted:{kind}]"))
+        assert redact_secrets(place.format(around.format(secret))) == place.format(around.format(f"[redacted:{kind}]"))
 
 
 def test_there_are_sixty_forms_and_each_row_has_an_example() -> None:
@@ -165,17 +166,20 @@ def test_there_are_sixty_forms_and_each_row_has_an_example() -> None:
 @pytest.mark.parametrize(("kind", "secret"), [row for row in WHOLE if row[0] == "private-key"], ids=[0, 1, 2])
 def test_a_key_block_that_does_not_end_takes_the_rest(kind: str, secret: str) -> None:
     cut = secret[: len(secret) - 40]
-    assert redacted(f"before\n{cut}\n and more") == f"before\n[redacted:{kind}]"
+    assert redact_secrets(f"before\n{cut}\n and more") == f"before\n[redacted:{kind}]"
 
 
 def test_a_service_account_file() -> None:
     text = json.dumps({"type": "service_account", "private_key": WHOLE[-3][1], "client_email": "a@b.example"})
-    assert redacted(text) == '{"type": "service_account", "private_key": "[redacted:private-key]", "client_email": "a@b.example"}'
+    assert (
+        redact_secrets(text)
+        == '{"type": "service_account", "private_key": "[redacted:private-key]", "client_email": "a@b.example"}'
+    )
 
 
 def test_a_putty_key() -> None:
     text = "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n" + MIXED[:48] + "\nPrivate-MAC: " + HEX[:64]
-    assert redacted(text) == "PuTTY-User-Key-File-3: ssh-ed25519\n[redacted:private-key]"
+    assert redact_secrets(text) == "PuTTY-User-Key-File-3: ssh-ed25519\n[redacted:private-key]"
 
 
 ORDINARY = [
@@ -200,7 +204,7 @@ ORDINARY = [
 
 @pytest.mark.parametrize("text", ORDINARY, ids=lambda text: text[:40])
 def test_ordinary_talk_stays_as_it_is(text: str) -> None:
-    assert redacted(text) == text
+    assert redact_secrets(text) == text
 
 
 SECRETS = [secret for _, secret in WHOLE]
@@ -214,24 +218,24 @@ SENTENCES = [around.format(secret) for _, around, secret in WITHIN]
     st.sampled_from(["", " ", "\n", "=", ":", '"']),
 )
 def test_twice_is_once(parts: list[str], between: str) -> None:
-    once = redacted(between.join(parts))
-    assert redacted(once) == once
+    once = redact_secrets(between.join(parts))
+    assert redact_secrets(once) == once
 
 
 @given(ANY_TEXT, st.sampled_from(SECRETS), ANY_TEXT)
 def test_no_secret_is_left_among_any_words(before: str, secret: str, after: str) -> None:
-    assert secret not in redacted(f"{before} {secret} {after}")
+    assert secret not in redact_secrets(f"{before} {secret} {after}")
 
 
 @given(st.text(st.characters(categories=["Ll", "Lu", "Zs"], exclude_characters="pkts密码パスワードп")))
 def test_text_without_any_word_of_the_table_is_unchanged(text: str) -> None:
-    assert redacted(text) == text
+    assert redact_secrets(text) == text
 
 
 @given(st.uuids(), st.binary(min_size=20, max_size=64))
 def test_ids_and_hashes_are_no_secrets(one: uuid.UUID, other: bytes) -> None:
     text = f"memory {one} at {other.hex()}"
-    assert redacted(text) == text
+    assert redact_secrets(text) == text
 
 
 PLUGINS = {
@@ -248,7 +252,7 @@ def test_a_second_opinion_finds_nothing_left(module: str) -> None:
     plugin: BasePlugin = getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), PLUGINS[module])()
     lines = [line for text in (*SECRETS, *SENTENCES) for line in text.splitlines()]
     seen = [line for line in lines if found(plugin, line)]
-    left = [line for text in (*SECRETS, *SENTENCES) for line in redacted(text).splitlines() if found(plugin, line)]
+    left = [line for text in (*SECRETS, *SENTENCES) for line in redact_secrets(text).splitlines() if found(plugin, line)]
     assert seen, "the plugin knows none of our examples"
     assert [line for line in left if not line.startswith("AC")] == []
 
@@ -269,16 +273,16 @@ def test_ordinary_texts_of_others_raise_no_alarm() -> None:
 
 def test_the_benchmark_runs_on_small_texts() -> None:
     assert {row.shape for row in privacy.growth(1000, runs=1)} == set(privacy.HOSTILE)
-    assert set(privacy.cost(["a memory"] * 3, runs=1)) >= {"cleaned", "sha256"}
+    assert set(privacy.cost(["a memory"] * 3, runs=1)) >= {"redact_text", "sha256"}
     assert privacy.alarms(datasets.DEFAULT_FOLDER / "nowhere") == []
     assert privacy.memories_of(datasets.DEFAULT_FOLDER / "nowhere", most=3)[0].startswith("The user")
 
 
 def test_what_most_texts_do_not_need_is_not_compiled() -> None:
     code = (
-        "from muisti.remember import secrets\n"
+        "from muisti.text import secrets\n"
         "for text in ('Plain talk.', 'My key is ' + 'ghp_' + 'a1B2' * 9):\n"
-        "    secrets.redacted(text)\n"
+        "    secrets.redact_secrets(text)\n"
         "    print(secrets._compiled.cache_info().currsize)\n"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -310,4 +314,4 @@ def test_every_row_compiles_with_at_most_one_group() -> None:
     )
 )
 def test_many_texts_at_once_are_cleaned_as_one_by_one(texts: list[str]) -> None:
-    assert all_cleaned(texts) == [cleaned(text) for text in texts]
+    assert redact_texts(texts, Settings()) == [redact_text(text, Settings()) for text in texts]

@@ -15,8 +15,8 @@ from muisti.recall.gather import Evidence, Meaning, Question
 from muisti.recall.rank import EXPIRED, PRIOR, SAID, prior, ranked, timely
 from muisti.recall.snippet import LENGTH, snippet
 from muisti.recall.speaker import speaker_of, without_names
-from muisti.recall.when import When, parse_when
-from muisti.recall.words import words
+from muisti.text.time_expressions.question import When, parse_when
+from muisti.text.tokens import tokenize
 from tests.unit.making import ANY_SHARE, NOON, a_memory
 from tests.unit.timing import grows_linearly
 
@@ -75,8 +75,8 @@ _SENTENCE = st.lists(st.sampled_from(["apple", "pear", "fig", "plum", "x" * 50])
 @given(st.lists(st.tuples(_SENTENCE, st.sampled_from([". ", "\n", " ", "。"])), min_size=1, max_size=12))
 def test_a_snippet_has_a_matched_word_if_the_text_has_one(sentences: list[tuple[str, str]]) -> None:
     text = "".join(sentence + end for sentence, end in sentences)
-    if "fig" in words(text):
-        assert "fig" in words(snippet(text, frozenset({"fig"}), 240))
+    if "fig" in tokenize(text):
+        assert "fig" in tokenize(snippet(text, frozenset({"fig"}), 240))
 
 
 @pytest.mark.parametrize("text", [lambda n: "." * n, lambda n: "a. " * (n // 3), lambda n: "a" * n], ids=["dots", "many", "one"])

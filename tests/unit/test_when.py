@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.recall import calendar_words
-from muisti.recall.when import READ, When, parse_when
+from muisti.text.time_expressions import calendar
+from muisti.text.time_expressions.question import READ, When, parse_when
 from tests.unit.timing import grows_linearly
 
 NOW = datetime(2023, 5, 17, 10, 0, tzinfo=UTC)  # a Wednesday
@@ -23,7 +23,7 @@ def span(text: str, now: datetime = NOW) -> tuple[str, str] | None:
     when = parse_when(text, now)
     if when is None:
         return None
-    assert calendar_words.may_tell(text)  # else nobody would have looked
+    assert calendar.may_tell(text)  # else nobody would have looked
     assert when.start.tzinfo is UTC
     assert when.end.tzinfo is UTC
     return _short(when.start), _short(when.end)
@@ -297,7 +297,7 @@ def test_the_words_that_said_so(text: str, phrase: str, exact: bool) -> None:
     assert (when.phrase, when.exact) == (phrase, exact)
 
 
-@pytest.mark.parametrize(("name", "month"), [*calendar_words.FOREIGN_MONTHS.items()])
+@pytest.mark.parametrize(("name", "month"), [*calendar.FOREIGN_MONTHS.items()])
 def test_every_month_elsewhere(name: str, month: int) -> None:
     when = parse_when(f"Wie war es {name.title()}?", NOW)
     assert when is not None
@@ -309,7 +309,7 @@ def test_every_month_elsewhere(name: str, month: int) -> None:
     ("year", "day"), [(1961, "04-02"), (2000, "04-23"), (2008, "03-23"), (2019, "04-21"), (2024, "03-31"), (2038, "04-25")]
 )
 def test_easter(year: int, day: str) -> None:
-    assert calendar_words.easter_sunday(year).strftime("%m-%d") == day
+    assert calendar.easter_sunday(year).strftime("%m-%d") == day
 
 
 def test_only_the_beginning_is_read() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muisti.nfkc import MOST_MARKS, nfkc
-from muisti.recall.words import MAX_WORD, is_spaceless, stem, words
+from muisti.text.normalize import MOST_MARKS, to_nfkc
+from muisti.text.tokens import MAX_WORD, is_spaceless, split_words, stem, tokenize
 from tests.unit.timing import grows_linearly
 
 TABLE = {
@@ -53,7 +53,7 @@ TABLE = {
 
 @pytest.mark.parametrize(("text", "expected"), TABLE.values(), ids=TABLE.keys())
 def test_words(text: str, expected: list[str]) -> None:
-    found = words(text)
+    found = tokenize(text)
     assert list(dict.fromkeys(found)) == list(dict.fromkeys(expected))
 
 
@@ -61,12 +61,12 @@ def test_words(text: str, expected: list[str]) -> None:
     "pair", [("päätös", "PÄÄTÖS"), ("café", "cafe\u0301"), ("ｆｕｌｌ", "full"), ("Ёлка", "ёлка"), ("ǅ", "ǆ")]
 )
 def test_forms_of_one_word_are_one_word(pair: tuple[str, str]) -> None:
-    assert words(pair[0]) == words(pair[1])
+    assert tokenize(pair[0]) == tokenize(pair[1])
 
 
 @pytest.mark.parametrize(("text", "asked"), [("记忆", ["记忆"]), ("忆", ["忆"]), ("记忆库", ["记忆", "忆库"])])
 def test_a_question_names_no_lone_last_characters(text: str, asked: list[str]) -> None:
-    assert words(text, asked=True) == asked
+    assert tokenize(text, query=True) == asked
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_is_spaceless(text: str, expected: bool) -> None:
 @settings(max_examples=300)
 @given(st.text())
 def test_any_text_has_words_and_always_the_same(text: str) -> None:
-    found = words(text)
-    assert found == words(text)
+    found = tokenize(text)
+    assert found == tokenize(text)
     assert all(word and not any(char.isspace() for char in word) for word in found)
     assert all(len(word) <= 4 * MAX_WORD for word in found)
 
@@ -91,7 +91,7 @@ _ASKED = st.text() | st.sampled_from([text for text, _ in TABLE.values()])
 @settings(max_examples=300)
 @given(_ASKED)
 def test_a_text_that_contains_a_question_has_its_words(question: str) -> None:
-    assert set(words(question, asked=True)) <= set(words(f"before {question} after"))
+    assert set(tokenize(question, query=True)) <= set(tokenize(f"before {question} after"))
 
 
 @given(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=100))
@@ -118,14 +118,19 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_texts_take_linear_time(text) -> None:
-    assert grows_linearly(words, text, 250_000)
+    assert grows_linearly(tokenize, text, 250_000)
 
 
 @given(st.text())
 def test_nfkc_is_that_of_unicode_for_texts_that_people_write(text: str) -> None:
-    assert nfkc(text) == unicodedata.normalize("NFKC", text)
+    assert to_nfkc(text) == unicodedata.normalize("NFKC", text)
 
 
 def test_nfkc_leaves_out_only_the_marks_that_nobody_can_read() -> None:
-    assert nfkc("x" + "\u0301" * 1000 + "y") == "x" + "\u0301" * MOST_MARKS + "y"
-    assert nfkc("🎉" * 1000) == "🎉" * 1000
+    assert to_nfkc("x" + "\u0301" * 1000 + "y") == "x" + "\u0301" * MOST_MARKS + "y"
+    assert to_nfkc("🎉" * 1000) == "🎉" * 1000
+
+
+def test_words_as_they_are_written() -> None:
+    assert split_words("Use snake_case, don't 你好") == ["Use", "snake_case", "don", "t", "你好"]
+    assert split_words("snake_case_", identifiers=False) == ["snake", "case"]

@@ -13,8 +13,8 @@ from muisti.model import Chat, Message, Origin, SearchResults, Shelf
 from muisti.recall.layers import checked_limit
 from muisti.recall.options import FilterOptions, Mode
 from muisti.remember import talk
-from muisti.remember.screen import screened_name
 from muisti.remember.validate import checked_line, checked_project
+from muisti.text.redact import check_name
 
 
 class Conversations(Embedding):
@@ -43,7 +43,7 @@ class Conversations(Embedding):
         return self._said(talk.session_break(self._services, chat))
 
     def _said(self, message: Message) -> Message:
-        screened_name("chat", message.chat, self.settings)
+        check_name("chat", message.chat, self.settings)
         written = self._write(talk.append, [message])[0]
         self._embed_later()
         return written
@@ -95,7 +95,7 @@ class Conversations(Embedding):
         stays as it was; at first there is no name, no project and no trust. Raises InvalidRequest.
         """
         if source is not None:
-            source = screened_name("source", checked_line("source", source, 200).strip(), self.settings)
+            source = check_name("source", checked_line("source", source, 200).strip(), self.settings)
             if source in tuple(Origin):
                 raise InvalidRequest("source", source, "search has another meaning for that name; choose another")
         if trusted is not None and not isinstance(trusted, bool):

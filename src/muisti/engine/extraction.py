@@ -15,9 +15,9 @@ from muisti.lifecycle import core_memory as core
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Metrics, Utterance
 from muisti.ports import Services
 from muisti.remember.identity import new_id
-from muisti.remember.learn import Learner, drafts_of, extracted
-from muisti.remember.screen import screened_name, screened_text
+from muisti.remember.learn import Learner, drafts_of, extract_from
 from muisti.remember.validate import checked_line, checked_name, checked_project, checked_time
+from muisti.text.redact import redact_text
 
 PATIENCE = 5.0
 """Seconds that closing waits for extraction; what is not done by then waits on the disk."""
@@ -56,10 +56,10 @@ class Extraction(Memories):
 
     def core_update(self, section: str, key: str, value: str) -> CoreMemory:
         """Set one entry. Raises InvalidRequest for another section, an empty value, or more than fits."""
-        safe = screened_text(value, self.settings) if isinstance(value, str) else value
+        safe = redact_text(value, self.settings) if isinstance(value, str) else value
         if isinstance(value, str) and value.strip() and not safe.strip():
             raise InvalidRequest("value", "<private>…", "nothing of it is left outside of <private>")
-        if isinstance(key, str) and screened_text(key, self.settings) != key:
+        if isinstance(key, str) and redact_text(key, self.settings) != key:
             raise InvalidRequest("key", "…", "it holds something private or a secret, and names are not redacted: choose another")
         return self._write(core.core_update, section, key, safe)
 
@@ -74,7 +74,7 @@ class Extraction(Memories):
         """
         if isinstance(source, os.PathLike):
             source = _text_of(Path(source).expanduser())
-        return self._write(core.core_init, screened_text(source, self.settings))
+        return self._write(core.core_init, redact_text(source, self.settings))
 
     def extract(self, talk: Sequence[Utterance], *, mode: str = "default") -> list[Extracted]:
         """What of a talk is worth keeping, found by rules, or by the model of the settings. Nothing is stored.
@@ -83,7 +83,7 @@ class Extraction(Memories):
         """
         if isinstance(talk, str) or not isinstance(talk, Sequence) or not all(isinstance(one, Utterance) for one in talk):
             raise InvalidRequest("talk", type(talk).__name__, "it must be a list of Utterance(text, speaker, role)")
-        return extracted(self._services, talk, _checked_mode(mode))
+        return extract_from(self._services, talk, _checked_mode(mode))
 
     def save_extracted(
         self,
@@ -122,18 +122,14 @@ class Extraction(Memories):
         exchange = Exchange(
             id=new_id(now),
             at=now if at is None else checked_time("at", at),
-            session_id=screened_name("session_id", checked_name("session_id", session_id), self.settings),
-            user=self._safe(user_message),
-            assistant=self._safe(assistant_response),
+            session_id=checked_name("session_id", session_id),
+            user=user_message,
+            assistant=assistant_response,
             mode=_checked_mode(mode),
-            speaker=self._safe(checked_line("speaker", speaker, 100)).strip() or "User",
-            project=None if project is None else screened_name("project", checked_project(project), self.settings),
+            speaker=checked_line("speaker", speaker, 100),
+            project=None if project is None else checked_project(project),
         )
         return self._learner.accept(exchange)
-
-    def _safe(self, text: str) -> str:
-        """Without what is private, before it goes anywhere; the beginning of it, if it is endless."""
-        return screened_text(text, self.settings)[: self.settings.max_content_bytes]
 
     def resume_extraction(self) -> None:
         """Go on with exchanges that processes which have ended left behind. `Muisti.open` does so by itself."""

@@ -12,7 +12,7 @@ from muisti.model import CompactResult, Explanation, Filter, Memory, Origin, Sea
 from muisti.recall import layers
 from muisti.recall import pipeline as recalling
 from muisti.recall.options import FilterOptions, Mode, only_memories, to_filter, to_moment, to_order
-from muisti.remember.screen import screened_text
+from muisti.text.redact import redact_text
 
 if TYPE_CHECKING:
     from muisti.ports import Frequencies
@@ -88,11 +88,11 @@ class Search(Runtime):
         if recalling.checked_mode(mode) != "keyword":
             self._embed_missing()
         with self._meter.timed("search"):
-            return self._answer(recalling.search, self._screened(query), where, limit, mode, asked_at)
+            return self._answer(recalling.search, self._redact(query), where, limit, mode, asked_at)
 
-    def _screened(self, query: str) -> str:
+    def _redact(self, query: str) -> str:
         """A question may be sent to an embedder: what is private in it is not."""
-        return screened_text(query, self.settings) if isinstance(query, str) else query
+        return redact_text(query, self.settings) if isinstance(query, str) else query
 
     def _embed_missing(self) -> None:
         """Give vectors to what lacks them. Here nothing can: a vault that is only read is searched with what it has."""
@@ -161,4 +161,4 @@ class Search(Runtime):
 
         where = self._filter(options)
         self._embed_missing()
-        return self._read(explain, self._screened(query), memory_id, where, mode)
+        return self._read(explain, self._redact(query), memory_id, where, mode)

@@ -14,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from muisti.errors import InvalidMemory, InvalidRequest, MuistiError, VaultError
-from muisti.remember.screen import screened_text
 from muisti.remember.validate import checked_text
 from muisti.settings import SETTINGS_FILE, Settings
 from muisti.storage.files.agent_notes import FileNotebook, claims_to_be_a_memory
+from muisti.text.redact import redact_text
 
 ROOT = "/memories"
 FOLDER = "memories"
@@ -65,7 +65,7 @@ class MemoryFiles:
             return self._listing(path, inside)
         if not stat.S_ISREG(mode):
             raise CommandRefused(f"Unsupported file type for {path}")
-        lines = screened_text(self._text(path, inside), self._settings).split("\n")
+        lines = redact_text(self._text(path, inside), self._settings).split("\n")
         if len(lines) > MOST_LINES:
             raise CommandRefused(f"File {path} exceeds maximum line limit of 999,999 lines.")
         first = 0
@@ -93,7 +93,7 @@ class MemoryFiles:
     def create(self, path: str, file_text: str) -> str:
         """A new file, with the folders above it."""
         inside = self._inside(path, new=True)
-        text = self._screened("file_text", file_text)
+        text = self._redact("file_text", file_text)
         data = self._checked(path, text)
         with self._notes.lock():
             self._notes.prepare()
@@ -106,7 +106,7 @@ class MemoryFiles:
     def str_replace(self, path: str, old_str: str, new_str: str) -> str:
         """Other words in the place of some that occur once."""
         inside = self._inside(path)
-        added = self._screened("new_str", new_str)
+        added = self._redact("new_str", new_str)
         with self._notes.lock():
             content = self._editable(path, inside)
             _check_once(content, old_str, path)
@@ -120,7 +120,7 @@ class MemoryFiles:
     def insert(self, path: str, insert_line: int, insert_text: str) -> str:
         """New lines behind one of a file; 0 is before the first."""
         inside = self._inside(path)
-        added = self._screened("insert_text", insert_text)
+        added = self._redact("insert_text", insert_text)
         with self._notes.lock():
             lines = self._editable(path, inside).split("\n")
             if lines[-1] == "":
@@ -225,23 +225,23 @@ class MemoryFiles:
         if not stat.S_ISREG(mode):
             raise CommandRefused(f"The path {path} is not a file.")
         content = self._text(path, inside)
-        if screened_text(content, self._settings) != content:
+        if redact_text(content, self._settings) != content:
             raise CommandRefused(
                 f"File {path} holds something private that its owner wrote, which is not shown; "
                 "it is not edited here: put the new text into another file"
             )
         return content
 
-    def _screened(self, field: str, text: str) -> str:
+    def _redact(self, field: str, text: str) -> str:
         """What the model wants to add, without secrets."""
-        kept = screened_text(text, self._settings)
+        kept = redact_text(text, self._settings)
         if text.strip() and not kept.strip():
             raise CommandRefused(f"{field}: nothing of it is left outside of <private>; nothing was changed")
         return kept
 
     def _replace(self, path: str, inside: str, text: str) -> None:
         data = self._checked(path, text)
-        if screened_text(text, self._settings) != text:
+        if redact_text(text, self._settings) != text:
             raise CommandRefused(
                 f"Together with what File {path} holds this is something private or a secret; nothing was changed"
             )

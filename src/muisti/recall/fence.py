@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from muisti.unseen import UNSEEN, spelled
+from muisti.text.invisible_chars import INVISIBLE, hidden_word_pattern
 
 if TYPE_CHECKING:
     from muisti.model import Memory
@@ -20,8 +20,8 @@ OPENING = (
     'A memory with trust=&quot;unverified&quot; came from elsewhere and nobody has checked it.">'
 )
 CLOSING = "</memories>"
-_GAP = rf"[\s{UNSEEN}]*+"
-_TAG = re.compile(rf"[<＜﹤](?={_GAP}[/／]?{_GAP}{spelled('memor')})", re.IGNORECASE)
+_GAP = rf"[\s{INVISIBLE}]*+"
+_TAG = re.compile(rf"[<＜﹤](?={_GAP}[/／]?{_GAP}{hidden_word_pattern('memor')})", re.IGNORECASE)
 
 
 def fenced(memories: Sequence[Memory]) -> str:

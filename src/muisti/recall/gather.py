@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from muisti.model import Filter
     from muisti.ports import Candidate, Services, Space, Term, Vector, VectorHit
     from muisti.recall.matching import LexicalHit
-    from muisti.recall.when import When
+    from muisti.text.time_expressions.question import When
 
 POOL = 50
 """How many of each list are looked at more closely, at least."""

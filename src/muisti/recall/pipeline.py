@@ -21,12 +21,12 @@ from muisti.recall.matching import similar_words
 from muisti.recall.query import MAX_WORDS, choose_terms, query_words, without_stop_words
 from muisti.recall.rank import PRIOR, Ranked, ranked, share
 from muisti.recall.snippet import snippet
-from muisti.recall.words import words
+from muisti.text.tokens import split_words, tokenize
 
 if TYPE_CHECKING:
     from muisti.ports import Services, Term
     from muisti.recall.matching import LexicalHit
-    from muisti.recall.when import When
+    from muisti.text.time_expressions.question import When
 
 MODES = ("hybrid", "vector", "keyword")
 RELATED_WORDS = 16
@@ -59,13 +59,13 @@ def read_question(parts: Services, query: str, mode: str, now: datetime) -> Ques
 
 def parse_when(query: str, now: datetime) -> When | None:
     """The time that a question speaks of. Its table of phrases is dear to build, so that is left to who speaks of one."""
-    from muisti.recall.calendar_words import may_tell
+    from muisti.text.time_expressions.calendar import may_tell
 
     if not may_tell(query):
         return None
-    from muisti.recall import when
+    from muisti.text.time_expressions import question
 
-    return when.parse_when(query, now)
+    return question.parse_when(query, now)
 
 
 def parse(parts: Services, query: str) -> list[Term]:
@@ -102,7 +102,7 @@ class _Places:
         """The memory as an answer."""
         hit = self._evidence.keyword.get(memory.id)
         found = hit.found if hit else frozenset()
-        matched = tuple(keyword for keyword in memory.keywords if found.intersection(words(keyword)))
+        matched = tuple(keyword for keyword in memory.keywords if found.intersection(tokenize(keyword)))
         score = share(one)
         why = self.why(memory.id, one)
         return SearchResult(memory, score, 1.0 - score, self._snippet(memory, hit), matched, why, memory.origin.value)
@@ -147,7 +147,7 @@ class _Places:
 
 def as_asked(question: str) -> dict[str, str]:
     """For each index word, how the question spelt it: people know "database", not "databas"."""
-    return {word: spelt.lower() for spelt in re.findall(r"\w+", question[:MAX_READ]) for word in words(spelt)}
+    return {word: spelt.lower() for spelt in split_words(question[:MAX_READ]) for word in tokenize(spelt)}
 
 
 def related(parts: Services, memory_id: str, where: Filter, limit: int = 10) -> list[SearchResult]:

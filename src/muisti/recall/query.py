@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from muisti.ports import Frequencies, Term
-from muisti.recall.words import is_spaceless, stem, words
+from muisti.text.tokens import is_spaceless, stem, tokenize
 
 MAX_QUERY = 100_000
 """Characters of a query that are looked at."""
@@ -37,7 +37,7 @@ hasnt havent hadnt doesnt dont didnt wont wouldnt shant shouldnt cant couldnt mu
 
 def query_words(query: str) -> list[str]:
     """The distinct index words of a query without those that only hold a sentence together."""
-    return without_stop_words(list(dict.fromkeys(words(query[:MAX_QUERY], asked=True)))[:MAX_WORDS])
+    return without_stop_words(list(dict.fromkeys(tokenize(query[:MAX_QUERY], query=True)))[:MAX_WORDS])
 
 
 def without_stop_words(found: list[str]) -> list[str]:

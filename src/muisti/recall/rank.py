@@ -19,7 +19,7 @@ from muisti.recall.speaker import favoured, speaker_of
 if TYPE_CHECKING:
     from muisti.ports import Candidate
     from muisti.recall.gather import Evidence, Question
-    from muisti.recall.when import When
+    from muisti.text.time_expressions.question import When
 
 PRIOR = 0.5
 """Strength, importance and recency together: decay never hides an exact match."""

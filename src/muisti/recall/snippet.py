@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from itertools import pairwise
 
-from muisti.recall.words import words
+from muisti.text.sentences import sentence_ends
+from muisti.text.tokens import tokenize
 
 LENGTH = 500
 """Most memories are shorter, and are shown whole."""
 _READ = 40_000
-_SEGMENT = re.compile(r"[^\n.!?。！？]*[\n.!?。！？]*")
 
 
 def snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> str:
@@ -17,7 +17,8 @@ def snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> str:
     if len(content) <= length:
         return content.strip()
     text = content[:_READ]
-    segments = [(match.start(), match.end()) for match in _SEGMENT.finditer(text) if match.end() > match.start()]
+    edges = [0, *sentence_ends(text, lines=True), len(text)]
+    segments = [(begin, end) for begin, end in pairwise(edges) if begin < end]
     start, end = _fullest(text, segments, wanted)
     if end - start > length:
         start, end = _densest(text, start, end, wanted, length)
@@ -29,7 +30,7 @@ def snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> str:
 
 def _fullest(text: str, segments: list[tuple[int, int]], wanted: frozenset[str]) -> tuple[int, int]:
     """The first segment with the most wanted words; the first of all, where only the title has them."""
-    return max(segments, key=lambda segment: len(wanted.intersection(words(text[segment[0] : segment[1]]))))
+    return max(segments, key=lambda segment: len(wanted.intersection(tokenize(text[segment[0] : segment[1]]))))
 
 
 def _grown(segments: list[tuple[int, int]], end: int, limit: int) -> int:
@@ -43,5 +44,5 @@ def _grown(segments: list[tuple[int, int]], end: int, limit: int) -> int:
 def _densest(text: str, start: int, end: int, wanted: frozenset[str], length: int) -> tuple[int, int]:
     """A window within one overlong segment."""
     steps = [*range(start, end - length, length // 2), end - length]
-    best = max(steps, key=lambda at: sum(word in wanted for word in words(text[at : at + length])))
+    best = max(steps, key=lambda at: sum(word in wanted for word in tokenize(text[at : at + length])))
     return best, min(end, best + length)

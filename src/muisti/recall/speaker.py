@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from muisti.text.tokens import split_words
+
 SELF = 3.0
 """For what was said by the one who asks. It counts for much: assistants talk at length, and about everything."""
 NAMED = 1.25
@@ -16,7 +18,6 @@ NAMED = 1.25
 _PREFIX = re.compile(r"\s*(?:\*\*|__)?([^\W\d_][\w.'’-]{0,30}(?: [^\W\d_][\w.'’-]{0,30}){0,2})(?:\*\*|__)?:(?:\*\*|__)?\s")
 _ASKING = frozenset("i my me mine myself we our us ours".split())
 _ANSWERING = frozenset("you your yours".split())
-_WORD = re.compile(r"[^\W_]+")
 _PERSON = frozenset(("user", "human", "me"))
 _ASSISTANT = frozenset(("assistant", "ai", "agent", "bot"))
 
@@ -30,7 +31,7 @@ def speaker_of(opening: str) -> str:
 def favoured(question: str, speakers: Iterable[str]) -> dict[str, float]:
     """What a memory gains by being said by one of these speakers. A question to the assistant favours nobody."""
     present = set(speakers) - {""}
-    said = [word.casefold() for word in _WORD.findall(question[:2000])]
+    said = [word.casefold() for word in split_words(question[:2000], identifiers=False)]
     if present & _ASSISTANT and _ANSWERING.intersection(said):
         return {}
     if present & _PERSON and _ASKING.intersection(said):
@@ -46,4 +47,4 @@ def without_names(question: str, speakers: Iterable[str]) -> str:
     if not names:
         return question
     shortened = " ".join(re.sub(rf"\b(?:{'|'.join(names)})\b(?:['’]s)?", " ", question, flags=re.IGNORECASE).split())
-    return shortened if len(_WORD.findall(shortened)) >= 2 else question
+    return shortened if len(split_words(shortened, identifiers=False)) >= 2 else question

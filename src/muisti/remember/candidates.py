@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from muisti.model import Memory
 from muisti.ports import SearchIndex
-from muisti.recall.words import words
-from muisti.remember.simhash import bands, far_apart, hamming
+from muisti.text.simhash import bands, far_apart, hamming
+from muisti.text.tokens import tokenize
 
 NEAR_BITS = 3
 """Bits in which the simhashes of near-duplicates differ at most."""
@@ -33,7 +33,7 @@ def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]
 
 def _with_rare_words(index: SearchIndex, memory: Memory) -> dict[str, str]:
     """Memories with any of the rarest words, as long as few have them; with all of them, if even the rarest is common."""
-    counts = index.frequencies(list(dict.fromkeys(words(memory.content[:MOST_READ])))).counts
+    counts = index.frequencies(list(dict.fromkeys(tokenize(memory.content[:MOST_READ])))).counts
     rarest = sorted(counts, key=lambda word: (counts[word], word))[:RAREST]
     chosen: list[str] = []
     total = 0

@@ -15,8 +15,8 @@ from muisti.model.salience import RESTORED, folded, strength, traced
 from muisti.ports import ChangeSet, Services, Stored, Update
 from muisti.ports.lookups import memory_error, stored_memory
 from muisti.remember.complete import completed, derived_title
-from muisti.remember.screen import screened_fields
 from muisti.remember.validate import checked_content, checked_memory
+from muisti.text.redact import redact_fields
 
 CHANGEABLE = tuple(field.name for field in FIELDS if field.given is Given.UPDATE)
 
@@ -41,7 +41,7 @@ def update(
         if changed or (expected_version is not None and _version_now(parts, stored) != expected_version):
             raise Conflict(f"{memory_id} has changed since you read it; read it again and repeat the change")
         now = parts.clock.now()
-        wanted = _changed(memory, screened_fields(changes, parts.settings), parts, now)
+        wanted = _changed(memory, redact_fields(changes, parts.settings), parts, now)
         update = Update(wanted, stored.revision, keep_version=wanted.content != memory.content)
         event = Event(EventName.UPDATED, now, (memory_id,), by_session)
         committed = parts.store.commit(ChangeSet(updated=[update], events=[event], durable=False))

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from muisti.remember.markdown import Block, blocks, trimmed
+from muisti.text.markdown import Block, parse_blocks, trim_span
+from muisti.text.sentences import sentence_ends
 
 SIZE = 400
 OVERLAP = 80
@@ -20,11 +21,18 @@ SMALLEST = 16
 LONGEST_TOKEN = 16
 """Characters that count as a token at least: tokenizers read a word they do not know, however long, as one."""
 _SEPARATOR = " > "
-_SENTENCE = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"')\]»”’]*+(?=\s)|[。！？｡]++[」』”’)）]*+)\s*+")
 _LINE = re.compile(r"\r\n?|\n")
 _WHITE = re.compile(r"\s*+")
-_PROSE = (_SENTENCE, _LINE)
-_CODE = (_LINE,)  # a full stop in code ends nothing
+_Ends = Callable[[str, int, int], Iterator[int]]
+"""Where a part of a text may be broken."""
+
+
+def _line_ends(content: str, start: int, end: int) -> Iterator[int]:
+    return (match.end() for match in _LINE.finditer(content, start, end))
+
+
+_PROSE: tuple[_Ends, ...] = (sentence_ends, _line_ends)
+_CODE: tuple[_Ends, ...] = (_line_ends,)  # a full stop in code ends nothing
 _REMEMBERED = 64
 """Texts up to this length are counted once: gaps, list marks and short lines come again and again."""
 
@@ -63,7 +71,7 @@ def chunks(
     """
     if size < SMALLEST or overlap < 0:
         raise ValueError(f"a chunk needs at least {SMALLEST} tokens and an overlap that is not negative")
-    whole = trimmed(content, 0, len(content))
+    whole = trim_span(content, 0, len(content))
     if whole is None:
         return []
     budget = _Budget(count_tokens, title, size)
@@ -71,7 +79,7 @@ def chunks(
         return [Chunk(*whole, title_shown=budget.title_shown)]
     breaker = _Breaker(content, budget)
     packer = _Packer(content, breaker, min(overlap, size // 2))
-    return list(packer.packed(_groups(breaker, blocks(content))))
+    return list(packer.packed(_groups(breaker, parse_blocks(content))))
 
 
 def _lead(title: str, heading: Sequence[str]) -> str:
@@ -176,7 +184,7 @@ class _Breaker:
     def _cost(self, start: int, end: int) -> int:
         return self.budget.cost(self._content[start:end])
 
-    def _split(self, start: int, end: int, room: int, ladder: tuple[re.Pattern[str], ...]) -> Iterator[tuple[int, int, int]]:
+    def _split(self, start: int, end: int, room: int, ladder: tuple[_Ends, ...]) -> Iterator[tuple[int, int, int]]:
         cost = self._cost(start, end)
         if cost <= room:
             yield start, end, cost
@@ -201,11 +209,11 @@ def _skipped(content: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _parted(content: str, start: int, end: int, border: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+def _parted(content: str, start: int, end: int, ends: _Ends) -> Iterator[tuple[int, int]]:
     """The parts of a span between its borders, without those that are white space only."""
-    edges = [start, *(match.end() for match in border.finditer(content, start, end)), end]
+    edges = [start, *ends(content, start, end), end]
     for begin, stop in pairwise(edges):
-        if span := trimmed(content, begin, stop):
+        if span := trim_span(content, begin, stop):
             yield span
 
 
@@ -294,7 +302,7 @@ class _Packer:
         if piece.code or piece.level:
             return []
         found: list[_Piece] = []
-        for start, end in reversed(list(_parted(self._content, piece.start, piece.end, _SENTENCE))[1:]):
+        for start, end in reversed(list(_parted(self._content, piece.start, piece.end, sentence_ends))[1:]):
             sentence = _Piece(start, end, self._budget.cost(self._content[start:end]), piece.path, code=False)
             if self._breaker.extent([sentence, *found, *tail]) > self._overlap:
                 break

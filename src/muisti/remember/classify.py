@@ -13,8 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from muisti.model import Sector
-from muisti.patterns import READ, whole_words
+from muisti.safe_regex import READ
 from muisti.settings import Settings
+from muisti.text.tokens import compile_whole_words, is_spaceless, split_words
 
 OWN = 2
 """What a person's own pattern counts: they know better than our tables."""
@@ -130,10 +131,7 @@ _SECTORS: Mapping[str, tuple[str, ...]] = {
 
 _Sign = tuple[str, int]
 """A kind or sector, and which of its signs."""
-_WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r"(?<![\\\w])[^\W\d_]+")  # the words of a phrase: not the `w` of `\w`
-_SCRIPTS_WITHOUT_SPACES = "\u3000"
-"""Those that the tables use begin here."""
 
 
 class _Phrase(NamedTuple):
@@ -164,7 +162,7 @@ def _table(signs: Mapping[str, tuple[str, ...]]) -> _Table:
     numbered = [(label, number) for label, patterns in signs.items() for number in range(len(patterns))]
     for sign in numbered:
         for form in signs[sign[0]][sign[1]].split("|"):
-            if form[0] >= _SCRIPTS_WITHOUT_SPACES:
+            if is_spaceless(form[0]):
                 pieces.append((form, sign))
             elif form.isalpha():
                 words[form] = (*words.get(form, ()), sign)
@@ -200,7 +198,7 @@ def _chosen(table: _Table, text: str, patterns: Mapping[str, tuple[str, ...]]) -
     scores: dict[str, int] = {}
     for label, _ in _signs(table, text):
         scores[label] = scores.get(label, 0) + 1
-    own = {label: sum(whole_words(pattern).search(text) is not None for pattern in patterns[label]) for label in patterns}
+    own = {label: sum(compile_whole_words(pattern).search(text) is not None for pattern in patterns[label]) for label in patterns}
     for label in filter(own.get, own):
         scores[label] = scores.get(label, 0) + OWN * own[label]
     last = len(table.places)
@@ -213,7 +211,7 @@ def _signs(table: _Table, text: str) -> set[_Sign]:
     for first in table.phrases.keys() & words:
         for phrase in table.phrases[first]:
             likely = phrase.sign not in found and phrase.words <= words and phrase.literal in lowered
-            if likely and whole_words(phrase.pattern).search(text):
+            if likely and compile_whole_words(phrase.pattern).search(text):
                 found.add(phrase.sign)
     if not text.isascii():
         found.update(sign for piece, sign in table.pieces if piece in lowered)
@@ -223,4 +221,4 @@ def _signs(table: _Table, text: str) -> set[_Sign]:
 @lru_cache(maxsize=8)  # kind and sector are asked one after the other
 def _read(text: str) -> tuple[str, frozenset[str]]:
     lowered = text.lower()
-    return lowered, frozenset(_WORD.findall(lowered))
+    return lowered, frozenset(split_words(lowered))

@@ -8,13 +8,13 @@ import unicodedata
 from dataclasses import replace
 
 from muisti.model import Memory
-from muisti.nfkc import nfkc
 from muisti.remember.concepts import extract_concepts
-from muisti.remember.simhash import simhash
+from muisti.text.normalize import to_nfkc
+from muisti.text.sentences import first_sentence
+from muisti.text.simhash import simhash
 
 TITLE_LENGTH = 80
 _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*)")
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])(?:\s|$)|(?<=[。！？])")
 # An underscore inside a word is a letter of an identifier, and one tilde is somebody's home folder.
 _MARKUP = re.compile(
     r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|~~|(?<!\w)_{1,3}(?=[^\W_]+[^\w]|[^\W_]+_{1,3}(?!\w))|(?<=[^\W_])_{1,3}(?!\w)"
@@ -34,7 +34,7 @@ def completed(memory: Memory) -> Memory:
 
 def content_hash(content: str) -> str:
     """Equal for texts that differ only in white space and in compatible forms of the same characters."""
-    folded = content if _is_folded(content) else " ".join(nfkc(content).split())
+    folded = content if _is_folded(content) else " ".join(to_nfkc(content).split())
     return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -49,7 +49,7 @@ def derived_title(content: str) -> str:
     heading = _HEADING.match(line)
     plain = _MARKUP.sub("", heading[1].rstrip("# \t") if heading else line).strip() or line
     if not heading:
-        plain = _SENTENCE_END.split(plain, maxsplit=1)[0].strip() or plain
+        plain = first_sentence(plain).strip() or plain
     visible = "".join(" " if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char for char in plain)
     return _shortened(" ".join(visible.split()))
 

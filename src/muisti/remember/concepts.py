@@ -10,10 +10,13 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from muisti.text.sentences import STOPS
+
 MOST = 12
 _READ = 20_000
 _LONGEST_NAME = 4
 _LONGEST_PHRASE = 3
+# Not split_words: paths, code and titles in brackets are pieces as a whole, and capitals and gaps between pieces tell names.
 # Every repetition is bounded, or ends where its characters do: hostile text must not make the search quadratic.
 _PIECE = re.compile(
     r"`[^`\n]{2,60}`"  # code
@@ -27,7 +30,7 @@ _IDENTIFIER = re.compile(
 )
 _SIMPLE = re.compile(r"\w[\w+#-]{0,30}[\w+#]")
 _QUOTES = " \t`《》「」『』"
-_NEW_SENTENCE = re.compile(r"[.!?:…。！？\n]")
+_NEW_SENTENCE = re.compile(rf"[{STOPS}:\n]")
 
 _DETERMINERS = frozenset("a an the this that these those its his her their my our your no every each any some all".split())
 _GRAMMAR = frozenset(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,8 @@ from muisti.model import Finder, Link, LinkType, Memory
 from muisti.ports import Services
 from muisti.ports.lookups import stored_or_none
 from muisti.remember.candidates import find_similar
-from muisti.remember.simhash import bands, far_apart, hamming
+from muisti.text.simhash import bands, far_apart, hamming
+from muisti.text.tokens import split_words
 
 if TYPE_CHECKING:
     from muisti.remember.likeness.contradict import Clash
@@ -206,8 +206,5 @@ class _Batch:
         return sorted(found, key=lambda one: hamming(one.simhash, memory.simhash))[:limit]
 
 
-_WORD = re.compile(r"\w+")
-
-
 def _words(memory: Memory) -> set[str]:
-    return set(_WORD.findall(memory.content[:2000].casefold()))
+    return set(split_words(memory.content[:2000].casefold()))

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from muisti.model import Memory, Origin, Shelf
 from muisti.ports.search import MemoryRow, MessageLine, MessagePlace, TextRow, Words
-from muisti.recall.words import words
 from muisti.remember.complete import content_hash, derived_title
 from muisti.remember.embed import embed_hash, source_hash
-from muisti.remember.simhash import bands
+from muisti.text.simhash import bands
+from muisti.text.tokens import tokenize
 
 LONG_AGO = -(2**62)
 """Microseconds: before every message."""
@@ -56,8 +56,8 @@ def project_memory(memory: Memory) -> MemoryRow:
 
 def _words_of_memory(memory: Memory) -> Words:
     labels = " \n ".join((*memory.keywords, *memory.files, memory.summary))
-    title = "" if _repeats_opening(memory) else " ".join(words(memory.title))
-    return Words(title, " ".join(words(labels)), " ".join(words(memory.content)))
+    title = "" if _repeats_opening(memory) else " ".join(tokenize(memory.title))
+    return Words(title, " ".join(tokenize(labels)), " ".join(tokenize(memory.content)))
 
 
 def _repeats_opening(memory: Memory) -> bool:
@@ -125,7 +125,7 @@ def _message_row(chat: str, path: str, line: MessageLine, id_: str, created_at: 
         trusted=line.role == "user",
         content_hash=hashed,
         source_hash=embed_hash("message", "", line.content, hashed),
-        words=Words(body=" ".join(words(line.content))),
+        words=Words(body=" ".join(tokenize(line.content))),
         message=place,
     )
 
@@ -155,8 +155,8 @@ def project_document(path: str, source: Shelf, name: str, changed_at: datetime, 
                 content_hash=hashed,
                 source_hash=embed_hash("document", section.heading, section.content, hashed),
                 words=Words(
-                    title=" ".join(words(section.heading)) if section.heading else "",
-                    body=" ".join(words(section.content)),
+                    title=" ".join(tokenize(section.heading)) if section.heading else "",
+                    body=" ".join(tokenize(section.content)),
                 ),
             )
         )

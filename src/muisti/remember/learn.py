@@ -17,9 +17,8 @@ from muisti.model import Draft, Event, EventName, Exchange, Extracted, Filter, M
 from muisti.ports import ChangeSet, Services
 from muisti.remember.change import trash
 from muisti.remember.identity import derived_id
-from muisti.remember.pipeline import remember
-from muisti.remember.screen import screened, screened_text
-from muisti.remember.validate import checked_content
+from muisti.remember.pipeline import prepare, store
+from muisti.text.redact import redact_exchange, redact_text
 
 log = logging.getLogger("muisti")
 EXTRACTED = "extracted"
@@ -37,16 +36,19 @@ def utterances(exchange: Exchange) -> list[Utterance]:
     return [one for one in said if one.text.strip()]
 
 
-def extracted(parts: Services, talk: Sequence[Utterance], mode: str) -> list[Extracted]:
-    """What of a talk is worth keeping, by rules or by the model of the settings. Raises ExtractorProblem."""
-    safe = [replace(one, text=screened_text(one.text, parts.settings)) for one in talk]
+def extract_from(parts: Services, talk: Sequence[Utterance], mode: str) -> list[Extracted]:
+    """Return what of a talk is worth keeping, by rules or by the model of the settings. Raises ExtractorProblem."""
+    return _extract(parts, [replace(one, text=redact_text(one.text, parts.settings)) for one in talk], mode)
+
+
+def _extract(parts: Services, redacted: Sequence[Utterance], mode: str) -> list[Extracted]:
     if parts.language_model is None:
         from muisti.remember.extract.rules import extract  # its tables are read only if they are needed
 
-        return extract(safe, mode=mode)
+        return extract(redacted, mode=mode)
     from muisti.remember.extract import chat
 
-    return chat.extract(parts.language_model, safe, mode=mode, kinds=parts.settings.kinds)
+    return chat.extract(parts.language_model, redacted, mode=mode, kinds=parts.settings.kinds)
 
 
 def drafts_of(
@@ -81,43 +83,28 @@ def learn(
 
     Again: a crash or a full disk may have come in the way before; what was said already is then not strengthened once more.
     """
-    settings = parts.settings
+    settings, now = parts.settings, parts.clock.now()
     important = [one for one in found if one.importance >= settings.extract_threshold]
     drafts = drafts_of(important, session_id=exchange.session_id, project=exchange.project, said_at=exchange.at)
-    drafts = _storable(parts, [replace(draft, id=derived_id(exchange.id, number)) for number, draft in enumerate(drafts)])
-    known = {memory.id for memory in parts.index.many([str(draft.id) for draft in drafts], include_deleted=True)}
+    drafts = [replace(draft, id=derived_id(exchange.id, number)) for number, draft in enumerate(drafts)]
+    prepared = prepare(parts, drafts, now, skip_invalid=True)  # a chat, or a model, may say anything
+    known = {memory.id for memory in parts.index.many([memory.id for memory in prepared], include_deleted=True)}
     taught = _of_session(parts, exchange.session_id)
     least = min((memory.importance for memory in taught), default=0.0)
     full = len(taught) >= settings.extract_per_session
-    drafts = [draft for draft in drafts if draft.id not in known and not (full and (draft.importance or 0) <= least)]
-    data: dict[str, str | int | float | None] = {"exchange": exchange.id, "count": len(drafts)}
+    prepared = [memory for memory in prepared if memory.id not in known and not (full and memory.importance <= least)]
+    data: dict[str, str | int | float | None] = {"exchange": exchange.id, "count": len(prepared)}
     if error:
         data["error"] = error
-    note = Event(EventName.EXTRACTED, parts.clock.now(), session_id=exchange.session_id, data=data)
-    if drafts:
-        saved = remember(parts, drafts, events=[note], reinforce=not again)
+    note = Event(EventName.EXTRACTED, now, session_id=exchange.session_id, data=data)
+    if prepared:
+        saved = store(parts, prepared, now, events=[note], reinforce=not again)
     else:
         saved = []
         with parts.store.lock():
             parts.store.commit(ChangeSet(events=[note]))
     make_room(parts, exchange.session_id)
     return saved
-
-
-def _storable(parts: Services, drafts: Sequence[Draft]) -> list[Draft]:
-    """Those that a file can hold. Raises InvalidMemory if there are some, but no such: a chat, or a model, may say anything."""
-    kept: list[Draft] = []
-    problem = None
-    for draft in drafts:
-        try:
-            checked_content(screened(draft, parts.settings).content, parts.settings)
-            kept.append(draft)
-        except InvalidMemory as error:
-            log.warning("something that a talk teaches cannot be kept: %s", error)
-            problem = error
-    if problem is not None and not kept:
-        raise problem
-    return kept
 
 
 def make_room(parts: Services, session_id: str) -> list[Memory]:
@@ -169,7 +156,11 @@ class Learner:
         self._told_waiting = False
 
     def accept(self, exchange: Exchange) -> bool:
-        """Take an exchange: on the disk before this returns. False, with a warning, if there is no room or no disk for it."""
+        """Take an exchange: redacted and on the disk before this returns. Raises InvalidMemory for a private name.
+
+        False, with a warning, if there is no room or no disk for it.
+        """
+        exchange = redact_exchange(exchange, self._parts.settings)
         if self._stop.is_set():
             return self._refuse("the vault has been closed")
         if self._queue.unfinished_tasks >= self._parts.settings.extract_queue:
@@ -279,7 +270,7 @@ class Learner:
 
     def _extract(self, exchange: Exchange, *, again: bool) -> None:
         try:
-            found = extracted(self._parts, utterances(exchange), exchange.mode)
+            found = _extract(self._parts, utterances(exchange), exchange.mode)  # redacted when it was accepted
         except ExtractorUnavailable:
             raise
         except Exception as error:

@@ -1,13 +1,15 @@
 """The write path: text in. Each step is named here in its order.
 
-privacy → check → classify → complete → merge with what says the same, or tell what it contradicts → file → journal and index
+redact → check → classify → complete → merge with what says the same, or tell what it contradicts → file → journal and index
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from typing import NewType
 
 from muisti.errors import InvalidMemory
 from muisti.model import Draft, Event, EventName, Memory, Tier
@@ -17,35 +19,71 @@ from muisti.remember.complete import completed, derived_title
 from muisti.remember.dedup import measured, resolved
 from muisti.remember.identity import new_id
 from muisti.remember.merge import Merges, merged_updates, planned_merges
-from muisti.remember.screen import screened
 from muisti.remember.validate import checked_content, checked_id, checked_kind, checked_memory
 from muisti.settings import Settings
+from muisti.text.redact import redact_draft
+
+log = logging.getLogger("muisti")
 
 
-def remember(
+def remember(parts: Services, drafts: Sequence[Draft], progress: Progress | None = None, *, near: bool = True) -> list[Memory]:
+    """Save all drafts or none, and return the memories. Raises InvalidMemory. Near: see `store`."""
+    now = parts.clock.now()
+    return store(parts, prepare(parts, drafts, now, progress), now, progress, near=near)
+
+
+Prepared = NewType("Prepared", Memory)
+"""A memory that is redacted, checked and complete. Only `prepare` makes one, and only such can be stored."""
+
+
+def prepare(
     parts: Services,
     drafts: Sequence[Draft],
+    now: datetime,
+    progress: Progress | None = None,
+    *,
+    skip_invalid: bool = False,
+) -> list[Prepared]:
+    """Return the drafts as memories that can be stored: redacted, checked, classified, completed.
+
+    Raises InvalidMemory for the first that cannot be; with `skip_invalid`, only if there are drafts and none of them can.
+    """
+    prepared: list[Prepared] = []
+    problem = None
+    projects = _projects_of_sessions(parts, drafts)
+    for done, draft in enumerate(drafts):
+        if draft.project is None and draft.session_id in projects:
+            draft = replace(draft, project=projects[draft.session_id])  # noqa: PLW2901  # completed, not exchanged
+        try:
+            prepared.append(Prepared(_prepared(draft, parts.settings, now)))
+        except InvalidMemory as error:
+            if not skip_invalid:
+                raise
+            log.warning("a memory cannot be stored and is left out: %s", error)
+            problem = error
+        if progress and done % 100 == 0:
+            progress(done // 2, len(drafts))
+    if problem is not None and not prepared:
+        raise problem
+    return prepared
+
+
+def store(
+    parts: Services,
+    prepared: Sequence[Prepared],
+    now: datetime,
     progress: Progress | None = None,
     *,
     near: bool = True,
     reinforce: bool = True,
     events: Sequence[Event] = (),
 ) -> list[Memory]:
-    """Save all drafts or none. A draft that says what a memory already says reinforces that memory instead.
+    """Store all memories or none. One that says what a memory already says reinforces that memory instead.
 
     Near off, for imports: only exactly the same text counts, and it reinforces nothing. Reinforce off, for what a crash may
     have interrupted: what was said already may have been strengthened by it.
     Events: what else is noted in the journal, in the same write.
     """
-    now = parts.clock.now()
-    prepared = []
-    projects = _projects_of_sessions(parts, drafts)
-    for done, draft in enumerate(drafts):
-        if draft.project is None and draft.session_id in projects:
-            draft = replace(draft, project=projects[draft.session_id])  # noqa: PLW2901  # completed, not exchanged
-        prepared.append(_prepared(draft, parts.settings, now))
-        if progress and done % 100 == 0:
-            progress(done // 2, len(drafts))
     cosines = None
     while True:
         with parts.store.lock():
@@ -57,7 +95,7 @@ def remember(
                 break
         cosines = measured(parts, answers)  # not while others wait for the lock; then it is decided anew
     if progress:
-        progress(len(drafts), len(drafts))
+        progress(len(prepared), len(prepared))
     placed = [answer.twin or answer.memory for answer in answers]
     placed = [committed.memories.get(memory.id, memory) for memory in placed]
     if not committed.indexed:
@@ -78,7 +116,7 @@ _OPTIONAL = frozenset(field.name for field in fields(Draft) if field.default is 
 
 def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
     """Take out what is private, check, classify, complete."""
-    draft = screened(draft, settings)
+    draft = redact_draft(draft, settings)
     content = checked_content(draft.content, settings)
     said = {field.name: getattr(draft, field.name) for field in fields(Draft)}
     said = {name: value for name, value in said.items() if value is not None or name not in _OPTIONAL}

@@ -7,15 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from muisti.errors import InvalidRequest
 from muisti.model import ROLES, SESSION_BREAK, Message
 from muisti.ports import ChangeSet, Services
 from muisti.remember.identity import new_id
-from muisti.remember.screen import screened_name, screened_text
 from muisti.remember.validate import checked_line, checked_text, checked_time
 from muisti.settings import Settings
+from muisti.text.redact import check_name, redact_meta, redact_text
 
 MOST_META = 65_536
 DEEPEST_META = 50
@@ -54,19 +53,19 @@ def made_message(
     if role not in ROLES:
         given = "nothing" if role in (None, "") else role
         raise InvalidRequest("role", given, f"it must be one of {', '.join(ROLES)}")
-    safe = screened_text(checked_text("content", content, settings), settings)
+    safe = redact_text(checked_text("content", content, settings), settings)
     if content.strip() and not safe.strip():
         safe = PRIVATE
     if not safe.strip() and type is None and not meta:
         raise InvalidRequest("content", content, "it must not be empty, unless type or meta say what it is")
     moment = parts.clock.now() if at is None else checked_time("at", at)
     return Message(
-        id=new_id(parts.clock.now()) if id is None else screened_name("id", _checked_id(id), settings),
+        id=new_id(parts.clock.now()) if id is None else check_name("id", _checked_id(id), settings),
         chat=checked_chat(chat),
         role=role,
         content=safe,
         at=moment,
-        type=None if type is None else screened_name("type", checked_line("type", type, 60), settings) or None,
+        type=None if type is None else check_name("type", checked_line("type", type, 60), settings) or None,
         meta=_checked_meta({} if meta is None else meta, own_meta(chat), settings),
     )
 
@@ -95,7 +94,7 @@ def _checked_meta(meta: Mapping[str, object], own: Mapping[str, str], settings: 
         raise InvalidRequest("meta", "…", f"it must be plain JSON ({error})") from error
     if len(text) > MOST_META:
         raise InvalidRequest("meta", f"{len(text)} characters", f"at most {MOST_META} are kept; put long texts into content")
-    return screened_meta({key: value for key, value in plain.items() if own.get(key) != value or key not in own}, settings)
+    return redact_meta({key: value for key, value in plain.items() if own.get(key) != value or key not in own}, settings)
 
 
 def texts_in(meta: Mapping[str, object]) -> list[str]:
@@ -112,21 +111,6 @@ def texts_in(meta: Mapping[str, object]) -> list[str]:
 
 def _items(value: dict[str, object] | list[object]) -> list[object]:
     return list(value.values()) if isinstance(value, dict) else value
-
-
-def screened_meta(meta: Mapping[str, object], settings: Settings) -> dict[str, object]:
-    """Meta without what is private, however deep it is."""
-    return {key: _screened(value, settings) for key, value in meta.items()}
-
-
-def _screened(value: Any, settings: Settings) -> Any:
-    if isinstance(value, str):
-        return screened_text(value, settings)
-    if isinstance(value, list):
-        return [_screened(item, settings) for item in value]
-    if isinstance(value, dict):
-        return {key: _screened(item, settings) for key, item in value.items()}
-    return value
 
 
 def append(parts: Services, messages: Sequence[Message]) -> list[Message]:

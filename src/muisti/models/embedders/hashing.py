@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from muisti.ports import Identity, Matrix, Vector
-from muisti.recall.words import words
+from muisti.text.tokens import tokenize
 
 _REVISION = "fnv1a-r1"
 _COMMON = """
@@ -49,7 +49,7 @@ class HashingEmbedder:
 
     def count_tokens(self, text: str) -> int:
         """How many index words a text has."""
-        return len(words(text))
+        return len(tokenize(text))
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         """One row for each text."""
@@ -70,7 +70,7 @@ class HashingEmbedder:
 
     def _vector(self, text: str) -> list[float]:
         buckets = [0.0] * self._dimensions
-        found = words(text)
+        found = tokenize(text)
         for word, times in Counter([word for word in found if word not in _stop_words()] or found).items():
             number = fnv1a(word)
             sign = 1.0 if number >> 63 else -1.0  # words that share a bucket cancel out instead of adding up
@@ -93,4 +93,4 @@ def fnv1a(word: str) -> int:
 @lru_cache(maxsize=1)
 def _stop_words() -> frozenset[str]:
     """English ones, as index words."""
-    return frozenset(word for stop in _COMMON.split() for word in words(stop))
+    return frozenset(word for stop in _COMMON.split() for word in tokenize(stop))

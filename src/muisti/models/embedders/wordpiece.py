@@ -18,6 +18,7 @@ from importlib import resources
 MAX_WORD = 100
 """Characters; a longer word is one unknown token, as in the original."""
 _CACHED_WORDS = 50_000
+# BERT's own list, not `text.scripts`: token ids must be those that the models learned with.
 _CJK = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
 
 from muisti.errors import ExtractorMisbehaved
 from muisti.model import KINDS, Extracted, Kind, Utterance
-from muisti.nfkc import nfkc
 from muisti.ports.language import LanguageModel
 from muisti.remember.extract.reply import Noted, read_reply
 from muisti.remember.extract.sentences import sentences
+from muisti.text.normalize import to_nfkc
+from muisti.text.tokens import split_words
 
 log = logging.getLogger("muisti")
 
@@ -70,7 +70,6 @@ _ASKED = "The exchange, as data:\n{exchange}\nReply with the JSON object of its 
 
 _ONE_LINE = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 """Line ends that JSON leaves as they are: a text must not seem to stand on a line of its own."""
-_WORD = re.compile(r"[^\W_]+")
 _UNSPACED = "\u0590"
 """From here on scripts stand where words are not set apart, or carry their articles before them."""
 _COMMON = frozenset(
@@ -179,7 +178,7 @@ def _nearest(marks: set[str], texts: Mapping[str, set[str]]) -> str:
 def _marks(text: str) -> set[str]:
     """How the telling words of a text begin, so that "worked" and "works" meet; pairs of letters in scripts that join words."""
     marks: set[str] = set()
-    for word in _WORD.findall(nfkc(text).casefold()):
+    for word in split_words(to_nfkc(text).casefold(), identifiers=False):
         if max(word) >= _UNSPACED:
             marks.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
         elif word not in _COMMON and (len(word) > 1 or word.isdigit()):

@@ -10,6 +10,7 @@ from muisti.remember.classify import classify_kind
 from muisti.remember.extract import signs
 from muisti.remember.extract.persons import mentions_speaker
 
+# Not split_words: "don't" is one word here, and the weights were found by counting in this way.
 _WORD = re.compile(r"[^\W_]+(?:'\w+)?")
 _QUOTED = re.compile(r'"[^"]{0,300}\b(?:I|my|you)\b[^"]{0,300}"')
 """What another said; a title stays."""

@@ -15,10 +15,11 @@ from muisti.model import Extracted, Utterance
 from muisti.remember.extract import signs
 from muisti.remember.extract.abroad import is_abroad, told_abroad
 from muisti.remember.extract.answers import answered
-from muisti.remember.extract.dates import dated
 from muisti.remember.extract.evidence import ASSISTANT, CORRECTED, INSTRUCTED, MODES, found_signs, judged, kind_of
 from muisti.remember.extract.persons import completed, resolved
 from muisti.remember.extract.sentences import sentences, typed
+from muisti.text.time_expressions.statement import resolve_dates
+from muisti.text.tokens import split_words
 
 LONGEST = 300
 """Characters of a memory."""
@@ -85,7 +86,7 @@ def _answer(said: list[str], asked: str, asker: str, utterance: Utterance) -> _S
     told = answered(asked, said[0], speaker=utterance.speaker, asker="" if asker.lower() in _NAMELESS else asker)
     if not told:
         return None
-    text, about = dated(told, utterance.at)
+    text, about = resolve_dates(told, utterance.at)
     kind = kind_of(text, found_signs(f"{asked} {said[0]}"))
     return _Statement(Extracted(_shortened(text), kind, _ANSWER, f"{asked} {said[0]}", about), alone=True)
 
@@ -120,7 +121,7 @@ def _from_abroad(sentence: str, utterance: Utterance) -> _Statement | None:
         return None
     kind, importance = told
     content = _shortened(f"{utterance.speaker}: {sentence}")
-    memory = Extracted(content, kind, _weighed(importance, utterance), sentence, dated(sentence, utterance.at)[1])
+    memory = Extracted(content, kind, _weighed(importance, utterance), sentence, resolve_dates(sentence, utterance.at)[1])
     return _Statement(memory, alone=True)
 
 
@@ -176,12 +177,12 @@ def _correcting(statement: _Statement, found: list[Extracted], place: int | None
 
 
 def _telling_words(memory: Extracted) -> set[str]:
-    return {word for word in re.findall(r"\w{4,}|\d+", memory.source_text.lower()) if word not in _COMMON}
+    return {word for word in split_words(memory.source_text.lower()) if (len(word) > 3 or word.isdigit()) and word not in _COMMON}
 
 
 def _requested(sentence: str, bare: str, utterance: Utterance, importance: float = REQUESTED) -> _Statement:
     """A way of working that is asked for: "always use tabs"."""
-    text, about = dated(bare, utterance.at)
+    text, about = resolve_dates(bare, utterance.at)
     wish = resolved(re.sub(r"^please ", "", text.rstrip(".!"), flags=re.I), utterance.speaker)
     content = f"{utterance.speaker} asks: {wish[:1].lower()}{wish[1:]}."
     return _Statement(Extracted(_shortened(content), "preference", importance, sentence, about), alone=True)
@@ -226,7 +227,7 @@ def _without_lead(sentence: str, addressee: str) -> str:
 
 def _memory(told: str, source: str, utterance: Utterance, kind: str, importance: float) -> Extracted:
     """The sentence as it is kept: dates and names put in, a full stop at its end, its speaker before it if nothing names them."""
-    text, about = dated(told, utterance.at)
+    text, about = resolve_dates(told, utterance.at)
     text = resolved(text, utterance.speaker, utterance.addressee)
     text = f"{text[:1].upper()}{text[1:]}".rstrip(" .!,;:-–—") + "."
     if utterance.speaker.lower() not in _NAMELESS and utterance.speaker not in text:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from muisti.text.sentences import split_sentences
+
 READ = 20_000
 """Characters of one message that are looked at: what comes later is pasted, not said."""
 LONGEST = 600
@@ -34,16 +36,6 @@ _WHOLE_QUOTATION = re.compile(r"[\"«「][^\"»」]*[\"»」]?[.!?]?")
 """From its first character to its last, or to the next sentence: another's words."""
 _STRAIGHT = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "\u00a0": " ", "\u3000": " "})
 
-# A stop ends a sentence where white space or the text's end follows; a Chinese one always does.
-_STOP = re.compile(r"[.!?…]+[\"”')\]]{0,3}(?=\s|$)|[。！？]+[」』”]?")
-_SHORT_FORM = re.compile(
-    r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|approx|ca|No|Inc|Ltd|Co|Fig|Jan|Feb|Mar|Apr|"
-    r"Jun|Jul|Aug|"
-    r"Sept?|Oct|Nov|Dec|a\.m|p\.m|U\.S|esim|mm|т\.е|т\.д|г|ул)\.$"
-)
-_ENDS_ANYWAY = re.compile(r"\s+(?:[A-ZÄÖÅА-Я]|$)")
-_MAY_END = ("a.m.", "p.m.", "etc.", "Inc.", "Ltd.", "Co.")
-
 _WRITTEN_OUT: Mapping[str, str] = {
     "i": "I", "im": "I'm", "ive": "I've", "i'm": "I'm", "i've": "I've", "i'll": "I'll", "i'd": "I'd", "dont": "don't",
     "cant": "can't", "didnt": "didn't", "doesnt": "doesn't", "isnt": "isn't", "wasnt": "wasn't", "havent": "haven't",
@@ -53,7 +45,8 @@ _HASTY = re.compile(rf"(?<![\w./'-])(?:{'|'.join(sorted(_WRITTEN_OUT, key=len, r
 
 def sentences(text: str) -> list[str]:
     """In order, each in one line with plain apostrophes and single spaces. Questions are among them."""
-    return [sentence for line in _prose(text[:READ]) for sentence in _split(line) if _is_said(sentence)]
+    found = (one.strip() for line in _prose(text[:READ]) for one in split_sentences(line, abbreviations=True))
+    return [sentence for sentence in found if _is_said(sentence)]
 
 
 def typed(sentence: str) -> str:
@@ -101,24 +94,6 @@ def _cleaned(line: str) -> str:
     if "*" in line or "_" in line:
         line = _UNDERLINED.sub(r"\1", _EMPHASIS.sub("", line))
     return " ".join(line.split())
-
-
-def _split(line: str) -> Iterator[str]:
-    start = 0
-    for stop in _STOP.finditer(line):
-        if stop[0] == "." and _goes_on(line, start, stop.end()):
-            continue
-        yield line[start : stop.end()].strip()
-        start = stop.end()
-    if line[start:].strip():
-        yield line[start:].strip()
-
-
-def _goes_on(line: str, start: int, end: int) -> bool:
-    """Whether a full stop belongs to a short form ("Dr. Smith") and not to the sentence."""
-    if not _SHORT_FORM.search(line[max(start, end - 8) : end]):
-        return False
-    return not (line.endswith(_MAY_END, start, end) and _ENDS_ANYWAY.match(line, end))
 
 
 def _is_said(sentence: str) -> bool:

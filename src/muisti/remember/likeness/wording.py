@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from muisti.nfkc import nfkc
 from muisti.remember.likeness.abbreviations import (
     ABBREVIATED,
     CANONICAL,
@@ -26,21 +25,23 @@ from muisti.remember.likeness.abbreviations import (
 )
 from muisti.remember.likeness.figures import glued, settled
 from muisti.remember.likeness.spelling import real_words
+from muisti.text.normalize import to_nfkc
+from muisti.text.scripts import CJK
 
-_CJK = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+# Not split_words: this reads numbers, paths, operators and stops apart, since each has its own way to be the same.
 # The bounds on repetitions keep the search linear: `x@x@x@…` would be looked at from each x to the end.
-_W = rf"[^\W{_CJK}]"
+_W = rf"[^\W{CJK}]"
 _TOKEN = re.compile(
     rf"""
     (?P<plain>[A-Za-z]+(?=[\s,;!?)"\]]|\.(?:\s|$)|-[A-Za-z]|$))
   | (?P<code>```.+?```|(?<!`)`(?!`)[^`\n]+`(?!`))
-  | (?P<path>{_W}+://[^\s<>"{_CJK}]+ | {_W}(?:{_W}|[.+-]){{0,63}}@{_W}+(?:[.-]{_W}+)+
+  | (?P<path>{_W}+://[^\s<>"{CJK}]+ | {_W}(?:{_W}|[.+-]){{0,63}}@{_W}+(?:[.-]{_W}+)+
       | (?<!{_W})(?<![/\\])(?:{_W}:|~|\.{{1,2}})?[/\\]{{0,2}}(?:{_W}|[.@-]){{0,99}}(?:{_W}|@)(?:[/\\]+(?:{_W}|[.@*-])+)+[/\\]?
       | (?<!{_W})(?<![/\\<])(?:~|\.{{1,2}})?/{_W}(?:{_W}|[.-])*
       | (?<!{_W})(?<!\.)\.[a-zA-Z]{_W}+)
   | (?P<flag>(?<!{_W})(?<!-)--?[A-Za-z](?:{_W}|-)*)
   | (?P<number>(?:(?<!{_W})(?<![)\]%])-)?(?:(?<!{_W})(?<!\.)\.)?\d+(?:[.,:]\d+)*{_W}*)
-  | (?P<cjk>[{_CJK}])
+  | (?P<cjk>[{CJK}])
   | (?P<word>{_W}+(?:['.:_]+{_W}+)*[+#]{{0,2}})
   | (?P<operator>[!=<>]=+|[-=]>|<-|&&|\|\||(?<!\w)!(?=\w)|(?<=\w)\*(?=\w)|(?<=\w\ )\*(?=\ \w)|~(?=\d)|~~|/)
   | (?P<stop>[.!?;。\u0964]+|\n\s*\n)
@@ -102,7 +103,7 @@ def retyped(text: str) -> str:
 
 def _read(text: str) -> Reading:
     if not text.isascii():
-        text = nfkc(_RAISED.sub(" ^", text)).translate(_STRAIGHT)
+        text = to_nfkc(_RAISED.sub(" ^", text)).translate(_STRAIGHT)
     if "w/" in text:
         text = _WITH.sub("with", text)
     found = _Found([], set(), [], 0, 0)

@@ -18,13 +18,13 @@ from typing import Any
 from muisti.errors import InvalidRequest, VaultUnusable
 from muisti.model import ROLES, Message, Problem
 from muisti.ports.search import MessageLine
-from muisti.remember.screen import screened_texts
-from muisti.remember.talk import DEEPEST_META, PRIVATE, own_meta, screened_meta, texts_in
+from muisti.remember.talk import DEEPEST_META, PRIVATE, own_meta, texts_in
 from muisti.settings import Settings
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.lines import CORRUPT, ends_whole, set_torn_tail_aside, tail_sha, whole_lines
 from muisti.storage.files.timestamps import stat_of, to_text
 from muisti.storage.sync_state import ConversationDelta, ConversationOffset, FileStat, ReadOffset
+from muisti.text.redact import redact_meta, redact_texts
 
 FOLDER = "conversations"
 
@@ -38,6 +38,8 @@ class FileConversations:
         self._disk = disk or Disk()
         self._before: dict[str, FileStat] = {}
         """What files looked like when they were last appended to from here: whether somebody edited them is told by this."""
+        self._written: dict[str, dict[str, Message]] = {}
+        """By file, the messages that were last appended from here: they were redacted when they were made."""
 
     def append(self, chat: str, messages: Sequence[Message]) -> str:
         """Add lines with one write. Call under the vault's lock."""
@@ -57,6 +59,7 @@ class FileConversations:
             self._disk.append(path, b"".join(_to_line(message) for message in messages), durable=True)
             if not existed:
                 self._disk.sync_folder(folder)
+        self._written[name] = {message.id: message for message in messages}
         return name
 
     def files(self) -> Iterator[tuple[str, FileStat]]:
@@ -98,24 +101,30 @@ class FileConversations:
                 problems.append(Problem(path, _SET_ASIDE.format(f"{path}{CORRUPT}")))
             offset = read.offset + len(data)
             after = ConversationOffset(stat, seen_ns, ReadOffset(offset, tail_sha(file, offset)) if data or not offset else read)
-        lines = self._screened(list(_parsed(path, data, read.offset, problems)))
+        lines = self._redact(list(_parsed(path, data, read.offset, problems)), self._written.pop(path, {}))
         return ConversationDelta(chat, path, after, lines, read.offset == 0, tuple(problems))
 
-    def _screened(self, lines: list[MessageLine]) -> list[MessageLine]:
-        """People and programs write to these files too: what is private in them stays out of the index."""
-        safe = screened_texts([line.content for line in lines], self._settings)
-        lines = [
-            line if line.content == text else line._replace(content=text if text.strip() else PRIVATE)
-            for line, text in zip(lines, safe, strict=True)
-        ]
-        beside = [text for line in lines if line.meta for text in texts_in(line.meta)]
-        if screened_texts(beside, self._settings) == beside:
-            return lines
-        return [line._replace(meta=screened_meta(line.meta, self._settings)) if line.meta else line for line in lines]
+    def _redact(self, lines: list[MessageLine], written: dict[str, Message]) -> list[MessageLine]:
+        """People and programs write to these files too: what is private in their lines stays out of the index."""
+        foreign = [at for at, line in enumerate(lines) if not _is_as_written(line, written.get(line.id))]
+        safe = redact_texts([lines[at].content for at in foreign], self._settings)
+        for at, text in zip(foreign, safe, strict=True):
+            if lines[at].content != text:
+                lines[at] = lines[at]._replace(content=text if text.strip() else PRIVATE)
+        with_meta = [at for at in foreign if lines[at].meta]
+        beside = [text for at in with_meta for text in texts_in(lines[at].meta)]
+        if redact_texts(beside, self._settings) != beside:
+            for at in with_meta:
+                lines[at] = lines[at]._replace(meta=redact_meta(lines[at].meta, self._settings))
+        return lines
 
 
 _TORN = "its last line is incomplete, as a crash leaves it: it is set aside when the vault can be written"
 _SET_ASIDE = "a crash cut a line short, which was set aside in {}: look at it, then remove that file"
+
+
+def _is_as_written(line: MessageLine, message: Message | None) -> bool:
+    return message is not None and (line.content, line.meta) == (message.content, message.meta)
 
 
 def _is_continued(file: Path, stat: FileStat, known: ConversationOffset, before: FileStat | None) -> bool:

@@ -17,8 +17,6 @@ from pathlib import Path
 from muisti.errors import InvalidRequest
 from muisti.model import Shelf
 from muisti.remember.index_rows import Section
-from muisti.remember.markdown import blocks
-from muisti.remember.screen import screened_text
 from muisti.settings import SETTINGS_FILE, Settings
 from muisti.storage.files.disk import spelled_out
 from muisti.storage.files.frontmatter import BadFrontMatter, parse
@@ -26,6 +24,8 @@ from muisti.storage.files.memory_codec import Place
 from muisti.storage.files.timestamps import changed_at, stat_of
 from muisti.storage.files.vault import has_our_id
 from muisti.storage.sync_state import FileStat, SeenFile
+from muisti.text.markdown import parse_blocks
+from muisti.text.redact import redact_text
 
 ENDINGS = (".md", ".markdown")
 NOTES = "memories"
@@ -177,7 +177,7 @@ class FileDocuments:
             problem = f"has more than {most} bytes and is not searched: split it, or raise max_content_bytes"
         else:
             try:
-                sections = _sections(screened_text(_body(data.decode("utf-8-sig")), self._settings))
+                sections = _sections(redact_text(_body(data.decode("utf-8-sig")), self._settings))
             except UnicodeDecodeError as error:
                 if path.lower().endswith(ENDINGS):  # among notes there may be a picture
                     problem = f"is not UTF-8 text (byte {error.start}) and is not searched: save it as UTF-8"
@@ -213,7 +213,7 @@ def _sections(text: str) -> list[Section]:
     found: list[Section] = []
     path: list[tuple[int, str]] = []
     used: dict[str, int] = {}
-    parts = blocks(text)
+    parts = parse_blocks(text)
     starts = [at for at, block in enumerate(parts) if block.level or at == 0]
     for first, end in pairwise([*starts, len(parts)]):
         head = parts[first] if parts[first].level else None

@@ -16,12 +16,12 @@ from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
 from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.complete import completed, derived_title
-from muisti.remember.screen import screened, screened_fields, screened_text
 from muisti.remember.validate import checked_id, checked_memory, checked_value
 from muisti.settings import Settings
 from muisti.storage.files.frontmatter import BadFrontMatter, Document, Value
 from muisti.storage.files.linked import link_from, link_text
 from muisti.storage.files.timestamps import from_text, to_text
+from muisti.text.redact import redact_fields, redact_labels, redact_text
 
 TRASH = ".trash"
 FRONT_MATTER = tuple(field for field in FIELDS if field.front_matter)
@@ -63,7 +63,7 @@ def _written(field: Field, value: Any) -> Value | None:
 def changed_fields(document: Document, memory: Memory, settings: Settings) -> dict[str, Value | None]:
     """Which keys must be written so that the file says what the memory says. What a person wrote that is private stays theirs."""
     wanted = to_fields(memory)
-    have = screened_fields(_understood(document, settings), settings)
+    have = redact_fields(_understood(document, settings), settings)
     for field in FRONT_MATTER:  # what a person calls otherwise keeps that name
         if field.alias and field.alias in have and field.name not in have and field.name in wanted:
             wanted[field.alias] = wanted.pop(field.name)
@@ -111,7 +111,7 @@ def _is_default(field: Field, have: Value | None) -> bool:
 def from_document(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
     """The memory that a file holds. Raises BadFrontMatter that names the field and the cure."""
     values = _understood(document, settings)
-    content = screened_text(document.body, settings)
+    content = redact_text(document.body, settings)
     place = Place.of(path, settings)
     said = {field.name: value for field in FRONT_MATTER if (value := _read(field, values)) is not None}
     said.setdefault("id", "")
@@ -127,7 +127,7 @@ def from_document(path: str, document: Document, settings: Settings, modified: d
         said["sector"] = classify_sector(content, settings)
     memory = Memory(**said, content=content, deleted_at=place.deleted_at, file_path=path)
     try:
-        memory = checked_memory(screened(memory, settings), settings)
+        memory = checked_memory(redact_labels(memory, settings), settings)
         if memory.id:
             checked_id(memory.id)
     except InvalidMemory as error:
@@ -142,7 +142,7 @@ def _understood(document: Document, settings: Settings) -> dict[str, Value | Non
         if field.lenient and field.name in values:
             try:
                 value = checked_value(field, _text(field, field.name, values[field.name]), settings)
-                screened_fields({field.name: value}, settings)
+                redact_fields({field.name: value}, settings)
             except (BadFrontMatter, InvalidMemory):
                 del values[field.name]
     return values

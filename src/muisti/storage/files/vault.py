@@ -20,7 +20,6 @@ from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, V
 from muisti.model import Memory
 from muisti.ports import Clock
 from muisti.remember.identity import new_id
-from muisti.remember.screen import screened_text
 from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings
 from muisti.storage.files import frontmatter
 from muisti.storage.files.atomic_write import Planned, Publisher
@@ -41,6 +40,7 @@ from muisti.storage.files.names import file_name
 from muisti.storage.files.safe_read import bytes_of
 from muisti.storage.files.timestamps import changed_at, stat_of
 from muisti.storage.sync_state import FileStat, SeenFile, StoredFile
+from muisti.text.redact import redact_text
 
 
 class LoadedFile(NamedTuple):
@@ -107,7 +107,7 @@ class FileVault:
             raise Conflict(f"{path} was changed by somebody else; read the memory again and repeat the change")
         document = frontmatter.parse(data.decode())
         changes = changed_fields(document, memory, self._settings)
-        body = memory.content if memory.content != screened_text(document.body, self._settings) else None
+        body = memory.content if memory.content != redact_text(document.body, self._settings) else None
         text = frontmatter.edit(document, changes, body, numbers=TYPED)
         written = _readable(text, memory)
         if not _says(text, {**document.values, **changes}):
@@ -174,7 +174,7 @@ class FileVault:
         except UnicodeDecodeError as error:
             raise BrokenFile(path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
         except frontmatter.BadFrontMatter as error:  # which quotes the file: not what is private in it
-            raise BrokenFile(path, screened_text(str(error), self._settings)) from error
+            raise BrokenFile(path, redact_text(str(error), self._settings)) from error
         if not memory.id and adopt:
             memory = _identified(memory, new_id(self._clock.now()))
             text = frontmatter.edit(document, changed_fields(document, memory, self._settings), numbers=TYPED)

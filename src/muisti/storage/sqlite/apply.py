@@ -10,11 +10,11 @@ import apsw
 
 from muisti.model import Link, Memory, Usage
 from muisti.ports.search import IndexChanges, JournalChanges, MemoryRow
-from muisti.remember.simhash import bands
 from muisti.storage.sqlite.entries import Counts, insert_texts, remove_texts
 from muisti.storage.sqlite.rows import STORED, Cell, link_cells, to_cell, to_int
 from muisti.storage.sqlite.vector_spaces import await_vectors, forget_vectors, take_over
 from muisti.storage.sync_state import StateChanges
+from muisti.text.simhash import bands
 
 MANY = 100
 """Memories at once that are worth tidying up for."""

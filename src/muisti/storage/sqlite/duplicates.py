@@ -34,7 +34,7 @@ class SqliteDuplicates:
         """Return id → simhash of memories that share a band and differ in at most so many bits."""
         if not bands:
             return {}
-        from muisti.remember.simhash import hamming  # only saving needs it
+        from muisti.text.simhash import hamming  # only saving needs it
 
         with self._db.reading() as db:
             rows = fetch(db, _BY_BANDS, (as_json(bands), limit))

@@ -11,7 +11,6 @@ from muisti.errors import InvalidMemory, InvalidRequest, MemoryNotFound
 from muisti.model import Memory
 from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
-from muisti.remember.privacy import cleaned
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
     Moment,
@@ -24,6 +23,7 @@ from muisti.surfaces.cli.shared import (
     warn_of_problems,
     whole_id,
 )
+from muisti.text.redact import redact_text
 
 
 def _told(memory: Memory, as_json: bool, what: str) -> None:
@@ -92,12 +92,12 @@ def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any)
     with opened(vault, create=True) as memory:
         begun = render.now()
         saved = memory.save(content, **_given(fields))
-        redacting = memory.settings.redact_secrets
+        safe = redact_text(content, memory.settings)
     known = saved.created_at < begun
-    merged = known and saved.content.split() != cleaned(content, redact=redacting).split()
+    merged = known and saved.content.split() != safe.split()
     what = "Said already, and merged into:" if merged else "Known already, and reinforced:" if known else "Remembered"
     _told(saved, as_json, what)
-    if cleaned(content, redact=redacting) != content:
+    if safe != content:
         note("What is private or secret in it was left out.")
     if merged:
         note(f"If that is something else: muisti unmerge {saved.id[-8:]}")

@@ -189,11 +189,11 @@ def _leave(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
 def _safe(text: str, vault: Path, outcome: Outcome) -> str:
     """Without what is private, before it is on a disk. Settings that cannot be read are for the worker to complain about."""
     from muisti.errors import SettingsError
-    from muisti.remember.screen import screened_text
     from muisti.settings import Settings, load_settings
+    from muisti.text.redact import redact_text
 
     try:
         settings = load_settings(vault, foreign=outcome.foreign)
     except SettingsError:
         settings = Settings()
-    return screened_text(text, settings)
+    return redact_text(text, settings)

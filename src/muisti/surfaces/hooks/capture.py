@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 from muisti.engine import Muisti
 from muisti.model import Message
-from muisti.remember.screen import screened_text
 from muisti.surfaces.hooks import known, spool, transcript
 from muisti.surfaces.hooks.echo import without_recalled
 from muisti.surfaces.hooks.gate import is_command
 from muisti.surfaces.hooks.summary import summary
+from muisti.text.redact import redact_text
 
 MODE = "coding"
 LONGEST = 200_000
@@ -49,7 +49,7 @@ def _told_before(memory: Muisti, entry: spool.Entry, chat: str, prompts: Prompts
     last = memory.window(chat, len(new), whole=True)
     if not last or last[-1].id.startswith(entry.id):  # a worker was killed while it was at this very entry
         return False
-    same = [(one.role, one.content) for one in last] == [(role, screened_text(text, memory.settings)) for role, text in new]
+    same = [(one.role, one.content) for one in last] == [(role, redact_text(text, memory.settings)) for role, text in new]
     return same and (not prompts or abs(entry.at - last[-1].at.timestamp()) < AT_ONCE)
 
 
@@ -86,7 +86,7 @@ def _catch_up(memory: Muisti, entry: spool.Entry, chat: str) -> None:
             prompt, answer = own_words(one.prompt), own_words(one.answer)
             if _plain(prompt) in pending and prompt:
                 continue  # it is being answered, and will be told then
-            safe = screened_text(prompt, memory.settings), screened_text(answer, memory.settings)
+            safe = redact_text(prompt, memory.settings), redact_text(answer, memory.settings)
             prompt = "" if ("user", _plain(safe[0])) in told or is_command(prompt) else prompt
             answer = "" if ("assistant", _plain(safe[1])) in told else answer
             if prompt or answer:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from muisti.unseen import UNSEEN, spelled
+from muisti.text.invisible_chars import INVISIBLE, hidden_word_pattern
 
 ROUNDS = 8
 """How often what grew together from what was left is looked at again."""
-_GAP = rf"[\s{UNSEEN}]*+"
-_NAME = rf"(?:(?P<fence>{spelled('memories')})|{spelled('memory')}(?P<part>-core|-session)?)(?![\w-])"
+_GAP = rf"[\s{INVISIBLE}]*+"
+_NAME = rf"(?:(?P<fence>{hidden_word_pattern('memories')})|{hidden_word_pattern('memory')}(?P<part>-core|-session)?)(?![\w-])"
 
 
 @cache

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from muisti.recall.words import stem, words
+from muisti.text.tokens import stem, tokenize
 
 COVERED = 0.45
 """Which share of the prompt, weighed by how rare its words are, a memory must have."""
@@ -90,7 +90,7 @@ def is_question(prompt: str) -> bool:
 def _windows(memory: str) -> list[set[str]]:
     text = memory[:MOST_READ]
     half = WINDOW // 2
-    return [set(words(text[at : at + WINDOW])) for at in range(0, max(1, len(text) - half), half)]
+    return [set(tokenize(text[at : at + WINDOW])) for at in range(0, max(1, len(text) - half), half)]
 
 
 def is_routine(word: str) -> bool:

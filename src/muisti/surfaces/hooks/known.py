@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 
 from muisti.recall.query import query_words
-from muisti.recall.words import words
+from muisti.text.sentences import split_sentences
+from muisti.text.tokens import tokenize
 
 USER, AGENT = 1.0, 0.6
 """Which share of a sentence's words a memory must have for it to be a repetition: an agent rewords what it was given."""
 FEWEST = 2
-_SENTENCES = re.compile(r"(?:[^.!?。！？\n]|[.!?](?=\S))+[.!?。！？]*\s*|\n+|[.!?。！？]+\s*")
 _CHANGE = frozenset(
     ("not", "no", "never", "dont", "longer", "anymore", "instead", "stop", "without", "replac", "switch", "chang", "move", "now")
 )
@@ -28,14 +28,14 @@ def without_known(text: str, given: Sequence[str], share: float) -> str:
     """The text without sentences that say what one of the given texts says."""
     if not given or not text.strip():
         return text
-    known = [frozenset(words(one[:20_000])) for one in given]
-    return "".join(one for one in _SENTENCES.findall(text) if not _repeats(one, known, share)).strip()
+    known = [frozenset(tokenize(one[:20_000])) for one in given]
+    return "".join(one for one in split_sentences(text, lines=True) if not _repeats(one, known, share)).strip()
 
 
 def _repeats(sentence: str, known: Sequence[frozenset[str]], share: float) -> bool:
-    said = set(words(sentence[:2_000]))
+    said = set(tokenize(sentence[:2_000]))
     telling = {word for word in query_words(sentence[:2_000]) if word not in _CHANGE}
     if len(telling) < FEWEST:
         return False
-    must = {word for word in said if word in _CHANGE or _NUMBER.search(word)} | set(words(" ".join(_NAME.findall(sentence))))
+    must = {word for word in said if word in _CHANGE or _NUMBER.search(word)} | set(tokenize(" ".join(_NAME.findall(sentence))))
     return any(must <= one and len(telling & one) >= share * len(telling) for one in known)

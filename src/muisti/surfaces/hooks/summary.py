@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from muisti.model import Memory, Message
 from muisti.recall.query import query_words
 from muisti.surfaces.hooks.gate import is_routine
+from muisti.text.sentences import split_sentences
 
 LONGEST = 160
 """Characters of a line."""
@@ -15,7 +16,6 @@ FIRST, LAST = 2, 4
 """How many of the things that were asked are told: the first and the last ones."""
 DECIDED = 6
 _TELLING = ("decision", "preference", "insight", "bugfix", "discovery")
-_SENTENCE = re.compile(r"(?s)(\S.*?(?:[.!?。！？](?=\s|\Z)|\Z))")
 _CODE = re.compile(r"(?s)```.*?(?:```|\Z)")
 
 
@@ -43,6 +43,6 @@ def _asks_something(text: str) -> bool:
 def _line(text: str) -> str:
     """The first sentence that says something, on one line; code is left out."""
     plain = " ".join((_CODE.sub(" ", text[: 20 * LONGEST]) or text[:LONGEST]).split())
-    sentences = [found[1] for found in _SENTENCE.finditer(plain)] or [plain]
+    sentences = [one.strip() for one in split_sentences(plain)] or [plain]
     first = next((one for one in sentences if _asks_something(one)), sentences[0])
     return first if len(first) <= LONGEST else f"{first[: LONGEST - 1].rstrip()}…"

@@ -59,10 +59,10 @@ def to_uninstall(agent: Agent, machine: Machine, *, here: bool) -> list[Change]:
 
 def difference(change: Change) -> str:
     """What changes, line by line. Secrets that stand near it are not shown."""
-    from muisti.remember.secrets import redacted  # the table of secrets: a plan without changes needs none
+    from muisti.text.secrets import redact_secrets  # the table of secrets: a plan without changes needs none
 
     return "\n".join(
-        line[:WIDEST] + "…" if len(line) > WIDEST else line for line in redacted("\n".join(_lines(change))).split("\n")
+        line[:WIDEST] + "…" if len(line) > WIDEST else line for line in redact_secrets("\n".join(_lines(change))).split("\n")
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from muisti.recall.query import query_words
-from muisti.recall.words import words
+from muisti.text.tokens import tokenize
 
+# Not split_words: the page shows every character, so what stands between words is a piece too.
 _TOKEN = re.compile(r"\w+|\W+")
 _SIGNS = re.compile(r"\*\*|`+|^\s*(?:#{1,6}|>|[-*+]|\|)\s+", re.MULTILINE)
 
@@ -39,4 +40,4 @@ def _within(token: str, wanted: frozenset[str], terms: list[str]) -> list[tuple[
         at = token.casefold().index(term)
         rest = _within(token[at + len(term) :], frozenset(), terms)
         return [(token[:at], False), (token[at : at + len(term)], True), *rest]
-    return [(token, bool(wanted.intersection(words(token))))]
+    return [(token, bool(wanted.intersection(tokenize(token))))]

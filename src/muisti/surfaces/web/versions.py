@@ -22,6 +22,7 @@ AROUND = 2
 MOST_WORDS = 1200
 """In a longer passage, whole lines are compared instead of words: the time it takes grows with the square."""
 MOST_LINES = 20_000
+# Not split_words: a difference is shown of every character, of white space and signs too.
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 

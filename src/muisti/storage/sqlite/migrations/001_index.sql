@@ -87,7 +87,7 @@ CREATE TABLE marks (
     tail_sha TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- The words of each memory as muisti.recall.words makes them, separated by spaces.
+-- The words of each memory as muisti.text.tokens makes them, separated by spaces.
 CREATE TABLE words (
     n      INTEGER PRIMARY KEY,
     title  TEXT NOT NULL,

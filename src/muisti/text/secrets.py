@@ -270,7 +270,7 @@ _TERM = re.compile(
 )
 
 
-def redacted(text: str) -> str:
+def redact_secrets(text: str) -> str:
     """The text with `[redacted:KIND]` in the place of each known secret; doing it twice is doing it once.
 
     Of a secret with a name the name is kept, of an address all but its password. A key block that does not end is taken
@@ -284,7 +284,7 @@ def redacted(text: str) -> str:
     return text
 
 
-def may_hold(texts: Sequence[str]) -> list[bool]:
+def may_hold_secrets(texts: Sequence[str]) -> list[bool]:
     """Which of many texts have a word that secrets are known by; the others have none. Quick: most texts do not."""
     lowered = "\n".join(texts).lower()
     if not lowered.isascii():  # its letters may have moved

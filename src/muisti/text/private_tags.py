@@ -1,4 +1,4 @@
-"""What must not be kept: `<private>…</private>` and known secrets go before anything is stored, logged or sent (contract C1).
+"""`<private>…</private>` in a text: removed before anything is stored, logged or sent (contract C1).
 
 Which text is private is decided in doubt for the writer: what may have been meant as a tag is one.
 
@@ -14,46 +14,29 @@ Which text is private is decided in doubt for the writer: what may have been mea
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import cache
 
-from muisti.unseen import UNSEEN, spelled
+from muisti.text.invisible_chars import INVISIBLE, hidden_word_pattern
 
 _OPENERS = "<＜﹤"
 _CLOSERS = ">＞﹥"
-_GAP = rf"[\s{UNSEEN}]*+"
+_GAP = rf"[\s{INVISIBLE}]*+"
 # In full width too, as an East Asian keyboard gives it; re.IGNORECASE knows the Turkish i.
-_NAME = spelled("private")
+_NAME = hidden_word_pattern("private")
 _ATTRIBUTES = re.compile(rf"""(?:[^={_OPENERS}{_CLOSERS}]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*+(?P<torn>=)?""")
 
 
-def cleaned(text: str, *, redact: bool = True) -> str:
-    """The text without its private parts and, unless switched off, with `[redacted:KIND]` for each known secret."""
-    public = without_private(text)
-    if not redact:
-        return public
-    from muisti.remember.secrets import redacted  # the table of secrets: who only reads needs none
-
-    return redacted(public)
+def may_hold_tags(text: str) -> bool:
+    """Return whether a text has a character that tags begin with: quick, and most texts have none."""
+    return any(opener in text for opener in _OPENERS)
 
 
-def all_cleaned(texts: Sequence[str], *, redact: bool = True) -> list[str]:
-    """The same for many texts: quicker, for most of them hold nothing of either."""
-    together = "\n".join(texts)
-    public = [without_private(text) for text in texts] if any(opener in together for opener in _OPENERS) else list(texts)
-    if not redact:
-        return public
-    from muisti.remember.secrets import may_hold, redacted
-
-    return [redacted(text) if suspect else text for text, suspect in zip(public, may_hold(public), strict=True)]
-
-
-def without_private(text: str) -> str:
+def remove_private(text: str) -> str:
     """The text without `<private>…</private>`; nothing else is changed, and text without a tag is returned as it is.
 
     Takes time in proportion to the text, whatever it holds. Doing it twice is doing it once.
     """
-    if not any(opener in text for opener in _OPENERS) or not _tag().search(text):
+    if not may_hold_tags(text) or not _tag().search(text):
         return text
     public = "".join(_public_parts(text))
     glued = _tag().search(public)  # `<pri<private>x</private>vate>`: what is left must not be a tag again
@@ -67,7 +50,7 @@ def _tag() -> re.Pattern[str]:
     All repetitions are possessive and none can run over the `<` that the next attempt begins with: the time is linear.
     """
     closing = rf"[/／]{_GAP}{_NAME}{_GAP}[{_CLOSERS}]"
-    ends = rf"[\s{UNSEEN}{_OPENERS}{_CLOSERS}]|[/／]{_GAP}(?:[{_CLOSERS}]|\Z)|\Z"
+    ends = rf"[\s{INVISIBLE}{_OPENERS}{_CLOSERS}]|[/／]{_GAP}(?:[{_CLOSERS}]|\Z)|\Z"
     return re.compile(rf"[{_OPENERS}]{_GAP}(?:(?P<closing>{closing})|{_NAME}(?={ends}))", re.IGNORECASE)
 
 

@@ -50,7 +50,7 @@ class _Node:
     inner: list[_Node] = field(default_factory=list)
 
 
-def blocks(content: str) -> list[Block]:
+def parse_blocks(content: str) -> list[Block]:
     """The blocks of a Markdown text, in order. Together they hold every character that is not white space."""
     starts = [0, *(match.end() for match in _LINE_END.finditer(content))]
     return _placed(_tree(_parser().parse(content)), content, starts, 0, len(content))
@@ -89,16 +89,16 @@ def _placed(nodes: Sequence[_Node], content: str, starts: Sequence[int], start: 
     edges = [start, *(starts[node.line] for node in nodes[1:]), end]
     found = []
     for node, begin, stop in zip(nodes, edges, edges[1:], strict=False):
-        span = trimmed(content, begin, stop)
+        span = trim_span(content, begin, stop)
         if span:
             inner = _placed(node.inner, content, starts, *span) if node.inner else ()
             found.append(Block(*span, level=node.level, title=node.title, code=node.code, inner=tuple(inner)))
-    if not nodes and (span := trimmed(content, start, end)):
+    if not nodes and (span := trim_span(content, start, end)):
         found.append(Block(*span))
     return found
 
 
-def trimmed(content: str, start: int, end: int) -> tuple[int, int] | None:
+def trim_span(content: str, start: int, end: int) -> tuple[int, int] | None:
     """The span without white space at its end and without empty lines before it; None if nothing is left.
 
     The white space before the first word of a line stays: it says what is code and what belongs to a list item.

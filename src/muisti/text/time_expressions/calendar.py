@@ -42,7 +42,12 @@ FOREIGN_MONTHS = (
         ).items()
     }
 )
-WEEKDAYS = {name: at for at, name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())}
+WEEKDAYS = {
+    name: at - 1
+    for name, at in _numbered(
+        "monday mon|tuesday tues tue|wednesday wed|thursday thurs thur|friday fri|saturday sat|sunday sun"
+    ).items()
+}
 COUNTS = {
     **_numbered(
         "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|"
@@ -59,15 +64,22 @@ MONTHS_IN = {"month": 1, "quarter": 3, "year": 12}
 DAYS_IN = {"day": 1, "week": 7, "month": 30, "year": 365}
 SLACK = {"day": 0, "week": 3, "month": 15, "year": 183}
 """Days around "N weeks ago": who counts in weeks does not mean the day."""
-DAYS = {
-    "the day before yesterday": -2,
-    "day before yesterday": -2,
-    **dict.fromkeys(("toissapäivänä", "i förrgår", "förrgår", "vorgestern"), -2),
-    **dict.fromkeys(("yesterday", "eilen", "igår", "i går", "gestern"), -1),
-    **dict.fromkeys(("today", "tänään", "idag", "i dag", "heute"), 0),
-    **dict.fromkeys(("tomorrow", "huomenna", "imorgon", "i morgon"), 1),
-    **dict.fromkeys(("the day after tomorrow", "day after tomorrow", "ylihuomenna", "i övermorgon", "übermorgen"), 2),
+ENGLISH_DAYS = {
+    **dict.fromkeys(("the day before yesterday", "day before yesterday"), -2),
+    "yesterday": -1,
+    "today": 0,
+    "tomorrow": 1,
+    **dict.fromkeys(("the day after tomorrow", "day after tomorrow"), 2),
 }
+DAYS = {
+    **ENGLISH_DAYS,
+    **dict.fromkeys(("toissapäivänä", "i förrgår", "förrgår", "vorgestern"), -2),
+    **dict.fromkeys(("eilen", "igår", "i går", "gestern"), -1),
+    **dict.fromkeys(("tänään", "idag", "i dag", "heute"), 0),
+    **dict.fromkeys(("huomenna", "imorgon", "i morgon"), 1),
+    **dict.fromkeys(("ylihuomenna", "i övermorgon", "übermorgen"), 2),
+}
+"""Days from today. Statements are rewritten in English, so there only English words count."""
 HOURS = {
     "this morning": (4, 12),
     "this afternoon": (12, 18),
@@ -178,7 +190,9 @@ def weekday(now: datetime, day: int, which: str, of_week: bool) -> Span:
 
 
 def period(now: datetime, unit: str, step: int) -> Span:
-    """The week, weekend, month, quarter or year that is, was or comes, as the calendar has them."""
+    """The day, week, weekend, month, quarter or year that is, was or comes, as the calendar has them."""
+    if unit == "day":
+        return days(now, step)
     if unit == "week":
         return days(now, 7 * step - now.weekday(), 7)
     if unit == "weekend":
@@ -272,7 +286,9 @@ SURE = rf"(?P<month>{any_of(name for name in MONTHS if name not in VERBS)}|(?-i:
 MONTH = rf"(?P<month>{any_of(MONTHS)})"
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>(?:19|20)\d\d)"
-WEEKDAY = rf"(?P<weekday>{any_of(WEEKDAYS)})"
+WEEKDAY = rf"(?P<weekday>{any_of(name for name in WEEKDAYS if name.endswith('day'))})"
+ANY_WEEKDAY = rf"(?P<weekday>{any_of(WEEKDAYS)})"
+"""With short forms, which are read only after "last" or "next": "sat" and "sun" are words of their own."""
 HOLIDAY, HOLIDAY_DAY = (
     rf"(?P<holiday>{any_of(names)})".replace("years", "year['’]?s").replace("tines", "tine['’]?s")
     for names in (HOLIDAYS, [name for name in HOLIDAYS if name.endswith(("day", "eve"))])
@@ -293,7 +309,7 @@ NO_COUNT = r"(?! (?:(?:people|men|women|children|percent|of)\b|(?!(?:this|was|ha
 NO_VERB = r"(?! (?:of|apart|down|off|over|under|through|into|short|behind|out|on|to|asleep|from|up|back|open|loose)\b)"
 NO_THING = r"(?! (?:trees?|gifts?|presents?|cards?|eggs?|songs?|movies?|lights|carols?|costumes?|cookies?|bunny)\b)"
 NO_SCHOOL = r"(?! (?:school|dress|best)\b)"
-_TIMES = (MONTHS, FOREIGN_MONTHS, WEEKDAYS, DAYS, HOURS, PERIODS, SEASONS, HOLIDAYS)
+_TIMES = (MONTHS, FOREIGN_MONTHS, [name for name in WEEKDAYS if name.endswith("day")], DAYS, HOURS, PERIODS, SEASONS, HOLIDAYS)
 TELLING = frozenset(name.split()[-1].removesuffix("s") for names in _TIMES for name in names) | frozenset(
     ("day", "week", "month", "quarter", "year", "recently", "lately")
 )

@@ -9,15 +9,16 @@ import hashlib
 import re
 from collections import Counter
 
-from muisti.nfkc import nfkc
+from muisti.text.normalize import to_nfkc
+from muisti.text.scripts import SPACELESS
+from muisti.text.tokens import split_words
 
-_WORD = re.compile(r"\w+")
-_SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_SPACELESS = re.compile(f"[{SPACELESS}]")
 
 
 def simhash(text: str) -> str:
     """16 hexadecimal digits; all zero only for a text without a single letter or digit."""
-    words = Counter(_features(nfkc(text).casefold()))
+    words = Counter(_features(to_nfkc(text).casefold()))
     # All 64 counters are added up in one big integer, 16 bits each: no loop over bits.
     total = sum(words.values())
     if not total:
@@ -59,9 +60,9 @@ def bands(hash_: str) -> tuple[int, ...]:
 
 def _features(text: str) -> list[str]:
     if text.isascii():
-        return _WORD.findall(text)
+        return split_words(text)
     features: list[str] = []
-    for word in _WORD.findall(text):
+    for word in split_words(text):
         if _SPACELESS.search(word):
             features += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
         else:

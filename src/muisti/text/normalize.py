@@ -15,7 +15,7 @@ MOST_MARKS = 30
 _RUN = re.compile(rf"[^\w\s\x00-\x7f]{{{MOST_MARKS + 1},}}")
 
 
-def nfkc(text: str) -> str:
+def to_nfkc(text: str) -> str:
     """The text in the form NFKC."""
     if text.isascii():
         return text

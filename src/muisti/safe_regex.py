@@ -1,14 +1,14 @@
-"""The patterns that people write in their settings: what is wrong with one, and how it is looked for.
+"""The regular expressions that people write in their settings: whether one is safe to run.
 
 A pattern runs over every memory that is saved, whoever wrote the memory. So one that could take very long on an
-unlucky text is refused when the settings are read, not met later.
+unlucky text is refused when the settings are read, not met later. The settings check it, so this lies below them and is
+not part of `muisti.text`; how a pattern is searched for is (`text.tokens.compile_whole_words`).
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from functools import lru_cache
 from re import _constants as codes  # type: ignore[attr-defined]  # the only way to see what a pattern consists of
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -18,12 +18,11 @@ READ = 4000
 """How much of a text patterns read: it says what it is at its beginning; further on they would only find accidents."""
 _WAYS = 30_000
 """In how many ways a pattern may be tried at one place: a `\\w+`, or three words of up to thirty letters."""
-_SPACELESS = "\u0e00-\u0eff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 
 
-def fault(pattern: str) -> str | None:
-    """What is wrong with a pattern, and the cure; None if nothing is."""
+def find_fault(pattern: str) -> str | None:
+    """Return what is wrong with a pattern, and the cure; None if nothing is."""
     if not pattern.strip():
         return "is empty; write a word, or leave it out"
     if len(pattern) > LONGEST:
@@ -42,16 +41,6 @@ def fault(pattern: str) -> str | None:
     if _ways(tree) > _WAYS:
         return r"could take very long on some texts; say how often things repeat at most, such as \w{1,30} for \w+"
     return None
-
-
-@lru_cache(maxsize=1024)
-def whole_words(pattern: str) -> re.Pattern[str]:
-    """The pattern where nothing is cut out of a longer word; scripts that put no spaces between words are free of that."""
-    if max(pattern) >= _SPACELESS[0]:  # maybe; the look-arounds know, but they are dear to compile
-        begin, end = rf"(?:(?<!\w)|(?=[{_SPACELESS}]))", rf"(?:(?!\w)|(?<=[{_SPACELESS}]))"
-    else:
-        begin, end = r"(?<!\w)", r"(?!\w)"
-    return re.compile(f"{begin}(?:{pattern}){end}", re.IGNORECASE)
 
 
 def _ways(tree: Any) -> int:

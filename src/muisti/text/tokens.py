@@ -1,4 +1,6 @@
-"""From text to index words: the same way for what is stored and for what is asked (contract E1).
+"""The words of a text: for the index (`tokenize`), and as they are written (`split_words`).
+
+Index words are made in the same way of what is stored and of what is asked (contract E1):
 
 - Words are lower-cased, stemmed by their script's Snowball stemmer, and lose their diacritics.
 - Identifiers and paths are kept whole and in parts: `src/auth/index.ts`, `snake_case`, `camelCase`.
@@ -14,13 +16,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
-from muisti.nfkc import nfkc
+from muisti.text.normalize import to_nfkc
+from muisti.text.scripts import PAIRED
 
 MAX_WORD = 64
-_CJK = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-)
 _DECORATION = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f]")
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
 """Vowel signs and the like, which Python's `\\w` leaves out, and the scripts that cannot be read without them."""
@@ -29,25 +28,44 @@ _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u096
 @cache
 def _pieces(script: str) -> re.Pattern[str]:
     """Made when the first text is read: it is dear to compile, and who only lists memories reads none."""
-    letter = {"ascii": r"\w", "any": rf"[^\W{_CJK}]", "marked": rf"[\w{_MARKS}]"}[script]
+    letter = {"ascii": r"\w", "any": rf"[^\W{PAIRED}]", "marked": rf"[\w{_MARKS}]"}[script]
     joined = rf"{letter}+(?:['’]{letter}+|[./\\:@#+_-]+{letter}+)*[+#]{{0,2}}|[^\w\s]"
-    return re.compile(joined, re.ASCII) if script == "ascii" else re.compile(rf"[{_CJK}]+|{joined}")
+    return re.compile(joined, re.ASCII) if script == "ascii" else re.compile(rf"[{PAIRED}]+|{joined}")
 
 
-_CJK_RUN = re.compile(f"[{_CJK}]+")
+_PAIRED_RUN = re.compile(f"[{PAIRED}]+")
 _LETTER = re.compile(rf"[\w{_MARKS}]")
 _HAS_MARKS = re.compile(f"[{_MARKS}]")
+_WORD = re.compile(r"\w+")
 _PART = re.compile(r"[^\W_]+")
 _PART_WITH_MARKS = re.compile(rf"(?:(?!_)[\w{_MARKS}])+")
 _CAMEL = re.compile(r"[A-Z]+(?![^\W\dA-Z_])|[A-Z]?[^\WA-Z_]+|\d+")
 _SYMBOLS_KEPT = frozenset(("So", "Sk", "Sm", "Sc"))
 
 
-def words(text: str, *, asked: bool = False) -> list[str]:
-    """The index words of a text, in order, with repetitions. Asked: of a query, which names no lone last characters."""
+def tokenize(text: str, *, query: bool = False) -> list[str]:
+    """The index words of a text, in order, with repetitions. Query: of a question, which names no lone last characters."""
     if not text.isascii():
-        text = nfkc(text)
-    return " ".join(map((_asked if asked else _stored).__getitem__, text.split())).split()
+        text = to_nfkc(text)
+    return " ".join(map((_of_query if query else _stored).__getitem__, text.split())).split()
+
+
+def split_words(text: str, *, identifiers: bool = True) -> list[str]:
+    """Return the runs of letters and digits of a text as they are written, in order, with repetitions.
+
+    With `identifiers`, underscores count as letters, so that `snake_case` stays one word; without, they separate words.
+    """
+    return (_WORD if identifiers else _PART).findall(text)
+
+
+@lru_cache(maxsize=1024)
+def compile_whole_words(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern that matches whole words only; in scripts without spaces, anywhere. Case does not count."""
+    if max(pattern) >= PAIRED[0]:  # it may have such characters; the look-arounds are only then worth compiling
+        begin, end = rf"(?:(?<!\w)|(?=[{PAIRED}]))", rf"(?:(?!\w)|(?<=[{PAIRED}]))"
+    else:
+        begin, end = r"(?<!\w)", r"(?!\w)"
+    return re.compile(f"{begin}(?:{pattern}){end}", re.IGNORECASE)
 
 
 class _Forms(dict[str, str]):
@@ -66,7 +84,7 @@ class _Forms(dict[str, str]):
         return forms
 
     def _made(self, piece: str) -> tuple[str, ...]:
-        if _CJK_RUN.match(piece):
+        if _PAIRED_RUN.match(piece):
             pairs = tuple(piece[at : at + 2] for at in range(len(piece) - 1))
             return (*pairs, piece[-1]) if len(piece) == 1 or self._lone else pairs
         if not _LETTER.match(piece):
@@ -80,17 +98,17 @@ def _cut(run: str) -> list[str]:
     if not run.isascii():
         script = "any"
         if _HAS_MARKS.search(run):
-            run, script = _CJK_RUN.sub(r" \g<0> ", run), "marked"
+            run, script = _PAIRED_RUN.sub(r" \g<0> ", run), "marked"
     return _pieces(script).findall(run)
 
 
 _MOST_FORMS = 100_000
-_stored, _asked = _Forms(lone=True), _Forms(lone=False)
+_stored, _of_query = _Forms(lone=True), _Forms(lone=False)
 
 
 def is_spaceless(text: str) -> bool:
     """Whether a text consists of characters that are indexed in pairs."""
-    return _CJK_RUN.fullmatch(text) is not None
+    return _PAIRED_RUN.fullmatch(text) is not None
 
 
 def _word(raw: str) -> tuple[str, ...]:
