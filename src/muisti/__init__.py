@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         NotFound,
         SessionNotFound,
         SettingsError,
+        Unsupported,
         VaultError,
     )
     from muisti.model import (
@@ -105,6 +106,7 @@ __all__ = [
     "Stats",
     "SyncReport",
     "Tier",
+    "Unsupported",
     "UpkeepReport",
     "Use",
     "Utterance",

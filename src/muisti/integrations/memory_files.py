@@ -37,6 +37,9 @@ _DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("c
 class CommandRefused(MuistiError):
     """A command cannot be carried out. The message is for the model; nothing was changed."""
 
+    status = 422
+    title = "The command was refused"
+
 
 class MemoryFiles:
     """Carries commands out. Each answers what the model is told, or raises CommandRefused or VaultError."""

@@ -16,7 +16,7 @@ from mcp_types import (
     TextContent,
 )
 
-from muisti.errors import MemoryNotFound, MuistiError
+from muisti.errors import MuistiError, NotFound
 from muisti.recall.fence import fenced
 from muisti.recall.options import FilterOptions
 from muisti.surfaces.mcp import answers
@@ -79,7 +79,7 @@ async def _answered(reading: Callable[[], Awaitable[T]]) -> T:
     """What was read; an error of ours as the protocol tells errors of resources."""
     try:
         return await reading()
-    except MemoryNotFound as error:
+    except NotFound as error:
         raise ResourceNotFoundError(told(error)) from error
     except (MuistiError, OSError) as error:
         raise ResourceError(told(error)) from error
