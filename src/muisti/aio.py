@@ -129,6 +129,8 @@ class MemoryService:
     trashed = _threaded(Muisti.trashed)
     archived = _threaded(Muisti.archived)
     archived_count = _threaded(Muisti.archived_count)
+    merged = _threaded(Muisti.merged)
+    merged_count = _threaded(Muisti.merged_count)
     get_stats = _threaded(Muisti.get_stats)
     export_memories = _threaded(Muisti.export_memories)
     import_memories = _threaded(Muisti.import_memories)

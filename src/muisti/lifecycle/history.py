@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from muisti.commit import commit, current, no_memory, writing
-from muisti.errors import InvalidRequest
+from muisti.errors import BrokenFile, InvalidRequest
 from muisti.model import Event, Happening, Memory
 from muisti.ports import Parts, StoredFile
 
@@ -22,6 +23,19 @@ def history(parts: Parts, memory_id: str) -> list[Happening]:
     found = [_happening(event, memory_id, texts) for event in events]
     if known is not None and not any(one.what in ("saved", "created") for one in found):
         found.insert(0, Happening(at=known.created_at, what="created", note=f"by {known.source}"))
+    return found
+
+
+def merged(parts: Parts, limit: int | None, offset: int) -> list[Memory]:
+    """Return a page of the memories that texts were merged into, the latest merge first; what cannot be read is left out."""
+    page = parts.attic.merged_ids()[offset : None if limit is None else offset + limit]
+    known = {memory.id: memory for memory in parts.reader.many(page, include_deleted=True)}
+    found = []
+    for memory_id in page:
+        with suppress(BrokenFile):  # of the archive
+            memory = known.get(memory_id) or parts.attic.archived_memory(memory_id)
+            if memory is not None:
+                found.append(memory)
     return found
 
 

@@ -132,6 +132,10 @@ class Attic(Protocol):
         """All that is kept for a memory, oldest first."""
         ...
 
+    def merged_ids(self) -> list[str]:
+        """Return the ids of memories that have merged texts, the latest merge first; no file is read."""
+        ...
+
     def forget(self, memory_id: str) -> None:
         """Remove all that is kept for a memory."""
         ...
