@@ -34,6 +34,7 @@ from muisti.model import (
     Message,
     Metrics,
     Problem,
+    QueueStatus,
     SearchResult,
     Session,
     SessionUse,
@@ -139,7 +140,7 @@ def python_page() -> str:
 
 
 VALUES = (
-    Memory, CoreMemory, Message, Chat, Shelf, Utterance, Extracted, Metrics, Histogram,
+    Memory, CoreMemory, Message, Chat, Shelf, Utterance, Extracted, Metrics, Histogram, QueueStatus,
     Link, Graph, Happening, SearchResult, Signal, CompactResult, Explanation, Session,
     SessionUse, Stats,
     UpkeepReport, SyncReport, VerifyReport, Problem,

@@ -63,6 +63,21 @@ class MemoryService:
         return self._memory.root
 
     @property
+    def location(self) -> str:
+        """Where the vault is, for people: its folder."""
+        return self._memory.location
+
+    @property
+    def name(self) -> str:
+        """A short name of the vault that tells nothing of the machine."""
+        return self._memory.name
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the vault could be written when it was opened; otherwise it is only searched and read."""
+        return self._memory.is_writable
+
+    @property
     def settings(self) -> Settings:
         """How this vault behaves."""
         return self._memory.settings
@@ -141,6 +156,11 @@ class MemoryService:
     verify = _threaded(Muisti.verify)
     problems = _threaded(Muisti.problems)
     find_ids = _threaded(Muisti.find_ids)
+    check_available = _threaded(Muisti.check_available)
+    disk_usage = _threaded(Muisti.disk_usage)
+    watch_files = _threaded(Muisti.watch_files)
+    notebook = _threaded(Muisti.notebook)
+    queue_status = _threaded(Muisti.queue_status)
     flush = _threaded(Muisti.flush)
 
     async def close(self) -> None:

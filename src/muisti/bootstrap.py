@@ -27,6 +27,7 @@ from muisti.storage.files.disk import Disk, ReadOnlyDisk
 from muisti.storage.files.documents import FileDocuments
 from muisti.storage.files.import_export import FileExchange
 from muisti.storage.files.journal import FileJournal
+from muisti.storage.files.location import FileLocation
 from muisti.storage.files.queue import FileWaiting
 from muisti.storage.files.settings_file import change_settings
 from muisti.storage.files.vault import FileVault, ReadOnlyVault
@@ -84,6 +85,7 @@ def _parts(root: Path, index: Path, settings: Settings, clock: Clock, disk: Disk
     disk = disk if writable else ReadOnlyDisk(root)
     database = Database(index, settings.index_timeout, clock, salience_sql(settings.kinds, settings.decay_rates))
     return Parts(
+        location=FileLocation(root, settings, clock, disk, writable=writable),
         vault=(FileVault if writable else ReadOnlyVault)(root, settings, clock, disk),
         attic=FileAttic(root, settings, disk),
         core=FileCore(root, disk),

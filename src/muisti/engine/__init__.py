@@ -7,11 +7,12 @@ import os
 from muisti.engine.attending import Attending
 from muisti.engine.keeping import Keeping
 from muisti.engine.knowing import Knowing
+from muisti.engine.location import Located
 from muisti.engine.ordering import Ordering
 from muisti.engine.talking import Talking
 
 
-class Muisti(Knowing, Talking, Attending, Ordering, Keeping):
+class Muisti(Knowing, Talking, Attending, Ordering, Keeping, Located):
     """A vault, open for use from any number of threads. `Muisti.open(path)` makes one; `close` it, or use `with`."""
 
     @classmethod

@@ -55,7 +55,7 @@ class Opened:
 
     def metrics(self) -> Metrics:
         """What happened since the vault was opened here, in numbers."""
-        return replace(self._meter.metrics(), waiting=self._learner.waiting)
+        return replace(self._meter.metrics(), waiting=self._parts.waiting.status().waiting)
 
     def close(self) -> None:
         """Write what is left and let go of the vault. Closing twice is fine."""

@@ -11,13 +11,13 @@ import stat
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from muisti.errors import InvalidMemory, InvalidRequest, MuistiError, VaultError
+from muisti.ports import Notebook
 from muisti.remember.screen import screened_text
 from muisti.remember.validate import checked_text
 from muisti.settings import SETTINGS_FILE, Settings
-from muisti.storage.files.agent_notes import FileNotebook, claims_to_be_a_memory
+from muisti.storage.files.agent_notes import claims_to_be_a_memory
 
 ROOT = "/memories"
 FOLDER = "memories"
@@ -44,10 +44,10 @@ class CommandRefused(MuistiError):
 class MemoryFiles:
     """Carries commands out. Each answers what the model is told, or raises CommandRefused or VaultError."""
 
-    def __init__(self, root: Path, settings: Settings, folder: str = FOLDER) -> None:
+    def __init__(self, notes: Notebook, settings: Settings) -> None:
         self._settings = settings
-        self._notes = FileNotebook(root, checked_folder(folder, settings), settings)
-        self.place = root / folder
+        self._notes = notes
+        self.place = notes.place
 
     def prepare(self) -> None:
         """Make the folder, if that can be done: in a vault that cannot be written there may be something to look at."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Vault,
     )
     from muisti.ports.index import Changes, Index, Shadow
+    from muisti.ports.location import FileWatch, Location, Notebook, NotebookEntry
     from muisti.ports.recall import Candidate, Frequencies, Lexical, LexicalHit, Links, MemoryReader, Occurrences, Order, Term
     from muisti.ports.talk import (
         Conversations,
@@ -60,6 +61,7 @@ class Embedders(Protocol):
 class Parts:
     """Everything that an operation may touch."""
 
+    location: Location
     vault: Vault
     attic: Attic
     core: Core
@@ -87,6 +89,7 @@ _HOMES = {
     "embedding": "Embedded Embedder Identity Matrix Piece Space Vector VectorHit Vectors",
     "files": "Attic Clock Core Exchange Incoming Journal Kept Known Mark Reading Stamp StoredFile Vault",
     "index": "Changes Index Shadow",
+    "location": "FileWatch Location Notebook NotebookEntry",
     "recall": "Candidate Frequencies Lexical LexicalHit Links MemoryReader Occurrences Order Term",
     "talk": "Conversations Document Documents Line Messages Section TalkFile TalkReading Waiting",
     "tend": "Census Footprint Twins",
@@ -108,6 +111,7 @@ __all__ = [
     "Embedder",
     "Embedders",
     "Exchange",
+    "FileWatch",
     "Footprint",
     "Frequencies",
     "Identity",
@@ -120,10 +124,13 @@ __all__ = [
     "LexicalHit",
     "Line",
     "Links",
+    "Location",
     "Mark",
     "Matrix",
     "MemoryReader",
     "Messages",
+    "Notebook",
+    "NotebookEntry",
     "Occurrences",
     "Order",
     "Parts",

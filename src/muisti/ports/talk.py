@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from muisti.model import Chat, Exchange, Message, Problem, Shelf
+    from muisti.model import Chat, Exchange, Message, Problem, QueueStatus, Shelf
     from muisti.ports.files import Known, Mark, Stamp
 
 
@@ -92,6 +92,10 @@ class Waiting(Protocol):
 
     def left_over(self) -> list[Exchange]:
         """Those that processes which have ended left behind; from now on they are ours."""
+        ...
+
+    def status(self) -> QueueStatus:
+        """Return how much waits, accepted by whichever process. Never raises: what cannot be read is not counted."""
         ...
 
     def done(self, exchange_id: str) -> None:

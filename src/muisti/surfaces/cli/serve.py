@@ -44,7 +44,7 @@ def serve(vault: str | None, as_json: bool, open_page: bool, token_file: Path | 
         document_folders=tuple(folder.expanduser().absolute() for folder in options["documents"]),
     )
     with open_vault(vault, create=False) as memory:
-        run(memory, serving, lambda ready: _tell(ready, str(memory.root), as_json=as_json, open_page=open_page))
+        run(memory, serving, lambda ready: _tell(ready, memory.location, as_json=as_json, open_page=open_page))
     note("Stopped.")
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 from muisti.bootstrap import known_models
 from muisti.errors import IndexTooNew, MuistiError
 from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
+from muisti.storage.files.queue import FOLDER as QUEUE
+from muisti.storage.files.queue import queue_status
 from muisti.surfaces.setup.finding import Finding, Level, looked_at, many
 
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
@@ -139,27 +139,17 @@ def _embedder(settings: Settings) -> Iterator[Finding]:
 
 
 def _queue(root: Path) -> Iterator[Finding]:
-    """Exchanges that wait to be made memories of."""
-    waiting = sum(_waiting_in(path) for path in (root / ".queue").glob("*.jsonl"))
-    broken = sum(1 for _ in (root / ".queue").glob("*.corrupt"))
-    if waiting:
-        what = f"{many(waiting, 'exchange waits', 'exchanges wait')} to be made memories of"
+    """Exchanges that wait to be made memories of. Read without opening the vault, which may be broken."""
+    folder = root / QUEUE
+    status = queue_status(folder)
+    if status.waiting:
+        what = f"{many(status.waiting, 'exchange waits', 'exchanges wait')} to be made memories of"
         yield Finding("queue", NOTE, what, "the next server or agent does it")
     else:
         yield Finding("queue", OK, "nothing waits to be extracted")
-    if broken:
-        what = f"lines that are no exchanges were set aside: {many(broken, 'file', 'files')} in {root / '.queue'}"
+    if status.broken:
+        what = f"lines that are no exchanges were set aside: {many(status.broken, 'file', 'files')} in {folder}"
         yield Finding("queue", NOTE, what, "look at them, then delete them")
-
-
-def _waiting_in(path: Path) -> int:
-    waiting: set[str] = set()
-    with suppress(OSError):
-        for line in path.read_bytes().split(b"\n"):
-            with suppress(ValueError, AttributeError, RecursionError):
-                said = json.loads(line)
-                waiting.discard(str(said["done"])) if "done" in said else waiting.add(str(said.get("id")))
-    return len(waiting)
 
 
 def _extras() -> Iterator[Finding]:
