@@ -18,9 +18,8 @@ from mcp_types import (
 
 from muisti.errors import MuistiError, NotFound
 from muisti.recall.fence import fenced
-from muisti.recall.options import FilterOptions
 from muisti.surfaces.mcp import answers
-from muisti.surfaces.mcp.tools import whole_id
+from muisti.surfaces.mcp.tools import in_project, whole_id
 from muisti.surfaces.mcp.trouble import told
 from muisti.surfaces.mcp.vault import Vault
 
@@ -56,8 +55,7 @@ def add_resources(server: MCPServer, vault: Vault, project: str) -> None:
 
 
 async def _recent(vault: Vault, project: str) -> str:
-    options: FilterOptions = {"project": project, "unfiled": True} if project else {}
-    shown = answers.listed(await (await vault.use()).list(limit=RECENT, **options)).content[0]
+    shown = answers.listed(await (await vault.use()).list(limit=RECENT, **in_project(project or None))).content[0]
     assert isinstance(shown, TextContent)
     return shown.text
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 from muisti.bootstrap import known_models
@@ -12,15 +11,12 @@ from muisti.errors import IndexTooNew, MuistiError
 from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
 from muisti.storage.files.queue import FOLDER as QUEUE
 from muisti.storage.files.queue import queue_status
+from muisti.surfaces.extras import NEEDS, how_to_install, missing_packages
 from muisti.surfaces.setup.finding import Finding, Level, looked_at, many
 
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
 MOST_PROBLEMS = 5
 """Files that are named; `muisti verify` names all."""
-EXTRAS = {
-    "server": (("fastapi", "uvicorn", "prometheus_client", "watchfiles", "jinja2"), "muisti serve"),
-    "mcp": (("mcp", "tomlkit"), "muisti mcp"),
-}
 
 
 def check_vault(vault: str | None) -> list[Finding]:
@@ -153,10 +149,10 @@ def _queue(root: Path) -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    for extra, (packages, verb) in EXTRAS.items():
-        missing = [name for name in packages if find_spec(name) is None]
+    for command in NEEDS:
+        missing = missing_packages(command)
         if missing:
-            what = f"{verb} cannot run: {', '.join(missing)} is not installed"
-            yield Finding("extras", NOTE, what, f"pip install 'muisti[{extra}]'")
+            what = f"{command} cannot run: {', '.join(missing)} is not installed"
+            yield Finding("extras", NOTE, what, how_to_install(command))
         else:
-            yield Finding("extras", OK, f"{verb} can run")
+            yield Finding("extras", OK, f"{command} can run")
