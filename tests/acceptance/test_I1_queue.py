@@ -9,12 +9,11 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from muisti import InvalidRequest, Memory, MemoryService, Muisti, QueueStatus
+from muisti import InvalidRequest, Memory, MemoryService, Muisti
 from muisti.metrics import BOUNDS, Meter
 from tests.acceptance.background import DECIDED, NOTE, STUCK, TEA, events, tell, waiting
 from tests.chat_server import saying, serving, silent
@@ -374,24 +373,6 @@ def test_I4_counted_by_many_threads_at_once() -> None:
         thread.join()
     assert meter.metrics().counters["memory.saved.count"] == 8000
     assert meter.metrics().latencies["save"].count == 8000
-
-
-def test_I4_the_queue_of_all_processes_is_read_in_one_place(opened: Opener, vault: Path, impatient: None) -> None:
-    memory = opened(**STUCK)
-    assert memory.queue_status() == QueueStatus()
-    when = datetime(2026, 1, 2, tzinfo=UTC)
-    for at in (when + timedelta(days=1), when):
-        memory.extract_and_save("chat", NOTE, at=at)
-    other = opened(**STUCK)
-    other.extract_and_save("chat", NOTE)
-    for one in (memory, other):
-        status = one.queue_status()
-        assert (status.waiting, status.oldest, status.broken) == (3, when, 0)
-        assert one.metrics().waiting == 3
-    path = next((vault / ".queue").glob("*.jsonl"))
-    path.write_bytes(path.read_bytes() + b'not an exchange\n{"id": "cut sho')
-    path.with_name("old.jsonl.corrupt").write_bytes(b"not an exchange\n")
-    assert (memory.queue_status().waiting, memory.queue_status().broken) == (3, 1)
 
 
 def test_I4_what_waits_is_told(opened: Opener, impatient: None) -> None:
