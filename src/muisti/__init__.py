@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         NotFound,
         SessionNotFound,
         SettingsError,
+        Unsupported,
         VaultError,
     )
     from muisti.model import (
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         Message,
         Metrics,
         Origin,
+        QueueStatus,
         SearchResult,
         SearchResults,
         Sector,
@@ -94,6 +96,7 @@ __all__ = [
     "MuistiError",
     "NotFound",
     "Origin",
+    "QueueStatus",
     "SearchResult",
     "SearchResults",
     "Sector",
@@ -105,6 +108,7 @@ __all__ = [
     "Stats",
     "SyncReport",
     "Tier",
+    "Unsupported",
     "UpkeepReport",
     "Use",
     "Utterance",

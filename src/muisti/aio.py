@@ -63,6 +63,21 @@ class MemoryService:
         return self._memory.root
 
     @property
+    def location(self) -> str:
+        """Where the vault is, for people: its folder."""
+        return self._memory.location
+
+    @property
+    def name(self) -> str:
+        """A short name of the vault that tells nothing of the machine."""
+        return self._memory.name
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the vault could be written when it was opened; otherwise it is only searched and read."""
+        return self._memory.is_writable
+
+    @property
     def settings(self) -> Settings:
         """How this vault behaves."""
         return self._memory.settings
@@ -129,6 +144,8 @@ class MemoryService:
     trashed = _threaded(Muisti.trashed)
     archived = _threaded(Muisti.archived)
     archived_count = _threaded(Muisti.archived_count)
+    merged = _threaded(Muisti.merged)
+    merged_count = _threaded(Muisti.merged_count)
     get_stats = _threaded(Muisti.get_stats)
     export_memories = _threaded(Muisti.export_memories)
     import_memories = _threaded(Muisti.import_memories)
@@ -139,6 +156,11 @@ class MemoryService:
     verify = _threaded(Muisti.verify)
     problems = _threaded(Muisti.problems)
     find_ids = _threaded(Muisti.find_ids)
+    check_available = _threaded(Muisti.check_available)
+    disk_usage = _threaded(Muisti.disk_usage)
+    watch_files = _threaded(Muisti.watch_files)
+    notebook = _threaded(Muisti.notebook)
+    queue_status = _threaded(Muisti.queue_status)
     flush = _threaded(Muisti.flush)
 
     async def close(self) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from muisti.engine.search import Search
     from muisti.model import ModelState
     from muisti.ports import Clock, Embedders, ImportExport, LanguageModel, VectorIndex
+    from muisti.ports import Location as StorageLocation
     from muisti.storage.files.disk import Disk
     from muisti.storage.files.store import FileStore
     from muisti.storage.files.sync.reconciler import FileReconciler
@@ -178,6 +179,7 @@ class _Files:
         self.services = Services(
             settings=settings,
             clock=clock,
+            location=lambda _: self._location(),
             store=lambda _: self.store,
             index=lambda _: self.index,
             vectors=lambda _: self._vectors(),
@@ -253,6 +255,12 @@ class _Files:
         services = self.services
         documents = FileDocuments(self._root, services.settings)
         return FileReconciler(self.store, services.settings, services.clock, documents)
+
+    def _location(self) -> StorageLocation:
+        from muisti.storage.files.location import FileLocation
+
+        services = self.services
+        return FileLocation(self._root, services.settings, services.clock, self._disk, writable=self.writable)
 
     def _vectors(self) -> VectorIndex:
         from muisti.storage.sqlite.vectors import SqliteVectors

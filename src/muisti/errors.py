@@ -1,43 +1,61 @@
-"""Everything that can go wrong, as one tree. A caller who catches `MuistiError` catches all of it.
+"""Every error that muisti raises on purpose, as one tree with `MuistiError` at its root.
 
     MuistiError
-    ├── InvalidMemory        a field of a memory is not acceptable; nothing was written
-    ├── InvalidRequest       an option of a call is not acceptable
+    ├── InvalidMemory             a field of a memory has an invalid value; nothing was written
+    ├── InvalidRequest            an option of a call has an invalid value
     ├── NotFound
     │   ├── MemoryNotFound
     │   ├── SessionNotFound
     │   └── CoreEntryNotFound
-    ├── Conflict             the memory changed since it was read
-    ├── SettingsError        muisti.toml or a MUISTI_* variable is wrong
-    ├── ImportFailed         the source cannot be read; nothing was imported
-    ├── VaultError           the folder of files
+    ├── Conflict                  the memory changed since it was read
+    ├── Unsupported               this store cannot do what was asked
+    ├── SettingsError             muisti.toml or a MUISTI_* variable is wrong
+    ├── ImportFailed              the source cannot be read; nothing was imported
+    ├── VaultError                the vault's files
     │   ├── VaultNotFound
-    │   ├── VaultUnusable    it is a file, or is not ours to use
+    │   ├── VaultUnusable         the path is a file, or not ours to use
     │   ├── VaultReadOnly
-    │   ├── VaultFull        no space left; the old state is intact
-    │   ├── VaultBusy        another process holds the lock for too long
-    │   └── BrokenFile       one file cannot be understood; it was left alone
-    ├── IndexProblem         the search index, which can always be rebuilt from the files
+    │   ├── VaultFull             no space left; the previous state is intact
+    │   ├── VaultBusy             another process has held the lock for too long
+    │   └── BrokenFile            one file cannot be parsed; it was left unchanged
+    ├── IndexProblem              the search index, which can always be rebuilt from the files
     │   ├── IndexBusy
     │   ├── IndexCorrupt
-    │   └── IndexTooNew      made by a later muisti
-    ├── EmbedderProblem      no vector can be had; searches go on by keyword
-    │   ├── EmbedderUnavailable  it is down, too slow, or was left alone after failing
-    │   ├── EmbedderMisbehaved   it answered with something that is no vector of this model
+    │   └── IndexTooNew           written by a newer muisti
+    ├── EmbedderProblem           no vectors are available; searches continue by keyword
+    │   ├── EmbedderUnavailable   down, too slow, refusing, or backing off after a failure
+    │   ├── EmbedderMisbehaved    returned something that is not a vector of this model
     │   ├── ModelNotInstalled
-    │   └── ModelDamaged         the file of a model is not the one that the catalogue names
-    └── ExtractorProblem     the language model found no memories; nothing of its reply was stored
-        ├── ExtractorUnavailable  it is down, too slow, refuses, or was left alone after failing
-        └── ExtractorMisbehaved   it answered with something that is no list of memories of this talk
+    │   └── ModelDamaged          the model file does not have the hash in the catalogue
+    └── ExtractorProblem          the language model found no memories; nothing was stored
+        ├── ExtractorUnavailable  down, too slow, refusing, or backing off after a failure
+        └── ExtractorMisbehaved   returned something that is not a list of memories
 
-Each message names what is wrong and what to do about it.
+Each message names what is wrong and how to fix it. The class attributes beside each error are the
+only table of what errors mean outside of Python: REST, the web page, MCP, the command line and the
+hooks' log all render from them. A class inherits what it does not set itself.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class MuistiError(Exception):
     """The root of every error that muisti raises on purpose."""
+
+    status: ClassVar[int] = 503
+    """The HTTP status code."""
+    title: ClassVar[str] = "Memory is not available"
+    """A short heading: the same for every error of this class."""
+    next_step: ClassVar[str] = ""
+    """What to do about it, for a person or a program; empty where every message says so itself."""
+    is_temporary: ClassVar[bool] = False
+    """Whether the same call may succeed a little later, without anything being fixed."""
+    may_quote: ClassVar[bool] = True
+    """Whether a message may quote what was said or is remembered; if so, it is kept out of logs."""
+    exit_code: ClassVar[int] = 1
+    """The exit code of the command line."""
 
 
 def _shown(value: object) -> str:
@@ -46,7 +64,10 @@ def _shown(value: object) -> str:
 
 
 class InvalidMemory(MuistiError, ValueError):
-    """A field of a memory has a value that cannot be kept."""
+    """A field of a memory has an invalid value."""
+
+    status = 422
+    title = "Invalid memory"
 
     def __init__(self, field: str, value: object, cure: str) -> None:
         super().__init__(f"{field}: {_shown(value)} is not accepted: {cure}")
@@ -56,7 +77,10 @@ class InvalidMemory(MuistiError, ValueError):
 
 
 class InvalidRequest(MuistiError, ValueError):
-    """An option of a call (a limit, a mode, a filter) has a value that makes no sense."""
+    """An option of a call (a limit, a mode, a filter) has an invalid value."""
+
+    status = 422
+    title = "Invalid request"
 
     def __init__(self, option: str, value: object, cure: str) -> None:
         super().__init__(f"{option}: {_shown(value)} is not accepted: {cure}")
@@ -67,9 +91,15 @@ class InvalidRequest(MuistiError, ValueError):
 class NotFound(MuistiError, LookupError):
     """Something that was named does not exist."""
 
+    status = 404
+    title = "Not found"
+
 
 class MemoryNotFound(NotFound):
     """No memory has this id."""
+
+    title = "Memory not found"
+    next_step = "Search for it: search results carry the ids."
 
     def __init__(self, *ids: str) -> None:
         plural = "memories have the ids" if len(ids) > 1 else "memory has the id"
@@ -80,6 +110,8 @@ class MemoryNotFound(NotFound):
 class SessionNotFound(NotFound):
     """No session has this id."""
 
+    title = "Session not found"
+
     def __init__(self, session_id: str) -> None:
         super().__init__(f"no session has the id {session_id!r}; `muisti session list` shows those that exist")
         self.session_id = session_id
@@ -87,6 +119,9 @@ class SessionNotFound(NotFound):
 
 class CoreEntryNotFound(NotFound):
     """Core memory has no entry with this key."""
+
+    title = "Core memory entry not found"
+    next_step = "Read core memory to see its entries."
 
     def __init__(self, section: str, key: str, known: tuple[str, ...]) -> None:
         there = f"there are: {', '.join(known)}" if known else "the section is empty"
@@ -96,43 +131,91 @@ class CoreEntryNotFound(NotFound):
 
 
 class Conflict(MuistiError):
-    """Somebody else changed the memory between reading and writing; read it again and retry."""
+    """Someone else changed the memory between reading and writing."""
+
+    status = 409
+    title = "Changed in the meantime"
+    next_step = "Read it again, then repeat the change."
+
+
+class Unsupported(MuistiError):
+    """The store cannot do what was asked, such as `sync` of a vault without files."""
+
+    status = 501
+    title = "Not supported by this store"
+    next_step = "Trying again does not help."
+
+    def __init__(self, operation: str, reason: str) -> None:
+        """Operation: what was called. Reason: why it cannot be done here, and what to do instead."""
+        super().__init__(f"{operation} is not supported: {reason}")
+        self.operation = operation
+        self.reason = reason
 
 
 class SettingsError(MuistiError):
     """A setting has a value that cannot be used."""
 
+    status = 500
+    title = "Invalid setting"
+    may_quote = False
+
 
 class ImportFailed(MuistiError):
     """The source of an import cannot be read; nothing was imported."""
 
+    status = 422
+    title = "Import failed"
+
 
 class VaultError(MuistiError):
-    """The folder with the memories cannot be used as asked."""
+    """The vault's files cannot be used as asked."""
+
+    title = "The vault cannot be used"
+    may_quote = False
 
 
 class VaultNotFound(VaultError):
     """There is no vault where one was expected."""
 
+    title = "Vault not found"
+
 
 class VaultUnusable(VaultError):
     """The path is not a folder that can hold a vault."""
+
+    title = "Not usable as a vault"
 
 
 class VaultReadOnly(VaultError):
     """The vault can be read and searched, but not written."""
 
+    status = 403
+    title = "The vault is read-only"
+    next_step = "Searching and reading still work; nothing can be saved until the vault is writable."
+
 
 class VaultFull(VaultError):
-    """The disk has no space left; what was there before is intact."""
+    """The disk has no space left; the previous state is intact."""
+
+    status = 507
+    title = "The disk is full"
+    next_step = "Nothing was changed; free some space before trying again."
 
 
 class VaultBusy(VaultError):
     """Another process has held the vault's lock for longer than we wait."""
 
+    title = "The vault is busy"
+    next_step = "Wait a few seconds and try again."
+    is_temporary = True
+
 
 class BrokenFile(VaultError):
-    """One file of the vault cannot be understood. It is left exactly as it is."""
+    """One file of the vault cannot be parsed. It is left exactly as it is."""
+
+    status = 409
+    title = "A file of the vault is broken"
+    next_step = "The owner of the vault has to correct the file by hand."
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -141,48 +224,81 @@ class BrokenFile(VaultError):
 
 
 class IndexProblem(MuistiError):
-    """The index cannot answer. The files are not affected."""
+    """The index cannot be used. The files are not affected."""
+
+    title = "The index cannot be used"
+    next_step = "The files are not affected; `muisti reindex` rebuilds the index from them."
+    may_quote = False
 
 
 class IndexBusy(IndexProblem):
     """Another process has held the index for longer than we wait."""
 
+    title = "The index is busy"
+    next_step = "Wait a few seconds and try again."
+    is_temporary = True
+
 
 class IndexCorrupt(IndexProblem):
     """The index file is damaged; it is rebuilt from the files."""
 
+    title = "The index is damaged"
+
 
 class IndexTooNew(IndexProblem):
-    """The index was made by a later version of muisti."""
+    """The index was written by a newer version of muisti."""
+
+    title = "The index needs a newer muisti"
+    next_step = "Update muisti."
 
 
 class EmbedderProblem(MuistiError):
-    """No vector can be had. What was to be saved is saved, searches answer by keyword."""
+    """No vectors are available. Memories are saved all the same, and searches go by keyword."""
+
+    title = "No vectors are available"
+    next_step = "Saving and keyword search work without vectors."
 
 
 class EmbedderUnavailable(EmbedderProblem):
     """The embedder is down, too slow, refuses, or is left alone for a while after it failed."""
 
+    title = "The embedder is not available"
+    is_temporary = True
+
 
 class EmbedderMisbehaved(EmbedderProblem):
-    """The embedder answered with NaN, too few vectors, or vectors of another length."""
+    """The embedder returned NaN, too few vectors, or vectors of another length."""
+
+    title = "The embedder returned invalid vectors"
 
 
 class ModelNotInstalled(EmbedderProblem):
     """The files of a model are not on this machine."""
 
+    title = "The model is not installed"
+
 
 class ModelDamaged(EmbedderProblem):
     """The file of a model does not have the hash that the catalogue names."""
 
+    title = "The model file is damaged"
+
 
 class ExtractorProblem(MuistiError):
-    """The language model that reads talks was of no use. Nothing of its reply is stored; the talk is not affected."""
+    """The language model that extracts memories failed. Nothing of its reply is stored."""
+
+    title = "Extraction failed"
+    next_step = "Nothing was stored; saving and searching work without extraction."
 
 
 class ExtractorUnavailable(ExtractorProblem):
     """The extractor is down, too slow, refuses, or is left alone for a while after it failed."""
 
+    title = "The extractor is not available"
+    is_temporary = True
+
 
 class ExtractorMisbehaved(ExtractorProblem):
-    """The extractor answered with something that is no list of memories of this talk."""
+    """The extractor returned something that is not a list of memories of this conversation."""
+
+    title = "The extractor returned an invalid reply"

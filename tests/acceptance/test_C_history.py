@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti
+from muisti import InvalidRequest, Muisti
 from tests.conftest import FakeClock, Opener
 
 
@@ -99,3 +99,23 @@ def test_H1_history_tells_when_a_link_was_taken_back(memory: Muisti, clock: Fake
     memory.unlink(one.id, other.id, "related_to")
     assert [(h.what, h.at.day) for h in memory.history(one.id)[1:]] == [("linked", 10), ("unlinked", 12)]
     assert [h.what for h in memory.history(other.id)[1:]] == ["linked from", "unlinked from"]
+
+
+def test_C3_memories_with_merged_texts_are_listed(memory: Muisti, clock: FakeClock) -> None:
+    assert (memory.merged(), memory.merged_count()) == ([], 0)
+    for n in range(3):
+        memory.save(f"The auth module of service {n} is in src/auth{n}/index.ts")
+    for n in (1, 2, 0):
+        clock.forward(hours=1)
+        memory.save(f"The authentication module of service {n} is located in src/auth{n}/index.ts")
+    found = memory.merged()
+    assert [one.content[27:28] for one in found] == ["0", "2", "1"]
+    assert memory.merged_count() == 3
+    assert memory.merged(limit=1, offset=1) == found[1:2]
+    memory.delete(found[0].id)
+    assert [one.id for one in memory.merged()] == [one.id for one in found]
+    memory.delete(found[0].id, hard=True)
+    memory.unmerge(found[1].id)
+    assert [one.id for one in memory.merged()] == [found[2].id]
+    with pytest.raises(InvalidRequest):
+        memory.merged(limit=-1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from muisti import InvalidMemory, InvalidRequest, Muisti
+from muisti import InvalidMemory, InvalidRequest, Muisti, QueueStatus
 from tests.acceptance.background import DECIDED, MOVED, NOTE, STUCK, TEA, WEATHER, contents, events, holding, tell, waiting
 from tests.chat_server import serving
 from tests.conftest import FakeClock, Opener
@@ -258,3 +258,21 @@ def test_C1_I1_a_message_that_is_private_as_a_whole_teaches_nothing(chat: Muisti
     assert chat.list() == []
     assert waiting(vault) == []
     assert holding(vault, CANARY) == []
+
+
+def test_I4_the_queue_of_all_processes_is_read_in_one_place(opened: Opener, vault: Path, impatient: None) -> None:
+    memory = opened(**STUCK)
+    assert memory.queue_status() == QueueStatus()
+    when = datetime(2026, 1, 2, tzinfo=UTC)
+    for at in (when + timedelta(days=1), when):
+        memory.extract_and_save("chat", NOTE, at=at)
+    other = opened(**STUCK)
+    other.extract_and_save("chat", NOTE)
+    for one in (memory, other):
+        status = one.queue_status()
+        assert (status.waiting, status.oldest, status.broken) == (3, when, 0)
+        assert one.metrics().waiting == 3
+    path = next((vault / ".queue").glob("*.jsonl"))
+    path.write_bytes(path.read_bytes() + b'not an exchange\n{"id": "cut sho')
+    path.with_name("old.jsonl.corrupt").write_bytes(b"not an exchange\n")
+    assert (memory.queue_status().waiting, memory.queue_status().broken) == (3, 1)

@@ -71,6 +71,16 @@ class AtticContract:
         assert [kept.merged for kept in found] == [True, False, True, True]
         assert len({kept.at for kept in found}) == 4
 
+    def test_which_memories_have_merged_texts(self, attic: Attic, vault: Vault) -> None:
+        assert attic.merged_ids() == []
+        changed = created(vault)
+        attic.keep_version(str(changed.file_path), changed.id, NOON + 4 * HOUR)
+        for number, into, hours in ((2, "a", 2), (3, "b", 1), (4, "c", 0), (5, "c", 3)):
+            attic.keep_merged(a_memory(number, f"text {number}"), into, NOON + hours * HOUR)
+        assert attic.merged_ids() == ["c", "a", "b"]
+        attic.forget("c")
+        assert attic.merged_ids() == ["a", "b"]
+
     def test_drop_takes_one_and_forget_all_of_one_memory(self, attic: Attic, raw: Bytes) -> None:
         for number, into in ((2, "a"), (3, "a"), (4, "b")):
             attic.keep_merged(a_memory(number, f"text {number}"), into, NOON)

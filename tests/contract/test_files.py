@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from muisti.ports import Attic, Journal, Vault
+from muisti.errors import VaultNotFound
+from muisti.ports import Attic, Journal, Location, Vault
 from muisti.settings import Settings
 from muisti.storage.files.create import create_vault
 from muisti.storage.files.disk import Disk
 from muisti.storage.files.journal import FileJournal
+from muisti.storage.files.location import FileLocation
 from muisti.storage.files.vault import FileVault
 from muisti.storage.files.versions import FileVersions
 from tests.conftest import FakeClock
 from tests.contract.attic_suite import AtticContract
 from tests.contract.journal_suite import JournalContract, Rewriting
+from tests.contract.location_suite import LocationContract
 from tests.contract.vault_suite import Bytes, VaultContract
 from tests.unit.making import NOON, a_memory
 
@@ -94,6 +99,40 @@ class TestFileVersions(AtticContract):
         assert len(read) == 2
         assert attic.archived_memory(a_memory(7).id) is not None
         assert len(read) == 3
+
+
+class TestFileLocation(LocationContract):
+    root = TestFileVault.root
+
+    @pytest.fixture
+    def location(self, root: Path, clock: FakeClock) -> Location:
+        return FileLocation(root, Settings(), clock)
+
+    def test_its_address_is_the_folder(self, location: Location, root: Path) -> None:
+        assert (str(location), location.name) == (str(root), root.name)
+
+    @pytest.mark.parametrize("harm", [shutil.rmtree, lambda root: (root / "muisti.toml").unlink()], ids=["gone", "empty"])
+    def test_B5_a_folder_that_is_gone_is_told(self, location: Location, root: Path, harm: Callable[[Path], None]) -> None:
+        harm(root)
+        with pytest.raises(VaultNotFound, match="mount it"):
+            location.check_available()
+        assert location.disk_usage() >= 0
+
+    def test_its_size_is_that_of_the_files_without_the_index(self, location: Location, root: Path) -> None:
+        before = location.disk_usage()
+        (root / "facts").mkdir()
+        (root / "facts" / "a.md").write_bytes(b"x" * 1000)
+        (root / ".muisti" / "index.db").write_bytes(b"x" * 5000)
+        (root / "elsewhere").symlink_to("/")
+        assert location.disk_usage() == before + 1000
+
+    def test_notes_keep_to_their_folder(self, location: Location, root: Path) -> None:
+        notes = location.notebook("memories/anna")
+        with notes.lock():
+            notes.prepare()
+            notes.create("dog.md", b"Musti")
+        assert notes.place == root / "memories" / "anna"
+        assert [(one.name, one.size) for one in notes.entries("")] == [("dog.md", 5)]
 
 
 class TestFileJournal(JournalContract):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
@@ -59,5 +61,8 @@ def test_I4_no_address_of_a_client_becomes_a_name(client: TestClient) -> None:
 def test_I4_what_waits_to_be_extracted(client: TestClient, memory: Muisti) -> None:
     queue = memory.root / ".queue"
     queue.mkdir()
-    (queue / "other.jsonl").write_text('{"id": "1"}\n{"id": "2"}\n{"done": "1"}\n')
+    ids = [f"0195f000-0000-7000-8000-00000000000{number}" for number in (1, 2)]
+    said = {"at": "2026-03-10T12:00:00Z", "session_id": "chat", "user": "I prefer tea.", "assistant": ""}
+    lines = [*(said | {"id": id_} for id_ in ids), {"done": ids[0]}]
+    (queue / "other.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     assert numbers(client)["muisti_extraction_waiting", ()] == 1

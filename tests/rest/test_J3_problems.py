@@ -21,6 +21,7 @@ EVERY = [
     (errors.SessionNotFound("s-1"), 404, "session-not-found"),
     (errors.CoreEntryNotFound("user", "k", ()), 404, "core-entry-not-found"),
     (errors.Conflict("changed"), 409, "conflict"),
+    (errors.Unsupported("sync", "no files"), 501, "unsupported"),
     (errors.SettingsError("bad"), 500, "settings-error"),
     (errors.ImportFailed("bad"), 422, "import-failed"),
     (errors.VaultNotFound("gone"), 503, "vault-not-found"),

@@ -17,7 +17,7 @@ import pytest
 
 from muisti import Muisti
 from muisti.errors import MuistiError
-from muisti.surfaces.cli import serve as verb
+from muisti.surfaces import extras
 
 TOKEN = "correct-horse-battery-staple"
 RUN = "import sys; from muisti.surfaces.cli.serve import serve; from muisti.errors import MuistiError\ntry: serve(sys.argv[1:])\nexcept MuistiError as error: sys.exit(f'Error: {error}')"
@@ -94,6 +94,6 @@ def test_J3_no_vault(tmp_path: Path) -> None:
 
 
 def test_J3_it_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verb, "EXTRA", ("no_such_module",))
-    with pytest.raises(MuistiError, match=r"pip install 'muisti\[server\]'"):
-        verb._check_extra()
+    monkeypatch.setitem(extras.NEEDS, "muisti serve", ("server", ("fastapi", "no_such_module")))
+    with pytest.raises(MuistiError, match=r"needs no_such_module: pip install 'muisti\[server\]'"):
+        extras.check_installed("muisti serve")

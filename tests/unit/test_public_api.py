@@ -13,8 +13,8 @@ from muisti import MemoryService, Muisti
 
 PUBLIC = [
     "KINDS", "BrokenFile", "Chat", "CompactResult", "Conflict", "CoreEntryNotFound", "CoreMemory", "Draft", "EmbedderProblem", "Explanation", "Extracted", "ExtractorProblem", "Graph", "Happening", "ImportFailed", "InvalidMemory", "InvalidRequest",
-    "Kind", "Link", "LinkType", "Memory", "MemoryNotFound", "MemoryService", "Message", "Metrics", "Muisti", "MuistiError", "NotFound", "Origin", "SearchResult", "SearchResults", "Sector", "Session",
-    "SessionNotFound", "SettingsError", "Shelf", "Signal", "Stats", "SyncReport", "Tier", "UpkeepReport", "Use", "Utterance", "VaultError", "VerifyReport", "__version__",
+    "Kind", "Link", "LinkType", "Memory", "MemoryNotFound", "MemoryService", "Message", "Metrics", "Muisti", "MuistiError", "NotFound", "Origin", "QueueStatus", "SearchResult", "SearchResults", "Sector", "Session",
+    "SessionNotFound", "SettingsError", "Shelf", "Signal", "Stats", "SyncReport", "Tier", "Unsupported", "UpkeepReport", "Use", "Utterance", "VaultError", "VerifyReport", "__version__",
 ]  # fmt: skip
 METHODS = sorted(name for name in dir(Muisti) if not name.startswith("_"))
 INNER = {"make_ready", "fill_core"}

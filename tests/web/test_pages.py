@@ -8,7 +8,6 @@ import pytest
 
 from muisti import Muisti
 from muisti.model import Message, SearchResult
-from muisti.surfaces.web.attic import with_merged_texts
 from muisti.surfaces.web.highlight import marked, plainly
 from muisti.surfaces.web.markdown import rendered
 from tests.conftest import FakeClock
@@ -280,7 +279,7 @@ def test_C3_merges_are_read_page_by_page(empty: Browser, monkeypatch: pytest.Mon
         empty.memory.save(f"The authentication module of service {n} is located in src/auth{n}/index.ts")
     asked = _counted(monkeypatch, empty.memory, "history")
     page = empty.get("/merged")
-    count = len(with_merged_texts(empty.memory.root))
+    count = empty.memory.merged_count()
     assert f"{count} memories were said again" in page.text
     assert len(asked) == 25 < count
     older = next(one["href"] for one in page.all("a") if one.get("rel") == "next")

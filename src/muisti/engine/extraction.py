@@ -41,7 +41,7 @@ class Extraction(Memories):
 
     def metrics(self) -> Metrics:
         """What happened since the vault was opened here, in numbers."""
-        return replace(self._meter.metrics(), waiting=self._learner.waiting)
+        return replace(self._meter.metrics(), waiting=self._services.store.queue.status().waiting)
 
     def close(self) -> None:
         """Extract what was accepted, as far as that is quick, and close the vault."""

@@ -7,11 +7,12 @@ import os
 from muisti.engine.conversations import Conversations
 from muisti.engine.extraction import Extraction
 from muisti.engine.lifecycle import Lifecycle
+from muisti.engine.location import Located
 from muisti.engine.maintenance import Maintenance
 from muisti.engine.sessions import Sessions
 
 
-class Muisti(Conversations, Extraction, Sessions, Lifecycle, Maintenance):
+class Muisti(Conversations, Extraction, Sessions, Lifecycle, Maintenance, Located):
     """A vault, open for use from any number of threads. `Muisti.open(path)` makes one; `close` it, or use `with`."""
 
     @classmethod

@@ -7,7 +7,7 @@ from datetime import datetime
 from muisti.engine.runtime import Runtime
 from muisti.lifecycle import links
 from muisti.lifecycle import retention as clean
-from muisti.lifecycle.history import history, unmerge
+from muisti.lifecycle.history import history, merged, unmerge
 from muisti.model import Filter, Graph, Happening, Link, Memory, UpkeepReport
 from muisti.recall.layers import check_page
 
@@ -111,6 +111,18 @@ class Lifecycle(Runtime):
         """
         check_page(limit, offset)
         return self._read(lambda parts: parts.store.archived(limit, offset))
+
+    def merged(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
+        """Return the memories that other texts were merged into, the latest merge first; `unmerge` undoes one.
+
+        Those in the trash and the archive too; `history` has the texts. Raises InvalidRequest.
+        """
+        check_page(limit, offset)
+        return self._read(merged, limit, offset)
+
+    def merged_count(self) -> int:
+        """Return how many memories other texts were merged into."""
+        return self._read(lambda parts: len(parts.store.merged_ids()))
 
     def archived_count(self) -> int:
         """How many files are in the archive."""

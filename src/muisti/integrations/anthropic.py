@@ -17,7 +17,7 @@ from typing import TypeVar
 from muisti.aio import MemoryService
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
-from muisti.integrations.memory_files import CommandRefused, MemoryFiles
+from muisti.integrations.memory_files import CommandRefused, MemoryFiles, checked_folder
 
 try:
     from anthropic.lib.tools import ToolError
@@ -39,26 +39,25 @@ log = logging.getLogger("muisti")
 Field = TypeVar("Field")
 
 
-class _Vault:
-    """What both tools share: the files, and what is done if the search cannot follow them."""
+Command = Callable[[MemoryFiles], str]
+"""Carries out what the model asked for, and returns the reply."""
 
-    def __init__(self, memory: Muisti | MemoryService, folder: str) -> None:
-        self.files = MemoryFiles(memory.root, memory.settings, folder)
 
-    def looked(self, command: Callable[[], str]) -> str:
-        """The reply to a command that changes nothing. Raises ToolError."""
-        try:
-            return command()
-        except MuistiError as error:
-            raise ToolError(str(error)) from error
+def _reply(files: MemoryFiles, command: Command) -> str:
+    """Return the reply to a command. Raises ToolError."""
+    try:
+        return command(files)
+    except MuistiError as error:
+        raise ToolError(str(error)) from error
 
-    @contextmanager
-    def indexing(self) -> Iterator[None]:
-        """The files are the truth: an index that cannot follow them now catches up when the vault is opened next."""
-        try:
-            yield
-        except MuistiError as error:
-            log.warning("%s is changed, and searched as it was: %s", self.files.place, error)
+
+@contextmanager
+def _indexing(files: MemoryFiles) -> Iterator[None]:
+    """The files are the truth: an index that cannot follow them now catches up when the vault is opened next."""
+    try:
+        yield
+    except MuistiError as error:
+        log.warning("%s is changed, and searched as it was: %s", files.place, error)
 
 
 class VaultMemoryTool(BetaAbstractMemoryTool):
@@ -78,41 +77,41 @@ class VaultMemoryTool(BetaAbstractMemoryTool):
     ) -> None:
         super().__init__(cache_control=cache_control)
         self._memory, self._project = memory, project
-        self._vault = _Vault(memory, folder)
+        self._files = MemoryFiles(memory.notebook(checked_folder(folder, memory.settings)), memory.settings)
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """A file with its lines numbered, or what is in a folder. Raises ToolError, as all of these do."""
-        return self._vault.looked(partial(_view, self._vault.files, command))
+        return _reply(self._files, partial(_view, command))
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """A new file."""
-        return self._changed(partial(_create, self._vault.files, command))
+        return self._changed(partial(_create, command))
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         """Other words in a file. What it said before is kept in the vault's `.history`."""
-        return self._changed(partial(_str_replace, self._vault.files, command))
+        return self._changed(partial(_str_replace, command))
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
         """More lines in a file. What it said before is kept in the vault's `.history`."""
-        return self._changed(partial(_insert, self._vault.files, command))
+        return self._changed(partial(_insert, command))
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
         """A file or a folder goes to the vault's `.trash`."""
-        return self._changed(partial(_delete, self._vault.files, command))
+        return self._changed(partial(_delete, command))
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Another name for a file or a folder."""
-        return self._changed(partial(_rename, self._vault.files, command))
+        return self._changed(partial(_rename, command))
 
     def clear_all_memory(self) -> str:
         """All files go to the vault's `.trash`. Memories, conversations and documents elsewhere stay."""
-        return self._changed(self._vault.files.clear)
+        return self._changed(MemoryFiles.clear)
 
-    def _changed(self, command: Callable[[], str]) -> str:
-        """The reply to a command that changes files, which are searched as they are from then on. Raises ToolError."""
-        reply = self._vault.looked(command)
-        with self._vault.indexing():
-            self._memory.index_path(self._vault.files.place, project=self._project)
+    def _changed(self, command: Command) -> str:
+        """Return the reply to a command that changes files, which are searched as they are from then on. Raises ToolError."""
+        reply = _reply(self._files, command)
+        with _indexing(self._files):
+            self._memory.index_path(self._files.place, project=self._project)
         return reply
 
 
@@ -129,74 +128,83 @@ class AsyncVaultMemoryTool(BetaAsyncAbstractMemoryTool):
     ) -> None:
         super().__init__(cache_control=cache_control)
         self._memory, self._project = memory, project
-        self._vault = _Vault(memory, folder)
+        self._folder = checked_folder(folder, memory.settings)
+        self._made: MemoryFiles | None = None
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """A file with its lines numbered, or what is in a folder. Raises ToolError, as all of these do."""
-        return await to_thread.run_sync(self._vault.looked, partial(_view, self._vault.files, command))
+        return await to_thread.run_sync(_reply, await self._files(), partial(_view, command))
 
     async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """A new file."""
-        return await self._changed(partial(_create, self._vault.files, command))
+        return await self._changed(partial(_create, command))
 
     async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
         """Other words in a file. What it said before is kept in the vault's `.history`."""
-        return await self._changed(partial(_str_replace, self._vault.files, command))
+        return await self._changed(partial(_str_replace, command))
 
     async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
         """More lines in a file. What it said before is kept in the vault's `.history`."""
-        return await self._changed(partial(_insert, self._vault.files, command))
+        return await self._changed(partial(_insert, command))
 
     async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
         """A file or a folder goes to the vault's `.trash`."""
-        return await self._changed(partial(_delete, self._vault.files, command))
+        return await self._changed(partial(_delete, command))
 
     async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
         """Another name for a file or a folder."""
-        return await self._changed(partial(_rename, self._vault.files, command))
+        return await self._changed(partial(_rename, command))
 
     async def clear_all_memory(self) -> str:
         """All files go to the vault's `.trash`. Memories, conversations and documents elsewhere stay."""
-        return await self._changed(self._vault.files.clear)
+        return await self._changed(MemoryFiles.clear)
 
-    async def _changed(self, command: Callable[[], str]) -> str:
-        reply = await to_thread.run_sync(self._vault.looked, command)
-        place, memory = self._vault.files.place, self._memory
-        with self._vault.indexing():
+    async def _changed(self, command: Command) -> str:
+        files, memory = await self._files(), self._memory
+        reply = await to_thread.run_sync(_reply, files, command)
+        with _indexing(files):
             if isinstance(memory, MemoryService):
-                await memory.index_path(place, project=self._project)
+                await memory.index_path(files.place, project=self._project)
             else:
-                await to_thread.run_sync(partial(memory.index_path, place, project=self._project))
+                await to_thread.run_sync(partial(memory.index_path, files.place, project=self._project))
         return reply
+
+    async def _files(self) -> MemoryFiles:
+        """Return the files. The first command makes this: a MemoryService has to be awaited."""
+        if self._made is None:
+            memory = self._memory
+            notes = await memory.notebook(self._folder) if isinstance(memory, MemoryService) else memory.notebook(self._folder)
+            self._made = MemoryFiles(notes, memory.settings)
+        return self._made
 
 
 # The SDK hands on what the model wrote, unchecked: any field may be missing, or be of another type.
 
 
-def _view(files: MemoryFiles, command: BetaMemoryTool20250818ViewCommand) -> str:
+def _view(command: BetaMemoryTool20250818ViewCommand, files: MemoryFiles) -> str:
     lines: object = getattr(command, "view_range", None)
     if lines is not None and not (isinstance(lines, list) and all(isinstance(line, int) for line in lines)):
         raise CommandRefused(f"Invalid `view_range` parameter: {lines!r}. It should be two line numbers, such as [1, 20].")
     return files.view(_given(command, "path", str), lines)
 
 
-def _create(files: MemoryFiles, command: BetaMemoryTool20250818CreateCommand) -> str:
+def _create(command: BetaMemoryTool20250818CreateCommand, files: MemoryFiles) -> str:
     return files.create(_given(command, "path", str), _given(command, "file_text", str))
 
 
-def _str_replace(files: MemoryFiles, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+def _str_replace(command: BetaMemoryTool20250818StrReplaceCommand, files: MemoryFiles) -> str:
     return files.str_replace(_given(command, "path", str), _given(command, "old_str", str), _given(command, "new_str", str))
 
 
-def _insert(files: MemoryFiles, command: BetaMemoryTool20250818InsertCommand) -> str:
+def _insert(command: BetaMemoryTool20250818InsertCommand, files: MemoryFiles) -> str:
     return files.insert(_given(command, "path", str), _given(command, "insert_line", int), _given(command, "insert_text", str))
 
 
-def _delete(files: MemoryFiles, command: BetaMemoryTool20250818DeleteCommand) -> str:
+def _delete(command: BetaMemoryTool20250818DeleteCommand, files: MemoryFiles) -> str:
     return files.delete(_given(command, "path", str))
 
 
-def _rename(files: MemoryFiles, command: BetaMemoryTool20250818RenameCommand) -> str:
+def _rename(command: BetaMemoryTool20250818RenameCommand, files: MemoryFiles) -> str:
     return files.rename(_given(command, "old_path", str), _given(command, "new_path", str))
 
 

@@ -11,12 +11,12 @@ import stat
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from muisti.errors import InvalidMemory, InvalidRequest, MuistiError, VaultError
+from muisti.ports import Notebook
 from muisti.remember.validate import checked_text
 from muisti.settings import SETTINGS_FILE, Settings
-from muisti.storage.files.agent_notes import FileNotebook, claims_to_be_a_memory
+from muisti.storage.files.agent_notes import claims_to_be_a_memory
 from muisti.text.redact import redact_text
 
 ROOT = "/memories"
@@ -37,14 +37,17 @@ _DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("c
 class CommandRefused(MuistiError):
     """A command cannot be carried out. The message is for the model; nothing was changed."""
 
+    status = 422
+    title = "The command was refused"
+
 
 class MemoryFiles:
     """Carries commands out. Each answers what the model is told, or raises CommandRefused or VaultError."""
 
-    def __init__(self, root: Path, settings: Settings, folder: str = FOLDER) -> None:
+    def __init__(self, notes: Notebook, settings: Settings) -> None:
         self._settings = settings
-        self._notes = FileNotebook(root, checked_folder(folder, settings), settings)
-        self.place = root / folder
+        self._notes = notes
+        self.place = notes.place
 
     def prepare(self) -> None:
         """Make the folder, if that can be done: in a vault that cannot be written there may be something to look at."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
-from muisti.errors import InvalidRequest
+from muisti.errors import BrokenFile, InvalidRequest
 from muisti.model import Event, EventName, Happening, Memory
 from muisti.ports import ChangeSet, Services, Update
 from muisti.ports.lookups import memory_error, stored_memory
@@ -22,6 +23,19 @@ def history(parts: Services, memory_id: str) -> list[Happening]:
     found = [_happening(event, memory_id, texts) for event in events]
     if known is not None and not any(one.what in ("saved", "created") for one in found):
         found.insert(0, Happening(at=known.created_at, what="created", note=f"by {known.source}"))
+    return found
+
+
+def merged(parts: Services, limit: int | None, offset: int) -> list[Memory]:
+    """Return a page of the memories that texts were merged into, the latest merge first; what cannot be read is left out."""
+    page = parts.store.merged_ids()[offset : None if limit is None else offset + limit]
+    known = {memory.id: memory for memory in parts.index.many(page, include_deleted=True)}
+    found = []
+    for memory_id in page:
+        with suppress(BrokenFile):  # of the archive
+            memory = known.get(memory_id) or parts.store.archived_memory(memory_id)
+            if memory is not None:
+                found.append(memory)
     return found
 
 

@@ -22,7 +22,17 @@ if TYPE_CHECKING:
         Sector,
         Tier,
     )
-    from muisti.model.reports import Histogram, Metrics, ModelState, Problem, Stats, SyncReport, UpkeepReport, VerifyReport
+    from muisti.model.reports import (
+        Histogram,
+        Metrics,
+        ModelState,
+        Problem,
+        QueueStatus,
+        Stats,
+        SyncReport,
+        UpkeepReport,
+        VerifyReport,
+    )
     from muisti.model.talk import ROLES, SESSION_BREAK, Chat, Exchange, Extracted, Message, Shelf, Utterance
 
 
@@ -30,7 +40,7 @@ _HOMES = {
     "answers": "CompactResult Explanation Filter Graph SearchResult SearchResults Signal",
     "journal": "Event EventName Happening Session SessionUse Usage Use",
     "memory": "CORE_SECTIONS KINDS RATES CoreMemory Draft Finder Kind Link LinkType Memory Origin Sector Tier",
-    "reports": "Histogram Metrics ModelState Problem Stats SyncReport UpkeepReport VerifyReport",
+    "reports": "Histogram Metrics ModelState Problem QueueStatus Stats SyncReport UpkeepReport VerifyReport",
     "talk": "ROLES SESSION_BREAK Chat Exchange Extracted Message Shelf Utterance",
 }
 """Where each name is at home."""
@@ -64,6 +74,7 @@ __all__ = [
     "ModelState",
     "Origin",
     "Problem",
+    "QueueStatus",
     "SearchResult",
     "SearchResults",
     "Sector",

@@ -106,6 +106,18 @@ class Stats:
     problems: tuple[Problem, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueStatus:
+    """The exchanges that were accepted and are not extracted yet, by whichever process."""
+
+    waiting: int = 0
+    """How many there are."""
+    oldest: datetime | None = None
+    """When the oldest of them was said; None if none waits."""
+    broken: int = 0
+    """Files with lines that are not exchanges and were set aside."""
+
+
 @dataclass(frozen=True, slots=True)
 class Histogram:
     """How long something took, each time."""

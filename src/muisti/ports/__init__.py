@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from muisti.ports.language import LanguageModel
+    from muisti.ports.location import FileWatch, Location, Notebook, NotebookEntry
     from muisti.ports.search import (
         Candidate,
         Footprint,
@@ -67,6 +68,7 @@ class Embedders(Protocol):
 
 _MODULES = {
     "language": "LanguageModel",
+    "location": "FileWatch Location Notebook NotebookEntry",
     "search": (
         "Candidate Footprint Frequencies IndexChanges JournalChanges MemoryRow MessageLine MessagePlace Order"
         " SearchIndex Term TextRow WordMatch Words"
@@ -86,6 +88,7 @@ __all__ = [
     "Embedder",
     "Embedders",
     "ExtractionQueue",
+    "FileWatch",
     "Footprint",
     "Frequencies",
     "Identity",
@@ -94,10 +97,13 @@ __all__ = [
     "IndexChanges",
     "JournalChanges",
     "LanguageModel",
+    "Location",
     "Matrix",
     "MemoryRow",
     "MessageLine",
     "MessagePlace",
+    "Notebook",
+    "NotebookEntry",
     "Order",
     "Piece",
     "Progress",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from muisti.model import Memory, Shelf, SyncReport, VerifyReport
     from muisti.ports import Embedders, Progress
     from muisti.ports.language import LanguageModel
+    from muisti.ports.location import Location
     from muisti.ports.search import SearchIndex
     from muisti.ports.store import Clock, Store
     from muisti.ports.vectors import VectorIndex
@@ -76,6 +77,7 @@ class Services:
         *,
         settings: Settings,
         clock: Clock,
+        location: Callable[[Services], Location],
         store: Callable[[Services], Store],
         index: Callable[[Services], SearchIndex],
         vectors: Callable[[Services], VectorIndex],
@@ -86,6 +88,7 @@ class Services:
     ) -> None:
         self.settings = settings
         self.clock = clock
+        self._make_location = location
         self._make_store = store
         self._make_index = index
         self._make_vectors = vectors
@@ -93,6 +96,11 @@ class Services:
         self._make_embedders = embedders
         self._make_language_model = language_model
         self._make_import_export = import_export
+
+    @cached_property
+    def location(self) -> Location:
+        """Where the vault is."""
+        return self._make_location(self)
 
     @cached_property
     def store(self) -> Store:

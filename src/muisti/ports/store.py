@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from muisti.model import CoreMemory, Event, Exchange, Memory, Message
+from muisti.model import CoreMemory, Event, Exchange, Memory, Message, QueueStatus
 
 
 class Clock(Protocol):
@@ -101,6 +101,10 @@ class ExtractionQueue(Protocol):
 
     def done(self, exchange_id: str) -> None:
         """Forget an exchange that was dealt with."""
+        ...
+
+    def status(self) -> QueueStatus:
+        """Return how much waits, accepted by whichever process. Never raises: what cannot be read is not counted."""
         ...
 
     def close(self) -> None:

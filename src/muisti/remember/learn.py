@@ -174,12 +174,6 @@ class Learner:
         self._start()
         return True
 
-    @property
-    def waiting(self) -> int:
-        """How many are accepted and not dealt with."""
-        with self._guard:
-            return self._queue.unfinished_tasks + len(self._later)
-
     def take_over(self) -> None:
         """Go on with what ended processes left, and with what the vault could not take."""
         try:

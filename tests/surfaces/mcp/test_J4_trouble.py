@@ -135,15 +135,15 @@ def test_J4_what_takes_long_tells_that_it_goes_on(vault: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("error", "step"),
     [
-        (errors.MemoryNotFound("a", "b"), "search for it"),
-        (errors.Conflict("it changed"), "Read it again with get"),
+        (errors.MemoryNotFound("a", "b"), "Search for it"),
+        (errors.Conflict("it changed"), "Read it again"),
         (errors.VaultBusy("held by another"), "Wait a few seconds"),
         (errors.IndexBusy("held by another"), "Wait a few seconds"),
         (errors.VaultFull("no space"), "free some space"),
         (errors.VaultReadOnly("no"), "still work"),
         (errors.BrokenFile("a.md", "no front matter"), "by hand"),
-        (errors.IndexTooNew("later"), "Updating"),
-        (errors.CoreEntryNotFound("user", "k", ()), "core_get"),
+        (errors.IndexTooNew("later"), "Update muisti"),
+        (errors.CoreEntryNotFound("user", "k", ()), "Read core memory"),
         (OSError(5, "Input/output error"), "go on without memory"),
     ],
 )

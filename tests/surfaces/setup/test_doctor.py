@@ -21,6 +21,12 @@ from tests.surfaces.setup.conftest import Home
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 SECRET = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
 
+WAITS = (
+    b'{"id": "0195f000-0000-7000-8000-000000000002", "at": "2026-03-10T12:00:00Z", "session_id": "chat", '
+    b'"user": "I prefer tea.", "assistant": ""}\n'
+)
+"""An exchange that waits to be extracted."""
+
 
 def findings(home: Home, *arguments: str, code: int = 0) -> list[dict[str, Any]]:
     said = home.json("doctor", *arguments, code=code)
@@ -186,7 +192,8 @@ def test_hooks_that_failed_are_told_until_they_succeed(home: Home) -> None:
 def test_everything_broken_at_once(home: Home) -> None:
     home.write("vault/muisti.toml", b"\xff")
     home.write("vault/.muisti/current", b"\xff\x00/")
-    home.write("vault/.queue/a.jsonl", b'{"id": 1}\n[]\nnot json\n{"done": 1}\n{"id": "2"}\n')
+    home.write("vault/.queue/a.jsonl", b'{"id": 1}\n[]\nnot json\n{"done": 1}\n' + WAITS)
+    home.write("vault/.queue/b.jsonl.corrupt", b"not json\n")
     home.environment["MUISTI_VAULT"] = str(home.home / "vault")
     home.write(".claude.json", "{")
     home.write(".claude/settings.json", b"\xff\xfe")
@@ -204,6 +211,7 @@ def test_everything_broken_at_once(home: Home) -> None:
     for area in ("vault", "index", "claude-code", "claude-code (here)", "codex", "gemini", "cursor"):
         assert about(found, area, "problem"), area
     assert "1 exchange waits" in about(found, "queue")
+    assert "1 file" in about(found, "queue")
     assert SECRET not in json.dumps(found)
     assert home.files() == before
     shown = home.run("doctor", code=1).stdout

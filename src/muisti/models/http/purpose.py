@@ -18,6 +18,8 @@ from muisti.errors import (
 class ExtractorRefused(ExtractorUnavailable):
     """The server takes no question of this form: a client may ask in another. To everybody else it is unavailable."""
 
+    title = "The extractor refused the request"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purpose:

@@ -10,11 +10,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
 
-from muisti.ports import Clock
+from muisti.ports import Clock, NotebookEntry
 from muisti.settings import Settings
 from muisti.storage.clock import SystemClock
 from muisti.storage.files.atomic_write import Publisher
@@ -24,15 +23,6 @@ from muisti.storage.files.vault import FileVault, has_our_id
 from muisti.storage.files.versions import HISTORY
 
 _STAMP = "%Y%m%dT%H%M%S%fZ"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A file or a folder in the listing of a folder."""
-
-    name: str
-    size: int
-    is_folder: bool
 
 
 class FileNotebook:
@@ -50,6 +40,11 @@ class FileNotebook:
         self._clock = clock or SystemClock()
         self._vault = FileVault(root, settings, self._clock, self._disk)
         self._publisher = Publisher(root, root / ".muisti" / "tmp", self._disk)
+
+    @property
+    def place(self) -> Path:
+        """The folder."""
+        return self._root / self.folder
 
     def lock(self) -> AbstractContextManager[None]:
         """Hold the vault for writing, across processes and threads. Raises VaultBusy, VaultReadOnly, VaultNotFound."""
@@ -70,7 +65,7 @@ class FileNotebook:
                 return found
         return found
 
-    def entries(self, path: str) -> list[Entry]:
+    def entries(self, path: str) -> list[NotebookEntry]:
         """What a folder holds, by name, without hidden files and links. Nothing if it cannot be read."""
         try:
             with os.scandir(self._place(path)) as listing:
@@ -149,11 +144,11 @@ def claims_to_be_a_memory(data: bytes) -> bool:
     return has_our_id(data[:4096])
 
 
-def _shown(listing: Iterator[os.DirEntry[str]]) -> Iterator[Entry]:
+def _shown(listing: Iterator[os.DirEntry[str]]) -> Iterator[NotebookEntry]:
     for entry in listing:
         if entry.name.startswith(".") or entry.is_symlink():
             continue
         with suppress(FileNotFoundError):  # removed while we looked
             found = entry.stat(follow_symlinks=False)
             if stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode):
-                yield Entry(entry.name, found.st_size, stat.S_ISDIR(found.st_mode))
+                yield NotebookEntry(entry.name, found.st_size, stat.S_ISDIR(found.st_mode))

@@ -18,7 +18,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from muisti.errors import VaultReadOnly
-from muisti.model import Exchange
+from muisti.model import Exchange, QueueStatus
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
 from muisti.storage.files.lines import CORRUPT, ends_whole, whole_lines
@@ -124,6 +124,10 @@ class FileQueue:
         self._waiting = {id_: where for id_, where in self._waiting.items() if where != path}
         del self._left[path]
 
+    def status(self) -> QueueStatus:
+        """Count the exchanges in the files of all processes."""
+        return queue_status(self._folder)
+
     def done(self, exchange_id: str) -> None:
         """Not synced: whoever finds the exchange again looks into the journal before doing it twice."""
         with self._guard, disk_errors(self._folder):
@@ -156,6 +160,21 @@ class FileQueue:
                         self._disk.remove(path)
                 os.close(fd)
             self._held, self._waiting, self._left, self._own = {}, {}, Counter(), None
+
+
+def queue_status(folder: Path) -> QueueStatus:
+    """Return what waits in a queue's folder. Takes no lock, changes nothing and never raises."""
+    if folder.is_symlink():
+        return QueueStatus()
+    waiting: list[Exchange] = []
+    for path in folder.glob("*.jsonl"):
+        with suppress(OSError):  # its process has just ended, or it is another user's
+            waiting += _pending(path)[0]
+    return QueueStatus(
+        waiting=len(waiting),
+        oldest=min((exchange.at for exchange in waiting), default=None),
+        broken=sum(1 for _ in folder.glob(f"*{CORRUPT}")),
+    )
 
 
 def _to_line(exchange: Exchange) -> bytes:

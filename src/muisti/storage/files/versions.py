@@ -22,6 +22,7 @@ from muisti.storage.files.timestamps import changed_at
 
 HISTORY = ".history"
 ARCHIVE = "archive"
+_MERGED = ".merged"
 _STAMP = "%Y%m%dT%H%M%S%fZ"
 _KEPT = re.compile(r"(?P<at>\d{8}T\d{12}Z)(?P<merged>\.merged)?\.md\Z")
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
@@ -52,7 +53,7 @@ class FileVersions:
     def keep_merged(self, memory: Memory, into: str, at: datetime) -> None:
         """The text as the file that it would have been."""
         text = frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
-        self._publisher.create([(self._free(into, at, ".merged"), text.encode())])
+        self._publisher.create([(self._free(into, at, _MERGED), text.encode())])
 
     def versions(self, memory_id: str) -> list[StoredVersion]:
         """Oldest first. What cannot be read is left out."""
@@ -75,7 +76,7 @@ class FileVersions:
         with suppress(OSError), os.scandir(self._root / HISTORY) as folders:
             for folder in folders:
                 if folder.is_dir(follow_symlinks=False):
-                    names = [name for name in os.listdir(folder) if name.endswith(".merged.md")]
+                    names = [name for name in os.listdir(folder) if name.endswith(f"{_MERGED}.md")]
                     if names:
                         latest[folder.name] = max(names)
         return sorted(latest, key=lambda memory_id: (latest[memory_id], memory_id), reverse=True)
@@ -102,7 +103,7 @@ class FileVersions:
         if at != self._moment:
             self._moment, self._following = at, {}
         at = self._following.get(memory_id, at)
-        while any((self._root / HISTORY / memory_id / f"{at:{_STAMP}}{m}.md").exists() for m in ("", ".merged")):
+        while any((self._root / HISTORY / memory_id / f"{at:{_STAMP}}{m}.md").exists() for m in ("", _MERGED)):
             at += timedelta(microseconds=1)  # the clock stood still or was set back
         self._following[memory_id] = at + timedelta(microseconds=1)
         return f"{HISTORY}/{memory_id}/{at:{_STAMP}}{mark}.md"

@@ -54,7 +54,7 @@ def cli(ctx: click.Context) -> None:
 
 
 def run() -> None:
-    """Run the command; an error of ours is one line, and exit code 1."""
+    """Run the command; an error of ours is one line, and an exit code that is not 0."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # better a question mark than no answer
@@ -74,9 +74,11 @@ def run() -> None:
     except (MuistiError, OSError) as error:
         if "--json" in sys.argv:
             problem = {"error": type(error).__name__, "message": str(error)}
+            if isinstance(error, MuistiError):
+                problem |= {"title": error.title, "next_step": error.next_step}
             click.echo(json.dumps(problem, ensure_ascii=False), err=True)
         else:
             from muisti.surfaces.cli.render import visible
 
             click.echo(f"Error: {visible(str(error))}", err=True)
-        sys.exit(1)
+        sys.exit(error.exit_code if isinstance(error, MuistiError) else 1)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
-from muisti.errors import MuistiError
 from muisti.remember.validate import checked_project
+from muisti.surfaces.extras import check_installed
 from muisti.surfaces.project import project_at
 
 
@@ -21,8 +20,7 @@ def mcp(vault: str | None, project: str | None, read_only: bool) -> None:
 
     Agents start this themselves; `muisti serve` offers the same at /mcp.
     """
-    if find_spec("mcp") is None:
-        raise MuistiError("the MCP server needs the package mcp: pip install 'muisti[mcp]'")
+    check_installed("muisti mcp")
     name = project_at(Path.cwd()) if project is None else checked_project(project)
     from muisti.surfaces.mcp.stdio import run  # takes a second: no other verb may wait for it
     from muisti.surfaces.mcp.vault import vault_at

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from muisti.errors import MuistiError, SettingsError
+from muisti.errors import SettingsError
 from muisti.surfaces.cli.shared import common, note, print_json
+from muisti.surfaces.extras import check_installed
 
 if TYPE_CHECKING:
     from muisti.surfaces.rest.serving import Serving
-
-EXTRA = ("fastapi", "uvicorn", "prometheus_client", "watchfiles")
-"""What the server needs beside muisti itself."""
 
 
 @click.command()
@@ -30,7 +28,7 @@ EXTRA = ("fastapi", "uvicorn", "prometheus_client", "watchfiles")
 @common
 def serve(vault: str | None, as_json: bool, open_page: bool, token_file: Path | None, **options: Any) -> None:
     """Serve the vault to programs (REST) and to your browser, until Ctrl+C."""
-    _check_extra()
+    check_installed("muisti serve")
     from muisti import bootstrap
     from muisti.surfaces.rest.server import serve as run
     from muisti.surfaces.rest.serving import Serving
@@ -44,17 +42,8 @@ def serve(vault: str | None, as_json: bool, open_page: bool, token_file: Path | 
         document_folders=tuple(folder.expanduser().absolute() for folder in options["documents"]),
     )
     with bootstrap.open(vault, role="server") as memory:
-        run(memory, serving, lambda ready: _tell(ready, str(memory.root), as_json=as_json, open_page=open_page))
+        run(memory, serving, lambda ready: _tell(ready, memory.location, as_json=as_json, open_page=open_page))
     note("Stopped.")
-
-
-def _check_extra() -> None:
-    """Raises MuistiError that tells how to install what is missing."""
-    from importlib.util import find_spec
-
-    missing = [name for name in EXTRA if find_spec(name) is None]
-    if missing:
-        raise MuistiError(f"the server needs {', '.join(missing)}: pip install 'muisti[server]'")
 
 
 def _token_in(path: Path) -> str:

@@ -11,6 +11,7 @@ import click
 
 from muisti.errors import InvalidRequest, MuistiError
 from muisti.surfaces.cli.shared import common, note, print_json
+from muisti.surfaces.extras import check_installed
 
 if TYPE_CHECKING:
     from muisti.surfaces.setup.agents import Agent, Machine
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from muisti.surfaces.setup.plan import Change
 
 AGENTS = ("claude-code", "codex", "gemini", "cursor", "vscode", "claude-desktop")
-EXTRA = ("mcp", "tomlkit")
-"""What the server for agents needs beside muisti itself."""
 _agent = click.argument("agent", type=click.Choice(AGENTS), metavar="AGENT")
 _here = click.option("--here", is_flag=True, help="Only for this folder, in a file of its own.")
 _dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
@@ -44,7 +43,7 @@ def install(agent: str, here: bool, dry_run: bool, yes: bool, vault: str | None,
     from muisti.surfaces.setup.entry import program
     from muisti.surfaces.setup.plan import to_install
 
-    _check_extra()
+    check_installed("muisti install")
     chosen, machine = KNOWN[agent], Machine.present()
     starting = Starting(program(), _vault(vault))
     changes = to_install(chosen, machine, starting, here=here)
@@ -170,15 +169,6 @@ def _remarks(agent: Agent, machine: Machine, vault: str | None) -> list[str]:
     if vault is None and find_vault() != find_vault(environ={}):
         remarks.append(f"MUISTI_VAULT is set here, but {agent.title} may not see it; to be sure, add --vault {find_vault()}")
     return remarks
-
-
-def _check_extra() -> None:
-    """Raises MuistiError that tells how to install what is missing."""
-    from importlib.util import find_spec
-
-    missing = [name for name in EXTRA if find_spec(name) is None]
-    if missing:
-        raise MuistiError(f"agents need {', '.join(missing)}: pip install 'muisti[mcp]'")
 
 
 def _vault(vault: str | None) -> Path | None:

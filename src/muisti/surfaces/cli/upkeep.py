@@ -22,9 +22,10 @@ from muisti.surfaces.cli.shared import common, filters, note, opened, print_json
 @common
 def init(path: str | None, vault: str | None, as_json: bool) -> None:
     """Make a vault in PATH (default: here), or check the one that is there."""
-    new = not (find_vault(vault or path or ".") / SETTINGS_FILE).is_file()
-    with opened(vault or path or ".", create=True) as memory:
-        root, count = memory.root, memory.get_stats().total_count
+    root = find_vault(vault or path or ".")
+    new = not (root / SETTINGS_FILE).is_file()
+    with opened(str(root), create=True) as memory:
+        count = memory.get_stats().total_count
     if as_json:
         print_json({"vault": str(root), "memories": count})
         return
@@ -40,8 +41,8 @@ def init(path: str | None, vault: str | None, as_json: bool) -> None:
 def stats(vault: str | None, as_json: bool) -> None:
     """The vault in numbers."""
     with opened(vault) as memory:
-        found, root = memory.get_stats(), str(memory.root)
-    print_json(found) if as_json else render.stats(found, root)
+        found, location = memory.get_stats(), memory.location
+    print_json(found) if as_json else render.stats(found, location)
 
 
 def _tell_sync(report: SyncReport, as_json: bool) -> None:

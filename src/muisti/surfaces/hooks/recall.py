@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import math
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def let_go(memory: Muisti) -> None:
     """Let go of a vault that was only read. The process ends now, which does that better than anybody; but for the copy of an
     index that belongs to a vault that cannot be written.
     """
-    if not os.access(memory.root, os.W_OK):
+    if not memory.is_writable:
         memory.close()
         atexit._run_exitfuncs()
 

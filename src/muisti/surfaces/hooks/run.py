@@ -136,15 +136,20 @@ def _note(began: float, options: Options, outcome: Outcome, error: BaseException
 
 def told(error: BaseException) -> str:
     """What went wrong, without anything that was said or is remembered: only errors that never quote it are quoted."""
-    from muisti.errors import IndexProblem, SettingsError, VaultError
+    from muisti.errors import MuistiError
 
     kind = type(error).__name__
     if isinstance(error, OSError) and error.strerror:
         return f"{kind}: {error.strerror}: {error.filename or ''}"
-    if isinstance(error, VaultError | IndexProblem | SettingsError | TimeoutError) or kind in ("BadPayload", "BadOptions"):
+    if isinstance(error, TimeoutError) or kind in ("BadPayload", "BadOptions"):
         return f"{kind}: {error}"
+    title = ""
+    if isinstance(error, MuistiError):
+        if not error.may_quote:
+            return f"{kind}: {error}"
+        title = f": {error.title}"
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     where = f" at {os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace is not None else ""
-    return f"{kind}{where}"
+    return f"{kind}{title}{where}"

@@ -8,7 +8,7 @@ from mcp.server import MCPServer
 from pydantic import Field
 
 from muisti.errors import MuistiError
-from muisti.recall.options import FilterOptions
+from muisti.surfaces.mcp.tools import in_project
 from muisti.surfaces.mcp.trouble import told
 from muisti.surfaces.mcp.vault import Vault
 
@@ -46,5 +46,4 @@ def add_prompts(server: MCPServer, vault: Vault, project: str) -> None:
 
 
 async def _context(vault: Vault, question: str, project: str) -> str:
-    options: FilterOptions = {"project": project, "unfiled": True} if project else {}
-    return await (await vault.use()).context(question, budget=BUDGET, **options)
+    return await (await vault.use()).context(question, budget=BUDGET, **in_project(project or None))

@@ -16,11 +16,10 @@ from mcp_types import (
     TextContent,
 )
 
-from muisti.errors import MemoryNotFound, MuistiError
+from muisti.errors import MuistiError, NotFound
 from muisti.recall.fence import fenced
-from muisti.recall.options import FilterOptions
 from muisti.surfaces.mcp import answers
-from muisti.surfaces.mcp.tools import whole_id
+from muisti.surfaces.mcp.tools import in_project, whole_id
 from muisti.surfaces.mcp.trouble import told
 from muisti.surfaces.mcp.vault import Vault
 
@@ -56,8 +55,7 @@ def add_resources(server: MCPServer, vault: Vault, project: str) -> None:
 
 
 async def _recent(vault: Vault, project: str) -> str:
-    options: FilterOptions = {"project": project, "unfiled": True} if project else {}
-    shown = answers.listed(await (await vault.use()).list(limit=RECENT, **options)).content[0]
+    shown = answers.listed(await (await vault.use()).list(limit=RECENT, **in_project(project or None))).content[0]
     assert isinstance(shown, TextContent)
     return shown.text
 
@@ -79,7 +77,7 @@ async def _answered(reading: Callable[[], Awaitable[T]]) -> T:
     """What was read; an error of ours as the protocol tells errors of resources."""
     try:
         return await reading()
-    except MemoryNotFound as error:
+    except NotFound as error:
         raise ResourceNotFoundError(told(error)) from error
     except (MuistiError, OSError) as error:
         raise ResourceError(told(error)) from error

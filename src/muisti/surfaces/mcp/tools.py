@@ -98,9 +98,7 @@ class Tools:
         """Find what is remembered, best first: ids and titles. Use it before answering about earlier work, decisions or the
         user's preferences. Then `get` what looks useful.
         """
-        options: FilterOptions = {"kind": kind, "project": self._of(project)}
-        if options["project"] not in (None, ALL_PROJECTS):
-            options["unfiled"] = True
+        options: FilterOptions = {"kind": kind, **in_project(self._of(project))}
         memory = await self._memory(ctx)
         options["source"] = (Origin.MEMORY, Origin.DOCUMENT)
         found = await patiently(ctx, memory.search(query, limit=limit, record=False, **options), "searching")
@@ -204,6 +202,11 @@ async def patiently(ctx: Ctx, work: Awaitable[T], what: str) -> T:
         task.cancel()
         raise
     return task.result()
+
+
+def in_project(project: str | None) -> FilterOptions:
+    """Return the filter of a read in a project: it sees what belongs to no project too. None: the vault's own."""
+    return {"project": project} if project in (None, ALL_PROJECTS) else {"project": project, "unfiled": True}
 
 
 async def whole_id(memory: MemoryService, given: str) -> str:

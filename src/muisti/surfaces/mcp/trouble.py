@@ -8,37 +8,28 @@ from pydantic import ValidationError
 
 from muisti import errors
 
-OUT_OF_REACH = "Tell the user, and go on without memory."
-LATER = "Wait a few seconds and call again."
-
-_NEXT: tuple[tuple[type[errors.MuistiError], str], ...] = (
-    (errors.CoreEntryNotFound, "core_get shows the entries there are."),
-    (errors.Conflict, "Read it again with get, then repeat the change."),
-    (errors.VaultReadOnly, "Searching and reading still work. Tell the user that nothing can be saved; do not retry."),
-    (errors.VaultFull, "Nothing was changed. Tell the user to free some space; do not retry before."),
-    (errors.VaultBusy, LATER),
-    (errors.IndexBusy, LATER),
-    (errors.BrokenFile, "Tell the user: the file has to be mended by hand."),
-    (errors.VaultNotFound, OUT_OF_REACH),
-    (errors.VaultError, OUT_OF_REACH),
-    (errors.SettingsError, OUT_OF_REACH),
-    (errors.IndexTooNew, f"{OUT_OF_REACH} Updating muisti helps."),
-    (errors.MuistiError, ""),
-)
+GO_ON = "Tell the user, and go on without memory."
+DO_NOT_RETRY = "Tell the user; do not retry."
 
 
 def told(error: errors.MuistiError | OSError) -> str:
-    """The error, and the next step."""
-    if isinstance(error, errors.MemoryNotFound):
-        named = ", ".join(one[:100] for one in error.ids)
-        return f"No memory has the id {named}. Ids come from search, timeline and save: search for it first."
-    if isinstance(error, errors.InvalidMemory) and error.field == "content" and "limit" in error.cure:
-        return f"content: {error.cure}. Nothing was saved. Save a summary, or several smaller memories, each of one thing."
+    """Return what went wrong and the next step, in a few sentences for a model."""
     if isinstance(error, OSError):
-        return f"The vault cannot be used now: {error}. {OUT_OF_REACH}"
-    step = next(step for kind, step in _NEXT if isinstance(error, kind))
-    text = str(error).rstrip(".")
-    return f"{text}. {step}".rstrip()
+        return f"{errors.VaultError.title}: {error}. {GO_ON}"
+    steps = [error.next_step] if error.next_step else []
+    is_beyond_the_caller = error.status == 403 or error.status >= 500
+    if is_beyond_the_caller and not error.is_temporary:
+        steps.append(DO_NOT_RETRY if steps else GO_ON)
+    return " ".join((f"{error.title}: {_detail(error)}.", *steps))
+
+
+def _detail(error: errors.MuistiError) -> str:
+    """Return the message without what only helps on a command line, and with what helps a model."""
+    if isinstance(error, errors.MemoryNotFound):
+        return f"no memory has the id {', '.join(one[:100] for one in error.ids)}"
+    if isinstance(error, errors.InvalidMemory) and error.field == "content" and "limit" in error.cure:
+        return f"content: {error.cure}. Nothing was saved. Save a summary, or several smaller memories, each of one thing"
+    return str(error).rstrip(".")
 
 
 def refused(tool: str, known: Iterable[str], error: ValidationError) -> str:

@@ -13,7 +13,6 @@ from muisti.aio import THREADS, MemoryService
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
 from muisti.settings import find_vault
-from muisti.surfaces.in_place import check_in_place
 
 log = logging.getLogger("muisti")
 LOOK = 30.0
@@ -44,7 +43,7 @@ class Vault:
         with self._lock:
             if self._memory is None:
                 self._memory, self._looked = self._opening(), time.monotonic()
-            check_in_place(self._memory.root)
+            self._memory.check_available()
             if self._closes:
                 self._look(self._memory)
             return self._memory

@@ -7,12 +7,11 @@ from typing import Annotated
 from fastapi import Depends, Path, Request
 
 from muisti.engine import Muisti
-from muisti.surfaces.in_place import check_in_place
 
 
 async def _memory(request: Request) -> Muisti:
     memory: Muisti = request.app.state.memory
-    check_in_place(memory.root)
+    memory.check_available()
     return memory
 
 

@@ -9,8 +9,6 @@ import time
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
 from muisti.model.jsonable import Plain
-from muisti.storage.files.watch import FolderWatch
-from muisti.surfaces.in_place import check_in_place
 from muisti.surfaces.rest.events import Events
 from muisti.surfaces.rest.schemas_order import Synced
 from muisti.surfaces.rest.serving import Serving
@@ -48,7 +46,7 @@ class Live:
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                for names in FolderWatch(self._memory.root, self._stop).batches(self._serving.settle, WAKE):
+                for names in self._memory.watch_files(self._stop).batches(self._serving.settle, WAKE):
                     self._step(names)
             except Exception as error:  # the thread goes on: a vault that was unmounted may come back
                 log.warning("files are not watched now: %s", error)
@@ -58,7 +56,7 @@ class Live:
         """Take in a batch, and do what is due. What fails is told, once, and tried again later."""
         now, due = time.monotonic(), self._next_look
         try:
-            check_in_place(self._memory.root)
+            self._memory.check_available()
             whole = now >= self._next_look
             if names or whole:
                 self._next_look = now  # until it is done: what fails is looked for among all files

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from itertools import accumulate
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -36,13 +34,13 @@ class Measured:
     def text(self, memory: Muisti) -> bytes:
         """All of it, as of now."""
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_OfMemory(memory, self._vault_size(memory.root)))
+        registry.register(_OfMemory(memory, self._vault_size(memory)))
         return generate_latest(registry) + generate_latest(self._requests)
 
-    def _vault_size(self, root: Path) -> int:
+    def _vault_size(self, memory: Muisti) -> int:
         at, size = self._size
         if at == 0.0 or time.monotonic() - at > SIZE_FOR:
-            size = _bytes_below(str(root))
+            size = memory.disk_usage()
             self._size = (time.monotonic(), size)
         return size
 
@@ -69,38 +67,13 @@ class _OfMemory:
             "muisti_trash_memories": ("Memories in the trash.", stats.deleted_count),
             "muisti_sessions": ("Sessions.", stats.session_count),
             "muisti_vectors_waiting": ("Memories that wait for their vectors.", stats.waiting_count),
-            "muisti_extraction_waiting": ("Exchanges that wait to be extracted.", _waiting(self._memory.root)),
+            "muisti_extraction_waiting": ("Exchanges that wait to be extracted.", self._memory.queue_status().waiting),
             "muisti_broken_files": ("Files that cannot be read.", len(stats.problems)),
             "muisti_index_bytes": ("Size of the index.", stats.index_size_bytes),
             "muisti_vault_bytes": ("Size of the vault without its index.", self._vault_size),
         }
         for name, (told, value) in gauges.items():
             yield GaugeMetricFamily(name, told, value=value)
-
-
-def _waiting(root: Path) -> int:
-    """Of the queues of all processes: what was put there, less what is noted there as done."""
-    count = 0
-    for path in (root / ".queue").glob("*.jsonl"):
-        try:
-            count += sum(-1 if line.startswith(b'{"done"') else 1 for line in path.read_bytes().splitlines())
-        except OSError:
-            continue  # its process has just ended
-    return max(0, count)
-
-
-def _bytes_below(folder: str) -> int:
-    size = 0
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    size += _bytes_below(entry.path) if entry.name != ".muisti" else 0
-                elif entry.is_file(follow_symlinks=False):
-                    size += entry.stat(follow_symlinks=False).st_size
-    except OSError:
-        return size  # deleted while we look
-    return size
 
 
 class Timed:

@@ -21,27 +21,6 @@ from muisti import errors
 log = logging.getLogger("muisti")
 MEDIA_TYPE = "application/problem+json"
 
-_STATUS: tuple[tuple[type[errors.MuistiError], int, str], ...] = (
-    (errors.InvalidMemory, 422, "A field of the memory is not acceptable"),
-    (errors.InvalidRequest, 422, "The request is not acceptable"),
-    (errors.MemoryNotFound, 404, "There is no such memory"),
-    (errors.SessionNotFound, 404, "There is no such session"),
-    (errors.CoreEntryNotFound, 404, "Core memory has no such entry"),
-    (errors.NotFound, 404, "There is no such thing"),
-    (errors.Conflict, 409, "It was changed in the meantime"),
-    (errors.SettingsError, 500, "A setting is wrong"),
-    (errors.ImportFailed, 422, "It cannot be imported"),
-    (errors.VaultNotFound, 503, "The vault is gone"),
-    (errors.VaultReadOnly, 403, "The vault cannot be written"),
-    (errors.VaultFull, 507, "The disk is full"),
-    (errors.VaultBusy, 503, "The vault is busy"),
-    (errors.BrokenFile, 409, "A file of the vault cannot be understood"),
-    (errors.VaultError, 503, "The vault cannot be used"),
-    (errors.IndexBusy, 503, "The index is busy"),
-    (errors.IndexProblem, 503, "The index cannot answer"),
-    (errors.EmbedderProblem, 503, "No vector can be had"),
-    (errors.ExtractorProblem, 503, "The extractor is of no use now"),
-)
 RETRY = {429, 503}
 """Worth another try, and after how many seconds."""
 
@@ -57,11 +36,12 @@ class Fault(BaseModel):
 class Problem(BaseModel):
     """What went wrong, for programs and for people."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", validate_by_name=True, serialize_by_alias=True)
     type: str = Field(description="Stays the same for the same sort of error, such as `urn:muisti:memory-not-found`.")
     title: str
     status: int
     detail: str = Field(description="What is wrong this time, and what to do about it.")
+    next_step: str | None = Field(default=None, description="What helps with every error of this type.")
     field: str | None = Field(default=None, description="The field or option that is wrong.")
     errors: list[Fault] | None = None
 
@@ -82,24 +62,22 @@ def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Respon
 
 
 def problem_of(error: errors.MuistiError) -> Problem:
-    """What an error of ours means over HTTP."""
-    kind, status, title = next(
-        ((kind, status, title) for kind, status, title in _STATUS if isinstance(error, kind)),
-        (errors.MuistiError, 503, "The memory cannot answer"),
-    )
-    named = kind if type(error) is errors.MuistiError else type(error)
+    """Return the problem document of an error: its type is the name of the class, the rest stands beside the class."""
     field = getattr(error, "field", None) or getattr(error, "option", None)
     return Problem(
-        type=f"urn:muisti:{_dashed(named.__name__)}",
-        title=title,
-        status=status,
+        type=problem_type(type(error)),
+        title=error.title,
+        status=error.status,
         detail=str(error),
+        next_step=error.next_step or None,
         field=to_camel(field) if isinstance(field, str) and field.isidentifier() else field,
     )
 
 
-def _dashed(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()
+def problem_type(kind: type[errors.MuistiError]) -> str:
+    """Return the URN of a class of errors, such as `urn:muisti:memory-not-found`."""
+    dashed = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__)
+    return f"urn:muisti:{dashed.lower()}"
 
 
 def _of_validation(error: RequestValidationError) -> Problem:
@@ -110,8 +88,8 @@ def _of_validation(error: RequestValidationError) -> Problem:
         return Problem(type="urn:muisti:malformed-json", title="The body cannot be read", status=400, detail=detail)
     return Problem(
         type="urn:muisti:invalid-request",
-        title="The request is not acceptable",
-        status=422,
+        title=errors.InvalidRequest.title,
+        status=errors.InvalidRequest.status,
         detail=f"{first.field}: {first.message}" if first.field else first.message,
         field=first.field or None,
         errors=faults[:20],
@@ -186,6 +164,7 @@ _TOLD = {
     421: "The server is not called by this name.",
     422: "A field or an option is not acceptable.",
     429: "Too many changes at once; try again a little later.",
+    501: "This store cannot do that.",
     503: "The vault, the index or a model cannot be used now.",
     507: "The disk is full; nothing was changed.",
 }

@@ -21,6 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from muisti.surfaces.http_headers import protective_headers
 from muisti.surfaces.rest.bodies import drained, refuse
 from muisti.surfaces.rest.problems import Problem, Refused, answer
 from muisti.surfaces.rest.serving import LOOPBACK_NAMES, WILDCARDS, Serving, canonical_origin, host_name, is_address
@@ -38,15 +39,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-COVER = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-}
+COVER = protective_headers(POLICY, "no-referrer")
 
 
 class Cover:

@@ -10,6 +10,9 @@ from muisti.errors import MuistiError
 class ConfigurationProblem(MuistiError):
     """An agent's configuration cannot be changed safely; nothing of it was touched."""
 
+    status = 409
+    title = "The configuration cannot be changed"
+
     def __init__(self, path: Path, reason: str, *, place: tuple[int, int] | None = None) -> None:
         where = str(path) if place is None else f"{path}:{place[0]}:{place[1]}"
         super().__init__(f"{where}: {reason}")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 from muisti.bootstrap import known_models
 from muisti.errors import IndexTooNew, MuistiError
 from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
+from muisti.storage.files.queue import FOLDER as QUEUE
+from muisti.storage.files.queue import queue_status
+from muisti.surfaces.extras import NEEDS, how_to_install, missing_packages
 from muisti.surfaces.setup.finding import Finding, Level, looked_at, many
 
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
 MOST_PROBLEMS = 5
 """Files that are named; `muisti verify` names all."""
-EXTRAS = {
-    "server": (("fastapi", "uvicorn", "prometheus_client", "watchfiles", "jinja2"), "muisti serve"),
-    "mcp": (("mcp", "tomlkit"), "muisti mcp"),
-}
 
 
 def check_vault(vault: str | None) -> list[Finding]:
@@ -139,34 +135,24 @@ def _embedder(settings: Settings) -> Iterator[Finding]:
 
 
 def _queue(root: Path) -> Iterator[Finding]:
-    """Exchanges that wait to be made memories of."""
-    waiting = sum(_waiting_in(path) for path in (root / ".queue").glob("*.jsonl"))
-    broken = sum(1 for _ in (root / ".queue").glob("*.corrupt"))
-    if waiting:
-        what = f"{many(waiting, 'exchange waits', 'exchanges wait')} to be made memories of"
+    """Exchanges that wait to be made memories of. Read without opening the vault, which may be broken."""
+    folder = root / QUEUE
+    status = queue_status(folder)
+    if status.waiting:
+        what = f"{many(status.waiting, 'exchange waits', 'exchanges wait')} to be made memories of"
         yield Finding("queue", NOTE, what, "the next server or agent does it")
     else:
         yield Finding("queue", OK, "nothing waits to be extracted")
-    if broken:
-        what = f"lines that are no exchanges were set aside: {many(broken, 'file', 'files')} in {root / '.queue'}"
+    if status.broken:
+        what = f"lines that are no exchanges were set aside: {many(status.broken, 'file', 'files')} in {folder}"
         yield Finding("queue", NOTE, what, "look at them, then delete them")
 
 
-def _waiting_in(path: Path) -> int:
-    waiting: set[str] = set()
-    with suppress(OSError):
-        for line in path.read_bytes().split(b"\n"):
-            with suppress(ValueError, AttributeError, RecursionError):
-                said = json.loads(line)
-                waiting.discard(str(said["done"])) if "done" in said else waiting.add(str(said.get("id")))
-    return len(waiting)
-
-
 def _extras() -> Iterator[Finding]:
-    for extra, (packages, verb) in EXTRAS.items():
-        missing = [name for name in packages if find_spec(name) is None]
+    for command in NEEDS:
+        missing = missing_packages(command)
         if missing:
-            what = f"{verb} cannot run: {', '.join(missing)} is not installed"
-            yield Finding("extras", NOTE, what, f"pip install 'muisti[{extra}]'")
+            what = f"{command} cannot run: {', '.join(missing)} is not installed"
+            yield Finding("extras", NOTE, what, how_to_install(command))
         else:
-            yield Finding("extras", OK, f"{verb} can run")
+            yield Finding("extras", OK, f"{command} can run")

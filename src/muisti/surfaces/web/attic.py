@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
-
 from fastapi import APIRouter, Request, Response
 
+from muisti.engine import Muisti
 from muisti.errors import NotFound
 from muisti.model import Happening, Memory
-from muisti.surfaces.web.desk import At, Desk
+from muisti.surfaces.web.desk import At
 from muisti.surfaces.web.paging import placed, turning
 from muisti.surfaces.web.render import PageRoute, show
 
@@ -42,28 +38,17 @@ def archive(request: Request, desk: At, offset: int = 0) -> Response:
 @router.get("/merged")
 def merged(request: Request, desk: At, offset: int = 0) -> Response:
     """Texts that said what a memory said already, each with a way back."""
-    ids, offset = with_merged_texts(desk.memory.root), placed(offset)
-    pairs = list(_merges(desk, ids[offset : offset + PAIRED]))
-    turn = turning("/merged", offset, PAIRED, more=len(ids) > offset + PAIRED)
-    return show(request, "merged.html", pairs=pairs, count=len(ids), turn=turn)
+    offset = placed(offset)
+    found, count = desk.memory.merged(limit=PAIRED, offset=offset), desk.memory.merged_count()
+    pairs = [(into, text) for into in found for text in _merged_texts(desk.memory, into)]
+    turn = turning("/merged", offset, PAIRED, more=count > offset + PAIRED)
+    return show(request, "merged.html", pairs=pairs, count=count, turn=turn)
 
 
-def _merges(desk: Desk, ids: list[str]) -> Iterator[tuple[Memory, Happening]]:
-    """Memories with what was merged into them and can be taken apart."""
-    for memory_id in ids:
-        with suppress(NotFound):
-            into = desk.existing(memory_id)
-            for one in reversed(desk.memory.history(memory_id)):
-                if one.what == "merged" and one.content is not None and one.other_id:
-                    yield into, one
-
-
-def with_merged_texts(root: Path) -> list[str]:
-    """Ids of memories whose folder of earlier texts holds merged ones, the latest first. Names alone are looked at."""
-    latest: dict[str, str] = {}
-    with suppress(OSError):
-        for folder in os.scandir(root / ".history"):
-            if folder.is_dir(follow_symlinks=False):
-                names = [name for name in os.listdir(folder) if name.endswith(".merged.md")]
-                latest |= {folder.name: max(names)} if names else {}
-    return sorted(latest, key=lambda id_: (latest[id_], id_), reverse=True)
+def _merged_texts(memory: Muisti, into: Memory) -> list[Happening]:
+    """Return what was merged into a memory and can be taken apart again, the latest first."""
+    try:
+        happened = memory.history(into.id)
+    except NotFound:  # it is in the archive, and the journal was lost
+        return []
+    return [one for one in reversed(happened) if one.what == "merged" and one.content is not None and one.other_id]

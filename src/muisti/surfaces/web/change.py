@@ -13,7 +13,7 @@ from muisti.model.memory import FIELDS
 from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.surfaces.web.desk import At, Desk
 from muisti.surfaces.web.guard import GUARDED, Form, Posted
-from muisti.surfaces.web.render import PageRoute, go, href, show, status_of
+from muisti.surfaces.web.render import PageRoute, go, href, sentence, show
 
 router = APIRouter(route_class=PageRoute)
 SHOWN = ("content", "title", "kind", "importance", "keywords", "pinned", "trusted", "project")
@@ -178,9 +178,15 @@ def _changes(form: Form, found: Memory) -> UpdateOptions:
 
 
 def _new_form(request: Request, desk: Desk, form: Form, old: Memory | None, error: MuistiError | None = None) -> Response:
-    status = status_of(error) if error else 200
     return show(
-        request, "new.html", status, form=form, kinds=desk.kinds(), projects=desk.projects(), old=old, error=_sentence(error)
+        request,
+        "new.html",
+        error.status if error else 200,
+        form=form,
+        kinds=desk.kinds(),
+        projects=desk.projects(),
+        old=old,
+        error=sentence(error) if error else "",
     )
 
 
@@ -194,16 +200,12 @@ def _edit_form(
     return show(
         request,
         "edit.html",
-        status_of(error) if error else 200,
+        error.status if error else 200,
         memory=found,
         form=form,
         was=was,
         expected=expected,
         kinds=desk.kinds(),
         conflict=conflict,
-        error=_sentence(error),
+        error=sentence(error) if error else "",
     )
-
-
-def _sentence(error: MuistiError | None) -> str:
-    return f"{str(error)[:1].upper()}{str(error)[1:]}." if error else ""

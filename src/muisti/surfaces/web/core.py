@@ -8,7 +8,7 @@ from muisti.errors import InvalidRequest, MuistiError, NotFound
 from muisti.model import CORE_SECTIONS
 from muisti.surfaces.web.desk import At, Desk
 from muisti.surfaces.web.guard import Form, Posted
-from muisti.surfaces.web.render import PageRoute, go, show, status_of
+from muisti.surfaces.web.render import PageRoute, go, sentence, show
 
 router = APIRouter(route_class=PageRoute)
 
@@ -39,10 +39,10 @@ def _shown(request: Request, desk: Desk, form: Form, error: MuistiError | None =
     return show(
         request,
         "core.html",
-        status_of(error) if error else 200,
+        error.status if error else 200,
         sections={name: dict(getattr(known, name)) for name in CORE_SECTIONS},
         size=size,
         most=desk.memory.settings.core_max_bytes,
         form=form,
-        error=f"{error}." if error else "",
+        error=sentence(error) if error else "",
     )

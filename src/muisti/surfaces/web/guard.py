@@ -10,25 +10,20 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import Depends, HTTPException, Request, Response
 
+from muisti.surfaces.http_headers import protective_headers
+
 COOKIE = "muisti_csrf"
-HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": (
-        "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",  # with `no-referrer` browsers send `Origin: null` with forms
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-}
+POLICY = (
+    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+# With `no-referrer` browsers send `Origin: null` with forms.
+HEADERS = protective_headers(POLICY, "same-origin")
 _SECRET = secrets.token_bytes(32)
 _ROOM = 65_536
 """Bytes of a form beside the text in it."""

@@ -54,11 +54,11 @@ def _state(desk: Desk) -> dict[str, Any]:
     return {
         "stats": stats,
         "settings": settings,
-        "root": memory.root,
+        "location": memory.location,
         "problems": memory.problems(),
         "degraded": memory.search("muisti", limit=1, record=False, project="*").degraded,
         "counters": metrics.counters,
-        "waiting": metrics.waiting,
+        "waiting": memory.queue_status().waiting,
         "mean": search.seconds / search.count * 1000 if search.count else None,
         "searches": search.count,
         "shelves": memory.shelves(),

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from fastapi import APIRouter, Depends, Request
 
 from muisti.engine import Muisti
-from muisti.errors import VaultNotFound
-from muisti.settings import SETTINGS_FILE
 from muisti.surfaces.web import (
     attic,
     change,
@@ -38,8 +36,7 @@ def pages(memory: Muisti, *, changes: Callable[[], int | str] | None = None) -> 
 
     async def sit_down(request: Request) -> None:
         request.state.desk = desk
-        if not (memory.root / SETTINGS_FILE).is_file():
-            raise VaultNotFound(f"there is no vault at {memory.root} any more")
+        memory.check_available()
 
     router = APIRouter(include_in_schema=False)
     router.include_router(static.router)

@@ -45,23 +45,6 @@ SAID = {
     "synced": "Looked for changes made by hand.",
 }
 """What a page says after a change. Only the key stands in the address, so that nobody can put words in its mouth."""
-_STATUS: tuple[tuple[type[errors.MuistiError], int], ...] = (
-    (errors.InvalidMemory, 422),
-    (errors.InvalidRequest, 422),
-    (errors.NotFound, 404),
-    (errors.Conflict, 409),
-    (errors.VaultNotFound, 503),
-    (errors.VaultFull, 507),
-    (errors.VaultReadOnly, 503),
-    (errors.VaultBusy, 503),
-    (errors.IndexBusy, 503),
-    (errors.EmbedderProblem, 503),
-)
-
-
-def status_of(error: errors.MuistiError) -> int:
-    """The HTTP status that tells what kind of error it is."""
-    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
 def href(memory: Memory | str) -> str:
@@ -120,17 +103,18 @@ class PageRoute(APIRoute):
         async def handle(request: Request) -> Response:
             try:
                 response = await work(request)
-            except errors.VaultNotFound as error:
-                response = _gone(request, str(error))
             except errors.MuistiError as error:
-                response = _sorry(request, status_of(error), str(error))
+                response = _failed(request, error)
             except HTTPException as error:
-                response = _sorry(request, error.status_code, str(error.detail))
+                headline = _HEADLINES.get(error.status_code, "That did not work")
+                response = _sorry(request, error.status_code, headline, str(error.detail))
             except RequestValidationError:
-                response = _sorry(request, 422, "the address has a part that is missing or is no number; go back and try again")
+                detail = "the address has a part that is missing or is no number; go back and try again"
+                response = _sorry(request, errors.InvalidRequest.status, errors.InvalidRequest.title, detail)
             except Exception:
                 log.exception("the page %s could not be made", request.url.path)
-                response = _sorry(request, 500, "something went wrong that should not; the log of the server tells more")
+                detail = "something went wrong that should not; the log of the server tells more"
+                response = _sorry(request, 500, "That did not work", detail)
             response.headers.update(HEADERS)
             response.headers.setdefault("Cache-Control", "no-store")
             response.headers["Vary"] = "HX-Request, Cookie"
@@ -139,30 +123,29 @@ class PageRoute(APIRoute):
         return handle
 
 
-_HEADLINES = {
-    403: "Not from here",
-    404: "Not found",
-    409: "Changed meanwhile",
-    413: "Too long",
-    422: "Not accepted",
-    503: "Not now",
-    507: "The disk is full",
-}
+_HEADLINES = {403: "Not from here", 404: errors.NotFound.title, 413: "Too long"}
+"""Of what the page itself refuses; errors of the memory have titles of their own."""
 
 
-def _sorry(request: Request, status: int, sentence: str) -> HTMLResponse:
-    sentence = sentence[:1].upper() + sentence[1:]
-    template = "parts/sorry.html" if is_fragment(request) else "sorry.html"
-    return show(request, template, status, headline=_HEADLINES.get(status, "That did not work"), sentence=sentence)
-
-
-def _gone(request: Request, sentence: str) -> HTMLResponse:
-    if is_fragment(request):
-        return _sorry(request, 503, f"{sentence}: mount its disk, or bring the folder back; nothing is lost here")
+def _failed(request: Request, error: errors.MuistiError) -> HTMLResponse:
+    """Return the page of an error: its status, title and next step are those of every other surface."""
+    if not isinstance(error, errors.VaultNotFound) or is_fragment(request):
+        return _sorry(request, error.status, error.title, str(error), error.next_step)
     query = f"?{request.url.query}" if request.url.query else ""
     path = "/" + request.url.path.lstrip("/\\")  # two slashes would lead to another machine
     again = f"{path}{query}" if request.method == "GET" else "/"
-    return show(request, "gone.html", 503, sentence=sentence[:1].upper() + sentence[1:], again=again)
+    return show(request, "gone.html", error.status, headline=error.title, sentence=sentence(error), again=again)
+
+
+def _sorry(request: Request, status: int, headline: str, detail: str, step: str = "") -> HTMLResponse:
+    template = "parts/sorry.html" if is_fragment(request) else "sorry.html"
+    return show(request, template, status, headline=headline, sentence=sentence(detail), step=step)
+
+
+def sentence(said: errors.MuistiError | str) -> str:
+    """Return a message as a sentence: messages begin with a small letter and end without a full stop."""
+    text = str(said)
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def _environment() -> Environment:

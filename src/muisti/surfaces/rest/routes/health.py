@@ -40,7 +40,7 @@ def ready(memory: Asking) -> Ready:
     return Ready(
         status="degraded" if notes else "ready",
         version=__version__,
-        vault=memory.root.name,
+        vault=memory.name,
         memories=stats.total_count,
         embedding_model=stats.embedding_model,
         waiting_count=stats.waiting_count,

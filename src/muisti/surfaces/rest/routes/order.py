@@ -76,7 +76,7 @@ def upkeep(memory: Asking, body: DryRun | None = None) -> Upkeep:
     return Upkeep.model_validate(memory.upkeep(dry_run=body is not None and body.dry_run))
 
 
-@router.post("/api/sync", responses=may_fail("change", "body"))
+@router.post("/api/sync", responses=may_fail("change", "body", also=(501,)))
 def sync(memory: Asking, body: SyncBody | None = None) -> Synced:
     """Take in what was changed by hand. Confirm: forget files that vanished, however many."""
     return Synced.model_validate(memory.sync(confirm=body is not None and body.confirm))

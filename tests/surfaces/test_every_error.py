@@ -1,0 +1,165 @@
+"""One table of errors: what stands beside a class in `errors.py` is what every surface shows (contract J2, J3, J4, J5)."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import muisti
+from muisti import Muisti, errors
+from muisti.bootstrap import open_vault
+from muisti.surfaces.cli import group
+from muisti.surfaces.hooks.run import told as logged
+from muisti.surfaces.mcp.vault import Vault
+from muisti.surfaces.setup.trouble import ConfigurationProblem
+from tests.rest.conftest import client_of
+from tests.surfaces.mcp.asking import inside, refusal, run
+
+QUOTED = "the lamp is green"
+"""What only an error that may quote a memory says."""
+MADE: dict[type[errors.MuistiError], errors.MuistiError] = {
+    errors.InvalidMemory: errors.InvalidMemory("title", QUOTED, "it is too long"),
+    errors.InvalidRequest: errors.InvalidRequest("mode", QUOTED, "choose hybrid"),
+    errors.CoreEntryNotFound: errors.CoreEntryNotFound("user", QUOTED, ()),
+    errors.Unsupported: errors.Unsupported("sync", "a vault in memory has no files; open a folder instead"),
+    errors.BrokenFile: errors.BrokenFile("facts/a.md", "has no front matter"),
+    ConfigurationProblem: ConfigurationProblem(Path("settings.json"), "is no JSON"),
+}
+"""One of each class whose constructor takes more than a message."""
+
+
+def _every(kind: type[errors.MuistiError]) -> Iterator[type[errors.MuistiError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _every(below)
+
+
+def _all_errors() -> list[type[errors.MuistiError]]:
+    """Every class of the package, wherever it is defined. Those of optional packages that are missing cannot be raised."""
+    for module in pkgutil.walk_packages(muisti.__path__, "muisti."):
+        if not module.name.endswith("__main__"):
+            try:
+                importlib.import_module(module.name)
+            except ImportError:
+                continue
+    return [one for one in dict.fromkeys(_every(errors.MuistiError)) if one.__module__.startswith("muisti.")]
+
+
+ERRORS = _all_errors()
+every_error = pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: kind.__name__)
+
+
+def _made(kind: type[errors.MuistiError]) -> errors.MuistiError:
+    return MADE[kind] if kind in MADE else kind(QUOTED)
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Muisti]:
+    """An open vault of which a method is made to fail."""
+    with open_vault(tmp_path_factory.mktemp("errors") / "vault", arguments={"embedder": "none"}) as memory:
+        yield memory
+
+
+@pytest.fixture(scope="module")
+def client(broken: Muisti) -> Iterator[TestClient]:
+    with client_of(broken, pages=True) as client:
+        yield client
+
+
+def test_all_of_them_were_found() -> None:
+    names = {kind.__name__ for kind in ERRORS}
+    assert {"MuistiError", "Unsupported", "ConfigurationProblem", "CommandRefused", "VaultReadOnly"} <= names
+
+
+@every_error
+def test_each_says_what_it_means(kind: type[errors.MuistiError]) -> None:
+    assert kind.status in (403, 404, 409, 422, 500, 501, 503, 507)
+    assert "title" in vars(kind), "each class has a title of its own"
+    assert kind.title[0].isupper()
+    assert not kind.title.endswith(".")
+    assert not kind.next_step or (kind.next_step[0].isupper() and kind.next_step.endswith("."))
+    assert kind.exit_code == 1
+    assert kind.__doc__
+
+
+def test_no_two_have_the_same_title() -> None:
+    assert len({kind.title for kind in ERRORS}) == len(ERRORS)
+
+
+@every_error
+def test_rest_page_and_agents_tell_the_same(
+    client: TestClient, broken: Muisti, monkeypatch: pytest.MonkeyPatch, kind: type[errors.MuistiError]
+) -> None:
+    error = _made(kind)
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(broken, "get_stats", fail)
+
+    problem = client.get("/api/stats")
+    body = problem.json()
+    assert (problem.status_code, body["status"], body["title"]) == (kind.status, kind.status, kind.title)
+    assert body["detail"] == str(error)
+    assert body.get("nextStep", "") == kind.next_step
+
+    page = client.get("/numbers", headers={"Accept": "text/html"})
+    assert page.status_code == kind.status
+    assert f"<h1>{kind.title}</h1>" in page.text
+    assert kind.next_step in unescape(page.text)
+
+    part = client.get("/numbers", headers={"HX-Request": "true"})
+    assert part.status_code == kind.status
+    assert kind.title in part.text
+
+    async def asked() -> str:
+        async with inside(Vault(fail)) as agent:  # type: ignore[arg-type]
+            return await refusal(agent, "core_get")
+
+    message = run(asked)
+    assert message.startswith(f"{kind.title}: ")
+    assert kind.next_step in message
+    assert ("Tell the user" in message) == (kind.status in (403, 500, 501, 503, 507) and not kind.is_temporary)
+
+
+@every_error
+def test_the_command_line_tells_the_same(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: type[errors.MuistiError]
+) -> None:
+    error = _made(kind)
+
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(group.cli, "main", fail)
+    for arguments in ([], ["--json"]):
+        monkeypatch.setattr("sys.argv", ["muisti", "stats", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            group.run()
+        assert ended.value.code == kind.exit_code
+        said = capsys.readouterr().err
+        if arguments:
+            expected = {"error": kind.__name__, "message": str(error), "title": kind.title, "next_step": kind.next_step}
+            assert json.loads(said) == expected
+        else:
+            assert said == f"Error: {error}\n"
+
+
+@every_error
+def test_the_log_of_hooks_tells_the_same_and_quotes_nobody(kind: type[errors.MuistiError]) -> None:
+    error = _made(kind)
+    said = logged(error)
+    assert said.startswith(f"{kind.__name__}: ")
+    if kind.may_quote:
+        assert kind.title in said
+        assert str(error) not in said
+        assert QUOTED not in said
+    else:
+        assert str(error) in said
