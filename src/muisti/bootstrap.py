@@ -13,6 +13,7 @@ from pathlib import Path
 
 from muisti.engine import Muisti
 from muisti.errors import ModelNotInstalled, VaultNotFound
+from muisti.importers import ImportExportFiles
 from muisti.model import ModelState
 from muisti.models.embedders.catalogue import DEFAULT, MODELS, find_model, locate
 from muisti.models.embedders.choose import SettingsEmbedders, check_settings
@@ -25,8 +26,8 @@ from muisti.storage.files.core import FileCore
 from muisti.storage.files.create import create_vault, is_vault
 from muisti.storage.files.disk import Disk, ReadOnlyDisk
 from muisti.storage.files.documents import FileDocuments
-from muisti.storage.files.import_export import FileExchange
 from muisti.storage.files.journal import FileJournal
+from muisti.storage.files.markdown_codec import MarkdownCodec
 from muisti.storage.files.queue import FileWaiting
 from muisti.storage.files.settings_file import change_settings
 from muisti.storage.files.vault import FileVault, ReadOnlyVault
@@ -101,7 +102,7 @@ def _parts(root: Path, index: Path, settings: Settings, clock: Clock, disk: Disk
         lexical=SqliteLexical(database),
         vectors=SqliteVectors(database, settings.vector_index),
         embedders=SettingsEmbedders(settings),
-        exchange=FileExchange(settings),
+        import_export=ImportExportFiles(MarkdownCodec(settings)),
         clock=clock,
         settings=settings,
     )

@@ -37,7 +37,7 @@ class Keeping(Opened):
         only_memories(options)
         where = to_filter(self.settings, options, all_sessions=True)
         memories = self._call(lambda parts: parts.reader.select(where, order="created_at", limit=None))
-        return self._parts.exchange.dump(memories, format)
+        return self._parts.import_export.dump(memories, format)
 
     def import_memories(
         self,

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
         Attic,
         Clock,
         Core,
-        Exchange,
-        Incoming,
+        ImportedMemory,
+        ImportExport,
         Journal,
         Kept,
         Known,
         Mark,
+        MemoryCodec,
         Reading,
         Stamp,
         StoredFile,
@@ -77,7 +78,7 @@ class Parts:
     lexical: Lexical
     vectors: Vectors
     embedders: Embedders
-    exchange: Exchange
+    import_export: ImportExport
     clock: Clock
     settings: Settings
 
@@ -85,7 +86,7 @@ class Parts:
 _HOMES = {
     "chat": "Chat",
     "embedding": "Embedded Embedder Identity Matrix Piece Space Vector VectorHit Vectors",
-    "files": "Attic Clock Core Exchange Incoming Journal Kept Known Mark Reading Stamp StoredFile Vault",
+    "files": "Attic Clock Core ImportedMemory ImportExport Journal Kept Known Mark MemoryCodec Reading Stamp StoredFile Vault",
     "index": "Changes Index Shadow",
     "recall": "Candidate Frequencies Lexical LexicalHit Links MemoryReader Occurrences Order Term",
     "talk": "Conversations Document Documents Line Messages Section TalkFile TalkReading Waiting",
@@ -107,11 +108,11 @@ __all__ = [
     "Embedded",
     "Embedder",
     "Embedders",
-    "Exchange",
     "Footprint",
     "Frequencies",
     "Identity",
-    "Incoming",
+    "ImportExport",
+    "ImportedMemory",
     "Index",
     "Journal",
     "Kept",
@@ -122,6 +123,7 @@ __all__ = [
     "Links",
     "Mark",
     "Matrix",
+    "MemoryCodec",
     "MemoryReader",
     "Messages",
     "Occurrences",

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from muisti.model import CoreMemory, Draft, Event, Memory, Problem, Usage
+from muisti.model import CoreMemory, Draft, Event, Link, Memory, Problem, Usage
 
 
 class Clock(Protocol):
@@ -221,20 +221,40 @@ class Journal(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class ImportedMemory:
     """A memory from elsewhere, with the use it had there."""
 
     draft: Draft
     usage: Usage = field(default_factory=Usage)
 
 
-class Exchange(Protocol):
+class ImportExport(Protocol):
     """Memories as text for other programs, and back."""
 
     def dump(self, memories: Sequence[Memory], form: str) -> str:
-        """As `markdown` or `json`. Raises InvalidRequest for another form."""
+        """Return memories as `markdown` or `json`. Raises InvalidRequest for another format."""
         ...
 
-    def load(self, source: Path) -> list[Incoming]:
-        """What a file or folder holds. Raises ImportFailed."""
+    def load(self, source: Path) -> list[ImportedMemory]:
+        """Return what a file or folder holds. Raises ImportFailed."""
+        ...
+
+
+class MemoryCodec(Protocol):
+    """How the vault's files write a memory, a link and a time. All raise ImportFailed."""
+
+    def parse_memory(self, path: str, text: str, modified: datetime) -> Memory:
+        """Return the memory in a file's text. Path and time fill in what the text does not say."""
+        ...
+
+    def format_memory(self, memory: Memory) -> str:
+        """Return a memory as the text of a file."""
+        ...
+
+    def parse_link(self, line: str) -> Link:
+        """Return the link that a line of front matter stands for."""
+        ...
+
+    def parse_time(self, field: str, text: str) -> datetime:
+        """Return the time that a text stands for. The error names the field."""
         ...

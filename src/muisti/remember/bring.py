@@ -10,7 +10,7 @@ from muisti.commit import commit, writing
 from muisti.errors import ImportFailed, InvalidMemory
 from muisti.model import Event, Finder, Link, Usage
 from muisti.model.salience import FLOOR
-from muisti.ports import Incoming, Parts, Progress
+from muisti.ports import ImportedMemory, Parts, Progress
 from muisti.remember.identity import new_id
 from muisti.remember.pipeline import remember
 
@@ -28,7 +28,7 @@ def import_memories(
     now = parts.clock.now()
     incoming = {
         item.draft.id or new_id(now): item
-        for item in parts.exchange.load(source)
+        for item in parts.import_export.load(source)
         if item.draft.id is None or parts.reader.get(item.draft.id, include_deleted=True) is None
     }
     drafts = [
@@ -62,7 +62,7 @@ def _proposed(parts: Parts, links: Sequence[Link]) -> tuple[Link, ...]:
     )
 
 
-def _event(parts: Parts, memory_id: str, item: Incoming) -> Event:
+def _event(parts: Parts, memory_id: str, item: ImportedMemory) -> Event:
     usage = item.usage
     salience = 1.0 if usage.salience is None else min(1.0, max(FLOOR, usage.salience))
     return Event("imported", parts.clock.now(), (memory_id,), None, {"salience": salience, "access_count": usage.access_count})

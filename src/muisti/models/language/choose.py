@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from muisti.errors import SettingsError
 from muisti.models.http.breaker import Breaker
 from muisti.models.http.purpose import EXTRACTOR
 from muisti.models.language.guarded import GuardedChat
-from muisti.models.language.registry import LANGUAGE_MODELS, LanguageModelSpec
 from muisti.ports.chat import Chat
 from muisti.settings import Settings
+
+if TYPE_CHECKING:
+    from muisti.models.language.registry import LanguageModelSpec
 
 RULES = "rules"
 """The name that stands for no language model: rules extract."""
@@ -57,6 +60,8 @@ def check_settings(settings: Settings) -> None:
 
 
 def _find_spec(settings: Settings) -> LanguageModelSpec:
+    from muisti.models.language.registry import LANGUAGE_MODELS  # rules need none of it
+
     spec = LANGUAGE_MODELS.find(settings.extractor)
     if spec is None:
         names = ", ".join([RULES, *LANGUAGE_MODELS.names()])
