@@ -25,7 +25,7 @@ from benchmarks.chart import CHART, drawn
 from benchmarks.datasets import Store
 from benchmarks.tables import PAGE, Table, rewrite
 from muisti import Muisti, bootstrap
-from muisti.recall import context, pipeline, rank
+from muisti.recall import context, features, pipeline
 
 DEPTH = 100
 """How many memories a session is looked for in; users see ten."""
@@ -99,12 +99,16 @@ def without(signal: str) -> Iterator[None]:
         setattr(module, name, kept)
 
 
+def features_without(name: str) -> tuple[features.Feature, ...]:
+    return tuple(feature for feature in features.FEATURES if feature.name != name)
+
+
 SIGNALS: dict[str, tuple[ModuleType, str, object]] = {
     "neighbours": (context, "shortness", lambda _: 0.0),
-    "speaker": (rank, "favoured", lambda *_: {}),
-    "session": (rank, "SESSION_WORDS", 0.0),
+    "speaker": (features, "FEATURES", features_without("speaker")),
+    "session": (features, "FEATURES", features_without("session_words")),
     "time": (pipeline, "parse_when", lambda *_: None),
-    "prior": (rank, "PRIOR", 0.0),
+    "prior": (features, "FEATURES", features_without("prior")),
 }
 MODES = ("keyword", "vector", "hybrid")
 

@@ -278,9 +278,10 @@ class _Files:
         return make_language_model(self.services.settings)
 
     def _import_export(self) -> ImportExport:
-        from muisti.storage.files.import_export import FileExchange
+        from muisti.importers import ImportExportFiles
+        from muisti.storage.files.markdown_codec import MarkdownCodec
 
-        return FileExchange(self.services.settings)
+        return ImportExportFiles(MarkdownCodec(self.services.settings))
 
 
 def _log() -> logging.Logger:

@@ -16,12 +16,12 @@ import pytest
 
 from muisti.errors import IndexCorrupt, SettingsError
 from muisti.ports import Changes
-from muisti.storage.sqlite import hnsw
-from muisti.storage.sqlite.binary_scan import SignScan, scan_of
 from muisti.storage.sqlite.connect import Database
-from muisti.storage.sqlite.hnsw import HnswScan
 from muisti.storage.sqlite.index import SqliteIndex
-from muisti.storage.sqlite.vec0 import VecScan
+from muisti.storage.sqlite.vector_indexes import hnsw, make_scan
+from muisti.storage.sqlite.vector_indexes.bits import SignScan
+from muisti.storage.sqlite.vector_indexes.hnsw import HnswScan
+from muisti.storage.sqlite.vector_indexes.sqlite_vec import VecScan
 from muisti.storage.sqlite.vectors import SqliteVectors
 from tests.contract.making import stored
 from tests.contract.vectors_making import FIRST, OTHER_SIZE, RECALL, Place, clustered, embedded, numbered, recall
@@ -70,21 +70,21 @@ class TestSqliteVec(OnSqlite):
 
 class TestChoosing:
     def test_by_name(self) -> None:
-        assert [type(scan_of(kind)) for kind in KINDS] == [SignScan, HnswScan, VecScan]
+        assert [type(make_scan(kind)) for kind in KINDS] == [SignScan, HnswScan, VecScan]
 
     def test_a_name_that_is_none(self) -> None:
         with pytest.raises(SettingsError, match="'faiss': choose bits, hnsw or sqlite-vec"):
-            scan_of("faiss")
+            make_scan("faiss")
 
     @pytest.mark.parametrize(("kind", "module"), [("hnsw", "usearch.index"), ("sqlite-vec", "sqlite_vec")])
     def test_without_its_package(self, monkeypatch: pytest.MonkeyPatch, kind: str, module: str) -> None:
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(SettingsError, match=rf"pip install muisti\[{kind}\]"):
-            scan_of(kind)
+            make_scan(kind)
 
     def test_models_can_still_be_loaded_after_the_graph(self) -> None:
         """Two C++ libraries in one process once crashed it."""
-        code = "from muisti.storage.sqlite.binary_scan import scan_of; scan_of('hnsw'); import onnxruntime"
+        code = "from muisti.storage.sqlite.vector_indexes import make_scan; make_scan('hnsw'); import onnxruntime"
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

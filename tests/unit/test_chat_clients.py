@@ -13,10 +13,11 @@ from muisti.errors import ExtractorMisbehaved, ExtractorProblem, ExtractorUnavai
 from muisti.models.http.breaker import Breaker
 from muisti.models.http.purpose import EXTRACTOR
 from muisti.models.language.anthropic import AnthropicChat
-from muisti.models.language.choose import EXTRACTORS, check_settings, make_language_model
+from muisti.models.language.choose import RULES, check_settings, make_language_model
 from muisti.models.language.guarded import GuardedChat
 from muisti.models.language.ollama import OllamaChat
 from muisti.models.language.openai import OpenAIChat
+from muisti.models.language.registry import LANGUAGE_MODELS
 from muisti.models.language.remote import RemoteChat
 from muisti.settings import Settings, load_settings
 from tests.chat_server import ChatServer, Script, broken_off, endless, said, saying, serving, silent
@@ -353,7 +354,7 @@ def test_the_model_of_the_settings(kind: str, server: ChatServer) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"extractor": "gpt"}, "choose one of rules, openai, anthropic, ollama"),
+        ({"extractor": "gpt"}, "choose one of rules, anthropic, ollama, openai"),
         ({"extractor": ""}, "choose one of"),
         ({"extractor": "openai", "extractor_url": "http://x/v1"}, "needs extractor_model"),
         ({"extractor": "openai", "extractor_model": "m"}, "needs extractor_url"),
@@ -372,7 +373,7 @@ def test_settings_that_cannot_be(settings: dict[str, str], message: str) -> None
             check(Settings(**settings))
 
 
-@pytest.mark.parametrize("kind", EXTRACTORS)
+@pytest.mark.parametrize("kind", [RULES, *LANGUAGE_MODELS.names()])
 def test_settings_that_can_be(kind: str) -> None:
     url = "https://api.openai.com/v1" if kind == "openai" else ""
     check_settings(Settings(extractor=kind, extractor_model="m", extractor_url=url))

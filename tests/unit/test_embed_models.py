@@ -229,7 +229,7 @@ def test_choosing(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muisti.models.embedders.choose.locate", lambda model: None)
+    monkeypatch.setattr("muisti.models.embedders.onnx.locate", lambda model: None)
     with pytest.raises(ModelNotInstalled, match=f"muisti model install {DEFAULT}"):
         make_embedder("onnx")
 

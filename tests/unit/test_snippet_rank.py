@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muisti.bootstrap import open_vault
+from muisti.model import Signal
 from muisti.ports import Candidate
-from muisti.recall.fuse import as_share, fused
+from muisti.recall import features
+from muisti.recall.features import EXPIRED, FEATURES, MESSAGE, PRIOR, Feature, RankingInputs, closeness_in_time, prior
+from muisti.recall.fuse import as_share, standardise
 from muisti.recall.gather import Evidence, Meaning, Question
-from muisti.recall.rank import EXPIRED, PRIOR, SAID, prior, ranked, timely
+from muisti.recall.rank import explain_result, rank
 from muisti.recall.snippet import LENGTH, snippet
 from muisti.recall.speaker import speaker_of, without_names
 from muisti.text.time_expressions.question import When, parse_when
@@ -106,13 +111,14 @@ def candidate(number: int = 1, **fields) -> Candidate:
 def order(scores: dict[Candidate, float], text: str = "question", when: When | None = None) -> list[str]:
     found = {one.memory_id: one for one in scores}
     evidence = Evidence(Meaning(), found, {}, {}, {one.memory_id: score for one, score in scores.items()})
-    return [one.candidate.memory_id[-1] for one in ranked(Question(text, "keyword", when=when), evidence, NOON)]
+    inputs = RankingInputs(Question(text, "keyword", when=when), evidence, NOON)
+    return [one.candidate.memory_id[-1] for one in rank(inputs)]
 
 
 @given(ANY_SHARE, ANY_SHARE, st.integers(-10_000, 10_000))
 def test_strength_importance_and_age_move_a_score_within_the_bound(salience: float, importance: float, days: int) -> None:
     weighed = candidate(salience=salience, importance=importance, created_at=NOON - timedelta(days=days))
-    assert -1e-9 <= prior(weighed, NOON) <= PRIOR + 1e-9
+    assert -1e-9 <= prior(weighed, NOON) <= 1 + 1e-9
 
 
 def test_each_of_them_counts() -> None:
@@ -130,10 +136,49 @@ def test_what_moved_a_result_adds_up(origin: str, over: bool) -> None:
     moved = replace(candidate(1, valid_until=NOON - timedelta(days=1) if over else None), origin=origin)
     found = {one.memory_id: one for one in (moved, candidate(2))}
     evidence = Evidence(Meaning(), found, {}, {}, dict.fromkeys(found, 1.0))
-    one, other = sorted(ranked(Question("question", "keyword"), evidence, NOON), key=lambda one: one.candidate.memory_id)
-    assert 0 <= one.prior <= PRIOR
-    assert (one.untrue, one.said) == (EXPIRED if over else 0.0, SAID if origin == "message" else 0.0)
-    assert one.score - other.score == pytest.approx(one.prior - one.untrue - one.said - other.prior)
+    inputs = RankingInputs(Question("question", "keyword"), evidence, NOON)
+    one, other = sorted(rank(inputs), key=lambda one: one.candidate.memory_id)
+    assert 0 <= one.contributions["prior"] <= PRIOR
+    assert one.contributions["validity"] == (-EXPIRED if over else 0.0)
+    assert one.contributions["message"] == (-MESSAGE if origin == "message" else 0.0)
+    assert one.score == pytest.approx(sum(one.contributions.values()))
+    moved_by = sum(one.contributions[name] for name in ("prior", "validity", "message"))
+    assert one.score - other.score == pytest.approx(moved_by - other.contributions["prior"])
+
+
+def test_every_feature_that_moved_a_result_is_named_in_why() -> None:
+    """Except the two of sessions, which `why` has never shown."""
+    said = replace(candidate(1, content="Anna: rice", valid_until=NOON - timedelta(days=1)), origin="message")
+    found = {one.memory_id: one for one in (said, candidate(2))}
+    shared = {id_: float(place) for place, id_ in enumerate(found)}
+    evidence = Evidence(Meaning(), found, {}, {}, dict.fromkeys(found, 1.0), session_words=shared)
+    inputs = RankingInputs(Question("What did Anna eat?", "keyword", when=parse_when("in March 2026", NOON)), evidence, NOON)
+    result = next(one for one in rank(inputs) if one.candidate is said)
+    signals = {signal.name: signal.score for signal in explain_result(inputs, result)}
+    moved = {name for name, contribution in result.contributions.items() if contribution}
+    assert moved == {"session_words", "speaker", "time", "prior", "validity", "message"}
+    assert signals.keys() == (moved - {"session_words"}) | {"context"}
+    assert all(signals[name] == pytest.approx(result.contributions[name], abs=1e-4) for name in signals)
+
+
+def test_a_new_feature_is_one_object(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It moves results, and `why` and `explain` name it; nothing else has to know it."""
+    favourite = Feature(
+        "favourite",
+        weight=10.0,
+        score=lambda inputs: {id_: 1.0 for id_, one in inputs.evidence.candidates.items() if "favourite" in one.opening},
+        note="a favourite of the person who asks",
+    )
+    with open_vault(tmp_path / "vault", arguments={"embedder": "none"}) as memory:
+        memory.save("Rice, rice and more rice: how to cook rice.")
+        chosen = memory.save("Our favourite way to eat rice is with beans, corn, onions and a little pepper on top.").id
+        assert memory.search("rice")[0].memory.id != chosen
+        monkeypatch.setattr(features, "FEATURES", (*FEATURES, favourite))
+        first = memory.search("rice")[0]
+        explanation = memory.explain("rice", chosen)
+    assert first.memory.id == chosen
+    assert first.why[-1] == Signal("favourite", None, 10.0, "a favourite of the person who asks")
+    assert explanation.signals == first.why
 
 
 def test_what_is_no_longer_true_steps_back() -> None:
@@ -181,27 +226,27 @@ def test_a_memory_of_the_time_that_is_asked_for_stands_first() -> None:
     may, june = (candidate(n, created_at=datetime(2025, month, 10, tzinfo=UTC)) for n, month in ((1, 5), (2, 6)))
     when = parse_when("in May 2025", NOON)
     assert order({june: 1.0, may: 0.8}, when=when) == ["1", "2"]
-    assert timely(may, when) > timely(june, when) > 0 == timely(may, None)
+    assert when is not None
+    assert closeness_in_time(may, when) > closeness_in_time(june, when) > 0
 
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(-5, 5), min_size=1, max_size=30))
-def test_opinions_count_in_standard_deviations(scores: dict[str, float]) -> None:
-    once = fused([(1.0, scores, 0.0)], scores)
-    scaled = fused([(1.0, {id_: 2 * score + 3 for id_, score in scores.items()}, 0.0)], scores)
+def test_scores_count_in_standard_deviations(scores: dict[str, float]) -> None:
+    once = standardise(scores, scores)
+    scaled = standardise({id_: 2 * score + 3 for id_, score in scores.items()}, scores)
     assert all(abs(once[id_] - scaled[id_]) < 1e-3 for id_ in scores)
     assert all(0 <= as_share(total) <= 1 for total in once.values())
 
 
 def test_small_differences_among_a_few_say_little() -> None:
-    nearly = fused([(1.0, {"a": 0.640, "b": 0.631}, 0.03)], ["a", "b"])
+    nearly = standardise({"a": 0.640, "b": 0.631}, ["a", "b"], least=0.03)
     assert nearly["a"] - nearly["b"] == pytest.approx(0.3)
 
 
-def test_who_has_no_opinion_of_itself_counts_as_the_lowest() -> None:
-    assert (
-        fused([(1.0, {"a": 2.0, "b": 1.0}, 0.0)], ["a", "b", "c"])["c"]
-        == fused([(1.0, {"a": 2.0, "b": 1.0}, 0.0)], ["a", "b", "c"])["b"]
-    )
+def test_what_has_no_score_counts_as_the_lowest() -> None:
+    found = standardise({"a": 2.0, "b": 1.0}, ["a", "b", "c"])
+    assert found["c"] == found["b"] < found["a"]
+    assert standardise({}, ["a", "b"]) == {"a": 0.0, "b": 0.0}
 
 
 @pytest.mark.parametrize(

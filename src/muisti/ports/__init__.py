@@ -24,7 +24,13 @@ if TYPE_CHECKING:
         WordMatch,
         Words,
     )
-    from muisti.ports.services import ImportExport, Incoming, Reconciler, Services
+    from muisti.ports.services import (
+        ImportedMemory,
+        ImportExport,
+        MemoryCodec,
+        Reconciler,
+        Services,
+    )
     from muisti.ports.store import (
         ChangeSet,
         Clock,
@@ -73,7 +79,7 @@ _MODULES = {
         "Candidate Footprint Frequencies IndexChanges JournalChanges MemoryRow MessageLine MessagePlace Order"
         " SearchIndex Term TextRow WordMatch Words"
     ),
-    "services": "ImportExport Incoming Reconciler Services",
+    "services": "ImportExport ImportedMemory MemoryCodec Reconciler Services",
     "store": "ChangeSet Clock Committed ExtractionQueue Store Stored StoredVersion Update",
     "vectors": "Embedded Embedder Identity Matrix Piece Space Vector VectorHit VectorIndex",
 }
@@ -93,12 +99,13 @@ __all__ = [
     "Frequencies",
     "Identity",
     "ImportExport",
-    "Incoming",
+    "ImportedMemory",
     "IndexChanges",
     "JournalChanges",
     "LanguageModel",
     "Location",
     "Matrix",
+    "MemoryCodec",
     "MemoryRow",
     "MessageLine",
     "MessagePlace",

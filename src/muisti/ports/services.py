@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 from muisti.model import Draft, Usage
 
 if TYPE_CHECKING:
-    from muisti.model import Memory, Shelf, SyncReport, VerifyReport
+    from datetime import datetime
+
+    from muisti.model import Link, Memory, Shelf, SyncReport, VerifyReport
     from muisti.ports import Embedders, Progress
     from muisti.ports.language import LanguageModel
     from muisti.ports.location import Location
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class ImportedMemory:
     """A memory from elsewhere, with the use it had there."""
 
     draft: Draft
@@ -36,8 +38,28 @@ class ImportExport(Protocol):
         """Return memories as `markdown` or `json`. Raises InvalidRequest for another form."""
         ...
 
-    def load(self, source: Path) -> list[Incoming]:
+    def load(self, source: Path) -> list[ImportedMemory]:
         """Return what a file or folder holds. Raises ImportFailed."""
+        ...
+
+
+class MemoryCodec(Protocol):
+    """How the vault's files write a memory, a link and a time. All raise ImportFailed."""
+
+    def parse_memory(self, path: str, text: str, modified: datetime) -> Memory:
+        """Return the memory in a file's text. Path and time fill in what the text does not say."""
+        ...
+
+    def format_memory(self, memory: Memory) -> str:
+        """Return a memory as the text of a file."""
+        ...
+
+    def parse_link(self, line: str) -> Link:
+        """Return the link that a line of front matter stands for."""
+        ...
+
+    def parse_time(self, field: str, text: str) -> datetime:
+        """Return the time that a text stands for. The error names the field."""
         ...
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from muisti.errors import ImportFailed, InvalidMemory
 from muisti.model import Event, EventName, Finder, Link, Usage
 from muisti.model.salience import FLOOR
-from muisti.ports import ChangeSet, Incoming, Progress, Services
+from muisti.ports import ChangeSet, ImportedMemory, Progress, Services
 from muisti.remember.identity import new_id
 from muisti.remember.pipeline import remember
 
@@ -61,7 +61,7 @@ def _proposed(parts: Services, links: Sequence[Link]) -> tuple[Link, ...]:
     )
 
 
-def _event(parts: Services, memory_id: str, item: Incoming) -> Event:
+def _event(parts: Services, memory_id: str, item: ImportedMemory) -> Event:
     usage = item.usage
     salience = 1.0 if usage.salience is None else min(1.0, max(FLOOR, usage.salience))
     return Event(

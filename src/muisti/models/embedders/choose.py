@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from threading import Lock
 
-from muisti.errors import EmbedderProblem, ModelNotInstalled, SettingsError
-from muisti.models.embedders.catalogue import DEFAULT, find_model, locate
+from muisti.errors import EmbedderProblem, SettingsError
 from muisti.models.embedders.guarded import GuardedEmbedder
+from muisti.models.embedders.registry import EMBEDDERS, EmbedderOptions
 from muisti.models.http.breaker import Breaker
 from muisti.models.http.purpose import EMBEDDER
 from muisti.ports import Embedder, Identity
 from muisti.settings import Settings
 
-KINDS = ("onnx", "hashing", "ollama", "openai", "none")
-_OLLAMA_URL = "http://localhost:11434"
-_OLLAMA_MODEL = "nomic-embed-text"
+NONE = "none"
+"""The name that stands for no embedder."""
 
 
 def make_embedder(
@@ -28,50 +26,35 @@ def make_embedder(
     timeout: float = 30.0,
     threads: int = 1,
 ) -> Embedder | None:
-    """The embedder of this kind; None for `none`. Empty values and 0 dimensions stand for the kind's own defaults.
+    """Return the embedder with this name, or None for `none`. Loads and asks nothing.
 
-    Raises SettingsError, and ModelNotInstalled when the model of `onnx` is not on this machine. Nothing is loaded or
-    asked yet.
+    Empty values and 0 dimensions stand for the embedder's own defaults. Raises SettingsError, and
+    ModelNotInstalled when its model is not on this machine.
     """
-    if kind == "none":
+    if kind == NONE:
         return None
-    if kind == "onnx":
-        return _onnx(model, threads)
-    if kind == "hashing":
-        from muisti.models.embedders.hashing import HashingEmbedder
-
-        return HashingEmbedder(dimensions or 256)
-    if kind == "ollama":
-        from muisti.models.embedders.ollama import OllamaEmbedder
-
-        return OllamaEmbedder(url or _OLLAMA_URL, model or _OLLAMA_MODEL, dimensions=dimensions or None, timeout=timeout)
-    if kind == "openai":
-        from muisti.models.embedders.openai import OpenAIEmbedder
-
-        if not url or not model:
-            raise SettingsError("the embedder `openai` needs a url and a model, such as https://api.openai.com/v1")
-        return OpenAIEmbedder(url, model, key, dimensions=dimensions or None, timeout=timeout)
-    raise SettingsError(f"there is no embedder {kind!r}; choose one of {', '.join(KINDS)}")
+    spec = EMBEDDERS.find(kind)
+    if spec is None:
+        raise SettingsError(f"there is no embedder {kind!r}; choose one of {_list_names()}")
+    return spec.make(EmbedderOptions(model, url, key, dimensions, timeout, threads))
 
 
 def check_settings(settings: Settings) -> None:
-    """Raises SettingsError for an embedder that cannot be, before anything is saved with it. Loads and asks nothing."""
-    if settings.embedder not in KINDS:
-        raise SettingsError(f"embedder = {settings.embedder!r}: choose one of {', '.join(KINDS)}")
-    if settings.embedder == "openai" and not (settings.embedder_url and settings.model):
-        raise SettingsError('embedder = "openai" needs embedder_url and model too, such as "https://api.openai.com/v1"')
-    if settings.embedder == "onnx":
-        find_model(settings.model or DEFAULT)
+    """Raise SettingsError for an embedder that cannot be, before anything is saved with it.
+
+    Loads and asks nothing.
+    """
+    if settings.embedder == NONE:
+        return
+    spec = EMBEDDERS.find(settings.embedder)
+    if spec is None:
+        raise SettingsError(f"embedder = {settings.embedder!r}: choose one of {_list_names()}")
+    if spec.check is not None:
+        spec.check(settings)
 
 
-def _onnx(name: str, threads: int) -> Embedder:
-    from muisti.models.embedders.onnx import OnnxEmbedder
-
-    model = find_model(name or DEFAULT)
-    path: Path | None = locate(model)
-    if path is None:
-        raise ModelNotInstalled(f"the model {model.name} is not on this machine; `muisti model install {model.name}` gets it")
-    return OnnxEmbedder(model, path, threads=threads)
+def _list_names() -> str:
+    return ", ".join([*EMBEDDERS.names(first=Settings().embedder), NONE])
 
 
 class SettingsEmbedders:
@@ -135,8 +118,8 @@ def _guarded(settings: Settings, kind: str, model: str) -> Embedder | None:
 
 def _earlier(settings: Settings, identity: Identity) -> Embedder | None:
     """The embedder that made these vectors, if it can be had without a word in the settings."""
-    kinds = ["onnx", "hashing"] + [settings.embedder] * (settings.embedder in ("ollama", "openai"))
-    for kind in kinds:
+    local = [name for name, spec in EMBEDDERS.load_all().items() if spec.is_local]
+    for kind in dict.fromkeys([*local, settings.embedder]):
         embedder = None
         try:
             embedder = _guarded(settings, kind, identity.model)

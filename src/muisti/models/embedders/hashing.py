@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
+from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
 from muisti.ports import Identity, Matrix, Vector
 from muisti.text.tokens import tokenize
 
@@ -94,3 +95,10 @@ def fnv1a(word: str) -> int:
 def _stop_words() -> frozenset[str]:
     """English ones, as index words."""
     return frozenset(word for stop in _COMMON.split() for word in tokenize(stop))
+
+
+def _make(options: EmbedderOptions) -> HashingEmbedder:
+    return HashingEmbedder(options.dimensions or 256)
+
+
+SPEC = EmbedderSpec(_make, is_local=True)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
 from muisti.models.embedders.remote import RemoteEmbedder
 from muisti.models.http.post import JsonPost
 from muisti.models.http.purpose import EMBEDDER
+
+_URL = "http://localhost:11434"
+_MODEL = "nomic-embed-text"
 
 
 class OllamaEmbedder(RemoteEmbedder):
@@ -32,3 +36,15 @@ class OllamaEmbedder(RemoteEmbedder):
 
     def _vectors(self, answer: Mapping[str, object]) -> object:
         return answer["embeddings"]
+
+
+def _make(options: EmbedderOptions) -> OllamaEmbedder:
+    return OllamaEmbedder(
+        options.url or _URL,
+        options.model or _MODEL,
+        dimensions=options.dimensions or None,
+        timeout=options.timeout,
+    )
+
+
+SPEC = EmbedderSpec(_make)

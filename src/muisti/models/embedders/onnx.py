@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from muisti.errors import EmbedderProblem, EmbedderUnavailable, ModelDamaged, ModelNotInstalled
-from muisti.models.embedders.catalogue import Model, verified
+from muisti.models.embedders.catalogue import DEFAULT, Model, find_model, locate, verified
+from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
 from muisti.models.embedders.vectors import checked
-from muisti.models.embedders.wordpiece import bert_uncased
 from muisti.ports import Identity, Matrix, Vector
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
+
+    from muisti.models.embedders.wordpiece import WordPiece
+    from muisti.settings import Settings
 
 _READING = "r1"
 """Changes when tokenizer, pooling or normalisation change, and with them every vector."""
@@ -49,7 +52,7 @@ class OnnxEmbedder:
     def load(self) -> None:
         """Load the weights now, for example in the background. Raises ModelDamaged, ModelNotInstalled."""
         self._loaded()
-        bert_uncased()
+        _tokenizer()
 
     def understands(self, text: str) -> float:
         """The share of the letters that are Latin: the models of the catalogue read English and not much else."""
@@ -58,7 +61,7 @@ class OnnxEmbedder:
 
     def count_tokens(self, text: str) -> int:
         """Exact; [CLS] and [SEP] are not counted."""
-        return bert_uncased().count(text)
+        return _tokenizer().count(text)
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         """One row for each text. Raises ModelDamaged, ModelNotInstalled, EmbedderProblem."""
@@ -87,7 +90,7 @@ class OnnxEmbedder:
         """One text a run: dynamic int8 scales by the batch, so that a text's vector would depend on its neighbours."""
         import numpy as np
 
-        ids = np.array([bert_uncased().encode(text, self.max_tokens)], dtype=np.int64)
+        ids = np.array([_tokenizer().encode(text, self.max_tokens)], dtype=np.int64)
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         wanted = {put.name for put in session.get_inputs()}
         try:
@@ -111,6 +114,12 @@ class OnnxEmbedder:
         return session
 
 
+def _tokenizer() -> WordPiece:
+    from muisti.models.embedders.wordpiece import bert_uncased  # settings are checked without it
+
+    return bert_uncased()
+
+
 def _open(path: Path, model: Model, threads: int) -> InferenceSession:
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # releases from 1.29 on report to their maker; we ask for earlier ones
     try:
@@ -131,3 +140,19 @@ def _open(path: Path, model: Model, threads: int) -> InferenceSession:
         raise ModelDamaged(
             f"{path}: cannot be loaded ({error}); get it again with `muisti model install {model.name}`"
         ) from error
+
+
+def _make(options: EmbedderOptions) -> OnnxEmbedder:
+    model = find_model(options.model or DEFAULT)
+    path = locate(model)
+    if path is None:
+        cure = f"`muisti model install {model.name}` gets it"
+        raise ModelNotInstalled(f"the model {model.name} is not on this machine; {cure}")
+    return OnnxEmbedder(model, path, threads=options.threads)
+
+
+def _check(settings: Settings) -> None:
+    find_model(settings.model or DEFAULT)
+
+
+SPEC = EmbedderSpec(_make, _check, is_local=True)

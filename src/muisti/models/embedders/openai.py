@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from muisti.errors import SettingsError
+from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
 from muisti.models.embedders.remote import RemoteEmbedder
 from muisti.models.http.post import JsonPost
 from muisti.models.http.purpose import EMBEDDER
+
+if TYPE_CHECKING:
+    from muisti.settings import Settings
 
 
 class OpenAIEmbedder(RemoteEmbedder):
@@ -41,3 +47,25 @@ class OpenAIEmbedder(RemoteEmbedder):
         if [row["index"] for row in rows] != list(range(len(rows))):
             raise ValueError("index")
         return [row["embedding"] for row in rows]
+
+
+def _make(options: EmbedderOptions) -> OpenAIEmbedder:
+    if not options.url or not options.model:
+        needed = "the embedder `openai` needs a url and a model"
+        raise SettingsError(f"{needed}, such as https://api.openai.com/v1")
+    return OpenAIEmbedder(
+        options.url,
+        options.model,
+        options.key,
+        dimensions=options.dimensions or None,
+        timeout=options.timeout,
+    )
+
+
+def _check(settings: Settings) -> None:
+    if not (settings.embedder_url and settings.model):
+        needed = 'embedder = "openai" needs embedder_url and model too'
+        raise SettingsError(f'{needed}, such as "https://api.openai.com/v1"')
+
+
+SPEC = EmbedderSpec(_make, _check)

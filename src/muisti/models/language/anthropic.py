@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from muisti.models.language.registry import LanguageModelSpec
 from muisti.models.language.remote import MOST_TOKENS, Form, RemoteChat, joined
 
 _VERSION = "2023-06-01"
@@ -31,3 +32,6 @@ class AnthropicChat(RemoteChat):
     def _text(self, answer: Mapping[str, object]) -> object:
         content = answer["content"]
         return joined(content) if isinstance(content, list) else None
+
+
+SPEC = LanguageModelSpec(AnthropicChat, "https://api.anthropic.com")

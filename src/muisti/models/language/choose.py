@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from muisti.errors import SettingsError
 from muisti.models.http.breaker import Breaker
@@ -12,50 +13,61 @@ from muisti.models.language.guarded import GuardedChat
 from muisti.ports.language import LanguageModel
 from muisti.settings import Settings
 
-EXTRACTORS = ("rules", "openai", "anthropic", "ollama")
-_USUAL = {"anthropic": "https://api.anthropic.com", "ollama": "http://localhost:11434"}
+if TYPE_CHECKING:
+    from muisti.models.language.registry import LanguageModelSpec
+
+RULES = "rules"
+"""The name that stands for no language model: rules extract."""
 
 
 def make_language_model(settings: Settings, *, clock: Callable[[], float] = time.monotonic) -> LanguageModel | None:
-    """The model of the settings, behind a breaker; None for `rules`. Raises SettingsError. Nothing is asked yet."""
+    """Return the language model of the settings, behind a breaker; None for `rules`. Asks nothing.
+
+    Raises SettingsError.
+    """
     check_settings(settings)
-    if settings.extractor == "rules":
+    if settings.extractor == RULES:
         return None
-    return GuardedChat(_client(settings, clock), Breaker(EXTRACTOR, pause=settings.extractor_retry, clock=clock))
+    spec = _find_spec(settings)
+    model = spec.make(
+        _address(settings, spec),
+        settings.extractor_model.strip(),
+        settings.extractor_key,
+        timeout=settings.extractor_timeout,
+        clock=clock,
+    )
+    return GuardedChat(model, Breaker(EXTRACTOR, pause=settings.extractor_retry, clock=clock))
 
 
 def check_settings(settings: Settings) -> None:
-    """Raises SettingsError for an extractor that cannot be, before anything is saved with it. Loads and asks nothing."""
-    kind = settings.extractor
-    if kind not in EXTRACTORS:
-        raise SettingsError(f"extractor = {kind!r}: choose one of {', '.join(EXTRACTORS)}")
-    if kind == "rules":
+    """Raise SettingsError for an extractor that cannot be, before anything is saved with it.
+
+    Loads and asks nothing.
+    """
+    if settings.extractor == RULES:
         return
+    spec = _find_spec(settings)
+    needs = f'extractor = "{settings.extractor}" needs'
     if not settings.extractor_model.strip():
-        raise SettingsError(f'extractor = "{kind}" needs extractor_model too, the name of a model that its server has')
-    url = _address(settings)
+        raise SettingsError(f"{needs} extractor_model too, the name of a model that its server has")
+    url = _address(settings, spec)
     if not url:
-        raise SettingsError(f'extractor = "{kind}" needs extractor_url too, such as "https://api.openai.com/v1"')
+        raise SettingsError(f'{needs} extractor_url too, such as "https://api.openai.com/v1"')
 
     from muisti.models.http.post import checked_address  # only those with a server need it
 
     checked_address(url, EXTRACTOR)
 
 
-def _address(settings: Settings) -> str:
-    return settings.extractor_url.strip() or _USUAL.get(settings.extractor, "")
+def _find_spec(settings: Settings) -> LanguageModelSpec:
+    from muisti.models.language.registry import LANGUAGE_MODELS  # rules need none of it
+
+    spec = LANGUAGE_MODELS.find(settings.extractor)
+    if spec is None:
+        names = ", ".join([RULES, *LANGUAGE_MODELS.names()])
+        raise SettingsError(f"extractor = {settings.extractor!r}: choose one of {names}")
+    return spec
 
 
-def _client(settings: Settings, clock: Callable[[], float]) -> LanguageModel:
-    from muisti.models.language.anthropic import AnthropicChat
-    from muisti.models.language.ollama import OllamaChat
-    from muisti.models.language.openai import OpenAIChat
-
-    clients: dict[str, Callable[..., LanguageModel]] = {"openai": OpenAIChat, "anthropic": AnthropicChat, "ollama": OllamaChat}
-    return clients[settings.extractor](
-        _address(settings),
-        settings.extractor_model.strip(),
-        settings.extractor_key,
-        timeout=settings.extractor_timeout,
-        clock=clock,
-    )
+def _address(settings: Settings, spec: LanguageModelSpec) -> str:
+    return settings.extractor_url.strip() or spec.default_url

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from muisti.models.language.registry import LanguageModelSpec
 from muisti.models.language.remote import MOST_TOKENS, Form, RemoteChat, messages
 
 _WINDOW = 12_288
@@ -30,3 +31,6 @@ class OllamaChat(RemoteChat):
     def _text(self, answer: Mapping[str, object]) -> object:
         message = answer["message"]
         return message["content"] if isinstance(message, dict) else None
+
+
+SPEC = LanguageModelSpec(OllamaChat, "http://localhost:11434")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
+from muisti.models.language.registry import LanguageModelSpec
 from muisti.models.language.remote import MOST_TOKENS, Form, RemoteChat, joined, messages
 
 
@@ -27,3 +28,6 @@ class OpenAIChat(RemoteChat):
         if not isinstance(choices, list):
             raise TypeError("choices")
         return joined(choices[0]["message"]["content"])
+
+
+SPEC = LanguageModelSpec(OpenAIChat)

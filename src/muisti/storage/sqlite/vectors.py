@@ -13,8 +13,8 @@ from muisti.storage.sqlite.vector_spaces import all_spaces, as_json, choose_spac
 if TYPE_CHECKING:
     from muisti.model import Filter
     from muisti.ports import Embedded, Identity, Space, Vector, VectorHit
-    from muisti.storage.sqlite.binary_scan import Scan
     from muisti.storage.sqlite.connect import Database
+    from muisti.storage.sqlite.vector_indexes import Scan
 
 MOST, NARROW = 0.9, 0.25
 """A filter that lets fewer than these shares through is taken into account, and is a narrow one."""
@@ -33,9 +33,9 @@ class SqliteVectors:
     @property
     def _scan(self) -> Scan:
         if self._loaded is None:
-            from muisti.storage.sqlite.binary_scan import scan_of
+            from muisti.storage.sqlite.vector_indexes import make_scan
 
-            self._loaded = scan_of(self._kind)
+            self._loaded = make_scan(self._kind)
         return self._loaded
 
     def spaces(self) -> list[Space]:
@@ -64,7 +64,7 @@ class SqliteVectors:
 
     def nearest(self, space: Space, query: Vector, where: Filter, limit: int) -> list[VectorHit]:
         """The nearest memories that the filter lets through."""
-        from muisti.storage.sqlite.binary_scan import allowed_numbers, check_length, hits_of
+        from muisti.storage.sqlite.cosines import allowed_numbers, check_length, hits_of
 
         check_length(space, query)
         condition = self._db.conditions(where)
@@ -91,7 +91,7 @@ class SqliteVectors:
 
     def similarities(self, space: Space, query: Vector, ids: Sequence[str]) -> dict[str, float]:
         """The cosine of each memory's nearest piece."""
-        from muisti.storage.sqlite.binary_scan import check_length, cosines
+        from muisti.storage.sqlite.cosines import check_length, cosines
 
         check_length(space, query)
         sql = """SELECT m.id, v.scale, v.codes, v.rest FROM json_each(?) j JOIN entries m ON m.id = j.value
@@ -110,6 +110,6 @@ class SqliteVectors:
             rows = fetch(db, sql, (space.number, memory_id))
         if not rows:
             return None
-        from muisti.storage.sqlite.binary_scan import mean_vector
+        from muisti.storage.sqlite.cosines import mean_vector
 
         return mean_vector(rows, space.identity.dimensions)

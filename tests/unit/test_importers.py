@@ -12,19 +12,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muisti.errors import ImportFailed, InvalidRequest
+from muisti.importers import ImportExportFiles, list_export_formats
 from muisti.model import Draft, Memory, Usage
 from muisti.settings import Settings
-from muisti.storage.files.import_export import FORMS, FileExchange
+from muisti.storage.files.markdown_codec import MarkdownCodec
 from tests.unit.making import NOON, a_memory
 from tests.unit.test_fields import CONFLICT, memories
 
-EXCHANGE = FileExchange(Settings())
+FILES = ImportExportFiles(MarkdownCodec(Settings()))
+FORMS = list_export_formats()
 SUFFIX = {"markdown": ".md", "json": ".json"}
 ALL = st.lists(memories(), min_size=1, max_size=4, unique_by=lambda memory: memory.id)
 
 
 def loaded(folder: Path, name: str, data: str | bytes) -> list[Draft]:
-    return [incoming.draft for incoming in EXCHANGE.load(stored(folder, name, data))]
+    return [imported.draft for imported in FILES.load(stored(folder, name, data))]
 
 
 def stored(folder: Path, name: str, data: str | bytes) -> Path:
@@ -49,7 +51,7 @@ def drafted(draft: Draft) -> dict[str, Any]:
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(sent=ALL)
 def test_what_goes_out_comes_back(tmp_path: Path, form: str, sent: list[Memory]) -> None:
-    back = loaded(tmp_path, f"out{SUFFIX[form]}", EXCHANGE.dump(sent, form))
+    back = loaded(tmp_path, f"out{SUFFIX[form]}", FILES.dump(sent, form))
     assert [drafted(draft) for draft in back] == [as_draft(memory) for memory in sent]
 
 
@@ -69,21 +71,21 @@ def test_what_goes_out_comes_back(tmp_path: Path, form: str, sent: list[Memory])
 )
 def test_contents_that_look_like_the_format(tmp_path: Path, form: str, content: str) -> None:
     sent = [a_memory(1, content, title="One"), a_memory(2, "Another", title="Two")]
-    assert [draft.content for draft in loaded(tmp_path, f"x{SUFFIX[form]}", EXCHANGE.dump(sent, form))] == [content, "Another"]
+    assert [draft.content for draft in loaded(tmp_path, f"x{SUFFIX[form]}", FILES.dump(sent, form))] == [content, "Another"]
 
 
 def test_strength_and_use_come_back_from_json(tmp_path: Path) -> None:
-    source = stored(tmp_path, "x.json", EXCHANGE.dump([a_memory(salience=0.4, access_count=7), a_memory(2)], "json"))
-    first, second = EXCHANGE.load(source)
+    source = stored(tmp_path, "x.json", FILES.dump([a_memory(salience=0.4, access_count=7), a_memory(2)], "json"))
+    first, second = FILES.load(source)
     assert first.usage == Usage(salience=0.4, access_count=7)
     assert second.usage == Usage()
 
 
 def test_nothing_is_nothing(tmp_path: Path) -> None:
-    assert EXCHANGE.dump([], "markdown") == ""
-    assert loaded(tmp_path, "x.json", EXCHANGE.dump([], "json")) == []
+    assert FILES.dump([], "markdown") == ""
+    assert loaded(tmp_path, "x.json", FILES.dump([], "json")) == []
     with pytest.raises(InvalidRequest, match="format: 'xml'.*markdown, json"):
-        EXCHANGE.dump([], "xml")
+        FILES.dump([], "xml")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_a_bad_item_is_named_by_its_place(tmp_path: Path, item: Any) -> None:
 @pytest.mark.parametrize("count", [-1, True, 10**30, "7", 1.5])
 def test_a_count_that_is_none_is_left_out(tmp_path: Path, count: Any) -> None:
     source = stored(tmp_path, "x.json", json.dumps([{"content": "x", "access_count": count}]))
-    assert EXCHANGE.load(source)[0].usage.access_count == 0
+    assert FILES.load(source)[0].usage.access_count == 0
 
 
 BAD_FILES: list[tuple[str, str | bytes, str]] = [
@@ -163,10 +165,10 @@ def test_a_bad_file_says_why(tmp_path: Path, name: str, data: str | bytes, messa
 
 def test_a_source_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ImportFailed, match=r"gone\.json: No such file"):
-        EXCHANGE.load(tmp_path / "gone.json")
+        FILES.load(tmp_path / "gone.json")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ImportFailed, match="holds no Markdown files"):
-        EXCHANGE.load(tmp_path / "empty")
+        FILES.load(tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
@@ -174,13 +176,13 @@ def test_a_source_that_is_not_there(tmp_path: Path) -> None:
 )
 def test_an_export_whose_lengths_do_not_fit_is_refused(tmp_path: Path, spoil) -> None:
     """Taking in a part of it would lose the rest without a word."""
-    text = EXCHANGE.dump([a_memory(1, "First"), a_memory(2, "Second"), a_memory(3, "Third")], "markdown")
+    text = FILES.dump([a_memory(1, "First"), a_memory(2, "Second"), a_memory(3, "Third")], "markdown")
     with pytest.raises(ImportFailed, match=r"x\.md, memory \d: "):
         loaded(tmp_path, "x.md", spoil(text))
 
 
 def test_a_bad_memory_in_an_export_is_named(tmp_path: Path) -> None:
-    text = EXCHANGE.dump([a_memory(1, "First"), a_memory(2, "Second")], "markdown")
+    text = FILES.dump([a_memory(1, "First"), a_memory(2, "Second")], "markdown")
     spoiled = text[::-1].replace("kind: note"[::-1], "kind: n0te"[::-1], 1)[::-1]
     with pytest.raises(ImportFailed, match=r"x\.md, memory 2: kind: 'n0te'"):
         loaded(tmp_path, "x.md", spoiled)
@@ -195,6 +197,6 @@ def test_a_folder_of_notes(tmp_path: Path) -> None:
     ):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    first, second = (incoming.draft for incoming in EXCHANGE.load(tmp_path))
+    first, second = (imported.draft for imported in FILES.load(tmp_path))
     assert (first.title, first.content, first.id) == ("B", "B text", None)
     assert (second.content, second.kind) == ("A", "decision")

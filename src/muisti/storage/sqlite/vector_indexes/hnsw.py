@@ -276,3 +276,6 @@ def _is_of(db: apsw.Connection, space: Space, head: dict[str, Any]) -> bool:
     sql = "SELECT v, codes FROM json_each(?) JOIN vectors ON v = value WHERE space = ?"
     now = {v: zlib.crc32(codes) for v, codes in fetch(db, sql, (as_json([v for v, _ in head["newest"]]), space.number))}
     return all(now.get(v, digest) == digest for v, digest in head["newest"])
+
+
+SPEC = HnswScan

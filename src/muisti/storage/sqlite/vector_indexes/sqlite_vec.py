@@ -56,3 +56,6 @@ class VecScan:
             raise SettingsError(f"this SQLite cannot load sqlite-vec ({error}); set the vector index to bits") from error
         finally:
             db.enable_load_extension(False)
+
+
+SPEC = VecScan

@@ -1,0 +1,135 @@
+"""JSON: a list of memories, or an object with such a list as `memories` or `results`.
+
+Other programs' names of fields are understood; fields that muisti does not know are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from muisti.errors import ImportFailed, InvalidMemory
+from muisti.importers import FormatSpec
+from muisti.model import Draft, Link, Memory, Usage
+from muisti.model.fields import Field, Given, ValueType
+from muisti.model.jsonable import plain
+from muisti.model.memory import FIELDS
+from muisti.model.salience import counted
+from muisti.ports import ImportedMemory, MemoryCodec
+from muisti.remember.validate import checked_id, checked_share
+
+_DRAFTED = tuple(field for field in FIELDS if field.given > Given.NEVER)
+"""What a draft may say."""
+_ALIASES = {alias: field.name for field in _DRAFTED for alias in field.json_aliases}
+
+
+def sniff(source: Path) -> bool:
+    """Return whether it is a JSON file, by its name."""
+    return source.suffix.lower() == ".json"
+
+
+def load(source: Path, codec: MemoryCodec) -> list[ImportedMemory]:
+    """Return the memories of a file."""
+    try:
+        parsed = json.loads(source.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ImportFailed(f"{source}: is not valid JSON ({error})") from error
+    if isinstance(parsed, dict):
+        parsed = parsed.get("memories", parsed.get("results"))
+    if not isinstance(parsed, list):
+        expected = "a list of memories, or an object with such a list as `memories`"
+        raise ImportFailed(f"{source}: must be {expected}")
+    found = []
+    for number, item in enumerate(parsed, start=1):
+        found.append(parse_item(f"{source}, memory {number}", item, codec))
+    return found
+
+
+def parse_item(where: str, item: object, codec: MemoryCodec) -> ImportedMemory:
+    """Return the memory that a JSON object stands for. Raises ImportFailed that names `where`."""
+    if not isinstance(item, Mapping):
+        raise ImportFailed(f"{where}: must be an object")
+    named: dict[str, object] = {}
+    for key, value in item.items():
+        own_name = _ALIASES.get(str(key), str(key))
+        named[key if own_name in item else own_name] = value
+    try:
+        return _parse_fields(named, codec)
+    except (InvalidMemory, ImportFailed) as error:
+        raise ImportFailed(f"{where}: {error}") from error
+
+
+def _parse_fields(named: Mapping[str, object], codec: MemoryCodec) -> ImportedMemory:
+    values: dict[str, Any] = {}
+    for field in _DRAFTED:
+        value = named.get(field.name)
+        if value is None or (field.lenient and not isinstance(value, str)):
+            continue
+        values[field.name] = _parse_value(field, value, codec)
+    if "content" not in values:
+        raise InvalidMemory("content", None, "a memory needs its text")
+    usage = Usage(
+        salience=values.pop("salience", None),
+        access_count=counted(named.get("access_count")),
+    )
+    is_unused = usage == Usage(salience=1.0)
+    return ImportedMemory(Draft(**values), Usage() if is_unused else usage)
+
+
+def _parse_value(field: Field, value: Any, codec: MemoryCodec) -> Any:
+    match field.value_type:
+        case ValueType.ID:
+            return checked_id(value)
+        case ValueType.TIME:
+            return codec.parse_time(field.name, str(value))
+        case ValueType.LIST:
+            return _parse_texts(field.name, value)
+        case ValueType.LINKS:
+            return _parse_links(value, codec)
+        case ValueType.SHARE:
+            return checked_share(field.name, value)
+        case ValueType.FLAG:
+            return value  # checked when it is saved
+        case _:
+            if not isinstance(value, str):
+                raise InvalidMemory(field.name, value, "it must be a text")
+            return value
+
+
+def _parse_texts(key: str, value: object) -> tuple[str, ...]:
+    """Return the texts of a list, or of the comma-separated text that some programs write."""
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise InvalidMemory(key, value, "it must be a list of texts")
+    return tuple(item.strip() for item in items if item.strip())
+
+
+def _parse_links(value: object, codec: MemoryCodec) -> tuple[Link, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        expected = "it must be a list of objects with `type` and `target`"
+        raise InvalidMemory("links", value, expected)
+    return tuple(codec.parse_link(_link_line(item)) for item in value)
+
+
+def _link_line(item: Mapping[str, object]) -> str:
+    """Return the line of front matter that says the same."""
+    details = {
+        "by": item.get("extracted_by"),
+        "at": item.get("created_at"),
+        "confidence": item.get("confidence"),
+        "from": item.get("valid_from"),
+        "until": item.get("valid_until"),
+    }
+    words = [str(item.get("type")), str(item.get("target"))]
+    words += [f"{key}={value}" for key, value in details.items() if value is not None]
+    return " ".join(words)
+
+
+def dump(memories: Sequence[Memory], _: MemoryCodec) -> str:
+    """Return the memories as a list of objects."""
+    return json.dumps([plain(memory) for memory in memories], ensure_ascii=False, indent=1) + "\n"
+
+
+SPEC = FormatSpec(sniff, load, dump, suffix=".json", is_generic=True)

@@ -1,0 +1,49 @@
+"""Finds parts by name: embedders, language models, vector indexes, import formats.
+
+Each part is one module of a package with a `SPEC`. The part's name is the module's name, with `-`
+for `_`. So adding a part means adding its module, and only the part in use is imported: nobody waits
+for the packages that another one needs.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Generic, TypeVar
+
+Spec = TypeVar("Spec")
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+
+
+class Registry(Generic[Spec]):
+    """The parts of one package."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find(self, name: str) -> Spec | None:
+        """Return the part with this name, or None. Imports no other part."""
+        if not _NAME.fullmatch(name):
+            return None
+        path = f"{self._package}.{name.replace('-', '_')}"
+        try:
+            module = import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path:
+                raise
+            return None
+        spec: Spec | None = getattr(module, "SPEC", None)
+        return spec
+
+    def load_all(self) -> dict[str, Spec]:
+        """Import every module of the package and return the parts by name, in alphabetical order."""
+        import pkgutil  # only lists and error messages need it
+
+        modules = pkgutil.iter_modules(import_module(self._package).__path__)
+        names = sorted(module.name.replace("_", "-") for module in modules)
+        found = {name: self.find(name) for name in names}
+        return {name: spec for name, spec in found.items() if spec is not None}
+
+    def names(self, first: str = "") -> list[str]:
+        """Return all names: `first`, which is usually the default, then in alphabetical order."""
+        return sorted(self.load_all(), key=lambda name: (name != first, name))

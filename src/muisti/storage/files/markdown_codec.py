@@ -1,0 +1,46 @@
+"""The text forms of the vault's files, for importers and exporters."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from muisti.errors import ImportFailed
+from muisti.model import Link, Memory
+from muisti.settings import Settings
+from muisti.storage.files import frontmatter
+from muisti.storage.files.linked import link_from
+from muisti.storage.files.memory_codec import TYPED, check_conflict, from_document, to_fields
+from muisti.storage.files.timestamps import from_text
+
+
+class MarkdownCodec:
+    """Implements the port MemoryCodec."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def parse_memory(self, path: str, text: str, modified: datetime) -> Memory:
+        """Return the memory that a file holds. Raises ImportFailed."""
+        try:
+            check_conflict(text)
+            return from_document(path, frontmatter.parse(text), self._settings, modified)
+        except frontmatter.BadFrontMatter as error:
+            raise ImportFailed(str(error)) from error
+
+    def format_memory(self, memory: Memory) -> str:
+        """Return a memory's file."""
+        return frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
+
+    def parse_link(self, line: str) -> Link:
+        """Return the link that a line of front matter stands for. Raises ImportFailed."""
+        try:
+            return link_from("", line, datetime.fromtimestamp(0, UTC))
+        except frontmatter.BadFrontMatter as error:
+            raise ImportFailed(str(error)) from error
+
+    def parse_time(self, field: str, text: str) -> datetime:
+        """Return the time that a text stands for. Raises ImportFailed, which names the field."""
+        try:
+            return from_text(field, text)
+        except frontmatter.BadFrontMatter as error:
+            raise ImportFailed(str(error)) from error
