@@ -20,7 +20,7 @@ from tests.web.browsing import launched, served  # noqa: E402
 from muisti import (  # noqa: E402
     Memory,
     Muisti,
-    bootstrap,  # noqa: E402
+    bootstrap,
 )
 
 DOCS = ROOT / "docs"

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-FILE_LINES = 400
-FUNCTION_LINES = 50
+FILE_LINES = 500
+FUNCTION_LINES = 60
 METHODS = 20
 ARGUMENTS = 8
 SHORT, SHARE = 30, 0.9

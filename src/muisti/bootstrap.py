@@ -176,18 +176,7 @@ class _Files:
         if not self.writable:
             settings = replace(settings, record_recall=False)
             self._index_folder = _private_copy(self._index_folder)
-        self.services = Services(
-            settings=settings,
-            clock=clock,
-            location=lambda _: self._location(),
-            store=lambda _: self.store,
-            index=lambda _: self.index,
-            vectors=lambda _: self._vectors(),
-            reconciler=lambda _: self.reconciler,
-            embedders=lambda _: self._embedders(),
-            language_model=lambda _: self._language_model(),
-            import_export=lambda _: self._import_export(),
-        )
+        self.services = Services(settings, clock, self)
 
     def keep_for(self, memory: Opened) -> Opened:
         """Remove the private copy of an index, if there is one, when the vault is no longer used."""
@@ -243,8 +232,11 @@ class _Files:
 
         services = self.services
         store = FileStore(self._root, services.settings, services.clock, self.index, self._disk, writable=self.writable)
-        store.catch_up = lambda timeout: self.reconciler.sync_within(timeout)
+        store.catch_up = self._catch_up
         return store
+
+    def _catch_up(self, timeout: float | None) -> None:
+        self.reconciler.sync_within(timeout)
 
     @cached_property
     def reconciler(self) -> FileReconciler:
@@ -256,28 +248,37 @@ class _Files:
         documents = FileDocuments(self._root, services.settings)
         return FileReconciler(self.store, services.settings, services.clock, documents)
 
-    def _location(self) -> StorageLocation:
+    def make_store(self) -> FileStore:
+        return self.store
+
+    def make_index(self) -> SqliteIndex:
+        return self.index
+
+    def make_reconciler(self) -> FileReconciler:
+        return self.reconciler
+
+    def make_location(self) -> StorageLocation:
         from muisti.storage.files.location import FileLocation
 
         services = self.services
         return FileLocation(self._root, services.settings, services.clock, self._disk, writable=self.writable)
 
-    def _vectors(self) -> VectorIndex:
+    def make_vectors(self) -> VectorIndex:
         from muisti.storage.sqlite.vectors import SqliteVectors
 
         return SqliteVectors(self._database, self.services.settings.vector_index)
 
-    def _embedders(self) -> Embedders:
+    def make_embedders(self) -> Embedders:
         from muisti.models.embedders.choose import SettingsEmbedders
 
         return SettingsEmbedders(self.services.settings)
 
-    def _language_model(self) -> LanguageModel | None:
+    def make_language_model(self) -> LanguageModel | None:
         from muisti.models.language.choose import make_language_model
 
         return make_language_model(self.services.settings)
 
-    def _import_export(self) -> ImportExport:
+    def make_import_export(self) -> ImportExport:
         from muisti.importers import ImportExportFiles
         from muisti.storage.files.markdown_codec import MarkdownCodec
 

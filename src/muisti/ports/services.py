@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -91,73 +91,89 @@ class Reconciler(Protocol):
         ...
 
 
+class ServiceFactory(Protocol):
+    """Makes the parts of a vault, each when it is first used."""
+
+    def make_location(self) -> Location:
+        """Return where the vault is."""
+        ...
+
+    def make_store(self) -> Store:
+        """Return the source of truth."""
+        ...
+
+    def make_index(self) -> SearchIndex:
+        """Return what answers questions."""
+        ...
+
+    def make_vectors(self) -> VectorIndex:
+        """Return the vectors of the index."""
+        ...
+
+    def make_reconciler(self) -> Reconciler:
+        """Return what keeps the index in step with the store."""
+        ...
+
+    def make_embedders(self) -> Embedders:
+        """Return what makes vectors."""
+        ...
+
+    def make_language_model(self) -> LanguageModel | None:
+        """Return the model that extraction asks; None: extraction goes by rules."""
+        ...
+
+    def make_import_export(self) -> ImportExport:
+        """Return the formats of other programs."""
+        ...
+
+
 class Services:
     """The parts of an open vault. Each is made when it is first used: a hook needs few of them."""
 
-    def __init__(
-        self,
-        *,
-        settings: Settings,
-        clock: Clock,
-        location: Callable[[Services], Location],
-        store: Callable[[Services], Store],
-        index: Callable[[Services], SearchIndex],
-        vectors: Callable[[Services], VectorIndex],
-        reconciler: Callable[[Services], Reconciler],
-        embedders: Callable[[Services], Embedders],
-        language_model: Callable[[Services], LanguageModel | None],
-        import_export: Callable[[Services], ImportExport],
-    ) -> None:
+    def __init__(self, settings: Settings, clock: Clock, factory: ServiceFactory) -> None:
         self.settings = settings
         self.clock = clock
-        self._make_location = location
-        self._make_store = store
-        self._make_index = index
-        self._make_vectors = vectors
-        self._make_reconciler = reconciler
-        self._make_embedders = embedders
-        self._make_language_model = language_model
-        self._make_import_export = import_export
+        self._factory = factory
 
     @cached_property
     def location(self) -> Location:
         """Where the vault is."""
-        return self._make_location(self)
+        return self._factory.make_location()
 
     @cached_property
     def store(self) -> Store:
         """The source of truth."""
-        return self._make_store(self)
+        return self._factory.make_store()
 
     @cached_property
     def index(self) -> SearchIndex:
         """What answers questions."""
-        return self._make_index(self)
+        return self._factory.make_index()
 
     @cached_property
     def vectors(self) -> VectorIndex:
         """The vectors of the index."""
-        return self._make_vectors(self)
+        return self._factory.make_vectors()
 
     @cached_property
     def reconciler(self) -> Reconciler:
         """Keeps the index in step with the store."""
-        return self._make_reconciler(self)
+        return self._factory.make_reconciler()
 
     @cached_property
     def embedders(self) -> Embedders:
         """What makes vectors."""
-        return self._make_embedders(self)
+        return self._factory.make_embedders()
 
     @cached_property
     def language_model(self) -> LanguageModel | None:
         """The model that extraction asks; None: extraction goes by rules."""
-        return self._make_language_model(self)
+        return self._factory.make_language_model()
 
     @cached_property
     def import_export(self) -> ImportExport:
         """Formats of other programs."""
-        return self._make_import_export(self)
+        return self._factory.make_import_export()
 
     def prepare(self, *, wait: bool) -> None:
         """Make the index ready to be read, as `Store.prepare` does. The store is not touched if it is."""

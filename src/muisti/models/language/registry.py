@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from muisti.registry import Registry
 
 if TYPE_CHECKING:
-    pass
+    from muisti.ports import LanguageModel
 
 
 class MakeLanguageModel(Protocol):

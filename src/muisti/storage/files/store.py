@@ -85,9 +85,10 @@ class FileStore:
 
     def _catch_up(self, *, wait: bool) -> None:
         """Read what the index lacks. A reader does not wait for another's lock, a writer not for a disk that is full."""
+        tolerated = (IndexBusy, VaultFull) if wait else (VaultBusy,)
         try:
             self.catch_up(None if wait else 0.0)
-        except (IndexBusy, VaultFull) if wait else VaultBusy as error:
+        except tolerated as error:
             # An index that was never filled knows no duplicates: saving again would make a second memory.
             if not self.index.open_complete():
                 raise
@@ -135,7 +136,10 @@ class FileStore:
         for version in changes.dropped:
             self.versions_folder.drop(version.reference)
         if changes.erased and indexed:
-            self._purge()
+            try:
+                self.index.purge()
+            except IndexProblem as error:
+                log.warning("the memory is removed; %s", error)
         return Committed({file.memory.id: file.memory for file in files}, indexed)
 
     def _write_files(self, changes: ChangeSet, batch: IndexBatch) -> list[StoredFile]:
@@ -219,12 +223,6 @@ class FileStore:
             self.index.stale = True
             return False
         return True
-
-    def _purge(self) -> None:
-        try:
-            self.index.purge()
-        except IndexProblem as error:
-            log.warning("the memory is removed; %s", error)
 
     # -- Reading
 

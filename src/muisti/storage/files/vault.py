@@ -82,22 +82,17 @@ class FileVault:
 
     def create(self, memories: Sequence[Memory]) -> list[StoredFile]:
         """Write new files; several at once become visible together, even if the process dies on the way."""
-        planned = self._planned(memories)
-        self._publisher.create(planned)
-        return [
-            self._stored(replace(memory, file_path=path), data) for memory, (path, data) in zip(memories, planned, strict=True)
-        ]
-
-    def _planned(self, memories: Sequence[Memory]) -> list[Planned]:
-        """Free names for the new files, and their bytes."""
+        planned: list[Planned] = []
         taken: set[str] = set()
-        planned = []
         for memory in memories:
             path = self._free_path(file_name(memory, self._settings), memory.id, taken)
             taken.add(path)
             text = frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
             planned.append((path, _readable(text, memory)))
-        return planned
+        self._publisher.create(planned)
+        return [
+            self._stored(replace(memory, file_path=path), data) for memory, (path, data) in zip(memories, planned, strict=True)
+        ]
 
     def rewrite(self, memory: Memory, expected_sha: str) -> StoredFile:
         """Replace a file's known fields and body; move it if its kind or project changed."""
@@ -126,7 +121,7 @@ class FileVault:
 
     def trash(self, path: str, at: datetime) -> str:
         """One rename: the new name tells where the file was and when it went."""
-        while os.path.lexists(self._path(trashed_path(path, at))):
+        while os.path.lexists(self.root / trashed_path(path, at)):
             at += timedelta(microseconds=1)  # the clock stood still or was set back
         return self._move(path, trashed_path(path, at))
 
@@ -135,7 +130,7 @@ class FileVault:
         return self._move(path, self._free_path(restored_path(path), uuid.uuid4().hex, set()))
 
     def _move(self, path: str, target: str) -> str:
-        source, final = self._path(path), self._path(target)
+        source, final = (self.root / path), (self.root / target)
         with disk_errors(path):
             self._disk.make_folder(final.parent)
             self._disk.move(source, final)
@@ -147,8 +142,8 @@ class FileVault:
     def erase(self, path: str) -> None:
         """Remove a file for good; that it is gone already is fine."""
         with disk_errors(path), suppress(FileNotFoundError):
-            self._disk.remove(self._path(path))
-            self._disk.sync_folder(self._path(path).parent)
+            self._disk.remove(self.root / path)
+            self._disk.sync_folder((self.root / path).parent)
 
     # -- Reading
 
@@ -191,14 +186,10 @@ class FileVault:
     def stat(self, path: str) -> FileStat | None:
         """Return what the file system says of a file or link; None if there is none, or it is a folder."""
         try:
-            status = self._path(path).lstat()
+            status = (self.root / path).lstat()
         except OSError:
             return None
         return None if stat.S_ISDIR(status.st_mode) else stat_of(status)
-
-    def is_folder(self, path: str) -> bool:
-        """Return whether there is a folder at this path."""
-        return self._path(path).is_dir() and not self._path(path).is_symlink()
 
     def is_memory_folder(self, path: str) -> bool:
         """Return whether a path lies in a kind's folder, where every Markdown file is a memory."""
@@ -210,7 +201,7 @@ class FileVault:
         if not all(_may_hold_memories(name, top=depth == 0) for depth, name in enumerate(steps)):
             return
         with disk_errors(self.root):
-            yield from _scan_folder(self._path(folder), f"{folder}/" if folder else "")
+            yield from _scan_folder((self.root / folder), f"{folder}/" if folder else "")
 
     def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
         """Let the front matter follow the folder, if it said what the old folder said."""
@@ -237,21 +228,18 @@ class FileVault:
 
     # -- Small things
 
-    def _path(self, path: str) -> Path:
-        return self.root / path
-
     def _free_path(self, wanted: str, memory_id: str, taken: set[str]) -> str:
         stem = wanted.removesuffix(".md")
         candidates = [f"{stem}{suffix}.md" for suffix in ("", *(f"_{n}" for n in range(2, 6)), f"_{memory_id[-12:]}")]
         for path in candidates:
-            if path not in taken and not os.path.lexists(self._path(path)):
+            if path not in taken and not os.path.lexists(self.root / path):
                 return path
         return f"{stem}_{uuid.uuid4().hex}.md"
 
     def _stored(self, memory: Memory, data: bytes) -> StoredFile:
         seen = time.time_ns()
         with disk_errors(_file_of(memory)):
-            status = self._path(_file_of(memory)).stat(follow_symlinks=False)
+            status = (self.root / _file_of(memory)).stat(follow_symlinks=False)
         return StoredFile(memory, SeenFile(stat_of(status), seen, hashlib.sha256(data).hexdigest(), memory.id))
 
 

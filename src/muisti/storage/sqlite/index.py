@@ -14,6 +14,7 @@ from muisti.model import Problem, Session, Shelf, Usage
 from muisti.ports.search import IndexChanges
 from muisti.storage.sqlite.connect import COMPLETE, Database, connect, sqlite_errors
 from muisti.storage.sqlite.duplicates import SqliteDuplicates
+from muisti.storage.sqlite.index_file import IndexFile
 from muisti.storage.sqlite.links import SqliteLinks
 from muisti.storage.sqlite.messages import SqliteMessages, read_sources
 from muisti.storage.sqlite.migrate import migrate
@@ -31,7 +32,7 @@ from muisti.storage.sync_state import (
 )
 
 
-class SqliteIndex(SqliteReader, SqliteWords, SqliteLinks, SqliteDuplicates, SqliteMessages, SqliteStatistics):
+class SqliteIndex(IndexFile, SqliteReader, SqliteWords, SqliteLinks, SqliteDuplicates, SqliteMessages, SqliteStatistics):
     """The index file that the vault's pointer names."""
 
     def __init__(self, database: Database, timeout: float) -> None:
@@ -39,48 +40,7 @@ class SqliteIndex(SqliteReader, SqliteWords, SqliteLinks, SqliteDuplicates, Sqli
         self._timeout = timeout
         self._columns = columns(database.salience)
         self._salience_recorded = database.salience_recorded
-        self._stale = False
         self._purge_is_due = False
-
-    # -- The file
-
-    @property
-    def stale(self) -> bool:
-        """Whether something was written that the index does not have yet."""
-        return self._stale
-
-    @stale.setter
-    def stale(self, stale: bool) -> None:
-        if not stale:
-            self._db.mark_complete()
-        self._stale = stale
-
-    def is_current(self) -> bool:
-        """Return whether the open file is still the one in use."""
-        return self._db.is_current()
-
-    def is_ready(self) -> bool:
-        """Return whether the file in use is open, or can be opened, and complete."""
-        return not self._stale and (self._db.is_current() or self._db.open_complete())
-
-    def open_complete(self) -> bool:
-        """Open the file in use, if there is one that is complete: nothing is made or repaired, and no lock is needed."""
-        return self._db.open_complete()
-
-    def open(self) -> bool:
-        """Open the file in use, or make one, which then is stale: nobody may take it for complete."""
-        stale, self._stale = self._stale, True
-        fresh = self._db.open()
-        self._stale = fresh or stale
-        return fresh
-
-    def quarantine(self) -> None:
-        """Put a damaged file out of the way."""
-        self._db.quarantine()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
 
     # -- Writing
 

@@ -270,7 +270,12 @@ class FileReconciler:
         with self._store.lock():
             known = {one.path: one for one in self._index.sources()}
             own = {one.path for one in self._documents.workspace()} - known.keys()
-            wanted = path if path in known.keys() | own else self._source_path(path)
+            wanted = path
+            if path not in known.keys() | own:
+                try:
+                    wanted = self._documents.shelf_path(path)
+                except InvalidRequest:  # it may be gone
+                    wanted = os.path.abspath(os.path.expanduser(path))
             if wanted in own:
                 cure = "it belongs to the workspace, which is always searched; rename or move it"
                 raise InvalidRequest("path", path, cure)
@@ -281,13 +286,6 @@ class FileReconciler:
             self._store.commit(ChangeSet(events=[event]))
             self._read_sources()
             return known[wanted]
-
-    def _source_path(self, path: str) -> str:
-        """The path as sources have it, even if it is gone."""
-        try:
-            return self._documents.shelf_path(path)
-        except InvalidRequest:
-            return os.path.abspath(os.path.expanduser(path))
 
     def sources(self) -> list[Shelf]:
         """Return what is searched beside the memories; the workspace's own files first, if there are any."""
