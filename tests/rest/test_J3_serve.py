@@ -18,6 +18,7 @@ import pytest
 from muisti import Muisti
 from muisti.errors import MuistiError
 from muisti.surfaces import extras
+from tests.rest.conftest import until
 
 TOKEN = "correct-horse-battery-staple"
 RUN = "import sys; from muisti.surfaces.cli.serve import serve; from muisti.errors import MuistiError\ntry: serve(sys.argv[1:])\nexcept MuistiError as error: sys.exit(f'Error: {error}')"
@@ -97,3 +98,17 @@ def test_J3_it_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(extras.NEEDS, "muisti serve", ("server", ("fastapi", "no_such_module")))
     with pytest.raises(MuistiError, match=r"needs no_such_module: pip install 'muisti\[server\]'"):
         extras.check_installed("muisti serve")
+
+
+def test_I1_a_killed_server_extracts_what_it_had_accepted_when_it_starts_again(vault: Path) -> None:
+    unreachable = 'extractor = "ollama"\nextractor_model = "none"\nextractor_url = "http://127.0.0.1:9"\n'
+    (vault / "muisti.toml").write_text(f'embedder = "none"\n{unreachable}')
+    body = {"userMessage": "I moved to Turku last month.", "assistantResponse": "Noted."}
+    with serving(vault) as (process, url):
+        answer = httpx2.post(f"{url}/api/extract", json={"sessionId": "s1", **body})
+        assert answer.status_code == 202, answer.text
+        process.kill()
+        process.wait()
+    (vault / "muisti.toml").write_text('embedder = "none"\n')
+    with serving(vault) as (_, url):
+        until(lambda: httpx2.get(f"{url}/api/stats").json()["totalCount"] > 1)

@@ -92,7 +92,8 @@ class FileStore:
             # An index that was never filled knows no duplicates: saving again would make a second memory.
             if not self.index.open_complete():
                 raise
-            log.warning("the index does not have all of the files yet and catches up later: %s", error)
+            level = logging.WARNING if wait else logging.DEBUG
+            log.log(level, "the index does not have all files yet and catches up later: %s", error)
 
     def repair(self) -> None:
         """Quarantine the damaged index and build it anew."""
