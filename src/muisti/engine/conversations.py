@@ -51,19 +51,19 @@ class Conversations(Embedding):
     def window(self, chat: str, limit: int = 20, *, whole: bool = False) -> list[Message]:
         """The latest messages of a chat since its last session break, in their order. Whole: and before it, breaks included."""
         checked_limit(limit)
-        found = self._read(lambda parts: parts.index.window(chat, limit, whole=whole)) if isinstance(chat, str) else []
+        found = self._read(lambda services: services.index.window(chat, limit, whole=whole)) if isinstance(chat, str) else []
         if not found:
             self._check_chat(chat)
         return found
 
     def _check_chat(self, chat: str) -> None:
         """Raises InvalidRequest for a name that no chat has nor can have. Other programs may have given it any name."""
-        if not isinstance(chat, str) or not self._read(lambda parts: parts.index.window(chat, 1, whole=True)):
+        if not isinstance(chat, str) or not self._read(lambda services: services.index.window(chat, 1, whole=True)):
             talk.checked_chat(chat)
 
     def chats(self) -> list[Chat]:
         """All conversations, the latest first."""
-        return self._read(lambda parts: parts.index.chats())
+        return self._read(lambda services: services.index.chats())
 
     def search_messages(
         self,
@@ -101,17 +101,17 @@ class Conversations(Embedding):
         if trusted is not None and not isinstance(trusted, bool):
             raise InvalidRequest("trusted", trusted, "it must be true or false")
         wanted = None if project is None else checked_project(project)
-        shelf = self._write(lambda parts: parts.reconciler.index_path(_path_of(path), source, wanted, trusted=trusted))
+        shelf = self._write(lambda services: services.reconciler.index_path(_path_of(path), source, wanted, trusted=trusted))
         self._embed_later()
         return shelf
 
     def forget_path(self, path: str | os.PathLike[str]) -> Shelf:
         """Search a file or folder no longer. Raises InvalidRequest if it was not searched."""
-        return self._write(lambda parts: parts.reconciler.forget_path(_path_of(path)))
+        return self._write(lambda services: services.reconciler.forget_path(_path_of(path)))
 
     def shelves(self) -> list[Shelf]:
         """What is searched beside the memories and the conversations."""
-        return self._read(lambda parts: parts.reconciler.sources())
+        return self._read(lambda services: services.reconciler.sources())
 
 
 def _path_of(path: str | os.PathLike[str]) -> str:

@@ -52,7 +52,7 @@ class Extraction(Memories):
 
     def core_get(self) -> CoreMemory:
         """Both sections, `user` and `agent`. Raises BrokenFile if a hand edit broke the file."""
-        return self._read(lambda parts: parts.store.core())
+        return self._read(lambda services: services.store.core())
 
     def core_update(self, section: str, key: str, value: str) -> CoreMemory:
         """Set one entry. Raises InvalidRequest for another section, an empty value, or more than fits."""

@@ -102,7 +102,7 @@ class Lifecycle(Runtime):
         """
         check_page(limit, offset)
         where = Filter(all_sessions=True, only_deleted=True)
-        return self._read(lambda parts: parts.index.select(where, order="deleted_at", limit=limit, offset=offset))
+        return self._read(lambda services: services.index.select(where, order="deleted_at", limit=limit, offset=offset))
 
     def archived(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
         """The memories in the archive, which no search sees, the latest first; `restore` brings one back.
@@ -110,7 +110,7 @@ class Lifecycle(Runtime):
         Of a page only the files of that page are read; one that is broken is left out. Raises InvalidRequest.
         """
         check_page(limit, offset)
-        return self._read(lambda parts: parts.store.archived(limit, offset))
+        return self._read(lambda services: services.store.archived(limit, offset))
 
     def merged(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
         """Return the memories that other texts were merged into, the latest merge first; `unmerge` undoes one.
@@ -122,8 +122,8 @@ class Lifecycle(Runtime):
 
     def merged_count(self) -> int:
         """Return how many memories other texts were merged into."""
-        return self._read(lambda parts: len(parts.store.merged_ids()))
+        return self._read(lambda services: len(services.store.merged_ids()))
 
     def archived_count(self) -> int:
         """How many files are in the archive."""
-        return self._read(lambda parts: len(parts.store.archived_ids()))
+        return self._read(lambda services: len(services.store.archived_ids()))

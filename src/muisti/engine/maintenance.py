@@ -25,7 +25,7 @@ class Maintenance(Runtime):
 
     def get_stats(self) -> Stats:
         """The vault in numbers."""
-        stats = self._read(lambda parts: parts.index.stats())
+        stats = self._read(lambda services: services.index.stats())
         never = self.settings.embedder == "none" and stats.embedding_model is None  # then nothing waits for vectors
         return replace(stats, waiting_count=0) if never else stats
 
@@ -33,7 +33,7 @@ class Maintenance(Runtime):
         """All memories, or those a filter lets through, as one text that `import_memories` reads."""
         only_memories(options)
         where = to_filter(self.settings, options, all_sessions=True)
-        memories = self._read(lambda parts: parts.index.select(where, order="created_at", limit=None))
+        memories = self._read(lambda services: services.index.select(where, order="created_at", limit=None))
         return self._services.import_export.dump(memories, format)
 
     def import_memories(
@@ -57,11 +57,11 @@ class Maintenance(Runtime):
 
         Paths, relative to the vault: look only if one of these is not as it is known.
         """
-        return self._read(lambda parts: parts.reconciler.sync(confirm=confirm, paths=paths))
+        return self._read(lambda services: services.reconciler.sync(confirm=confirm, paths=paths))
 
     def reindex(self, *, progress: Progress | None = None) -> SyncReport:
         """Rebuild the index from the files, while others keep reading, and make the vectors that are missing."""
-        report = self._read(lambda parts: parts.reconciler.rebuild(progress))
+        report = self._read(lambda services: services.reconciler.rebuild(progress))
         try:
             self.reindex_missing(progress=progress)
         except EmbedderProblem as error:
@@ -73,19 +73,19 @@ class Maintenance(Runtime):
 
         Raises EmbedderProblem.
         """
-        return self._write(lambda parts: fill(parts, progress=progress))
+        return self._write(lambda services: fill(services, progress=progress))
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Prove that files and index agree. Deep: compare with an index built anew."""
-        return self._read(lambda parts: parts.reconciler.verify(deep=deep, progress=progress))
+        return self._read(lambda services: services.reconciler.verify(deep=deep, progress=progress))
 
     def problems(self) -> list[Problem]:
         """Files that could not be read at the last look, each with what to do."""
-        return self._read(lambda parts: parts.index.problems())
+        return self._read(lambda services: services.index.problems())
 
     def find_ids(self, part: str, *, limit: int = 10) -> list[str]:
         """Ids that begin or end with this text: what people type instead of a whole id."""
-        found = self._read(lambda parts: parts.index.matching_ids(part.strip(), limit))
+        found = self._read(lambda services: services.index.matching_ids(part.strip(), limit))
         wanted = part.strip().lower()
         if found or not wanted:
             return found

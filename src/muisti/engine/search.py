@@ -29,7 +29,7 @@ class Search(Runtime):
 
         Include deleted: from the trash too; include archived: from the archive, where no search looks.
         """
-        found = self._read(lambda parts: parts.index.get(memory_id, include_deleted=include_deleted, any_origin=True))
+        found = self._read(lambda services: services.index.get(memory_id, include_deleted=include_deleted, any_origin=True))
         return self._services.store.archived_memory(memory_id) if found is None and include_archived else found
 
     def list(
@@ -45,7 +45,7 @@ class Search(Runtime):
         layers.check_page(limit, offset)
         only_memories(options)
         where, by = to_filter(self.settings, options, all_sessions=True), to_order(order_by, order)
-        return self._read(lambda parts: parts.index.select(where, order=by, limit=limit, offset=offset))
+        return self._read(lambda services: services.index.select(where, order=by, limit=limit, offset=offset))
 
     def search(
         self,

@@ -34,7 +34,7 @@ class Sessions(Runtime):
 
     def list_sessions(self, project: str | None = None, *, limit: int = 50) -> list[Session]:
         """The latest sessions first."""
-        return self._read(lambda parts: parts.index.sessions(project, limit))
+        return self._read(lambda services: services.index.sessions(project, limit))
 
     def link_to_session(self, memory_id: str, session_id: str, use: str = "recalled") -> None:
         """Note what a session did with a memory: created, recalled, updated or reinforced."""

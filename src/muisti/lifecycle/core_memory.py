@@ -14,38 +14,38 @@ _LINE = re.compile(rf"[ \t]*(?:[-*+][ \t]+)?{_BOLD}(?P<key>[^\s:*_#`|][^:*`|\n]{
 _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*$")
 
 
-def core_update(parts: Services, section: str, key: str, value: str) -> CoreMemory:
+def core_update(services: Services, section: str, key: str, value: str) -> CoreMemory:
     """Set one entry. Raises InvalidRequest; then nothing is changed."""
     section, key = checked_section(section), checked_key(key)
     if not isinstance(value, str) or not value.strip():
         raise InvalidRequest("value", value, "it must be a text that is not empty; to remove the entry, delete (unset) it")
-    with parts.store.lock():
-        _check_size(parts, section, {key: value})
-        parts.store.commit(ChangeSet(core={section: {key: value}}))
-    return parts.store.core()
+    with services.store.lock():
+        _check_size(services, section, {key: value})
+        services.store.commit(ChangeSet(core={section: {key: value}}))
+    return services.store.core()
 
 
-def core_delete(parts: Services, section: str, key: str) -> CoreMemory:
+def core_delete(services: Services, section: str, key: str) -> CoreMemory:
     """Remove one entry. Raises CoreEntryNotFound."""
     section = checked_section(section)
-    with parts.store.lock():
-        known = getattr(parts.store.core(), section)
+    with services.store.lock():
+        known = getattr(services.store.core(), section)
         if key not in known:
             raise CoreEntryNotFound(section, key, tuple(known))
-        parts.store.commit(ChangeSet(core={section: {key: None}}))
-    return parts.store.core()
+        services.store.commit(ChangeSet(core={section: {key: None}}))
+    return services.store.core()
 
 
-def core_init(parts: Services, text: str) -> CoreMemory:
+def core_init(services: Services, text: str) -> CoreMemory:
     """Fill the section `user` from a USER.md, if it is empty: later changes are made here, and win over that file."""
     entries = entries_of(text)
     if not entries:
         raise InvalidRequest("text", text[:40], "it says nothing; write lines like `- Name: Anna`")
-    with parts.store.lock():
-        if not parts.store.core().user:
-            _check_size(parts, "user", entries)
-            parts.store.commit(ChangeSet(core={"user": entries}))
-    return parts.store.core()
+    with services.store.lock():
+        if not services.store.core().user:
+            _check_size(services, "user", entries)
+            services.store.commit(ChangeSet(core={"user": entries}))
+    return services.store.core()
 
 
 def entries_of(text: str) -> dict[str, str]:
@@ -80,9 +80,9 @@ def checked_key(key: str) -> str:
     return key.strip()
 
 
-def _check_size(parts: Services, section: str, added: dict[str, str]) -> None:
+def _check_size(services: Services, section: str, added: dict[str, str]) -> None:
     """It stands in every context, so it has to stay short."""
-    known, limit = parts.store.core(), parts.settings.core_max_bytes
+    known, limit = services.store.core(), services.settings.core_max_bytes
     after = {name: dict(getattr(known, name)) for name in CORE_SECTIONS}
     after[section] |= added
     size = sum(

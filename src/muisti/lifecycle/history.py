@@ -12,13 +12,13 @@ from muisti.ports import ChangeSet, Services, Update
 from muisti.ports.lookups import memory_error, stored_memory
 
 
-def history(parts: Services, memory_id: str) -> list[Happening]:
+def history(services: Services, memory_id: str) -> list[Happening]:
     """Everything that the journal and the kept texts tell, in the order of time. Raises MemoryNotFound."""
-    known = parts.index.get(memory_id, include_deleted=True)
-    events = parts.store.events(memory_id)
+    known = services.index.get(memory_id, include_deleted=True)
+    events = services.store.events(memory_id)
     if known is None and not events:
-        raise memory_error(parts, memory_id)
-    kept = parts.store.versions(memory_id)
+        raise memory_error(services, memory_id)
+    kept = services.store.versions(memory_id)
     texts = {one.memory.id if one.merged else one.reference: one.memory.content for one in kept}
     found = [_happening(event, memory_id, texts) for event in events]
     if known is not None and not any(one.what in ("saved", "created") for one in found):
@@ -26,51 +26,51 @@ def history(parts: Services, memory_id: str) -> list[Happening]:
     return found
 
 
-def merged(parts: Services, limit: int | None, offset: int) -> list[Memory]:
+def merged(services: Services, limit: int | None, offset: int) -> list[Memory]:
     """Return a page of the memories that texts were merged into, the latest merge first; what cannot be read is left out."""
-    page = parts.store.merged_ids()[offset : None if limit is None else offset + limit]
-    known = {memory.id: memory for memory in parts.index.many(page, include_deleted=True)}
+    page = services.store.merged_ids()[offset : None if limit is None else offset + limit]
+    known = {memory.id: memory for memory in services.index.many(page, include_deleted=True)}
     found = []
     for memory_id in page:
         with suppress(BrokenFile):  # of the archive
-            memory = known.get(memory_id) or parts.store.archived_memory(memory_id)
+            memory = known.get(memory_id) or services.store.archived_memory(memory_id)
             if memory is not None:
                 found.append(memory)
     return found
 
 
-def unmerge(parts: Services, memory_id: str) -> Memory:
+def unmerge(services: Services, memory_id: str) -> Memory:
     """Make a memory of its own again of what was merged last into this one, or of the text that had this id.
 
     Raises MemoryNotFound, InvalidRequest.
     """
-    with parts.store.lock():
-        merge = _last_merge(parts, memory_id)
+    with services.store.lock():
+        merge = _last_merge(services, memory_id)
         into, apart = merge.memory_ids[0], str(merge.data["merged"])
-        kept = next((one for one in parts.store.versions(into) if one.merged and one.memory.id == apart), None)
-        alive = parts.index.get(apart, include_deleted=True)
+        kept = next((one for one in services.store.versions(into) if one.merged and one.memory.id == apart), None)
+        alive = services.index.get(apart, include_deleted=True)
         if kept is None and alive is None:
             raise InvalidRequest("id", memory_id, f"the text that was merged ({apart}) is not in .history any more")
-        now = parts.clock.now()
+        now = services.clock.now()
         events = [
             Event(EventName.UNMERGED, now, (into,), None, {"merged": apart}),
             Event(EventName.SAVED, now, (apart,)),
         ]
-        committed = parts.store.commit(
+        committed = services.store.commit(
             ChangeSet(
                 created=[kept.memory] if kept is not None and alive is None else [],
-                updated=_with_former_importance(parts, merge),
+                updated=_with_former_importance(services, merge),
                 dropped=[] if kept is None else [kept],
                 events=events,
             )
         )
-    known = parts.index.get(apart) if committed.indexed else None
+    known = services.index.get(apart) if committed.indexed else None
     return known or replace(alive or committed.memories[apart], index_pending=True)
 
 
-def _last_merge(parts: Services, memory_id: str) -> Event:
+def _last_merge(services: Services, memory_id: str) -> Event:
     """The latest merge that has not been undone, by either of its two ids."""
-    events = parts.store.events(memory_id)
+    events = services.store.events(memory_id)
     undone = [event.data.get("merged") for event in events if event.name == EventName.UNMERGED]
     merges = [
         event
@@ -79,18 +79,18 @@ def _last_merge(parts: Services, memory_id: str) -> Event:
     ]
     if merges:
         return merges[-1]
-    if parts.index.get(memory_id, include_deleted=True) is None and not events:
-        raise memory_error(parts, memory_id)
+    if services.index.get(memory_id, include_deleted=True) is None and not events:
+        raise memory_error(services, memory_id)
     raise InvalidRequest("id", memory_id, "nothing is merged into it that could be taken apart; `muisti history` tells")
 
 
-def _with_former_importance(parts: Services, merge: Event) -> list[Update]:
+def _with_former_importance(services: Services, merge: Event) -> list[Update]:
     """The memory that had been given more weight by the merge, unless somebody has changed that since."""
     before, after = merge.data.get("importance_before"), merge.data.get("importance")
-    known = parts.index.get(merge.memory_ids[0])
+    known = services.index.get(merge.memory_ids[0])
     if not isinstance(before, int | float) or known is None or known.importance != after:
         return []
-    stored = stored_memory(parts, known.id)
+    stored = stored_memory(services, known.id)
     return [Update(replace(stored.memory, importance=float(before)), stored.revision)]
 
 

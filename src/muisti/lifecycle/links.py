@@ -19,73 +19,73 @@ MOST_MEMORIES = 500
 """Of a graph: what is beyond is left out."""
 
 
-def link(parts: Services, wanted: Link) -> Link:
+def link(services: Services, wanted: Link) -> Link:
     """Link two memories. What was only proposed is confirmed by this. Raises InvalidRequest, MemoryNotFound."""
     _check(wanted)
-    with parts.store.lock():
-        _check_end(parts, "source", wanted.source)
-        _check_end(parts, "target", wanted.target)
-        wanted = replace(wanted, created_at=parts.clock.now())
+    with services.store.lock():
+        _check_end(services, "source", wanted.source)
+        _check_end(services, "target", wanted.target)
+        wanted = replace(wanted, created_at=services.clock.now())
         if wanted.type is LinkType.SUPERSEDES and not wanted.proposed and wanted.valid_until is None:
-            _supersede(parts, wanted)
+            _supersede(services, wanted)
         else:
             events = [_event(EventName.LINKED, wanted)]
-            parts.store.commit(ChangeSet(updated=[_linked(parts, wanted)], events=events, durable=False))
+            services.store.commit(ChangeSet(updated=[_linked(services, wanted)], events=events, durable=False))
     return wanted
 
 
-def unlink(parts: Services, source: str, target: str, type_: LinkType) -> None:
+def unlink(services: Services, source: str, target: str, type_: LinkType) -> None:
     """Take a link back. What was superseded by it is current again. Raises InvalidRequest, MemoryNotFound."""
-    with parts.store.lock():
-        stored = stored_memory(parts, source)
+    with services.store.lock():
+        stored = stored_memory(services, source)
         gone = next((one for one in stored.memory.links if (one.type, one.target) == (type_, target)), None)
         if gone is None:
             raise InvalidRequest("link", f"{type_.value} {target}", "there is no such link; `muisti links` shows those there are")
         updates = []
         if type_ is LinkType.SUPERSEDES and not gone.proposed:
-            updates += _reopened(parts, gone)
+            updates += _reopened(services, gone)
         kept = tuple(one for one in stored.memory.links if one is not gone)
         updates.append(Update(replace(stored.memory, links=kept), stored.revision))
-        events = [_event(EventName.UNLINKED, gone, parts.clock.now())]
-        parts.store.commit(ChangeSet(updated=updates, events=events, durable=False))
+        events = [_event(EventName.UNLINKED, gone, services.clock.now())]
+        services.store.commit(ChangeSet(updated=updates, events=events, durable=False))
 
 
-def supersede(parts: Services, old: str, new: str) -> Memory:
+def supersede(services: Services, old: str, new: str) -> Memory:
     """Let a memory take the place of another, which is no longer true from now on, and is answered.
 
     Raises InvalidRequest, MemoryNotFound.
     """
-    now = parts.clock.now()
-    link(parts, Link(source=new, type=LinkType.SUPERSEDES, target=old, created_at=now, extracted_by=Finder.SYSTEM))
-    known = parts.index.get(old)
-    return known if known and known.valid_until else replace(stored_memory(parts, old).memory, index_pending=True)
+    now = services.clock.now()
+    link(services, Link(source=new, type=LinkType.SUPERSEDES, target=old, created_at=now, extracted_by=Finder.SYSTEM))
+    known = services.index.get(old)
+    return known if known and known.valid_until else replace(stored_memory(services, old).memory, index_pending=True)
 
 
-def superseding(parts: Services, memory_id: str) -> Memory | None:
+def superseding(services: Services, memory_id: str) -> Memory | None:
     """The memory that took its place; None if none did. Raises MemoryNotFound."""
-    existing_memory(parts, memory_id)
-    successors = parts.index.successors([memory_id]).get(memory_id, ())
-    return parts.index.get(successors[-1]) if successors else None
+    existing_memory(services, memory_id)
+    successors = services.index.successors([memory_id]).get(memory_id, ())
+    return services.index.get(successors[-1]) if successors else None
 
 
-def links(parts: Services, memory_id: str) -> list[Link]:
+def links(services: Services, memory_id: str) -> list[Link]:
     """The links that begin or end at a memory, oldest first. Raises MemoryNotFound."""
-    existing_memory(parts, memory_id)
-    return parts.index.links_of([memory_id])
+    existing_memory(services, memory_id)
+    return services.index.links_of([memory_id])
 
 
-def graph(parts: Services, memory_id: str, depth: int = 1) -> Graph:
+def graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
     """The memories that can be reached over so many links, in both directions. Raises MemoryNotFound, InvalidRequest."""
     if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= DEEPEST:
         raise InvalidRequest("depth", depth, f"it must be a whole number from 0 to {DEEPEST}")
-    with parts.index.snapshot():
-        existing_memory(parts, memory_id)
+    with services.index.snapshot():
+        existing_memory(services, memory_id)
         reached = {memory_id: None}
         found: dict[tuple[str, str, str], Link] = {}
         frontier = [memory_id]
         for _ in range(depth):
             beyond: dict[str, None] = {}
-            for one in parts.index.links_of(frontier):
+            for one in services.index.links_of(frontier):
                 found[one.source, one.type, one.target] = one
                 beyond |= {end: None for end in (one.source, one.target) if end not in reached}
             frontier = list(beyond)[: MOST_MEMORIES - len(reached)]
@@ -93,22 +93,22 @@ def graph(parts: Services, memory_id: str, depth: int = 1) -> Graph:
             if not frontier:
                 break
         lines = [one for one in found.values() if one.source in reached and one.target in reached]
-        return Graph(tuple(parts.index.many(list(reached))), tuple(lines))
+        return Graph(tuple(services.index.many(list(reached))), tuple(lines))
 
 
 # -- Writing
 
 
-def _supersede(parts: Services, wanted: Link) -> None:
+def _supersede(services: Services, wanted: Link) -> None:
     """First the new file with the link, which alone says which is current; then the old one's end."""
-    _check_no_circle(parts, wanted)
-    old = stored_memory(parts, wanted.target)
+    _check_no_circle(services, wanted)
+    old = stored_memory(services, wanted.target)
     if _same(old, replace(wanted, target=wanted.source)):  # the files may know more than the index
         raise _circle(wanted)
     begun = None
     if old.memory.valid_until is None:
-        begun = _same(stored_memory(parts, wanted.source), wanted)  # an earlier try may have got as far as the first file
-    updates = [] if begun else [_linked(parts, wanted)]
+        begun = _same(stored_memory(services, wanted.source), wanted)  # an earlier try may have got as far as the first file
+    updates = [] if begun else [_linked(services, wanted)]
     if old.memory.valid_until is None:
         ended = replace(old.memory, valid_until=_end_of(old.memory, begun or wanted))
         updates.append(Update(ended, old.revision))
@@ -116,7 +116,7 @@ def _supersede(parts: Services, wanted: Link) -> None:
         _event(EventName.LINKED, wanted),
         Event(EventName.SUPERSEDED, wanted.created_at, (wanted.target,), None, {"by": wanted.source}),
     ]
-    parts.store.commit(ChangeSet(updated=updates, events=events, durable=False))
+    services.store.commit(ChangeSet(updated=updates, events=events, durable=False))
 
 
 def _end_of(old: Memory, by: Link) -> datetime:
@@ -125,19 +125,19 @@ def _end_of(old: Memory, by: Link) -> datetime:
     return max(end, old.valid_from or end)
 
 
-def _reopened(parts: Services, gone: Link) -> list[Update]:
+def _reopened(services: Services, gone: Link) -> list[Update]:
     """The old memory without the end that this link gave it."""
-    if parts.index.get(gone.target) is None:
+    if services.index.get(gone.target) is None:
         return []
-    old = stored_memory(parts, gone.target)
+    old = stored_memory(services, gone.target)
     if old.memory.valid_until != _end_of(old.memory, gone):
         return []
     return [Update(replace(old.memory, valid_until=None), old.revision)]
 
 
-def _linked(parts: Services, wanted: Link) -> Update:
+def _linked(services: Services, wanted: Link) -> Update:
     """The source with the link."""
-    stored = stored_memory(parts, wanted.source)
+    stored = stored_memory(services, wanted.source)
     same = next((one for one in stored.memory.links if (one.type, one.target) == (wanted.type, wanted.target)), None)
     if same is not None and (not same.proposed or wanted.proposed):
         raise InvalidRequest("link", f"{wanted.type.value} {wanted.target}", "the two are linked like this already")
@@ -175,19 +175,19 @@ def _check(wanted: Link) -> None:
         raise InvalidRequest("valid_until", wanted.valid_until.isoformat(), "it must not be before valid_from")
 
 
-def _check_end(parts: Services, option: str, memory_id: str) -> None:
-    found = parts.index.get(memory_id, include_deleted=True)
+def _check_end(services: Services, option: str, memory_id: str) -> None:
+    found = services.index.get(memory_id, include_deleted=True)
     if found is None:
-        raise memory_error(parts, memory_id)
+        raise memory_error(services, memory_id)
     if found.deleted_at is not None:
         raise InvalidRequest(option, memory_id, "it is in the trash; `muisti restore` brings it back")
 
 
-def _check_no_circle(parts: Services, wanted: Link) -> None:
+def _check_no_circle(services: Services, wanted: Link) -> None:
     """Raises InvalidRequest if the old memory is, perhaps over several steps, what took the new one's place."""
     frontier, seen = [wanted.source], {wanted.source}
     while frontier:
-        frontier = _superseding_any(parts, frontier, seen)
+        frontier = _superseding_any(services, frontier, seen)
         seen.update(frontier)
         if wanted.target in seen:
             raise _circle(wanted)
@@ -197,10 +197,10 @@ def _circle(wanted: Link) -> InvalidRequest:
     return InvalidRequest("supersede", wanted.source, f"it was itself superseded by {wanted.target}, so neither would be current")
 
 
-def _superseding_any(parts: Services, ids: Sequence[str], seen: set[str]) -> list[str]:
+def _superseding_any(services: Services, ids: Sequence[str], seen: set[str]) -> list[str]:
     return [
         one.source
-        for one in parts.index.links_of(ids)
+        for one in services.index.links_of(ids)
         if one.type is LinkType.SUPERSEDES and not one.proposed and one.target in ids and one.source not in seen
     ]
 

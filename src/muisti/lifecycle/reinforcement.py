@@ -11,31 +11,31 @@ from muisti.ports import ChangeSet, Services
 from muisti.ports.lookups import existing_memory
 
 
-def touch(parts: Services, memory_id: str) -> Memory:
+def touch(services: Services, memory_id: str) -> Memory:
     """Note that a memory was looked at. Raises MemoryNotFound."""
-    return _used(parts, memory_id, EventName.TOUCHED, None)
+    return _used(services, memory_id, EventName.TOUCHED, None)
 
 
-def reinforce(parts: Services, memory_id: str, amount: float, session_id: str | None = None) -> Memory:
+def reinforce(services: Services, memory_id: str, amount: float, session_id: str | None = None) -> Memory:
     """Make a memory stronger. Raises MemoryNotFound."""
-    return _used(parts, memory_id, EventName.REINFORCED, _checked(amount), session_id)
+    return _used(services, memory_id, EventName.REINFORCED, _checked(amount), session_id)
 
 
-def deemphasize(parts: Services, memory_id: str, amount: float) -> Memory:
+def deemphasize(services: Services, memory_id: str, amount: float) -> Memory:
     """Make a memory weaker. Raises MemoryNotFound."""
-    return _used(parts, memory_id, EventName.DEEMPHASIZED, _checked(amount))
+    return _used(services, memory_id, EventName.DEEMPHASIZED, _checked(amount))
 
 
 _RULES = {EventName.REINFORCED: reinforced, EventName.DEEMPHASIZED: deemphasized}
 
 
-def _used(parts: Services, memory_id: str, what: EventName, amount: float | None, session_id: str | None = None) -> Memory:
-    with parts.store.lock():
-        memory = existing_memory(parts, memory_id)
+def _used(services: Services, memory_id: str, what: EventName, amount: float | None, session_id: str | None = None) -> Memory:
+    with services.store.lock():
+        memory = existing_memory(services, memory_id)
         data = {} if amount is None else {"amount": amount, "salience": _RULES[what](memory.salience, amount)}
-        event = Event(what, parts.clock.now(), (memory_id,), session_id, data)
-        committed = parts.store.commit(ChangeSet(events=[event]))
-    known = parts.index.get(memory_id) if committed.indexed else None
+        event = Event(what, services.clock.now(), (memory_id,), session_id, data)
+        committed = services.store.commit(ChangeSet(events=[event]))
+    known = services.index.get(memory_id) if committed.indexed else None
     return known or replace(memory, salience=data.get("salience", memory.salience), index_pending=True)
 
 

@@ -19,7 +19,7 @@ _SEEN_APART = ("session_id", "all_sessions", "include_deleted", "unfiled", "ids"
 
 
 def explain(
-    parts: Services,
+    services: Services,
     query: str,
     memory_id: str,
     where: Filter,
@@ -29,19 +29,19 @@ def explain(
 
     If it was found, its signals are those of the ranking's features, as in a search.
     """
-    memory = parts.index.get(memory_id, include_deleted=True, any_origin=True)
+    memory = services.index.get(memory_id, include_deleted=True, any_origin=True)
     if memory is None:
         raise MemoryNotFound(memory_id)
-    results = search(parts, query, where, _POOL, mode)
-    stored = set(" ".join(parts.index.words_of([memory_id]).get(memory_id, ())).split())
-    terms = parse_terms(parts, query)
+    results = search(services, query, where, _POOL, mode)
+    stored = set(" ".join(services.index.words_of([memory_id]).get(memory_id, ())).split())
+    terms = parse_terms(services, query)
     matched = tuple(one.text for one in terms if stored & {one.text, *one.alternatives})
     asked = tuple(query_words(query))
     for place, result in enumerate(results, start=1):
         if result.memory.id == memory_id:
             why = (f"rank {place}",)
             return Explanation(memory_id, query, True, place, asked, matched, why, result.why)
-    reasons = (*_hiding_filters(parts, memory, where), _word_reason(matched, asked, len(results)))
+    reasons = (*_hiding_filters(services, memory, where), _word_reason(matched, asked, len(results)))
     return Explanation(memory_id, query, False, None, asked, matched, reasons)
 
 
@@ -55,7 +55,7 @@ def _word_reason(matched: tuple[str, ...], asked: tuple[str, ...], found: int) -
     return f"it matches {', '.join(matched)}{lacking}{crowded}"
 
 
-def _hiding_filters(parts: Services, memory: Memory, where: Filter) -> list[str]:
+def _hiding_filters(services: Services, memory: Memory, where: Filter) -> list[str]:
     """Return a reason for each single filter that keeps it out."""
     reasons = []
     if memory.deleted_at is not None and not where.include_deleted:
@@ -74,6 +74,6 @@ def _hiding_filters(parts: Services, memory: Memory, where: Filter) -> list[str]
         if value == field.default or field.name in _SEEN_APART:
             continue
         narrowed = replace(alone, **{field.name: value})
-        if not parts.index.select(narrowed, order="created_at", limit=1):
+        if not services.index.select(narrowed, order="created_at", limit=1):
             reasons.append(f"the filter {field.name} = {value!r} leaves it out")
     return reasons

@@ -67,23 +67,23 @@ class Evidence:
     """For each candidate that was superseded: the memories that took its place, which then are candidates too."""
 
 
-def gathered(parts: Services, question: Question, where: Filter, limit: int, asked: Meaning | None = None) -> Evidence:
+def gathered(services: Services, question: Question, where: Filter, limit: int, asked: Meaning | None = None) -> Evidence:
     """The best by words, the nearest by meaning, and what their neighbours add."""
     pool = max(POOL, 2 * limit)
     narrowed = _narrowed(question, where)
     keyword: dict[str, LexicalHit] = {}
     for filter_ in narrowed:
-        keyword |= {hit.memory_id: hit for hit in _by_words(parts, question, filter_, pool) if hit.memory_id not in keyword}
+        keyword |= {hit.memory_id: hit for hit in _by_words(services, question, filter_, pool) if hit.memory_id not in keyword}
     if asked is None:
-        asked = _meaning(parts, question, keyword.values())
+        asked = _meaning(services, question, keyword.values())
     vector: dict[str, VectorHit] = {}
     if asked.vector is not None and asked.space is not None:
         for filter_ in narrowed:
-            hits = parts.vectors.nearest(asked.space, asked.vector, filter_, pool)
+            hits = services.vectors.nearest(asked.space, asked.vector, filter_, pool)
             vector |= {hit.memory_id: hit for hit in hits if hit.score > asked.unrelated or hit.memory_id in keyword}
     keyword = dict(sorted(keyword.items(), key=lambda item: -item[1].score))
     vector = dict(sorted(vector.items(), key=lambda item: -item[1].score))
-    return _weighed(parts, question, asked, where, keyword, vector)
+    return _weighed(services, question, asked, where, keyword, vector)
 
 
 def _narrowed(question: Question, where: Filter) -> list[Filter]:
@@ -94,17 +94,17 @@ def _narrowed(question: Question, where: Filter) -> list[Filter]:
     return [replace(where, since=when.start, until=when.end), where]
 
 
-def _by_words(parts: Services, question: Question, where: Filter, pool: int) -> list[LexicalHit]:
+def _by_words(services: Services, question: Question, where: Filter, pool: int) -> list[LexicalHit]:
     if question.terms:
-        found = parts.index.match(question.terms, where, pool)
+        found = services.index.match(question.terms, where, pool)
         return [explain_match(match, question.terms) for match in found]
     if question.mode == "vector" or query_words(question.text):
         return []
-    return [literal_hit(id_, question.text) for id_ in parts.index.literal(question.text, where, pool)]
+    return [literal_hit(id_, question.text) for id_ in services.index.literal(question.text, where, pool)]
 
 
 def _weighed(
-    parts: Services,
+    services: Services,
     question: Question,
     asked: Meaning,
     where: Filter,
@@ -112,14 +112,16 @@ def _weighed(
     vector: dict[str, VectorHit],
 ) -> Evidence:
     found_ids = [*dict.fromkeys([*keyword, *vector])]
-    successors = _successors(parts, found_ids)
-    around = parts.index.candidates([*dict.fromkeys([*found_ids, *(new for news in successors.values() for new in news)])], where)
+    successors = _successors(services, found_ids)
+    around = services.index.candidates(
+        [*dict.fromkeys([*found_ids, *(new for news in successors.values() for new in news)])], where
+    )
     everybody = list(dict.fromkeys([*around, *(id_ for one in around.values() for id_ in (*one.before, *one.after))]))
     wanted = _words_of(question.terms)
-    found = {id_: count_occurrences(words, wanted) for id_, words in parts.index.words_of(everybody).items()}
+    found = {id_: count_occurrences(words, wanted) for id_, words in services.index.words_of(everybody).items()}
     near: dict[str, float] = {}
     if asked.vector is not None and asked.space is not None:
-        near = parts.vectors.similarities(asked.space, asked.vector, everybody)
+        near = services.vectors.similarities(asked.space, asked.vector, everybody)
     return Evidence(
         asked,
         {id_: candidate for id_, candidate in around.items() if candidate.allowed},
@@ -133,17 +135,17 @@ def _weighed(
     )
 
 
-def _successors(parts: Services, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _successors(services: Services, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Who took the place of these, and of those in turn."""
     found: dict[str, tuple[str, ...]] = {}
     while ids:
-        further = parts.index.successors(ids)
+        further = services.index.successors(ids)
         found |= further
         ids = [*dict.fromkeys(id_ for news in further.values() for id_ in news if id_ not in found)]
     return found
 
 
-def _meaning(parts: Services, question: Question, hits: Iterable[LexicalHit]) -> Meaning:
+def _meaning(services: Services, question: Question, hits: Iterable[LexicalHit]) -> Meaning:
     """The question's vector. Names of speakers are left out: who speaks is judged by itself, and in a conversation a name
     is closest to what is said to that person by others.
     """
@@ -151,12 +153,12 @@ def _meaning(parts: Services, question: Question, hits: Iterable[LexicalHit]) ->
         return Meaning()
     text = question.text[:MAX_QUERY]
     try:
-        space = next((space for space in parts.vectors.spaces() if space.serving), None)
-        embedder = parts.embedders(space.identity if space else None)
+        space = next((space for space in services.vectors.spaces() if space.serving), None)
+        embedder = services.embedders(space.identity if space else None)
         if space is None or embedder is None:
             if embedder is not None:
                 embedder.identity()  # one that cannot even say who it is says why
-            return Meaning(degraded=_without(parts, space))
+            return Meaning(degraded=_without(services, space))
         weight = embedder.understands(text)
         if not weight and question.mode == "hybrid":
             return Meaning()
@@ -167,10 +169,10 @@ def _meaning(parts: Services, question: Question, hits: Iterable[LexicalHit]) ->
         return Meaning(degraded=f"by keyword only: {error}")
 
 
-def _without(parts: Services, space: Space | None) -> str:
+def _without(services: Services, space: Space | None) -> str:
     if space is not None:
         return f"by keyword only: the model {space.identity.model} that made the vectors is not here; `muisti reindex --vectors`"
-    return "" if parts.settings.embedder == "none" else "by keyword only: there are no vectors yet"
+    return "" if services.settings.embedder == "none" else "by keyword only: there are no vectors yet"
 
 
 def _words_of(terms: Sequence[Term]) -> list[str]:

@@ -32,46 +32,46 @@ def _short(title: str) -> str:
 
 
 def search_by_keywords(
-    parts: Services, keywords: Sequence[str], where: Filter, *, match_all: bool = False, limit: int = 10
+    services: Services, keywords: Sequence[str], where: Filter, *, match_all: bool = False, limit: int = 10
 ) -> list[Memory]:
     """Memories with any, or all, of these keywords."""
     if isinstance(keywords, str) or not keywords or not all(isinstance(k, str) and k.strip() for k in keywords):
         raise InvalidRequest("keywords", keywords, "give a list of one or more keywords")
-    return parts.index.by_keywords([k.strip() for k in keywords], match_all=match_all, where=where, limit=checked_limit(limit))
+    return services.index.by_keywords([k.strip() for k in keywords], match_all=match_all, where=where, limit=checked_limit(limit))
 
 
-def timeline(parts: Services, memory_id: str, before: int = 5, after: int = 5) -> list[CompactResult]:
+def timeline(services: Services, memory_id: str, before: int = 5, after: int = 5) -> list[CompactResult]:
     """The second layer: what happened around a memory in its project, in the order of time."""
-    anchor = existing(parts, memory_id)
+    anchor = existing(services, memory_id)
     for option, value in (("before", before), ("after", after)):
         if not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
             raise InvalidRequest(option, value, f"it must be a number between 0 and {MAX_LIMIT}")
-    around = parts.index.around(anchor, before, after)
+    around = services.index.around(anchor, before, after)
     return [CompactResult(m.id, _short(m.title), m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at) for m in around]
 
 
-def details(parts: Services, ids: Sequence[str]) -> list[Memory]:
+def details(services: Services, ids: Sequence[str]) -> list[Memory]:
     """The third layer: whole memories, in the order asked. Raises MemoryNotFound that names all that are missing."""
     if isinstance(ids, str):
         raise InvalidRequest("ids", ids, "give a list of ids")
-    found = parts.index.many(list(ids)[:MAX_LIMIT], any_origin=True)
+    found = services.index.many(list(ids)[:MAX_LIMIT], any_origin=True)
     missing = [memory_id for memory_id in ids if memory_id not in {memory.id for memory in found}]
     if missing:
         raise MemoryNotFound(*missing)
     return found
 
 
-def existing(parts: Services, memory_id: str) -> Memory:
+def existing(services: Services, memory_id: str) -> Memory:
     """The memory with this id. Raises MemoryNotFound."""
-    memory = parts.index.get(memory_id, any_origin=True)
+    memory = services.index.get(memory_id, any_origin=True)
     if memory is None:
         raise MemoryNotFound(memory_id)
     return memory
 
 
-def check_sources(parts: Services, names: Sequence[str]) -> None:
+def check_sources(services: Services, names: Sequence[str]) -> None:
     """Raises InvalidRequest if no document is called so: an empty answer would not tell."""
-    known = sorted({*parts.index.document_sources(), *(shelf.source for shelf in parts.index.sources() if shelf.source)})
+    known = sorted({*services.index.document_sources(), *(shelf.source for shelf in services.index.sources() if shelf.source)})
     for name in names:
         if name not in known:
             some = f", or what a document is called: {', '.join(known[:10])}{' …' if len(known) > 10 else ''}" if known else ""

@@ -36,7 +36,7 @@ MAX_SPELLING = 2000
 
 
 def search(
-    parts: Services,
+    services: Services,
     query: str,
     where: Filter,
     limit: int | None = None,
@@ -47,24 +47,24 @@ def search(
 
     asked_at: the moment that "yesterday" in the query is relative to, instead of now.
     """
-    limit = checked_limit(parts.settings.search_limit if limit is None else limit)
+    limit = checked_limit(services.settings.search_limit if limit is None else limit)
     query = _clean_query(query)
-    now = asked_at or parts.clock.now()
-    with parts.index.snapshot():
-        parsed = parse_query(parts, query, checked_mode(mode), now)
-        evidence = gathered(parts, parsed, where, limit)
+    now = asked_at or services.clock.now()
+    with services.index.snapshot():
+        parsed = parse_query(services, query, checked_mode(mode), now)
+        evidence = gathered(services, parsed, where, limit)
         if mode == "vector" and evidence.asked.vector is None:  # only the words are left
-            parsed = parse_query(parts, query, "keyword", now)
-            evidence = gathered(parts, parsed, where, limit, evidence.asked)
+            parsed = parse_query(services, query, "keyword", now)
+            evidence = gathered(services, parsed, where, limit, evidence.asked)
         inputs = RankingInputs(parsed, evidence, now, spell_words(query))
-        results = _read_results(parts, inputs, rank(inputs)[:limit])
+        results = _read_results(services, inputs, rank(inputs)[:limit])
         used_mode = "keyword" if evidence.asked.vector is None else mode
         return SearchResults(results, used_mode, evidence.asked.degraded)
 
 
-def parse_query(parts: Services, query: str, mode: str, now: datetime) -> Question:
+def parse_query(services: Services, query: str, mode: str, now: datetime) -> Question:
     """Return its words and its time. It is embedded later, when the possible speakers are known."""
-    terms = [] if mode == "vector" else parse_terms(parts, query)
+    terms = [] if mode == "vector" else parse_terms(services, query)
     return Question(query, mode, terms, parse_when(query, now))
 
 
@@ -82,12 +82,12 @@ def parse_when(query: str, now: datetime) -> When | None:
     return question.parse_when(query, now)
 
 
-def parse_terms(parts: Services, query: str) -> list[Term]:
+def parse_terms(services: Services, query: str) -> list[Term]:
     """Return the words of a query that are worth looking for."""
     found = query_words(query)
     if not found:
         return []
-    return choose_terms(found, parts.index.frequencies(found), partial(similar_words, parts.index))
+    return choose_terms(found, services.index.frequencies(found), partial(similar_words, services.index))
 
 
 def spell_words(query: str) -> dict[str, str]:
@@ -97,18 +97,18 @@ def spell_words(query: str) -> dict[str, str]:
 
 
 def _read_results(
-    parts: Services,
+    services: Services,
     inputs: RankingInputs,
     best: Sequence[Ranked],
 ) -> list[SearchResult]:
     """Read the best memories. Raises IndexCorrupt if the index names one that is not there."""
     ids = [one.candidate.memory_id for one in best]
-    memories = parts.index.many(ids, include_deleted=True, any_origin=True)
+    memories = services.index.many(ids, include_deleted=True, any_origin=True)
     if len(memories) != len(best):
         what = "the index names memories that it does not have"
         raise IndexCorrupt(f"{what}; it is rebuilt from the files")
     message_ids = [memory.id for memory in memories if memory.origin is Origin.MESSAGE]
-    messages = parts.index.messages(message_ids) if message_ids else {}
+    messages = services.index.messages(message_ids) if message_ids else {}
     results = []
     for memory, one in zip(memories, best, strict=True):
         results.append(_make_result(inputs, memory, one, messages.get(memory.id)))
@@ -140,28 +140,28 @@ def _make_result(
     )
 
 
-def related(parts: Services, memory_id: str, where: Filter, limit: int = 10) -> list[SearchResult]:
+def related(services: Services, memory_id: str, where: Filter, limit: int = 10) -> list[SearchResult]:
     """Return memories that share the most telling words of this one, or are near it in meaning."""
     checked_limit(limit)
-    with parts.index.snapshot():
-        memory = existing(parts, memory_id)
-        space = next((space for space in parts.vectors.spaces() if space.serving), None)
-        vector = parts.vectors.vector_of(space, memory_id) if space else None
-        terms = _telling_terms(parts, memory_id)
+    with services.index.snapshot():
+        memory = existing(services, memory_id)
+        space = next((space for space in services.vectors.spaces() if space.serving), None)
+        vector = services.vectors.vector_of(space, memory_id) if space else None
+        terms = _telling_terms(services, memory_id)
         if not terms and vector is None:
             return []
         query = Question(memory.title, "hybrid", terms)
-        evidence = gathered(parts, query, where, limit + 1, Meaning(vector, space, 1.0))
-        inputs = RankingInputs(query, evidence, parts.clock.now())
+        evidence = gathered(services, query, where, limit + 1, Meaning(vector, space, 1.0))
+        inputs = RankingInputs(query, evidence, services.clock.now())
         best = [one for one in rank(inputs) if one.candidate.memory_id != memory_id]
-        return _read_results(parts, inputs, best[:limit])
+        return _read_results(services, inputs, best[:limit])
 
 
-def _telling_terms(parts: Services, memory_id: str) -> list[Term]:
+def _telling_terms(services: Services, memory_id: str) -> list[Term]:
     """Return the words of a memory that others share and that say most about it."""
-    counts = Counter(" ".join(parts.index.words_of([memory_id]).get(memory_id, ())).split())
+    counts = Counter(" ".join(services.index.words_of([memory_id]).get(memory_id, ())).split())
     telling = sorted(without_stop_words(list(counts)), key=lambda word: -counts[word])[:MAX_WORDS]
-    frequencies = parts.index.frequencies(telling)
+    frequencies = services.index.frequencies(telling)
     shared = [word for word in telling if frequencies.counts.get(word, 0) > 1]
     terms = choose_terms(shared, frequencies, lambda *_: [])
     return sorted(terms, key=lambda term: -term.weight * counts.get(term.text, 1))[:RELATED_WORDS]

@@ -26,8 +26,8 @@ RETRY = 0.2
 class RecallLog:
     """Writes recall events to the journal in a thread of its own."""
 
-    def __init__(self, parts: Services) -> None:
-        self._parts = parts
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._changed = threading.Condition()
         self._events: list[Event] = []
         self._noted = 0
@@ -40,9 +40,9 @@ class RecallLog:
 
     def note(self, memory_ids: Sequence[str], session_id: str | None = None) -> None:
         """Record that these were recalled now."""
-        if not memory_ids or not self._parts.settings.record_recall:
+        if not memory_ids or not self._services.settings.record_recall:
             return
-        event = Event(EventName.RECALLED, self._parts.clock.now(), tuple(memory_ids), session_id)
+        event = Event(EventName.RECALLED, self._services.clock.now(), tuple(memory_ids), session_id)
         with self._changed:
             self._events.append(event)
             self._noted += 1
@@ -95,7 +95,7 @@ class RecallLog:
 
     def _write(self, events: Sequence[Event]) -> None:
         """Write events, trying again for as long as the setting `lock_timeout` says."""
-        tries = max(1, int(self._parts.settings.lock_timeout / (PATIENCE + RETRY)))
+        tries = max(1, int(self._services.settings.lock_timeout / (PATIENCE + RETRY)))
         try:
             for _ in range(tries):
                 try:
@@ -114,7 +114,7 @@ class RecallLog:
 
     def _commit(self, events: Sequence[Event], timeout: float) -> None:
         changes = ChangeSet(events=events, durable=False)
-        store = self._parts.store
+        store = self._services.store
         try:
             with store.lock(timeout):
                 store.commit(changes)

@@ -15,7 +15,7 @@ from muisti.remember.pipeline import remember
 
 
 def import_memories(
-    parts: Services,
+    services: Services,
     source: Path,
     *,
     kind: str | None = None,
@@ -24,11 +24,11 @@ def import_memories(
     progress: Progress | None = None,
 ) -> int:
     """How many were new. What is here already, by id or by content, is left alone, so a repeat does no harm."""
-    now = parts.clock.now()
+    now = services.clock.now()
     incoming = {
         item.draft.id or new_id(now): item
-        for item in parts.import_export.load(source)
-        if item.draft.id is None or parts.index.get(item.draft.id, include_deleted=True) is None
+        for item in services.import_export.load(source)
+        if item.draft.id is None or services.index.get(item.draft.id, include_deleted=True) is None
     }
     drafts = [
         replace(
@@ -37,33 +37,33 @@ def import_memories(
             kind=kind or item.draft.kind,
             project=item.draft.project if project is None else project,
             trusted=trusted,
-            links=item.draft.links if trusted else _proposed(parts, item.draft.links),
+            links=item.draft.links if trusted else _proposed(services, item.draft.links),
         )
         for id_, item in incoming.items()
     ]
     try:
-        saved = {memory.id for memory in remember(parts, drafts, progress, near=False)} if drafts else set()
+        saved = {memory.id for memory in remember(services, drafts, progress, near=False)} if drafts else set()
     except InvalidMemory as error:
         raise ImportFailed(f"{source}: {error}") from error
-    used = [_event(parts, id_, item) for id_, item in incoming.items() if id_ in saved and item.usage != Usage()]
+    used = [_event(services, id_, item) for id_, item in incoming.items() if id_ in saved and item.usage != Usage()]
     if used:
-        with parts.store.lock():
-            parts.store.commit(ChangeSet(events=used))
+        with services.store.lock():
+            services.store.commit(ChangeSet(events=used))
     return len(saved & incoming.keys())
 
 
-def _proposed(parts: Services, links: Sequence[Link]) -> tuple[Link, ...]:
+def _proposed(services: Services, links: Sequence[Link]) -> tuple[Link, ...]:
     """What comes from elsewhere must not change what is here: such links only propose."""
-    ours = {memory.id for memory in parts.index.many([link.target for link in links], include_deleted=True)}
+    ours = {memory.id for memory in services.index.many([link.target for link in links], include_deleted=True)}
     return tuple(
         replace(link, extracted_by=Finder.SYSTEM, confidence=min(0.99, link.confidence)) if link.target in ours else link
         for link in links
     )
 
 
-def _event(parts: Services, memory_id: str, item: ImportedMemory) -> Event:
+def _event(services: Services, memory_id: str, item: ImportedMemory) -> Event:
     usage = item.usage
     salience = 1.0 if usage.salience is None else min(1.0, max(FLOOR, usage.salience))
     return Event(
-        EventName.IMPORTED, parts.clock.now(), (memory_id,), None, {"salience": salience, "access_count": usage.access_count}
+        EventName.IMPORTED, services.clock.now(), (memory_id,), None, {"salience": salience, "access_count": usage.access_count}
     )

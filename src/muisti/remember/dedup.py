@@ -48,7 +48,7 @@ Cosines = Mapping[tuple[str, str], float]
 """Of two texts."""
 
 
-def resolved(parts: Services, prepared: Sequence[Memory], *, near: bool, cosines: Cosines | None = None) -> list[Resolved]:
+def resolved(services: Services, prepared: Sequence[Memory], *, near: bool, cosines: Cosines | None = None) -> list[Resolved]:
     """For each new memory: itself, with links to what it seems to contradict, or the one that says the same already.
 
     That may be in the vault or earlier in this batch. Near: texts that say nearly the same count too.
@@ -57,25 +57,25 @@ def resolved(parts: Services, prepared: Sequence[Memory], *, near: bool, cosines
     batch = _Batch()
     answers = []
     for memory in prepared:
-        answer = _resolved(parts, batch, memory, cosines, near=near)
+        answer = _resolved(services, batch, memory, cosines, near=near)
         if answer.twin is None:
             batch.add(answer.memory)
         answers.append(answer)
     return answers
 
 
-def _resolved(parts: Services, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool) -> Resolved:
-    exact = batch.twin(memory) or parts.index.same_content(memory)
-    if exact is not None and (batch.holds(exact) or _still_says(parts, exact)):
+def _resolved(services: Services, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool) -> Resolved:
+    exact = batch.twin(memory) or services.index.same_content(memory)
+    if exact is not None and (batch.holds(exact) or _still_says(services, exact)):
         return Resolved(memory, exact)
-    settings = parts.settings
+    settings = services.settings
     if not near or not (settings.merge_duplicates or settings.propose_links):
         return Resolved(memory)
-    alike = _kindred(memory, [*batch.alike(memory, CANDIDATES), *find_similar(parts.index, memory, CANDIDATES)])
+    alike = _kindred(memory, [*batch.alike(memory, CANDIDATES), *find_similar(services.index, memory, CANDIDATES)])
     undecided = None
     if settings.merge_duplicates:
         found = _nearest(memory, [other for other in alike if exact is None or other.id != exact.id], cosines)
-        if found.twin is not None and not batch.holds(found.twin) and not _still_says(parts, found.twin):
+        if found.twin is not None and not batch.holds(found.twin) and not _still_says(services, found.twin):
             found = Resolved(memory)
         if found.twin is not None:
             return found
@@ -84,9 +84,9 @@ def _resolved(parts: Services, batch: _Batch, memory: Memory, cosines: Cosines |
     return Resolved(linked, undecided=undecided)
 
 
-def _still_says(parts: Services, known: Memory) -> bool:
+def _still_says(services: Services, known: Memory) -> bool:
     """Whether the file says what the index does: a text must not be merged into what a person has just changed or removed."""
-    stored = stored_or_none(parts, known)
+    stored = stored_or_none(services, known)
     return stored is not None and stored.memory.content_hash == known.content_hash
 
 
@@ -128,11 +128,11 @@ def clash(newer: str, older: str) -> Clash | None:
     return contradict.clash(newer, older)
 
 
-def measured(parts: Services, answers: Sequence[Resolved]) -> Cosines:
+def measured(services: Services, answers: Sequence[Resolved]) -> Cosines:
     """How near the undecided are in meaning; empty if no embedder is at hand. Nobody waits for a model to be loaded."""
     pairs = [(answer.memory.content, answer.undecided.content) for answer in answers if answer.undecided][:MOST_MEASURED]
     try:
-        embedder = parts.embedders(None) if pairs else None
+        embedder = services.embedders(None) if pairs else None
         if embedder is None or not embedder.is_ready():
             return {}
         vectors = embedder.embed_documents([text for pair in pairs for text in pair])

@@ -21,7 +21,7 @@ LONG = 100_000
 
 
 def fill(
-    parts: Services,
+    services: Services,
     *,
     limit: int | None = None,
     progress: Progress | None = None,
@@ -33,55 +33,55 @@ def fill(
     A space that is complete takes the place of the one that served before. Timeout: how long to wait for the store's lock.
     Raises EmbedderProblem, VaultBusy.
     """
-    embedder = parts.embedders(None)
+    embedder = services.embedders(None)
     if embedder is None:
         return 0
-    space = _space(parts, embedder, timeout)
+    space = _space(services, embedder, timeout)
     done, total = 0, space.missing if limit is None else min(limit, space.missing)
     while done < total and not (stop is not None and stop.is_set()):
-        ids = parts.vectors.missing(space, min(BATCH, total - done))
+        ids = services.vectors.missing(space, min(BATCH, total - done))
         if not ids:
             break
-        _embed(parts, embedder, ids, timeout)
+        _embed(services, embedder, ids, timeout)
         done += len(ids)
         if progress:
             progress(done, total)
     return done
 
 
-def embed_these(parts: Services, ids: Sequence[str], progress: Progress | None = None) -> int:
+def embed_these(services: Services, ids: Sequence[str], progress: Progress | None = None) -> int:
     """Give vectors to these memories now. Answers how many others wait for theirs. Raises EmbedderProblem."""
-    embedder = parts.embedders(None)
+    embedder = services.embedders(None)
     if embedder is None:
         return 0
-    _space(parts, embedder)
+    _space(services, embedder)
     for start in range(0, len(ids), BATCH):
-        _embed(parts, embedder, ids[start : start + BATCH])
+        _embed(services, embedder, ids[start : start + BATCH])
         if progress:
             progress(min(start + BATCH, len(ids)), len(ids))
-    return _space(parts, embedder).missing
+    return _space(services, embedder).missing
 
 
-def _embed(parts: Services, embedder: Embedder, ids: Sequence[str], timeout: float | None = None) -> None:
-    embedded = embed(embedder, parts.index.many(ids, include_deleted=True, any_origin=True))
-    with parts.store.lock(timeout):
-        parts.vectors.add(embedded)
+def _embed(services: Services, embedder: Embedder, ids: Sequence[str], timeout: float | None = None) -> None:
+    embedded = embed(embedder, services.index.many(ids, include_deleted=True, any_origin=True))
+    with services.store.lock(timeout):
+        services.vectors.add(embedded)
 
 
-def _space(parts: Services, embedder: Embedder, timeout: float | None = None) -> Space:
+def _space(services: Services, embedder: Embedder, timeout: float | None = None) -> Space:
     """The space of this embedder, made if there is none."""
     identity = embedder.identity()
-    spaces = parts.vectors.spaces()
+    spaces = services.vectors.spaces()
     known = next((space for space in spaces if space.identity == identity), None)
     if known is not None and (not known.serving or len(spaces) == 1):
         return known  # else there also is what was begun for a model that is not wanted any more
-    with parts.store.lock(timeout):
-        return parts.vectors.prepare(identity)
+    with services.store.lock(timeout):
+        return services.vectors.prepare(identity)
 
 
-def load(parts: Services) -> None:
+def load(services: Services) -> None:
     """Have the embedder ready for the next question. Raises EmbedderProblem."""
-    embedder = parts.embedders(None)
+    embedder = services.embedders(None)
     if embedder is not None and not embedder.is_ready():
         embedder.embed_query("ready?")
 
@@ -103,8 +103,8 @@ def _end(thread: threading.Thread, stop: threading.Event, wake: threading.Event)
 class Filler:
     """Embeds in a thread of its own what is more than a search or a save can wait for, and what failed before."""
 
-    def __init__(self, parts: Services) -> None:
-        self._parts = parts
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._stop = threading.Event()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -117,10 +117,10 @@ class Filler:
     def catch_up(self) -> None:
         """Embed what waits, if it is little; leave the rest to the thread. Waits for nobody's lock. Raises EmbedderProblem."""
         try:
-            embedder = self._parts.embedders(None)
+            embedder = self._services.embedders(None)
             if embedder is None:
                 return
-            waiting = _space(self._parts, embedder, timeout=0.0).missing
+            waiting = _space(self._services, embedder, timeout=0.0).missing
             if waiting and not self._busy:
                 self._fill_some()
             if waiting > AT_ONCE:
@@ -138,7 +138,7 @@ class Filler:
         """Embed a little of what waits, unless somebody is at it: the same text twice, at the same time, helps nobody."""
         if self._at_it.acquire(blocking=False):
             try:
-                fill(self._parts, limit=AT_ONCE, timeout=0.0)
+                fill(self._services, limit=AT_ONCE, timeout=0.0)
             finally:
                 self._at_it.release()
 
@@ -147,7 +147,7 @@ class Filler:
         ids = [memory.id for memory in memories if len(memory.content) <= LONG]
         try:
             with self._at_it:
-                others_wait = embed_these(self._parts, ids, progress)
+                others_wait = embed_these(self._services, ids, progress)
             if others_wait:
                 self.go_on()
         except EmbedderProblem as error:
@@ -178,7 +178,7 @@ class Filler:
         self._stop.set()
         self._wake.set()
         if self._thread is not None:
-            self._thread.join(timeout=self._parts.settings.embedder_timeout)
+            self._thread.join(timeout=self._services.settings.embedder_timeout)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -186,17 +186,17 @@ class Filler:
             self._wake.clear()  # before the work: whoever asks while it is done is heard
             try:
                 if self._cold:
-                    load(self._parts)
+                    load(self._services)
                     self._cold = False
-                fill(self._parts, stop=self._stop)
+                fill(self._services, stop=self._stop)
                 self._warned = self._busy = False
                 self._wake.wait()
             except MuistiError as error:
                 self._warn(error)
-                self._stop.wait(self._parts.settings.embedder_retry)
+                self._stop.wait(self._services.settings.embedder_retry)
             except Exception:
                 log.exception("could not embed the memories that wait")
-                self._stop.wait(self._parts.settings.embedder_retry)
+                self._stop.wait(self._services.settings.embedder_retry)
 
     def _warn(self, error: MuistiError) -> None:
         """Once for each time that it breaks down, not once for each search."""

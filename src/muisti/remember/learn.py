@@ -36,19 +36,19 @@ def utterances(exchange: Exchange) -> list[Utterance]:
     return [one for one in said if one.text.strip()]
 
 
-def extract_from(parts: Services, talk: Sequence[Utterance], mode: str) -> list[Extracted]:
+def extract_from(services: Services, talk: Sequence[Utterance], mode: str) -> list[Extracted]:
     """Return what of a talk is worth keeping, by rules or by the model of the settings. Raises ExtractorProblem."""
-    return _extract(parts, [replace(one, text=redact_text(one.text, parts.settings)) for one in talk], mode)
+    return _extract(services, [replace(one, text=redact_text(one.text, services.settings)) for one in talk], mode)
 
 
-def _extract(parts: Services, redacted: Sequence[Utterance], mode: str) -> list[Extracted]:
-    if parts.language_model is None:
+def _extract(services: Services, redacted: Sequence[Utterance], mode: str) -> list[Extracted]:
+    if services.language_model is None:
         from muisti.remember.extract.rules import extract  # its tables are read only if they are needed
 
         return extract(redacted, mode=mode)
     from muisti.remember.extract import chat
 
-    return chat.extract(parts.language_model, redacted, mode=mode, kinds=parts.settings.kinds)
+    return chat.extract(services.language_model, redacted, mode=mode, kinds=services.settings.kinds)
 
 
 def drafts_of(
@@ -77,19 +77,19 @@ def _since(about: datetime | None, said_at: datetime | None) -> datetime | None:
 
 
 def learn(
-    parts: Services, exchange: Exchange, found: Sequence[Extracted], *, error: str = "", again: bool = False
+    services: Services, exchange: Exchange, found: Sequence[Extracted], *, error: str = "", again: bool = False
 ) -> list[Memory]:
     """Keep what an exchange taught, and note in the same write that it was dealt with: it is not dealt with twice.
 
     Again: a crash or a full disk may have come in the way before; what was said already is then not strengthened once more.
     """
-    settings, now = parts.settings, parts.clock.now()
+    settings, now = services.settings, services.clock.now()
     important = [one for one in found if one.importance >= settings.extract_threshold]
     drafts = drafts_of(important, session_id=exchange.session_id, project=exchange.project, said_at=exchange.at)
     drafts = [replace(draft, id=derived_id(exchange.id, number)) for number, draft in enumerate(drafts)]
-    prepared = prepare(parts, drafts, now, skip_invalid=True)  # a chat, or a model, may say anything
-    known = {memory.id for memory in parts.index.many([memory.id for memory in prepared], include_deleted=True)}
-    taught = _of_session(parts, exchange.session_id)
+    prepared = prepare(services, drafts, now, skip_invalid=True)  # a chat, or a model, may say anything
+    known = {memory.id for memory in services.index.many([memory.id for memory in prepared], include_deleted=True)}
+    taught = _of_session(services, exchange.session_id)
     least = min((memory.importance for memory in taught), default=0.0)
     full = len(taught) >= settings.extract_per_session
     prepared = [memory for memory in prepared if memory.id not in known and not (full and memory.importance <= least)]
@@ -98,31 +98,31 @@ def learn(
         data["error"] = error
     note = Event(EventName.EXTRACTED, now, session_id=exchange.session_id, data=data)
     if prepared:
-        saved = store(parts, prepared, now, events=[note], reinforce=not again)
+        saved = store(services, prepared, now, events=[note], reinforce=not again)
     else:
         saved = []
-        with parts.store.lock():
-            parts.store.commit(ChangeSet(events=[note]))
-    make_room(parts, exchange.session_id)
+        with services.store.lock():
+            services.store.commit(ChangeSet(events=[note]))
+    make_room(services, exchange.session_id)
     return saved
 
 
-def make_room(parts: Services, session_id: str) -> list[Memory]:
+def make_room(services: Services, session_id: str) -> list[Memory]:
     """Move to the trash what a session has too many of; answers it."""
-    most = parts.settings.extract_per_session
-    if len(_of_session(parts, session_id)) <= most:
+    most = services.settings.extract_per_session
+    if len(_of_session(services, session_id)) <= most:
         return []
-    with parts.store.lock():
-        gone = _too_many(_of_session(parts, session_id), most)
+    with services.store.lock():
+        gone = _too_many(_of_session(services, session_id), most)
         for memory in gone:
-            trash(parts, memory, reason="replaced")
+            trash(services, memory, reason="replaced")
     return gone
 
 
-def _of_session(parts: Services, session_id: str) -> list[Memory]:
+def _of_session(services: Services, session_id: str) -> list[Memory]:
     """What was extracted from a session and nobody has made their own."""
     where = Filter(session=session_id, all_sessions=True)
-    found = parts.index.select(where, order="created_at", limit=None)
+    found = services.index.select(where, order="created_at", limit=None)
     return [memory for memory in found if memory.source == EXTRACTED and not memory.pinned and not memory.trusted]
 
 
@@ -131,8 +131,8 @@ def _too_many(memories: Sequence[Memory], most: int) -> list[Memory]:
     return sorted(memories, key=lambda memory: (memory.importance, memory.created_at, memory.id))[: max(0, len(memories) - most)]
 
 
-def _was_learnt(parts: Services, exchange: Exchange) -> bool:
-    return any(event.name == EventName.EXTRACTED for event in parts.store.events(exchange.id))
+def _was_learnt(services: Services, exchange: Exchange) -> bool:
+    return any(event.name == EventName.EXTRACTED for event in services.store.events(exchange.id))
 
 
 Change = Callable[..., list[Memory]]
@@ -142,8 +142,8 @@ Change = Callable[..., list[Memory]]
 class Learner:
     """Deals with exchanges in a thread of its own, one after the other."""
 
-    def __init__(self, parts: Services, meter: Meter, change: Change) -> None:
-        self._parts = parts
+    def __init__(self, services: Services, meter: Meter, change: Change) -> None:
+        self._services = services
         self._meter = meter
         self._change: Callable[[], Change | None] = weakref.WeakMethod(change)
         self._queue: queue.Queue[tuple[Exchange, bool] | None] = queue.Queue()
@@ -160,13 +160,13 @@ class Learner:
 
         False, with a warning, if there is no room or no disk for it.
         """
-        exchange = redact_exchange(exchange, self._parts.settings)
+        exchange = redact_exchange(exchange, self._services.settings)
         if self._stop.is_set():
             return self._refuse("the vault has been closed")
-        if self._queue.unfinished_tasks >= self._parts.settings.extract_queue:
+        if self._queue.unfinished_tasks >= self._services.settings.extract_queue:
             return self._refuse("too many wait already; is the extractor down?")
         try:
-            self._parts.store.queue.put(exchange)
+            self._services.store.queue.put(exchange)
         except MuistiError as error:
             return self._refuse(str(error))
         self._told_refused = False
@@ -177,7 +177,7 @@ class Learner:
     def take_over(self) -> None:
         """Go on with what ended processes left, and with what the vault could not take."""
         try:
-            found = self._parts.store.queue.take_over()
+            found = self._services.store.queue.take_over()
         except MuistiError as error:
             log.warning("what waits to be extracted is left for later: %s", error)
             return
@@ -201,10 +201,10 @@ class Learner:
         self._stop.set()
         self._queue.put(None)
         if self._thread is not None:
-            self._thread.join(timeout=min(LAST_WAIT, self._parts.settings.extractor_timeout))
+            self._thread.join(timeout=min(LAST_WAIT, self._services.settings.extractor_timeout))
             if self._thread.is_alive():
                 self._change = _nothing  # whoever opens the vault next does it: not both
-        self._parts.store.queue.close()
+        self._services.store.queue.close()
 
     def _refuse(self, why: str) -> bool:
         self._meter.count("memory.extraction.refused")
@@ -231,7 +231,7 @@ class Learner:
             if not self._told_waiting:
                 log.warning("extraction has to wait: %s", error)
             self._told_waiting = True
-            if not self._stop.wait(self._parts.settings.extractor_retry):
+            if not self._stop.wait(self._services.settings.extractor_retry):
                 self._queue.put((exchange, True))
         except (VaultError, IndexProblem) as error:
             log.warning("an exchange waits on the disk, for its memories cannot be saved now: %s", error)
@@ -250,7 +250,7 @@ class Learner:
             self._queue.put((exchange, True))
 
     def _deal_with(self, exchange: Exchange, *, again: bool) -> None:
-        if again and _was_learnt(self._parts, exchange):
+        if again and _was_learnt(self._services, exchange):
             self._changed(make_room, exchange.session_id)
         else:
             self._meter.count("memory.extraction.count")
@@ -260,11 +260,11 @@ class Learner:
             except BaseException:
                 self._meter.count("memory.extraction.errors")
                 raise
-        self._parts.store.queue.done(exchange.id)
+        self._services.store.queue.done(exchange.id)
 
     def _extract(self, exchange: Exchange, *, again: bool) -> None:
         try:
-            found = _extract(self._parts, utterances(exchange), exchange.mode)  # redacted when it was accepted
+            found = _extract(self._services, utterances(exchange), exchange.mode)  # redacted when it was accepted
         except ExtractorUnavailable:
             raise
         except Exception as error:

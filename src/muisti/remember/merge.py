@@ -53,12 +53,12 @@ def planned_merges(answers: Sequence[Resolved], now: datetime, *, reinforce: boo
     return plan
 
 
-def merged_updates(parts: Services, plan: Merges) -> list[Update]:
+def merged_updates(services: Services, plan: Merges) -> list[Update]:
     """Return the memories that matter more now, or are trusted now, because somebody said them again."""
     updates = []
     for memory_id, importance in plan.importance.items():
         try:
-            stored = stored_memory(parts, memory_id)
+            stored = stored_memory(services, memory_id)
         except (BrokenFile, Conflict, NotFound):
             continue  # if a person is editing it just now, theirs is the last word
         wanted = replace(

@@ -26,10 +26,10 @@ from muisti.text.redact import redact_draft
 log = logging.getLogger("muisti")
 
 
-def remember(parts: Services, drafts: Sequence[Draft], progress: Progress | None = None, *, near: bool = True) -> list[Memory]:
+def remember(services: Services, drafts: Sequence[Draft], progress: Progress | None = None, *, near: bool = True) -> list[Memory]:
     """Save all drafts or none, and return the memories. Raises InvalidMemory. Near: see `store`."""
-    now = parts.clock.now()
-    return store(parts, prepare(parts, drafts, now, progress), now, progress, near=near)
+    now = services.clock.now()
+    return store(services, prepare(services, drafts, now, progress), now, progress, near=near)
 
 
 Prepared = NewType("Prepared", Memory)
@@ -37,7 +37,7 @@ Prepared = NewType("Prepared", Memory)
 
 
 def prepare(
-    parts: Services,
+    services: Services,
     drafts: Sequence[Draft],
     now: datetime,
     progress: Progress | None = None,
@@ -50,12 +50,12 @@ def prepare(
     """
     prepared: list[Prepared] = []
     problem = None
-    projects = _projects_of_sessions(parts, drafts)
+    projects = _projects_of_sessions(services, drafts)
     for done, draft in enumerate(drafts):
         if draft.project is None and draft.session_id in projects:
             draft = replace(draft, project=projects[draft.session_id])  # noqa: PLW2901  # completed, not exchanged
         try:
-            prepared.append(Prepared(_prepared(draft, parts.settings, now)))
+            prepared.append(Prepared(_prepared(draft, services.settings, now)))
         except InvalidMemory as error:
             if not skip_invalid:
                 raise
@@ -69,7 +69,7 @@ def prepare(
 
 
 def store(
-    parts: Services,
+    services: Services,
     prepared: Sequence[Prepared],
     now: datetime,
     progress: Progress | None = None,
@@ -86,27 +86,27 @@ def store(
     """
     cosines = None
     while True:
-        with parts.store.lock():
-            answers = resolved(parts, prepared, near=near, cosines=cosines)
+        with services.store.lock():
+            answers = resolved(services, prepared, near=near, cosines=cosines)
             if cosines is not None or not any(answer.undecided for answer in answers):
                 plan = planned_merges(answers, now, reinforce=near and reinforce)
                 plan.events.extend(events)
-                committed = _commit(parts, plan, now)
+                committed = _commit(services, plan, now)
                 break
-        cosines = measured(parts, answers)  # not while others wait for the lock; then it is decided anew
+        cosines = measured(services, answers)  # not while others wait for the lock; then it is decided anew
     if progress:
         progress(len(prepared), len(prepared))
     placed = [answer.twin or answer.memory for answer in answers]
     placed = [committed.memories.get(memory.id, memory) for memory in placed]
     if not committed.indexed:
         return [replace(memory, index_pending=True) for memory in placed]
-    return _as_indexed(parts, placed)
+    return _as_indexed(services, placed)
 
 
-def _projects_of_sessions(parts: Services, drafts: Sequence[Draft]) -> dict[str | None, str]:
+def _projects_of_sessions(services: Services, drafts: Sequence[Draft]) -> dict[str | None, str]:
     """What is saved in a session belongs to the session's project, unless it is said otherwise."""
     named = {draft.session_id for draft in drafts if draft.project is None and isinstance(draft.session_id, str)}
-    known = [parts.index.session(session_id) for session_id in named if session_id.isprintable()]
+    known = [services.index.session(session_id) for session_id in named if session_id.isprintable()]
     return {session.id: session.project for session in known if session is not None and session.project}
 
 
@@ -137,24 +137,24 @@ def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
     return completed(memory)
 
 
-def _commit(parts: Services, plan: Merges, now: datetime) -> Committed:
+def _commit(services: Services, plan: Merges, now: datetime) -> Committed:
     """Write the new memories and what is merged into others, in one change."""
     events = list(plan.events)
     if plan.fresh:
         # The memories tell everything but this: when they were saved, which for an import is not when they were made.
         events.insert(0, Event(EventName.SAVED, now, tuple(memory.id for memory in plan.fresh)))
-    return parts.store.commit(
+    return services.store.commit(
         ChangeSet(
             created=plan.fresh,
             merged=plan.texts,
-            updated=merged_updates(parts, plan),
+            updated=merged_updates(services, plan),
             events=events,
             durable=bool(plan.events),
         )
     )
 
 
-def _as_indexed(parts: Services, memories: Sequence[Memory]) -> list[Memory]:
+def _as_indexed(services: Services, memories: Sequence[Memory]) -> list[Memory]:
     """The memories as a reader sees them, use included."""
-    known = {memory.id: memory for memory in parts.index.many([memory.id for memory in memories])}
+    known = {memory.id: memory for memory in services.index.many([memory.id for memory in memories])}
     return [known.get(memory.id) or replace(memory, index_pending=True) for memory in memories]

@@ -38,7 +38,7 @@ def checked_chat(chat: str) -> str:
 
 
 def made_message(
-    parts: Services,
+    services: Services,
     chat: str,
     role: str,
     content: str,
@@ -49,7 +49,7 @@ def made_message(
     id: str | None = None,
 ) -> Message:
     """A message that may be written. Raises InvalidRequest and InvalidMemory that name the field."""
-    settings = parts.settings
+    settings = services.settings
     if role not in ROLES:
         given = "nothing" if role in (None, "") else role
         raise InvalidRequest("role", given, f"it must be one of {', '.join(ROLES)}")
@@ -58,9 +58,9 @@ def made_message(
         safe = PRIVATE
     if not safe.strip() and type is None and not meta:
         raise InvalidRequest("content", content, "it must not be empty, unless type or meta say what it is")
-    moment = parts.clock.now() if at is None else checked_time("at", at)
+    moment = services.clock.now() if at is None else checked_time("at", at)
     return Message(
-        id=new_id(parts.clock.now()) if id is None else check_name("id", _checked_id(id), settings),
+        id=new_id(services.clock.now()) if id is None else check_name("id", _checked_id(id), settings),
         chat=checked_chat(chat),
         role=role,
         content=safe,
@@ -113,15 +113,15 @@ def _items(value: dict[str, object] | list[object]) -> list[object]:
     return list(value.values()) if isinstance(value, dict) else value
 
 
-def append(parts: Services, messages: Sequence[Message]) -> list[Message]:
+def append(services: Services, messages: Sequence[Message]) -> list[Message]:
     """Write messages of one chat to its file. One whose id is there already, and says the same, is not written again."""
     chat = messages[0].chat
-    with parts.store.lock():
-        known = parts.index.find_messages(chat, [message.id for message in messages])
+    with services.store.lock():
+        known = services.index.find_messages(chat, [message.id for message in messages])
         new = [message for message in messages if not _is_there(known.get(message.id), message)]
         if not new:
             return [known[message.id] for message in messages]
-        committed = parts.store.commit(ChangeSet(messages=new))
+        committed = services.store.commit(ChangeSet(messages=new))
     if not committed.indexed:
         return [replace(message, index_pending=True) for message in messages]
     return list(messages)
@@ -135,6 +135,6 @@ def _is_there(known: Message | None, message: Message) -> bool:
     return True
 
 
-def session_break(parts: Services, chat: str) -> Message:
+def session_break(services: Services, chat: str) -> Message:
     """What follows is a new talk: the window begins after this."""
-    return made_message(parts, chat, "system", "", type=SESSION_BREAK)
+    return made_message(services, chat, "system", "", type=SESSION_BREAK)
