@@ -1,11 +1,16 @@
-"""What must not be stored, logged or sent is taken out of a text: private parts and known secrets (contract C1).
+"""Redaction: what must not be stored, logged or sent is taken out of a text (contract C1).
 
-Every text passes here once, at the door through which it enters, and nothing behind the door looks again:
+Private parts go, known secrets become `[redacted:KIND]`. Every text passes here once, at the door
+through which it enters, and nothing behind the door looks again:
 
-- a draft: `remember.pipeline.prepare`, the only maker of what `store` takes; what an extractor wrote enters here too
-- an exchange to learn from: `Learner.accept`, before it is queued; a talk: `remember.learn.extract_from`
-- a change: `remember.change.update`; a message: `remember.talk.made_message`; core memory, queries, summaries: `engine`
-- what people and other programs wrote into files: their readers
+- a draft: `remember.pipeline.prepare`, the only maker of what `store` takes. What an extractor
+  wrote is a new text and enters here too.
+- an exchange to learn from: `Learner.accept`, before it is queued
+- a talk: `remember.learn.extract_from`
+- a change: `remember.change.update`
+- a message: `remember.talk.made_message`
+- core memory, queries, summaries: `engine`
+- what people and other programs wrote into files: the readers of those files
 """
 
 from __future__ import annotations
@@ -31,17 +36,20 @@ Written = TypeVar("Written", Draft, Memory)
 
 
 def redact_text(text: str, settings: Settings) -> str:
-    """Return the text without `<private>` parts and, unless switched off, with `[redacted:KIND]` for each known secret."""
+    """Return the text without `<private>` parts and with `[redacted:KIND]` for each known secret.
+
+    Secrets stay if the settings say so (`redact_secrets`). Redacting again changes nothing.
+    """
     public = remove_private(text)
     if not settings.redact_secrets:
         return public
-    from muisti.text.secrets import redact_secrets  # its tables take time to load, and reading memories needs none
+    from muisti.text.secrets import redact_secrets  # its tables take time to load
 
     return redact_secrets(public)
 
 
 def redact_texts(texts: Sequence[str], settings: Settings) -> list[str]:
-    """Return what `redact_text` returns for each: quicker for many texts, since most hold nothing to redact."""
+    """Return what `redact_text` returns for each. Quicker for many: most hold nothing to redact."""
     public = [remove_private(text) for text in texts] if may_hold_tags("\n".join(texts)) else list(texts)
     if not settings.redact_secrets:
         return public
@@ -51,7 +59,10 @@ def redact_texts(texts: Sequence[str], settings: Settings) -> list[str]:
 
 
 def redact_draft(written: Written, settings: Settings) -> Written:
-    """Return the draft, or the memory, with every text in it redacted. Raises InvalidMemory if no content is left."""
+    """Return the draft, or the memory, with every text in it redacted.
+
+    Raises InvalidMemory if no content is left, or for a name with something private in it.
+    """
     fields = {name: getattr(written, name) for name in (*_TEXTS, *_LISTS, *_NAMES)}
     return replace(written, **redact_fields(fields, settings))
 
@@ -63,9 +74,10 @@ def redact_labels(memory: Memory, settings: Settings) -> Memory:
 
 
 def redact_exchange(exchange: Exchange, settings: Settings) -> Exchange:
-    """Return the exchange with its texts redacted, and the beginning of them if they are longer than a memory may be.
+    """Return the exchange with its texts redacted, then cut to the length that a memory may have.
 
-    Cutting comes last: half of a secret is not recognised. Raises InvalidMemory for a name with something private in it.
+    Cutting comes last: half of a secret is not recognised. Raises InvalidMemory for a name with
+    something private in it.
     """
     most = settings.max_content_bytes
     check_name("session_id", exchange.session_id, settings)
@@ -80,7 +92,10 @@ def redact_exchange(exchange: Exchange, settings: Settings) -> Exchange:
 
 
 def redact_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """Return all or some fields of a memory, redacted. Raises InvalidMemory if no content is left, or for a private name."""
+    """Return all or some fields of a memory, redacted.
+
+    Raises InvalidMemory if no content is left, or for a name with something private in it.
+    """
     safe = dict(fields)
     for name in _TEXTS:
         if isinstance(safe.get(name), str):
@@ -98,7 +113,7 @@ def redact_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, An
 
 
 def check_name(field: str, name: str, settings: Settings) -> str:
-    """Return a name that is used as it is. Raises InvalidMemory if it holds something that would have to be redacted."""
+    """Return a name that is used as it is. Raises InvalidMemory if it would have to be redacted."""
     if redact_text(name, settings) != name:
         raise InvalidMemory(field, "…", "it holds something private or a secret, and names are not redacted: choose another")
     return name
@@ -120,6 +135,6 @@ def _redact_value(value: Any, settings: Settings) -> Any:
 
 
 def _redact_items(items: tuple[Any, ...] | list[Any], settings: Settings) -> tuple[Any, ...]:
-    """Leave out an item that was private as a whole; one that was empty before is for the validation to report."""
+    """Leave out what was private as a whole. What was empty before is for the validation to report."""
     safe = [(item, redact_text(item, settings) if isinstance(item, str) else item) for item in items]
     return tuple(after for before, after in safe if after or not before)

@@ -1,4 +1,4 @@
-"""Where sentences end: one rule for chunks, snippets, extraction, summaries; a narrower one for titles.
+"""Where sentences end: one rule for chunks, snippets, extraction, summaries; another for titles.
 
 A stop ends a sentence where white space follows it, or follows the quotes and brackets that close
 with it; a Chinese or Japanese stop always does. Repetitions are possessive, so that hostile text
@@ -48,7 +48,7 @@ def sentence_ends(
 
 
 def split_sentences(text: str, *, lines: bool = False, abbreviations: bool = False) -> list[str]:
-    """Return the sentences of a text, each with the white space behind it; joined, they are the text."""
+    """Return the sentences of a text, each with the white space behind it: together, the text."""
     edges = [0, *sentence_ends(text, lines=lines, abbreviations=abbreviations), len(text)]
     return [text[begin:end] for begin, end in pairwise(edges) if begin < end]
 
@@ -60,7 +60,7 @@ def first_sentence(line: str) -> str:
 
 
 def _is_abbreviation(text: str, begin: int, end: int) -> bool:
-    """Return whether the full stop of `text[begin:end]` belongs to a short form, not to the sentence."""
+    """Return whether the last full stop of `text[begin:end]` belongs to a short form."""
     if not _ABBREVIATION.search(text[max(begin, end - 8) : end]):
         return False
     return not (text.endswith(_MAY_END_A_SENTENCE, begin, end) and _CAPITAL_FOLLOWS.match(text, end))

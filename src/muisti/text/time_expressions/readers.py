@@ -1,7 +1,8 @@
 """What a phrase means: from the groups of its match to the span of the calendar that it names.
 
-Questions and statements have phrases of their own and share these readers. A reader raises ValueError, LookupError or
-StopIteration for a time that does not exist: 31 February, or ſ, which a pattern takes for an s.
+Questions and statements have phrases of their own and share these readers. A reader raises
+ValueError, LookupError or StopIteration for a time that does not exist: 31 February, or ſ, which a
+pattern takes for an s.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ RECENT = 30
 
 
 def said_word(said: Said, name: str) -> str:
-    """What was said there: in lower case with single spaces; nothing if the pattern has no such place."""
+    """Return what a group matched, in lower case with single spaces; "" if there is no such group."""
     return " ".join((said.groupdict().get(name) or "").lower().split())
 
 
@@ -135,5 +136,5 @@ def read_recent(_: Said, now: datetime) -> Span:
 
 
 def refuse(_: Said, __: datetime) -> Span:
-    """For a phrase that speaks of a time which is not read yet. Raises ValueError: half of it would be wrong."""
+    """Raise ValueError: the phrase speaks of a time, but half of it would be read wrongly."""
     raise ValueError("a time, but which is not read yet; half of it would be wrong")

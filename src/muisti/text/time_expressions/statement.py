@@ -69,9 +69,10 @@ class _Row(NamedTuple):
 
 
 def _rewrite(said: Said, row: _Row, now: datetime, found: list[tuple[int, datetime]]) -> str:
-    """Return the date with what stood before it, and note when it is; the words as they are, if they name no time.
+    """Return the date with what stood before it, and note when it is.
 
-    "since yesterday" takes no "on", and "yesterday's game" becomes "the 2023-05-07 game".
+    Words that name no time are returned as they are. "since yesterday" takes no "on", and
+    "yesterday's game" becomes "the 2023-05-07 game".
     """
     try:
         begins = row.read(said, now)[0]
@@ -92,7 +93,7 @@ def _rewrite(said: Said, row: _Row, now: datetime, found: list[tuple[int, dateti
     return words[:1].upper() + words[1:] if said.start() == 0 else words
 
 
-# Reading: what only statements say, or mean otherwise ------------------------------------------------------------------
+# Reading: what only statements say, or mean otherwise
 
 _DAYS: Mapping[str, int] = {**cal.ENGLISH_DAYS, "tonight": 0}
 _DAYS_OF_PARTS: Mapping[str, int] = {"this": 0, "last": -1, "yesterday": -1}
@@ -122,7 +123,7 @@ def _read_now(said: Said, now: datetime) -> Span:
 
 
 def _read_coming_weekday(said: Said, now: datetime) -> Span:
-    """Read "this" and "next" as the first to come: a plan means that, a question means the day of that week."""
+    """Read "this" and "next" as the first to come: a plan means that, a question means the week."""
     which = said_which(said)
     if cal.STEPS[which] < 0:
         return read_weekday(said, now)
@@ -130,7 +131,7 @@ def _read_coming_weekday(said: Said, now: datetime) -> Span:
     return cal.days(now, ahead if which == "this" else ahead or 7)
 
 
-# Writing --------------------------------------------------------------------------------------------------------------
+# Writing
 
 
 def _write_unit(unit: str, begins: datetime) -> str:
@@ -192,7 +193,7 @@ _ROWS = (
     _row(rf"{cal.WHICH}(?P<unit>week|month|year)", read_period, _write_said_unit),
 )
 
-# Dates that are written out -------------------------------------------------------------------------------------------
+# Dates that are written out
 
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _WRITTEN = re.compile(
@@ -206,7 +207,8 @@ _WRITTEN = re.compile(
 def _written_date(text: str, now: datetime | None, zone: tzinfo) -> datetime | None:
     """Return the first date that is written out, an ISO date before others.
 
-    One without a year is the nearest to `now`, since a statement may be a plan; a question takes the latest.
+    One without a year is the nearest to `now`, since a statement may be a plan; a question takes
+    the latest that is not in the future.
     """
     try:
         if iso := _ISO.search(text):
