@@ -39,7 +39,7 @@ def test_J4_the_same_tools_over_http(memory: Muisti, mode: str) -> None:
             assert len((await said(client, "search", query="lamp", project="shop"))["results"]) == 1
             assert len((await said(client, "search", query="lamp"))["results"]) == 1
             assert "green" in await read(client, f"memory://{saved['id']}")
-            assert "search for it" in await refusal(client, "get", ids=["nothing"])
+            assert "Search for it" in await refusal(client, "get", ids=["nothing"])
             assert "no argument 'text'" in await refusal(client, "save", text="x")
 
     with served(memory) as url:

@@ -96,7 +96,7 @@ def test_J4_resources_and_prompts(vault: Path) -> None:
             whole = await read(client, f"memory://{saved['id']}")
             assert 'trust="unverified"' in whole
             assert "Kaisla" in whole
-            with pytest.raises(MCPError, match="search for it"):
+            with pytest.raises(MCPError, match="Search for it"):
                 await client.read_resource("memory://nothing-like-it")
             prompts = {one.name: one for one in (await client.list_prompts()).prompts}
             assert {one.title for one in prompts.values()} == {"Recall before answering", "Save what matters"}
@@ -114,13 +114,13 @@ def test_J4_errors_tell_what_to_do_next_and_the_agent_goes_on(vault: Path) -> No
         async with agent(vault) as client:
             assert "there is no argument 'text'" in await refusal(client, "save", text="x")
             assert "It takes: content, title" in await refusal(client, "save", content="x", colour="red")
-            assert "search for it" in await refusal(client, "get", ids=["no-such-memory"])
-            assert "search for it" in await refusal(client, "timeline", id="01a1e3f4-56a5-7eb0-88a4-75f4e0a2e806")
+            assert "Search for it" in await refusal(client, "get", ids=["no-such-memory"])
+            assert "Search for it" in await refusal(client, "timeline", id="01a1e3f4-56a5-7eb0-88a4-75f4e0a2e806")
             assert "1048576" in (told := await refusal(client, "save", content="x" * 1_048_577))
             assert "several smaller memories" in told
             assert "it must be one of decision" in await refusal(client, "save", content="x", kind="poem")
             assert "at least one of content" in await refusal(client, "update", id="anything")
-            assert "core_get" in await refusal(client, "core_delete", section="user", key="shoe size")
+            assert "Read core memory" in await refusal(client, "core_delete", section="user", key="shoe size")
             assert "Input should be 'user' or 'agent'" in await refusal(client, "core_update", section="x", key="a", value="b")
             assert "Unknown tool" in await refusal(client, "remember", content="x")
             assert (await said(client, "save", content="It still works"))["id"]
