@@ -1,8 +1,8 @@
 """Finds parts by name: embedders, language models, vector indexes, import formats.
 
 Each part is one module of a package with a `SPEC`. The part's name is the module's name, with `-`
-for `_`. So adding a part means adding its module, and only the part in use is imported: nobody waits
-for the packages that another one needs.
+for `_`. So adding a part means adding its module, and only the part in use is imported: nobody
+waits for the packages that another one needs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Registry(Generic[Spec]):
         return spec
 
     def load_all(self) -> dict[str, Spec]:
-        """Import every module of the package and return the parts by name, in alphabetical order."""
+        """Import every module of the package and return the parts by name, sorted."""
         import pkgutil  # only lists and error messages need it
 
         modules = pkgutil.iter_modules(import_module(self._package).__path__)

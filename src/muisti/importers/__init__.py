@@ -3,8 +3,8 @@
 To add a format, add a module to this package with a `SPEC`; its name is the format's name.
 
 How a memory is written as Markdown belongs to the file store, beside which importers stand in the
-layers. So they do not import it: they are given a `MemoryCodec` (a port), and `bootstrap` passes the
-file store's. Both sides read and write the same front matter, links and times by the same code.
+layers. So they do not import it: they are given a `MemoryCodec` (a port), and `bootstrap` passes
+the file store's. Both sides read and write the same front matter, links and times by the same code.
 """
 
 from __future__ import annotations

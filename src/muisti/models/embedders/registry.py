@@ -34,7 +34,7 @@ class EmbedderSpec(NamedTuple):
     check: Callable[[Settings], None] | None = None
     """Raises SettingsError if the settings lack what it needs. Loads and asks nothing."""
     is_local: bool = False
-    """Whether it needs nothing but the model's name, so that vectors made by it before can serve."""
+    """Whether the model's name is all it needs: then vectors made by it earlier can still serve."""
 
 
 EMBEDDERS: Registry[EmbedderSpec] = Registry("muisti.models.embedders")

@@ -1,7 +1,7 @@
 """Ways to find the nearest vectors. To add one, add a module to this package with a `SPEC`.
 
-The module's name, with `-` for `_`, is what `vector_index = "…"` in the settings calls it. `SPEC` is
-a function, or a class, that makes a `Scan`; it raises SettingsError if a package is missing.
+The module's name, with `-` for `_`, is what `vector_index = "…"` in the settings calls it. `SPEC`
+is a function, or a class, that makes a `Scan`; it raises SettingsError if a package is missing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ VECTOR_INDEXES: Registry[Callable[[], Scan]] = Registry("muisti.storage.sqlite.v
 
 
 def make_scan(name: str) -> Scan:
-    """Return the scan with this name. Raises SettingsError for another name or a missing package."""
+    """Return the scan with this name. Raises SettingsError if the name or its package is missing."""
     make = VECTOR_INDEXES.find(name)
     if make is None:
         *others, last = VECTOR_INDEXES.names(first=DEFAULT)

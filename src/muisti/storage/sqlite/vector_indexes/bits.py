@@ -1,4 +1,4 @@
-"""The nearest vectors by their signs: all of them are kept in memory and gone through at each search."""
+"""The nearest vectors by their signs, which are kept in memory and scanned at each search."""
 
 from __future__ import annotations
 
