@@ -8,6 +8,7 @@
     │   ├── SessionNotFound
     │   └── CoreEntryNotFound
     ├── Conflict             the memory changed since it was read
+    ├── Unsupported          this store cannot do what was asked
     ├── SettingsError        muisti.toml or a MUISTI_* variable is wrong
     ├── ImportFailed         the source cannot be read; nothing was imported
     ├── VaultError           the folder of files
@@ -97,6 +98,16 @@ class CoreEntryNotFound(NotFound):
 
 class Conflict(MuistiError):
     """Somebody else changed the memory between reading and writing; read it again and retry."""
+
+
+class Unsupported(MuistiError):
+    """The store cannot do what was asked, such as `sync` of a vault without files."""
+
+    def __init__(self, operation: str, reason: str) -> None:
+        """Operation: what was called. Reason: why it cannot be done here, and what to do instead."""
+        super().__init__(f"{operation} is not supported: {reason}")
+        self.operation = operation
+        self.reason = reason
 
 
 class SettingsError(MuistiError):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import apsw
 import numpy as np
 
-from muisti.errors import EmbedderMisbehaved, IndexCorrupt, SettingsError
+from muisti.errors import IndexCorrupt, SettingsError
 from muisti.ports import Space, Vector, VectorHit
 from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.sign_bits import Floats, Numbers, SignTable, as_numbers, signs
@@ -85,15 +85,6 @@ def _read_new(db: apsw.Connection, space: Space, table: SignTable) -> None:
     if rows:
         numbers = np.array([v for v, _ in rows], np.int64)
         table.add(numbers, np.frombuffer(b"".join(bits for _, bits in rows), np.uint64).reshape(len(rows), -1))
-
-
-def check_length(space: Space, query: Vector) -> None:
-    """Raises EmbedderMisbehaved for a vector that cannot be of this space."""
-    if query.shape != (space.identity.dimensions,):
-        raise EmbedderMisbehaved(
-            f"the vector of the question has {query.size} dimensions, those of the index have {space.identity.dimensions}: "
-            "`muisti reindex --vectors` makes them anew"
-        )
 
 
 def allowed_numbers(db: apsw.Connection, space: Space, where: Condition) -> Numbers:
