@@ -20,15 +20,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from muisti.glance import Glance
-
 from benchmarks import datasets
 from benchmarks.datasets import Question, Store
 from benchmarks.quality import AskingClock
 from benchmarks.texts import Writer, vocabulary
 from benchmarks.timing import Times, interleaved, machine
 from muisti import Draft, Muisti, bootstrap
-from muisti.surfaces.hooks.place import READING
 from muisti.surfaces.hooks.prompt import MOST, for_prompt, question_of
 
 RESULTS = Path(__file__).parent / "results" / "hooks.json"
@@ -146,7 +143,10 @@ def _filled(store: Store, vault: Path) -> Muisti:
 
 def _given(memory: Muisti, prompt: str, keys: dict[str, str]) -> set[str]:
     question = question_of(prompt)
-    return {keys[id_] for id_ in for_prompt(Glance(memory.root, READING), question, "", "", set())[1]} if question else set()
+    if not question:
+        return set()
+    index = bootstrap.open(memory.root, role="hook")
+    return {keys[id_] for id_ in for_prompt(index, question, "", "", set())[1]}
 
 
 def _searched(memory: Muisti, prompt: str, keys: dict[str, str]) -> set[str]:

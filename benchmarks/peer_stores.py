@@ -82,13 +82,10 @@ class Ours:
     """muisti with its defaults."""
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
-        from dataclasses import replace
-
         from muisti import Muisti
 
         self._memory = Muisti.open(folder / "vault", record_recall=False, embed_on_save=False)
-        self._memory._services = replace(self._memory._services, embedders=lambda _: embedder)
-        self._memory._filler._services = self._memory._services
+        self._memory._services.embedders = lambda _: embedder  # type: ignore[assignment]
         self._keys: dict[str, str] = {}
         self._noted = folder / "keys.json"
         if self._noted.is_file():

@@ -18,14 +18,12 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import apsw
 import numpy as np
-from muisti.commit import writing
 
 from benchmarks import datasets, peer_tables
 from benchmarks.peer_minilm import ROOT, Yardstick, environment
@@ -35,7 +33,7 @@ from benchmarks.texts import Writer, vocabulary
 from benchmarks.timing import Times, interleaved, machine, seconds
 from muisti import Muisti
 from muisti.model import Filter
-from muisti.ports import Changes, Embedded, Embedder, Matrix, Piece
+from muisti.ports import Embedded, Embedder, Matrix, Piece
 from muisti.recall.gather import POOL
 from muisti.remember.embed import source_hash
 
@@ -123,12 +121,23 @@ def _watch_model(memory: Muisti) -> tuple[list[float], list[float]]:
     return runs.taken["run"], calls.taken["embed_documents"]
 
 
+BY_WORDS = frozenset({"frequencies", "words_with", "words_near", "match", "literal", "words_of"})
+"""What of an index searches by words."""
+
+
 class _Clocked:
     """Passes everything on and notes how long it took, by name."""
 
-    def __init__(self, inner: object, taken: dict[str, list[float]] | None = None) -> None:
+    def __init__(
+        self,
+        inner: object,
+        taken: dict[str, list[float]] | None = None,
+        keyword: dict[str, list[float]] | None = None,
+    ) -> None:
+        """Keyword: where the time of calls that search by words is noted instead."""
         self._clocked = inner
         self.taken: dict[str, list[float]] = defaultdict(list) if taken is None else taken
+        self._keyword = self.taken if keyword is None else keyword
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._clocked, name)
@@ -140,7 +149,8 @@ class _Clocked:
             try:
                 return value(*args, **kwargs)
             finally:
-                self.taken[name].append(time.perf_counter() - start)
+                noted = self._keyword if name in BY_WORDS else self.taken
+                noted[name].append(time.perf_counter() - start)
 
         return clocked
 
@@ -166,16 +176,13 @@ def one_size(size: int, folder: Path, words: Sequence[str], yardstick: Yardstick
 
 def parts_of(memory: Muisti, questions: Sequence[str]) -> dict[str, float]:
     """Where the time of a hybrid search goes: medians in milliseconds, by the port that was asked."""
-    kept = memory._services
+    services = memory._services
     taken: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in ("embedding", "keyword", "vector", "rows")}
-    embedder = _Clocked(kept.embedders(None), taken["embedding"])
-    memory._services = replace(
-        kept,
-        embedders=lambda _: embedder,
-        lexical=_Clocked(kept.lexical, taken["keyword"]),
-        vectors=_Clocked(kept.vectors, taken["vector"]),
-        reader=_Clocked(kept.reader, taken["rows"]),
-    )
+    kept = services.embedders, services.index, services.vectors
+    embedder = _Clocked(services.embedders(None), taken["embedding"])
+    services.embedders = lambda _: embedder  # type: ignore[assignment]
+    services.index = _Clocked(services.index, taken["rows"], taken["keyword"])  # type: ignore[assignment]
+    services.vectors = _Clocked(services.vectors, taken["vector"])  # type: ignore[assignment]
     whole = []
     sums: dict[str, list[float]] = defaultdict(list)
     for question in questions:
@@ -185,7 +192,7 @@ def parts_of(memory: Muisti, questions: Sequence[str]) -> dict[str, float]:
                 sums[f"{part}.{method}"].append(sum(values))
             sums[part].append(sum(sum(values) for method, values in methods.items() if method != "snapshot"))
             methods.clear()
-    memory._services = kept
+    services.embedders, services.index, services.vectors = kept
     rest = [all_ - sum(sums[part][at] for part in taken) for at, all_ in enumerate(whole)]
     return {name: statistics.median(values) * 1000 for name, values in {**sums, "rest": rest, "whole": whole}.items()}
 
@@ -245,16 +252,16 @@ def _texts(number: int, folder: Path, words: Sequence[str]) -> Path:
 
 def _put(memory: Muisti, block: Matrix, pieces: int) -> list[str]:
     """Vectors for the next memories that have none."""
-    parts, embedder = memory._services, _embedder(memory)
-    with writing(parts):
-        space = parts.vectors.prepare(embedder.identity())
-        waiting = parts.reader.many(parts.vectors.missing(space, len(block) // pieces))
+    services, embedder = memory._services, _embedder(memory)
+    with services.store.lock():
+        space = services.vectors.prepare(embedder.identity())
+        waiting = services.index.many(services.vectors.missing(space, len(block) // pieces))
         embedded = []
         for at, one in enumerate(waiting):
             ends = np.linspace(0, len(one.content), pieces + 1).astype(int).tolist()
             spans = tuple(Piece(start, end) for start, end in pairwise(ends))
             embedded.append(Embedded(one.id, source_hash(one), space.identity, spans, block[at * pieces : (at + 1) * pieces]))
-        parts.index.apply(Changes(embedded=embedded))
+        services.vectors.add(embedded)
     return [one.id for one in waiting]
 
 

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from muisti import Muisti, bootstrap
+from muisti.engine.search import Search
+from muisti.storage.files.store import FileStore
 
 settings.register_profile("muisti", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("muisti")
@@ -50,6 +52,13 @@ def _own_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 Opener = Callable[..., Muisti]
 
 
+def file_store(memory: Search) -> FileStore:
+    """The files of a vault, for tests that look inside."""
+    store = memory._services.store
+    assert isinstance(store, FileStore)
+    return store
+
+
 @pytest.fixture
 def opened(vault: Path, clock: FakeClock) -> Iterator[Opener]:
     """Opens the test's vault, as often as needed; all are closed at the end."""
@@ -57,7 +66,7 @@ def opened(vault: Path, clock: FakeClock) -> Iterator[Opener]:
 
     def open_it(**options: object) -> Muisti:
         own = {name: options.pop(name) for name in ("clock", "disk", "create") if name in options}
-        memory = bootstrap.open(vault, **{"clock": clock, **own}, settings=options)  # type: ignore[arg-type]
+        memory: Muisti = bootstrap.open(vault, **{"clock": clock, **own}, settings=options)  # type: ignore[call-overload]
         made.append(memory)
         return memory
 

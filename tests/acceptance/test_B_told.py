@@ -12,19 +12,19 @@ import pytest
 from muisti import Muisti
 from muisti.errors import IndexCorrupt, VaultFull
 from muisti.storage.files.vault import LoadedFile
-from tests.conftest import Opener
+from tests.conftest import Opener, file_store
 
 
 def looks(memory: Muisti, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Each time that all files are walked through from here on."""
     walked: list[str] = []
-    scan = memory._services.store.vault.scan
+    scan = file_store(memory).vault.scan
 
     def noted(*where: str) -> object:
         walked.append("scan")
         return scan(*where)
 
-    monkeypatch.setattr(memory._services.store.vault, "scan", noted)
+    monkeypatch.setattr(file_store(memory).vault, "scan", noted)
     return walked
 
 
@@ -90,13 +90,13 @@ def test_B5_a_copied_vault_is_compared_by_its_bytes(opened: Opener, vault: Path,
     edited.write_text(edited.read_text().replace("Redis", "Valkey"))
     memory = opened(sync_on_open=False)
     parsed: list[str] = []
-    parse = memory._services.store.vault.parse
+    parse = file_store(memory).vault.parse
 
     def noted(file: LoadedFile, **how: bool) -> object:
         parsed.append(file.path)
         return parse(file, **how)
 
-    monkeypatch.setattr(memory._services.store.vault, "parse", noted)
+    monkeypatch.setattr(file_store(memory).vault, "parse", noted)
     report = memory.sync()
     assert (report.changed, parsed) == (1, [saved[0].file_path])
     assert memory.sync().changed == 0
@@ -135,7 +135,7 @@ def test_E7_a_recall_that_cannot_be_noted_holds_nobody_up(opened: Opener, monkey
         raise VaultFull("full")
 
     monkeypatch.setattr(memory._services.index, "write", damaged)
-    monkeypatch.setattr(memory._services.store.journal, "append", full)
+    monkeypatch.setattr(file_store(memory).journal, "append", full)
     for _ in range(3):
         memory.search("Redis", mode="keyword")
         flushing = threading.Thread(target=memory._recall_log.flush, daemon=True)

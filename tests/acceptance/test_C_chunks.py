@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from muisti import InvalidMemory, Muisti
-from tests.conftest import Opener
+from tests.conftest import Opener, file_store
 from tests.embed_server import EmbedServer, serving
 
 FILLER = "The committee met again and talked about the minutes of the meeting before, without any result worth noting here. "
@@ -42,7 +42,7 @@ def texts(server: EmbedServer) -> list[str]:
 
 def pieces(memory: Muisti) -> list[tuple[object, ...]]:
     """The rows of all vectors as the index file has them."""
-    path = memory._services.index._db.path  # type: ignore[attr-defined]
+    path = file_store(memory).index._db.path  # type: ignore[attr-defined]
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         return list(db.execute("SELECT v, space, n, first, last, heading, scale, codes FROM vectors ORDER BY v"))
@@ -96,7 +96,7 @@ def test_C4_odd_texts_are_saved_and_embedded(memory: Muisti, content: str) -> No
     saved = memory.save(content)
     assert saved.embedding_model == "bge-small"
     assert saved.chunk_count >= 1
-    assert memory._services.index.check() == []
+    assert file_store(memory).index.check() == []
 
 
 def test_C5_update_embeds_again_only_if_the_text_changed(remote: Muisti, server: EmbedServer) -> None:
@@ -118,7 +118,7 @@ def test_C5_update_embeds_again_only_if_the_text_changed(remote: Muisti, server:
     shorter = remote.update(saved.id, content="Short again")
     assert shorter.chunk_count == 1
     assert len(pieces(remote)) == 1
-    assert remote._services.index.check() == []
+    assert file_store(remote).index.check() == []
 
 
 def test_C5_a_new_title_is_part_of_what_is_embedded(remote: Muisti, server: EmbedServer) -> None:

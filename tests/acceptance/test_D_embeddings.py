@@ -14,7 +14,7 @@ import pytest
 from muisti import Muisti
 from muisti.errors import EmbedderProblem
 from muisti.model import SearchResults
-from tests.conftest import Opener
+from tests.conftest import Opener, file_store
 from tests.embed_server import EmbedServer, Script, broken_off, changed, saying, serving, slow
 
 TEXTS = [
@@ -49,7 +49,7 @@ def until(happened: Callable[[], object]) -> bool:
 
 def rows(memory: Muisti, sql: str) -> list[tuple[object, ...]]:
     """Straight from the index file."""
-    db = apsw.Connection(str(memory._services.index._db.path), flags=apsw.SQLITE_OPEN_READONLY)  # type: ignore[attr-defined]
+    db = apsw.Connection(str(file_store(memory).index._db.path), flags=apsw.SQLITE_OPEN_READONLY)  # type: ignore[attr-defined]
     try:
         return [tuple(row) for row in db.execute(sql)]
     finally:
@@ -308,7 +308,7 @@ def test_D5_a_misbehaving_server_never_breaks_a_search(opened: Opener, server: E
     again.reindex_missing()
     assert again.search("walrus").degraded == ""
     assert again.get(saved.id).embedding_model == "m"  # type: ignore[union-attr]
-    assert again._services.index.check() == []
+    assert file_store(again).index.check() == []
     assert again.verify(deep=True).ok
 
 

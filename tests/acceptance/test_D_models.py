@@ -13,7 +13,7 @@ import pytest
 from muisti.errors import EmbedderProblem, SettingsError
 from muisti.models.embedders.hashing import HashingEmbedder
 from tests.acceptance.test_D_embeddings import DOWN, TEXTS, lengths, remote, spaces, until
-from tests.conftest import Opener
+from tests.conftest import Opener, file_store
 from tests.embed_server import EmbedServer, changed, serving
 
 
@@ -69,14 +69,14 @@ def test_D6_half_of_the_new_vectors_are_never_searched(opened: Opener, server: E
     assert lengths(memory) == {("minilm", 384), ("new", 64)}
     found = memory.search("feline", mode="vector")
     assert (found[0].memory.content, found.mode) == (TEXTS[3], "vector")
-    assert memory._services.index.check() == []
+    assert file_store(memory).index.check() == []
     memory.close()
     server.script.clear()
     again = remote(opened, server.url, model="new", embedder_timeout=5.0)
     assert again.reindex_missing() == 40 - 32
     assert spaces(again) == [("new", 64, 1)]
     assert lengths(again) == {("new", 64)}
-    assert again._services.index.check() == []
+    assert file_store(again).index.check() == []
 
 
 @pytest.mark.parametrize(("before", "after"), [(384, 768), (768, 384), (384, 384)])
@@ -94,7 +94,7 @@ def test_D6_from_one_server_model_to_another(opened: Opener, server: EmbedServer
     assert lengths(memory) == {("new", after)}
     found = memory.search("docker compose deploys", mode="vector")
     assert (found[0].memory.content, found.mode, found.degraded) == (TEXTS[2], "vector", "")
-    assert memory._services.index.check() == []
+    assert file_store(memory).index.check() == []
 
 
 def test_D6_the_same_name_with_other_dimensions_is_another_model(opened: Opener, server: EmbedServer) -> None:
@@ -121,7 +121,7 @@ def test_D6_a_model_changed_twice_leaves_nothing_of_the_one_between(opened: Open
     assert last.reindex_missing() == 40
     assert lengths(last) == {("minilm", 384)}
     assert spaces(last) == [("minilm", 384, 1)]
-    assert last._services.index.check() == []
+    assert file_store(last).index.check() == []
 
 
 def test_D6_what_is_saved_during_the_change_is_in_both(opened: Opener, server: EmbedServer) -> None:

@@ -17,7 +17,7 @@ from muisti import Muisti, bootstrap
 from muisti.engine.search import Search
 from muisti.errors import InvalidRequest, VaultBusy, VaultNotFound
 from muisti.storage.files.lock import FileLock
-from tests.conftest import Opener
+from tests.conftest import Opener, file_store
 
 HOLD = """
 import sys
@@ -78,9 +78,7 @@ def tries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_E11_reads_complete_while_another_process_holds_the_lock(
-    opened: Opener, vault: Path, tries: list[str]
-) -> None:
+def test_E11_reads_complete_while_another_process_holds_the_lock(opened: Opener, vault: Path, tries: list[str]) -> None:
     memory = opened(embedder="none")
     saved = memory.save("Redis holds the sessions", keywords=["redis"])
     memory.append_message("cli_main", "user", "Redis was restarted")
@@ -129,7 +127,7 @@ def test_B5_a_reader_catches_up_with_a_stale_index_without_waiting(opened: Opene
     saved = memory.save("Redis holds the sessions")
     path = vault / str(saved.file_path)
     path.write_text(path.read_text().replace("Redis", "Valkey"))
-    memory._services.store.index.stale = True
+    file_store(memory).index.stale = True
     with locked_by_another_process(vault):
         assert [one.content for one in memory.list()] == ["Redis holds the sessions"]
     assert [one.content for one in memory.list()] == ["Valkey holds the sessions"]
@@ -141,14 +139,12 @@ def test_B5_a_reader_catches_up_with_a_stale_index_without_waiting(opened: Opene
 @pytest.mark.parametrize("role", ["admin", "", "Library"])
 def test_A4_an_unknown_role_is_refused(vault: Path, role: str) -> None:
     with pytest.raises(InvalidRequest, match="role.*library, cli, server, mcp, hook"):
-        bootstrap.open(vault, role=role)
+        bootstrap.open(vault, role=role)  # type: ignore[call-overload]
     assert not vault.exists()
 
 
 @pytest.mark.parametrize("location", ["postgresql://localhost/muisti", "s3://bucket/vault"])
-def test_A4_an_address_without_a_store_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str
-) -> None:
+def test_A4_an_address_without_a_store_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidRequest, match="location"):
         Muisti.open(location)
@@ -158,7 +154,7 @@ def test_A4_an_address_without_a_store_is_refused(
 @pytest.mark.parametrize("role", ["cli", "server", "mcp", "hook"])
 def test_B1_only_a_library_makes_a_missing_vault(vault: Path, role: str) -> None:
     with pytest.raises(VaultNotFound, match="muisti init"):
-        bootstrap.open(vault, role=role)
+        bootstrap.open(vault, role=role)  # type: ignore[call-overload]
     assert not vault.exists()
 
 
@@ -206,9 +202,7 @@ def calls_for_one_edit(vault: Path, size: int, monkeypatch: pytest.MonkeyPatch) 
     return calls.counts
 
 
-def test_B5_an_edit_of_one_file_costs_the_same_in_any_vault(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_B5_an_edit_of_one_file_costs_the_same_in_any_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = calls_for_one_edit(tmp_path / "small", 20, monkeypatch)
     large = calls_for_one_edit(tmp_path / "large", 400, monkeypatch)
     assert small == large
@@ -221,7 +215,7 @@ def test_B5_an_edited_file_is_read_once(opened: Opener, monkeypatch: pytest.Monk
     path = memory.root / str(saved.file_path)
     path.write_text(path.read_text().replace("Redis", "Valkey"))
     os.utime(path, (1.7e9, 1.7e9))
-    vault = memory._services.store.vault
+    vault = file_store(memory).vault
     loaded: list[str] = []
     load = vault.load
 

@@ -11,6 +11,7 @@ import pytest
 from muisti import InvalidRequest, Muisti
 from muisti.model import LinkType, SearchResult
 from muisti.storage.files.documents import Document
+from muisti.storage.files.sync.reconciler import FileReconciler
 from tests.conftest import Opener
 from tests.faults.invariants import check_sound, fingerprint
 
@@ -58,7 +59,9 @@ def ids(found: list[SearchResult], tmp_path: Path) -> list[str]:
 @pytest.fixture
 def reads(memory: Muisti, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that are read, in order."""
-    documents = memory._services.reconciler._documents
+    reconciler = memory._services.reconciler
+    assert isinstance(reconciler, FileReconciler)
+    documents = reconciler._documents
     real, names = documents.read, list[str]()
 
     def read(path: str, shelf: object) -> Document | None:

@@ -17,7 +17,7 @@ from muisti import InvalidRequest, Memory, MemoryService, Muisti
 from muisti.metrics import BOUNDS, Meter
 from tests.acceptance.background import DECIDED, NOTE, STUCK, TEA, events, tell, waiting
 from tests.chat_server import saying, serving, silent
-from tests.conftest import Opener
+from tests.conftest import Opener, file_store
 from tests.faults.starve import FailingDisk
 
 # Never in the chat's way ----------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_I1_a_vault_that_cannot_be_written_refuses(opened: Opener, vault: Path, 
 
 def test_I1_a_locked_vault_is_not_waited_for(opened: Opener) -> None:
     memory, other = opened(embedder="none"), opened(embedder="none")
-    with other._services.store.vault.lock():
+    with file_store(other).vault.lock():
         assert memory.extract_and_save("chat", NOTE)
     memory.flush()
     assert len(memory.list()) == 1
@@ -128,7 +128,7 @@ def test_I1_a_locked_vault_is_not_waited_for(opened: Opener) -> None:
 def test_I1_what_a_locked_vault_kept_back_is_done_later(opened: Opener, vault: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Nobody has to restart a server for it."""
     memory, other = opened(embedder="none", lock_timeout=0.05), opened(embedder="none")
-    with other._services.store.vault.lock():
+    with file_store(other).vault.lock():
         assert memory.extract_and_save("chat", NOTE)
         memory.flush()
     assert "cannot be saved now" in caplog.text

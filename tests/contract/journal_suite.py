@@ -1,4 +1,4 @@
-"""What every journal must do."""
+"""What the files of the journal must do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muisti.model import Event
-from muisti.ports import Journal, Mark
+from muisti.storage.files.journal import FileJournal
+from muisti.storage.sync_state import ReadOffset
 from tests.unit.making import ANY_TIME, NOON
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -22,56 +23,56 @@ EVENTS = st.lists(st.builds(Event, WORDS, ANY_TIME, st.lists(WORDS, max_size=3).
 class Rewriting(Protocol):
     """Changes the stored journal behind its back, as git or a restored backup does."""
 
-    def __call__(self, journal: Journal) -> None: ...
+    def __call__(self, journal: FileJournal) -> None: ...
 
 
 class JournalContract:
     """Subclasses give a fixture `journal` (empty) and a fixture `rewrite`, which replaces its last event by another."""
 
-    def test_an_empty_journal(self, journal: Journal) -> None:
-        reading = journal.read({})
-        assert (list(reading.events), dict(reading.marks), reading.restarted, reading.problems) == ([], {}, False, ())
+    def test_an_empty_journal(self, journal: FileJournal) -> None:
+        delta = journal.read({})
+        assert (list(delta.events), dict(delta.offsets), delta.restarted, delta.problems) == ([], {}, False, ())
 
-    def test_nothing_to_append(self, journal: Journal) -> None:
+    def test_nothing_to_append(self, journal: FileJournal) -> None:
         journal.append([], durable=True)
         assert list(journal.read({}).events) == []
 
     @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
     @given(batches=st.lists(EVENTS, max_size=3))
-    def test_events_come_back_as_they_were_in_their_order(self, journal: Journal, batches: list[list[Event]]) -> None:
+    def test_events_come_back_as_they_were_in_their_order(self, journal: FileJournal, batches: list[list[Event]]) -> None:
         before = journal.read({})
         for batch in batches:
             journal.append(batch, durable=False)
         expected = [event for batch in batches for event in batch]
-        assert list(journal.read(before.marks).events) == expected
+        assert list(journal.read(before.offsets).events) == expected
         assert list(journal.read({}).events) == [*before.events, *expected]
 
     @pytest.mark.parametrize("durable", [True, False])
-    def test_marks_tell_what_is_new(self, journal: Journal, durable: bool) -> None:
+    def test_offsets_tell_what_is_new(self, journal: FileJournal, durable: bool) -> None:
         journal.append([Event("one", NOON)], durable=durable)
         first = journal.read({})
         assert [event.name for event in first.events] == ["one"]
-        again = journal.read(first.marks)
+        again = journal.read(first.offsets)
         assert (list(again.events), again.restarted) == ([], False)
-        assert again.marks == first.marks
+        assert again.offsets == first.offsets
         journal.append([Event("two", NOON), Event("three", NOON)], durable=durable)
-        assert [event.name for event in journal.read(first.marks).events] == ["two", "three"]
+        assert [event.name for event in journal.read(first.offsets).events] == ["two", "three"]
 
-    def test_a_rewritten_journal_starts_over(self, journal: Journal, rewrite: Rewriting) -> None:
+    def test_a_rewritten_journal_starts_over(self, journal: FileJournal, rewrite: Rewriting) -> None:
         journal.append([Event("one", NOON), Event("two", NOON)], durable=True)
-        marks = journal.read({}).marks
+        offsets = journal.read({}).offsets
         rewrite(journal)
-        reading = journal.read(marks)
-        assert reading.restarted
-        assert [event.name for event in reading.events] == ["one", "rewritten"]
-        assert not journal.read(reading.marks).restarted
+        delta = journal.read(offsets)
+        assert delta.restarted
+        assert [event.name for event in delta.events] == ["one", "rewritten"]
+        assert not journal.read(delta.offsets).restarted
 
-    def test_marks_of_another_journal_start_over(self, journal: Journal) -> None:
+    def test_offsets_of_another_journal_start_over(self, journal: FileJournal) -> None:
         journal.append([Event("one", NOON)], durable=True)
-        reading = journal.read({"1999-01.jsonl": Mark(10, "nothing")})
-        assert reading.restarted
-        assert [event.name for event in reading.events] == ["one"]
+        delta = journal.read({"1999-01.jsonl": ReadOffset(10, "nothing")})
+        assert delta.restarted
+        assert [event.name for event in delta.events] == ["one"]
 
-    def test_a_second_reader_sees_the_same(self, journal: Journal) -> None:
+    def test_a_second_reader_sees_the_same(self, journal: FileJournal) -> None:
         journal.append([Event("one", NOON, ("m",), "s", {"salience": 0.25})], durable=True)
         assert list(journal.read({}).events) == list(journal.read({}).events)

@@ -1,74 +1,60 @@
-"""Stored files and readings for the suites of the index."""
+"""Helpers for the suites of the search index: rows, events and searches in one line each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from muisti.lifecycle.journal_projection import project_events
 from muisti.model import Event, Filter, Memory
-from muisti.ports import (
-    Census,
-    Changes,
-    Index,
-    Known,
-    Lexical,
-    LexicalHit,
-    Links,
-    Mark,
-    MemoryReader,
-    Reading,
-    Stamp,
-    StoredFile,
-    Twins,
-)
+from muisti.ports import IndexChanges, SearchIndex
+from muisti.recall.matching import LexicalHit, explain_match, literal_hit, similar_words
 from muisti.recall.query import choose_terms, query_words
+from muisti.remember.index_rows import project_memory
 from tests.unit.making import a_memory
 
 
-@dataclass(frozen=True)
-class Parts:
-    """One index with its readers."""
-
-    index: Index
-    reader: MemoryReader
-    lexical: Lexical
-    twins: Twins
-    census: Census
-    links: Links
-
-    def add(self, *memories: Memory) -> None:
-        self.index.apply(Changes(files=[stored(memory) for memory in memories]))
-
-    def happen(self, *events: Event, restarted: bool = False) -> None:
-        self.index.apply(Changes(reading=Reading(events, {"2026-03.jsonl": Mark(len(events), "x")}, restarted)))
-
-    def find(self, query: str, where: Filter | None = None, limit: int = 10) -> list[LexicalHit]:
-        """As a search does it, without ranking."""
-        found = query_words(query)
-        if not found:
-            return self.lexical.literal(query, where or Filter(), limit) if query else []
-        terms = choose_terms(found, self.lexical.frequencies(found), self.lexical.similar_words)
-        return self.lexical.lexical(terms, where or Filter(), limit) if terms else []
-
-    def ids(self, query: str, where: Filter | None = None, limit: int = 10) -> list[str]:
-        return [hit.memory_id for hit in self.find(query, where, limit)]
-
-
 def filed(number: int, content: str, **fields: Any) -> Memory:
-    """A memory that has its place in the vault."""
+    """Return a memory that has its place in the vault."""
     path = fields.pop("file_path", f"notes/{number}.md")
     return a_memory(number, content, file_path=path, **fields)
 
 
-def stored(memory: Memory) -> StoredFile:
-    return StoredFile(memory, Stamp(len(memory.content), 1, 1), f"sha of {memory.content}", 2)
-
-
-def known(memory: Memory) -> Known:
-    file = stored(memory)
-    return Known(file.stamp, file.seen_ns, file.sha, memory.id)
+def ident(number: int) -> str:
+    """Return the id of the memory with this number."""
+    return a_memory(number, "x").id
 
 
 def ids(memories: Sequence[Memory]) -> list[str]:
+    """Return the ids of memories."""
     return [memory.id for memory in memories]
+
+
+def add(index: SearchIndex, *memories: Memory) -> None:
+    """Put memories into the index, in one transaction."""
+    index.apply(IndexChanges(memories=[project_memory(memory) for memory in memories]))
+
+
+def remove(index: SearchIndex, *numbers: int) -> None:
+    """Remove the memories with these numbers, in one transaction."""
+    index.apply(IndexChanges(removed=[ident(number) for number in numbers]))
+
+
+def happen(index: SearchIndex, *events: Event, restart: bool = False) -> None:
+    """Let the journal tell of these events."""
+    index.apply(IndexChanges(journal=project_events(events, index, restart=restart)))
+
+
+def find(index: SearchIndex, query: str, where: Filter | None = None, limit: int = 10) -> list[LexicalHit]:
+    """Search by words as the recall pipeline does, without ranking."""
+    where = where or Filter()
+    found = query_words(query)
+    if not found:
+        return [literal_hit(id_, query) for id_ in index.literal(query, where, limit)] if query else []
+    terms = choose_terms(found, index.frequencies(found), lambda word, most: similar_words(index, word, most))
+    return [explain_match(match, terms) for match in index.match(terms, where, limit)] if terms else []
+
+
+def find_ids(index: SearchIndex, query: str, where: Filter | None = None, limit: int = 10) -> list[str]:
+    """Return the ids of what a search by words finds."""
+    return [hit.memory_id for hit in find(index, query, where, limit)]

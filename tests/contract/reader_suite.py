@@ -1,4 +1,4 @@
-"""What every reader of memories must do."""
+"""What every search index must do: read memories and sessions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import get_args
 import pytest
 
 from muisti.errors import MuistiError
-from muisti.model import Event, Filter, Sector, Tier
-from muisti.ports import Order
-from tests.contract.making import Parts, filed, ids
+from muisti.model import Event, Filter, Link, LinkType, Sector, Tier
+from muisti.ports import Order, SearchIndex
+from tests.contract.making import add, filed, happen, ident, ids
 from tests.unit.making import NOON, faded
 
 DAY = timedelta(days=1)
@@ -45,12 +45,12 @@ STORE = [
 
 
 class ReaderContract:
-    """Subclasses give a fixture `parts`: an open, empty index."""
+    """Subclasses give a fixture `index`: an open, empty index."""
 
     @pytest.fixture
-    def store(self, parts: Parts) -> Parts:
-        parts.add(*STORE)
-        return parts
+    def stocked(self, index: SearchIndex) -> SearchIndex:
+        add(index, *STORE)
+        return index
 
     @pytest.mark.parametrize(
         ("where", "expected"),
@@ -93,8 +93,8 @@ class ReaderContract:
         ],
         ids=repr,
     )
-    def test_filters(self, store: Parts, where: Filter, expected: str) -> None:
-        found = store.reader.select(where, order="created_at", limit=None)
+    def test_filters(self, stocked: SearchIndex, where: Filter, expected: str) -> None:
+        found = stocked.select(where, order="created_at", limit=None)
         assert "".join(sorted(memory.id[-1] for memory in found)) == expected
 
     @pytest.mark.parametrize(
@@ -108,38 +108,38 @@ class ReaderContract:
             ("last_accessed_asc", "234561"),
         ],
     )
-    def test_orders_and_pages(self, parts: Parts, order: Order, expected: str) -> None:
+    def test_orders_and_pages(self, index: SearchIndex, order: Order, expected: str) -> None:
         saliences = (0.2, 0.3, 0.7, 0.5, 0.8, 0.9)
-        parts.add(*(filed(n, f"text {n}", created_at=NOON + n * DAY, salience=s) for n, s in enumerate(saliences, start=1)))
-        parts.happen(Event("touched", NOON + 9 * DAY, (STORE[0].id,)))
-        found = ids(parts.reader.select(ALL, order=order, limit=None))
+        add(index, *(filed(n, f"text {n}", created_at=NOON + n * DAY, salience=s) for n, s in enumerate(saliences, start=1)))
+        happen(index, Event("touched", NOON + 9 * DAY, (STORE[0].id,)))
+        found = ids(index.select(ALL, order=order, limit=None))
         assert "".join(memory_id[-1] for memory_id in found) == expected
-        assert ids(parts.reader.select(ALL, order=order, limit=2, offset=1)) == found[1:3]
-        assert ids(parts.reader.select(ALL, order=order, limit=0)) == []
-        assert ids(parts.reader.select(ALL, order=order, limit=5, offset=9)) == []
+        assert ids(index.select(ALL, order=order, limit=2, offset=1)) == found[1:3]
+        assert ids(index.select(ALL, order=order, limit=0)) == []
+        assert ids(index.select(ALL, order=order, limit=5, offset=9)) == []
 
-    def test_every_order_is_known(self, store: Parts) -> None:
+    def test_every_order_is_known(self, stocked: SearchIndex) -> None:
         for order in get_args(Order):
-            assert len(store.reader.select(ALL, order=order, limit=None)) == len(STORE)
+            assert len(stocked.select(ALL, order=order, limit=None)) == len(STORE)
 
-    def test_get_and_many(self, store: Parts) -> None:
-        assert store.reader.get(STORE[0].id) == faded(STORE[0])
-        assert store.reader.get(STORE[4].id) is None
-        assert store.reader.get(STORE[4].id, include_deleted=True) == faded(STORE[4])
-        assert store.reader.get("none") is None
+    def test_get_and_many(self, stocked: SearchIndex) -> None:
+        assert stocked.get(STORE[0].id) == faded(STORE[0])
+        assert stocked.get(STORE[4].id) is None
+        assert stocked.get(STORE[4].id, include_deleted=True) == faded(STORE[4])
+        assert stocked.get("none") is None
         wanted = [STORE[3].id, "none", STORE[4].id, STORE[0].id]
-        assert ids(store.reader.many(wanted)) == [STORE[3].id, STORE[0].id]
-        assert store.reader.many([]) == []
+        assert ids(stocked.many(wanted)) == [STORE[3].id, STORE[0].id]
+        assert stocked.many([]) == []
 
     @pytest.mark.parametrize("odd", ["", "'", '"; DROP TABLE memories; --', "\0", "%", "ä" * 5000])
-    def test_odd_ids_are_just_not_there(self, store: Parts, odd: str) -> None:
-        assert store.reader.get(odd) is None
-        assert store.reader.many([odd]) == []
-        assert store.reader.session(odd) is None
+    def test_odd_ids_are_just_not_there(self, stocked: SearchIndex, odd: str) -> None:
+        assert stocked.get(odd) is None
+        assert stocked.many([odd]) == []
+        assert stocked.session(odd) is None
 
-    def test_what_is_no_text_is_refused_in_our_words(self, store: Parts) -> None:
+    def test_what_is_no_text_is_refused_in_our_words(self, stocked: SearchIndex) -> None:
         with pytest.raises(MuistiError, match="surrogate"):
-            store.reader.get("\ud800")
+            stocked.get("\ud800")
 
     @pytest.mark.parametrize(
         ("keywords", "match_all", "expected"),
@@ -152,18 +152,18 @@ class ReaderContract:
             (["sq"], False, set()),
         ],
     )
-    def test_by_keywords(self, store: Parts, keywords: list[str], match_all: bool, expected: set[int]) -> None:
-        found = store.reader.by_keywords(keywords, match_all=match_all, where=Filter(), limit=10)
+    def test_by_keywords(self, stocked: SearchIndex, keywords: list[str], match_all: bool, expected: set[int]) -> None:
+        found = stocked.by_keywords(keywords, match_all=match_all, where=Filter(), limit=10)
         assert {int(memory.id[-1]) for memory in found} == expected
 
-    def test_most_keywords_first_and_limits_after_filters(self, store: Parts) -> None:
-        found = store.reader.by_keywords(["sql", "db"], match_all=False, where=Filter(), limit=1)
+    def test_most_keywords_first_and_limits_after_filters(self, stocked: SearchIndex) -> None:
+        found = stocked.by_keywords(["sql", "db"], match_all=False, where=Filter(), limit=1)
         assert ids(found) == [STORE[0].id]
-        found = store.reader.by_keywords(["sql", "db"], match_all=False, where=Filter(tiers=("global",)), limit=1)
+        found = stocked.by_keywords(["sql", "db"], match_all=False, where=Filter(tiers=("global",)), limit=1)
         assert ids(found) == [STORE[3].id]
 
     @pytest.mark.parametrize(
-        ("changes", "is_twin"),
+        ("changes", "is_same"),
         [
             ({}, True),
             ({"content": "  of a\nproject "}, True),
@@ -173,41 +173,77 @@ class ReaderContract:
             ({"session_id": "another"}, True),
         ],
     )
-    def test_twins(self, store: Parts, changes: dict[str, object], is_twin: bool) -> None:
+    def test_same_content(self, stocked: SearchIndex, changes: dict[str, object], is_same: bool) -> None:
         fields = {"content": "of a project", "project": "app", **changes}
-        twin = store.twins.twin(filed(99, str(fields.pop("content")), **fields))
-        assert (twin is not None and twin.id == STORE[1].id) is is_twin
+        found = stocked.same_content(filed(99, str(fields.pop("content")), **fields))
+        assert (found is not None and found.id == STORE[1].id) is is_same
 
-    def test_the_dead_and_the_outdated_have_no_twins_and_sessions_only_their_own(self, store: Parts) -> None:
-        assert store.twins.twin(filed(99, "in the trash")) is None
-        assert store.twins.twin(filed(99, "true for a while")) is None
-        assert store.twins.twin(replace(STORE[2], id="x", session_id="t")) is None
-        assert store.twins.twin(replace(STORE[2], id="x")) is not None
+    def test_deleted_and_outdated_memories_are_no_duplicates_and_sessions_have_only_their_own(self, stocked: SearchIndex) -> None:
+        assert stocked.same_content(filed(99, "in the trash")) is None
+        assert stocked.same_content(filed(99, "true for a while")) is None
+        assert stocked.same_content(replace(STORE[2], id="x", session_id="t")) is None
+        assert stocked.same_content(replace(STORE[2], id="x")) is not None
 
-    def test_around(self, parts: Parts) -> None:
-        parts.add(*(filed(n, f"text {n}", created_at=NOON + n * DAY) for n in range(1, 8)), filed(9, "elsewhere", project="app"))
-        middle = parts.reader.get(filed(4, "x").id)
+    def test_around(self, index: SearchIndex) -> None:
+        add(index, *(filed(n, f"text {n}", created_at=NOON + n * DAY) for n in range(1, 8)), filed(9, "elsewhere", project="app"))
+        middle = index.get(ident(4))
         assert middle is not None
-        assert [m.id[-1] for m in parts.reader.around(middle, 2, 1)] == ["2", "3", "4", "5"]
-        assert [m.id[-1] for m in parts.reader.around(middle, 0, 0)] == ["4"]
-        assert [m.id[-1] for m in parts.reader.around(middle, 99, 99)] == list("1234567")
+        assert [m.id[-1] for m in index.around(middle, 2, 1)] == ["2", "3", "4", "5"]
+        assert [m.id[-1] for m in index.around(middle, 0, 0)] == ["4"]
+        assert [m.id[-1] for m in index.around(middle, 99, 99)] == list("1234567")
 
-    def test_neighbours_of_one_moment_appear_once(self, parts: Parts) -> None:
-        parts.add(*(filed(n, f"text {n}") for n in range(1, 6)))
-        middle = parts.reader.get(filed(3, "x").id)
+    def test_neighbours_of_one_moment_appear_once(self, index: SearchIndex) -> None:
+        add(index, *(filed(n, f"text {n}") for n in range(1, 6)))
+        middle = index.get(ident(3))
         assert middle is not None
-        assert [m.id[-1] for m in parts.reader.around(middle, 5, 5)] == list("12345")
+        assert [m.id[-1] for m in index.around(middle, 5, 5)] == list("12345")
 
-    def test_sessions_latest_first(self, parts: Parts) -> None:
+    def test_candidates_are_those_asked_for_and_their_neighbours_in_the_session(self, index: SearchIndex) -> None:
+        add(index, *(filed(n, f"text {n}", created_at=NOON + n * DAY, session_id="s", importance=n / 10) for n in range(1, 8)))
+        add(
+            index, filed(8, "y" * 200, valid_from=NOON, valid_until=NOON + DAY), filed(9, "gone", session_id="s", deleted_at=NOON)
+        )
+        found = index.candidates([ident(4), ident(8), "none"], Filter(ids=(ident(4), ident(3))))
+        assert sorted(one[-1] for one in found) == list("234568")
+        middle = found[ident(4)]
+        assert (middle.before, middle.after) == ((ident(3), ident(2)), (ident(5), ident(6)))
+        assert (middle.created_at, middle.importance, middle.session_id) == (NOON + 4 * DAY, 0.4, "s")
+        assert (middle.opening, middle.content_hash, middle.origin) == ("text 4", filed(4, "text 4").content_hash, "memory")
+        assert {one[-1] for one, candidate in found.items() if candidate.allowed} == {"3", "4"}
+        assert found[ident(6)].after == (ident(7),)
+        lone = found[ident(8)]
+        assert (lone.before, lone.after, lone.opening, lone.session_id) == ((), (), "y" * 80, None)
+        assert (lone.valid_from, lone.valid_until) == (NOON, NOON + DAY)
+
+    @pytest.mark.parametrize(
+        ("where", "expected"),
+        [
+            (Filter(as_of=NOON), "2"),
+            (Filter(as_of=NOON - 3 * DAY), "1"),
+            (Filter(as_of=NOON, known_at=NOON - 2 * DAY), "1"),
+            (Filter(as_of=NOON, known_at=NOON), "2"),
+            (Filter(known_at=NOON - 2 * DAY), "1"),
+            (Filter(known_at=NOON - 9 * DAY), ""),
+        ],
+        ids=repr,
+    )
+    def test_what_was_true_and_what_was_known(self, index: SearchIndex, where: Filter, expected: str) -> None:
+        """The second took the place of the first a day ago."""
+        link = Link(source=ident(2), type=LinkType.SUPERSEDES, target=ident(1), created_at=NOON - DAY)
+        add(index, filed(1, "old", created_at=NOON - 5 * DAY), filed(2, "new", created_at=NOON - DAY, links=(link,)))
+        found = index.select(where, order="created_at", limit=None)
+        assert "".join(memory.id[-1] for memory in found) == expected
+
+    def test_sessions_latest_first(self, index: SearchIndex) -> None:
         for n, project in enumerate(("app", "", "app")):
-            parts.happen(Event("session_started", NOON + n * DAY, (), f"s{n}", {"project": project}))
-        assert [session.id for session in parts.reader.sessions(None, 10)] == ["s2", "s1", "s0"]
-        assert [session.id for session in parts.reader.sessions("app", 10)] == ["s2", "s0"]
-        assert [session.id for session in parts.reader.sessions("", 10)] == ["s1"]
-        assert len(parts.reader.sessions(None, 1)) == 1
+            happen(index, Event("session_started", NOON + n * DAY, (), f"s{n}", {"project": project}))
+        assert [session.id for session in index.sessions(None, 10)] == ["s2", "s1", "s0"]
+        assert [session.id for session in index.sessions("app", 10)] == ["s2", "s0"]
+        assert [session.id for session in index.sessions("", 10)] == ["s1"]
+        assert len(index.sessions(None, 1)) == 1
 
-    def test_stats(self, store: Parts) -> None:
-        stats = store.census.stats()
+    def test_stats(self, stocked: SearchIndex) -> None:
+        stats = stocked.stats()
         assert (stats.total_count, stats.deleted_count, stats.session_count) == (5, 1, 0)
         assert dict(stats.by_kind) == {"note": 3, "decision": 1, "fact": 1}
         assert dict(stats.by_project) == {"": 2, "app": 2, "other": 1}
@@ -216,13 +252,13 @@ class ReaderContract:
         assert (stats.oldest_memory, stats.newest_memory) == (NOON - 5 * DAY, NOON - DAY)
         assert stats.index_size_bytes > 0
 
-    def test_stats_of_nothing(self, parts: Parts) -> None:
-        stats = parts.census.stats()
+    def test_stats_of_nothing(self, index: SearchIndex) -> None:
+        stats = index.stats()
         assert (stats.total_count, stats.avg_salience, stats.oldest_memory) == (0, 0.0, None)
 
-    def test_matching_ids(self, store: Parts) -> None:
-        assert store.reader.matching_ids("000000000001", 10) == [STORE[0].id]
-        assert len(store.reader.matching_ids("0195", 10)) == len(STORE)
-        assert len(store.reader.matching_ids("0195", 2)) == 2
-        assert store.reader.matching_ids("zzz", 10) == []
-        assert store.reader.matching_ids("%", 10) == []
+    def test_matching_ids(self, stocked: SearchIndex) -> None:
+        assert stocked.matching_ids("000000000001", 10) == [STORE[0].id]
+        assert len(stocked.matching_ids("0195", 10)) == len(STORE)
+        assert len(stocked.matching_ids("0195", 2)) == 2
+        assert stocked.matching_ids("zzz", 10) == []
+        assert stocked.matching_ids("%", 10) == []

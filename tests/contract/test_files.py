@@ -1,4 +1,4 @@
-"""The vault and the journal on disk pass the suites of their ports."""
+"""The parts of the file store: memories, versions, journal and conversations on disk."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from muisti.errors import VaultNotFound
-from muisti.ports import Attic, Journal, Location, Vault
+from muisti.ports import Location
 from muisti.settings import Settings
+from muisti.storage.files.conversations import FileConversations
 from muisti.storage.files.create import create_vault
 from muisti.storage.files.disk import Disk
 from muisti.storage.files.journal import FileJournal
@@ -19,10 +20,11 @@ from muisti.storage.files.location import FileLocation
 from muisti.storage.files.vault import FileVault
 from muisti.storage.files.versions import FileVersions
 from tests.conftest import FakeClock
-from tests.contract.attic_suite import AtticContract
+from tests.contract.conversations_suite import ConversationsContract
 from tests.contract.journal_suite import JournalContract, Rewriting
 from tests.contract.location_suite import LocationContract
 from tests.contract.vault_suite import Bytes, VaultContract
+from tests.contract.versions_suite import VersionsContract
 from tests.unit.making import NOON, a_memory
 
 
@@ -63,7 +65,7 @@ class TestFileVault(VaultContract):
         return tmp_path / "vault"
 
     @pytest.fixture
-    def vault(self, root: Path, clock: FakeClock) -> Vault:
+    def vault(self, root: Path, clock: FakeClock) -> FileVault:
         return FileVault(root, Settings(), clock)
 
     @pytest.fixture
@@ -71,33 +73,35 @@ class TestFileVault(VaultContract):
         return OnDisk(root)
 
 
-class TestFileVersions(AtticContract):
+class TestFileVersions(VersionsContract):
     root, vault, raw = TestFileVault.root, TestFileVault.vault, TestFileVault.raw
 
     @pytest.fixture
-    def attic(self, root: Path) -> Attic:
+    def versions(self, root: Path) -> FileVersions:
         return FileVersions(root, Settings())
 
-    def test_thousands_of_texts_at_one_moment(self, attic: Attic, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_thousands_of_texts_at_one_moment(self, versions: FileVersions, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of each only a few names are tried, however many there are; and no other program's file is overwritten."""
         tried = noted(monkeypatch, "exists")
         other = FileVersions(root, Settings())
         for number in range(200):
             into = "one" if number % 2 else "other"
-            (other if number % 20 == 0 else attic).keep_merged(a_memory(number, f"text {number}"), into, NOON)
+            (other if number % 20 == 0 else versions).keep_merged(a_memory(number, f"text {number}"), into, NOON)
         named = [path for path in tried if ".history" in path.parts]
         assert len(named) <= 200 * 10
-        kept = [one.memory.content for into in ("one", "other") for one in attic.kept(into)]
+        kept = [one.memory.content for into in ("one", "other") for one in versions.versions(into)]
         assert sorted(kept) == sorted(f"text {number}" for number in range(200))
 
-    def test_only_the_files_of_a_page_are_read(self, attic: Attic, vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_only_the_files_of_a_page_are_read(
+        self, versions: FileVersions, vault: FileVault, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for number in range(1, 9):
             one = vault.create([a_memory(number, f"text {number}", created_at=NOON + timedelta(days=number))])[0].memory
-            attic.archive({str(one.file_path): one.id})
+            versions.archive({str(one.file_path): one.id})
         read = noted(monkeypatch, "read_bytes")
-        assert [one.content for one in attic.archived(2, 3)] == ["text 5", "text 4"]
+        assert [one.content for one in versions.archived(2, 3)] == ["text 5", "text 4"]
         assert len(read) == 2
-        assert attic.archived_memory(a_memory(7).id) is not None
+        assert versions.archived_memory(a_memory(7).id) is not None
         assert len(read) == 3
 
 
@@ -137,13 +141,29 @@ class TestFileLocation(LocationContract):
 
 class TestFileJournal(JournalContract):
     @pytest.fixture
-    def journal(self, tmp_path: Path, clock: FakeClock) -> Journal:
+    def journal(self, tmp_path: Path, clock: FakeClock) -> FileJournal:
         return FileJournal(tmp_path, clock)
 
     @pytest.fixture
     def rewrite(self, tmp_path: Path) -> Rewriting:
-        def change(journal: Journal) -> None:
+        def change(journal: FileJournal) -> None:
             path = tmp_path / "journal" / "2026-03.jsonl"
             path.write_bytes(path.read_bytes().replace(b'"two"', b'"rewritten"'))
+
+        return change
+
+
+class TestFileConversations(ConversationsContract):
+    @pytest.fixture
+    def conversations(self, tmp_path: Path) -> FileConversations:
+        return FileConversations(tmp_path, Settings())
+
+    @pytest.fixture
+    def rewrite(self, tmp_path: Path) -> Callable[[str, bytes, bytes], None]:
+        def change(path: str, old: bytes, new: bytes) -> None:
+            """The last that is so; written in place."""
+            before, found, after = (tmp_path / path).read_bytes().rpartition(old)
+            assert found
+            (tmp_path / path).write_bytes(before + new + after)
 
         return change

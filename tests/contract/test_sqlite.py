@@ -1,4 +1,4 @@
-"""The index in SQLite passes the suites of its ports; its schema grows by numbered steps."""
+"""The index in SQLite passes the suite of its port, and that of an index that follows files; its schema grows by numbered steps."""
 
 from __future__ import annotations
 
@@ -7,99 +7,68 @@ from pathlib import Path
 
 import apsw
 import pytest
-from muisti.storage.sqlite.lexical import SqliteLexical
 
 from muisti.errors import IndexTooNew
-from muisti.model import KINDS
-from muisti.ports import Changes
 from muisti.storage.sqlite import migrate as migrating
 from muisti.storage.sqlite.connect import COMPLETE, Database, connect
-from muisti.storage.sqlite.duplicates import SqliteTwins
 from muisti.storage.sqlite.index import SqliteIndex
-from muisti.storage.sqlite.links import SqliteLinks
 from muisti.storage.sqlite.migrate import migrate, migrations
 from muisti.storage.sqlite.migrations import NEWEST
-from muisti.storage.sqlite.reader import SqliteReader
-from muisti.storage.sqlite.statistics import SqliteCensus
 from tests.conftest import FakeClock
-from tests.contract.census_suite import CensusContract
-from tests.contract.index_suite import IndexContract
-from tests.contract.lexical_suite import LexicalContract
-from tests.contract.links_suite import LinksContract
-from tests.contract.making import Parts, filed
-from tests.contract.reader_suite import ReaderContract
-from tests.contract.twins_suite import TwinsContract
+from tests.contract.making import filed, ident
+from tests.contract.search_index_suite import SearchIndexContract
+from tests.contract.synced_index_suite import SyncedIndexContract, forget, put
 
 
 @pytest.fixture
-def parts(tmp_path: Path, clock: FakeClock) -> Iterator[Parts]:
-    database = Database(tmp_path, 5, clock)
-    index = SqliteIndex(database, 5)
+def index(tmp_path: Path, clock: FakeClock) -> Iterator[SqliteIndex]:
+    index = SqliteIndex(Database(tmp_path, 5, clock), 5)
     assert index.open() is True
-    index.behind = False
-    yield Parts(
-        index,
-        SqliteReader(database),
-        SqliteLexical(database),
-        SqliteTwins(database),
-        SqliteCensus(database, KINDS),
-        SqliteLinks(database),
-    )
+    index.stale = False
+    yield index
     index.close()
 
 
-class TestSqliteIndex(IndexContract):
-    def test_a_second_opener_sees_the_same_and_a_swap(self, parts: Parts, tmp_path: Path) -> None:
-        parts.add(filed(1, "shared"))
-        database = Database(tmp_path, 5)
-        other = SqliteIndex(database, 5)
+class TestSqliteIndex(SearchIndexContract):
+    @pytest.fixture(autouse=True)
+    def _sound(self, index: SqliteIndex, request: pytest.FixtureRequest) -> Iterator[None]:
+        """After every test the file itself is sound: the word indexes fit the texts."""
+        yield
+        if index.is_current():
+            assert index.check() == []
+
+
+class TestSqliteSyncedIndex(SyncedIndexContract):
+    def test_a_second_opener_sees_the_same_and_a_swap(self, index: SqliteIndex, tmp_path: Path) -> None:
+        put(index, filed(1, "shared"))
+        other = SqliteIndex(Database(tmp_path, 5), 5)
         assert other.open() is False
-        assert SqliteReader(database).get(filed(1, "x").id) is not None
-        with parts.index.shadow() as shadow:
-            shadow.swap()
+        assert other.get(ident(1)) is not None
+        with index.builder() as builder:
+            builder.swap()
         assert not other.is_current()
         other.open()
-        assert SqliteReader(database).get(filed(1, "x").id) is None
+        assert other.get(ident(1)) is None
         other.close()
 
     def test_an_index_that_was_never_filled_is_not_taken_for_complete(self, tmp_path: Path) -> None:
         for complete in (False, True):
             index = SqliteIndex(Database(tmp_path, 5), 5)
-            assert (index.open(), index.behind) == (True, True)
+            assert (index.open(), index.stale) == (True, True)
             if complete:
-                index.behind = False
+                index.stale = False
             index.close()
         index = SqliteIndex(Database(tmp_path, 5), 5)
-        assert (index.open(), index.behind) == (False, False)
+        assert (index.open(), index.stale) == (False, False)
         index.close()
 
-    def test_no_removed_text_remains_in_the_files(self, parts: Parts, tmp_path: Path) -> None:
-        parts.add(filed(1, "xyzzysecret plugh"), filed(2, "stays"))
-        parts.index.apply(Changes(removed=["notes/1.md"]))
-        parts.index.scrub()
+    def test_no_removed_text_remains_in_the_files(self, index: SqliteIndex, tmp_path: Path) -> None:
+        put(index, filed(1, "xyzzysecret plugh"), filed(2, "stays"))
+        forget(index, filed(1, "xyzzysecret plugh"))
+        index.purge()
         data = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
         assert b"xyzzy" not in data
         assert b"stays" in data
-
-
-class TestSqliteReader(ReaderContract):
-    pass
-
-
-class TestSqliteLexical(LexicalContract):
-    pass
-
-
-class TestSqliteTwins(TwinsContract):
-    pass
-
-
-class TestSqliteCensus(CensusContract):
-    pass
-
-
-class TestSqliteLinks(LinksContract):
-    pass
 
 
 class TestMigrations:
@@ -145,6 +114,16 @@ class TestMigrations:
             migrate(db)
         assert db.pragma("user_version") == 999
 
+    def test_a_step_that_fails_leaves_the_schema_as_it_was(self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+        newest = migrations()[-1][0]
+        steps = (*migrations(), (newest + 1, "CREATE TABLE extra (x); CREATE TABLE memories (y);"))
+        monkeypatch.setattr(migrating, "migrations", lambda: steps)
+        monkeypatch.setattr(migrating, "NEWEST", newest + 1)
+        with pytest.raises(apsw.SQLError):
+            migrate(db)
+        assert db.pragma("user_version") == newest
+        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'").fetchone() == (0,)
+
     def test_rows_of_before_have_no_user_and_no_agent_and_their_files_are_read_again(self, db: apsw.Connection) -> None:
         for number, sql in migrations()[:4]:
             db.execute(sql)
@@ -162,16 +141,6 @@ class TestMigrations:
         seen = db.execute("SELECT path, size, sha, memory_id FROM seen ORDER BY path").fetchall()
         assert seen == [("notes/m.md", -1, "", "m"), ("notes/other.txt", 10, "none", None)]
         assert db.pragma("application_id") != COMPLETE
-
-    def test_a_step_that_fails_leaves_the_schema_as_it_was(self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-        newest = migrations()[-1][0]
-        steps = (*migrations(), (newest + 1, "CREATE TABLE extra (x); CREATE TABLE memories (y);"))
-        monkeypatch.setattr(migrating, "migrations", lambda: steps)
-        monkeypatch.setattr(migrating, "NEWEST", newest + 1)
-        with pytest.raises(apsw.SQLError):
-            migrate(db)
-        assert db.pragma("user_version") == newest
-        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'").fetchone() == (0,)
 
     def test_a_later_step_is_added_to_an_earlier_index(self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
         migrate(db)

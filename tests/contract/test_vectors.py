@@ -6,7 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from muisti.errors import IndexCorrupt, SettingsError
-from muisti.ports import Changes
+from muisti.model import Memory
 from muisti.storage.sqlite.connect import Database
 from muisti.storage.sqlite.index import SqliteIndex
 from muisti.storage.sqlite.vector_indexes import hnsw, make_scan
@@ -23,7 +23,8 @@ from muisti.storage.sqlite.vector_indexes.bits import SignScan
 from muisti.storage.sqlite.vector_indexes.hnsw import HnswScan
 from muisti.storage.sqlite.vector_indexes.sqlite_vec import VecScan
 from muisti.storage.sqlite.vectors import SqliteVectors
-from tests.contract.making import stored
+from tests.contract.making import add
+from tests.contract.synced_index_suite import put
 from tests.contract.vectors_making import FIRST, OTHER_SIZE, RECALL, Place, clustered, embedded, numbered, recall
 from tests.contract.vectors_suite import VectorsContract
 
@@ -35,9 +36,15 @@ def opened(folder: Path, kind: str, closing: ExitStack) -> Place:
     database = Database(folder, 5)
     index = SqliteIndex(database, 5)
     if index.open():
-        index.behind = False
+        index.stale = False
     closing.callback(index.close)
-    return Place(index, SqliteVectors(database, kind), lambda: opened(folder, kind, closing))
+
+    def rebuild(memories: Sequence[Memory]) -> None:
+        with index.builder() as builder:
+            put(builder, *memories)
+            builder.swap()
+
+    return Place(index, SqliteVectors(database, kind), lambda: opened(folder, kind, closing), rebuild)
 
 
 @pytest.fixture
@@ -122,9 +129,7 @@ class TestDamage:
     @DAMAGE
     def test_is_gone_after_building_anew(self, place: Place, tmp_path: Path, sql: str, report: str) -> None:
         self.damage(tmp_path, sql)
-        with place.index.shadow() as shadow:
-            shadow.apply(Changes(files=[stored(memory) for memory in numbered(10)]))
-            shadow.swap()
+        place.rebuild(numbered(10))
         assert place.index.check() == []
         for id_ in place.vectors.missing(place.space(), 10):
             at = [memory.id for memory in numbered(10)].index(id_)
@@ -143,9 +148,7 @@ class TestDamage:
         data[(root - 1) * size : root * size] = b"\xff" * size
         file.write_bytes(data)
         place.index.open()
-        with place.index.shadow() as shadow:
-            shadow.apply(Changes(files=[stored(memory) for memory in numbered(10)]))
-            shadow.swap()
+        place.rebuild(numbered(10))
         assert place.index.check() == []
         assert place.vectors.prepare(FIRST).missing == 10
 
@@ -309,12 +312,8 @@ class TestTheFileOfTheGraph:
         file.unlink()
         others = [place.again() for _ in range(3)]
         more = numbered(200, 9000)
-        place.index.apply(
-            Changes(
-                files=[stored(memory) for memory in more],
-                embedded=[embedded(memory, clustered(200, seed=8)[at : at + 1]) for at, memory in enumerate(more)],
-            )
-        )
+        add(place.index, *more)
+        place.vectors.add([embedded(memory, clustered(200, seed=8)[at : at + 1]) for at, memory in enumerate(more)])
         for other in others:
             other.nearest(clustered(1)[0])
         assert [path.name for path in file.parent.glob("*hnsw*")] == [file.name]

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muisti.model import Filter, Memory, Tier
-from muisti.ports import Changes, Embedded, Identity, Index, Piece, Space, VectorHit, Vectors
+from muisti.ports import Embedded, Identity, IndexChanges, Piece, Space, VectorHit, VectorIndex
 from muisti.remember.embed import source_hash
-from tests.contract.making import filed, stored
+from tests.contract.making import add, filed
 from tests.unit.making import NOON
 
 Floats = NDArray[np.float32]
@@ -74,24 +74,28 @@ def numbered(count: int, start: int = 1) -> list[Memory]:
 class Place:
     """An open, empty index with its vectors."""
 
-    index: Index
-    vectors: Vectors
+    index: Any
+    """A SearchIndex; some tests ask SQLite's for more."""
+    vectors: VectorIndex
     again: Callable[[], Place]
-    """The same index as another process has it."""
+    """The same index as another process, or another thread, has it."""
+    rebuild: Callable[[Sequence[Memory]], None]
+    """Build the index anew from these memories; vectors of unchanged texts stay."""
 
     def fill(self, memories: Sequence[Memory], vectors: Floats, identity: Identity = FIRST) -> Space:
         """Memories with their vectors, equally many each."""
         self.vectors.prepare(identity)
         each = len(vectors) // len(memories)
         rows = [embedded(m, vectors[at * each : (at + 1) * each], identity) for at, m in enumerate(memories)]
-        self.index.apply(Changes(files=[stored(memory) for memory in memories], embedded=rows))
+        add(self.index, *memories)
+        self.vectors.add(rows)
         return self.space(identity)
 
     def embed(self, memory: Memory, vectors: Floats, identity: Identity = FIRST) -> None:
-        self.index.apply(Changes(embedded=[embedded(memory, vectors, identity)]))
+        self.vectors.add([embedded(memory, vectors, identity)])
 
     def remove(self, memories: Sequence[Memory]) -> None:
-        self.index.apply(Changes(removed=[str(memory.file_path) for memory in memories]))
+        self.index.apply(IndexChanges(removed=[memory.id for memory in memories]))
 
     def space(self, identity: Identity = FIRST) -> Space:
         return next(space for space in self.vectors.spaces() if space.identity == identity)

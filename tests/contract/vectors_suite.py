@@ -1,4 +1,4 @@
-"""What everything that keeps vectors must do: find nearly all of the nearest, filter inside, follow the memories, never mix models."""
+"""The suite of the port `VectorIndex`: find nearly all of the nearest, filter inside, follow the memories, never mix models."""
 
 from __future__ import annotations  # noqa: I001 (one line of names below in place of thirteen)
 
@@ -11,8 +11,8 @@ import pytest
 
 from muisti.errors import EmbedderMisbehaved
 from muisti.model import Filter, Tier
-from muisti.ports import Changes, Identity
-from tests.contract.making import filed, stored
+from muisti.ports import Identity
+from tests.contract.making import add, filed
 from tests.contract.vectors_making import (
     FIRST, OFF, OTHER_SIZE, RARE, RECALL, SAME_SIZE, Place, clustered, embedded, numbered, questions, recall, unit
 )  # fmt: skip
@@ -172,7 +172,7 @@ class VectorsContract:
     def test_those_that_wait(self, place: Place) -> None:
         memories = numbered(5)
         space = place.vectors.prepare(FIRST)
-        place.index.apply(Changes(files=[stored(memory) for memory in memories]))
+        add(place.index, *memories)
         assert place.vectors.missing(space, 3) == [memory.id for memory in memories[:3]]
         assert place.space().missing == 5
         place.embed(memories[1], clustered(2))
@@ -182,7 +182,7 @@ class VectorsContract:
 
     def test_a_memory_without_pieces_waits_no_longer(self, place: Place) -> None:
         place.vectors.prepare(FIRST)
-        place.index.apply(Changes(files=[stored(numbered(1)[0])]))
+        add(place.index, numbered(1)[0])
         place.embed(numbered(1)[0], np.zeros((0, 64), np.float32))
         assert place.space().missing == 0
         assert place.nearest(clustered(1)[0]) == []
@@ -192,7 +192,7 @@ class VectorsContract:
     def test_another_text_loses_the_vectors(self, place: Place) -> None:
         memories, vectors = numbered(3), clustered(6)
         space = place.fill(memories, vectors)
-        place.index.apply(Changes(files=[stored(replace(memories[0], content="another text"))]))
+        add(place.index, replace(memories[0], content="another text"))
         assert place.vectors.missing(space, 10) == [memories[0].id]
         assert memories[0].id not in place.ids(vectors[0])
         assert place.vectors.vector_of(space, memories[0].id) is None
@@ -201,7 +201,7 @@ class VectorsContract:
         memories, vectors = numbered(3), clustered(6)
         space = place.fill(memories, vectors)
         before = place.nearest(vectors[0])
-        place.index.apply(Changes(files=[stored(replace(memories[0], kind="decision", file_path="notes/moved.md"))]))
+        add(place.index, replace(memories[0], kind="decision", file_path="notes/moved.md"))
         assert place.nearest(vectors[0]) == before
         assert place.vectors.missing(space, 10) == []
         assert [hit.memory_id for hit in place.nearest(vectors[0], where=Filter(kinds=("decision",)))] == [memories[0].id]
@@ -210,8 +210,8 @@ class VectorsContract:
         (memory,) = numbered(1)
         space = place.vectors.prepare(FIRST)
         late = embedded(memory, clustered(1))
-        place.index.apply(Changes(files=[stored(replace(memory, content="changed meanwhile"))]))
-        place.index.apply(Changes(embedded=[late]))
+        add(place.index, replace(memory, content="changed meanwhile"))
+        place.vectors.add([late])
         assert place.vectors.missing(space, 10) == [memory.id]
         assert place.nearest(clustered(1)[0]) == []
 
@@ -219,7 +219,7 @@ class VectorsContract:
         (memory,) = numbered(1)
         place.vectors.prepare(FIRST)
         place.embed(memory, clustered(1))
-        place.index.apply(Changes(files=[stored(memory)]))
+        add(place.index, memory)
         place.embed(memory, clustered(1), SAME_SIZE)
         assert place.nearest(clustered(1)[0]) == []
         assert place.space().missing == 1
@@ -238,7 +238,7 @@ class VectorsContract:
         place.remove(memories[:1])
         assert memories[0].id not in place.ids(vectors[0])
         assert place.vectors.missing(space, 10) == []
-        place.index.apply(Changes(files=[stored(memories[0])]))
+        add(place.index, memories[0])
         assert place.vectors.missing(space, 10) == [memories[0].id]
         place.remove(memories[:1])
         assert place.vectors.missing(space, 10) == []
@@ -253,7 +253,7 @@ class VectorsContract:
         assert place.ids(vectors[900], 1) == [memories[900].id]
         place.remove(memories[900:901])
         assert memories[900].id not in other.ids(vectors[900], 20)
-        other.index.apply(Changes(files=[stored(memories[900])]))
+        add(other.index, memories[900])
         place.embed(memories[900], vectors[900:901])
         assert other.ids(vectors[900], 1) == [memories[900].id]
         assert recall(place, memories, vectors) >= RECALL
@@ -309,7 +309,7 @@ class VectorsContract:
         place.fill(memories, old)
         place.vectors.prepare(SAME_SIZE)
         swapped = [embedded(memory, fresh[at : at + 1], SAME_SIZE) for at, memory in enumerate(memories[:-1])]
-        place.index.apply(Changes(embedded=swapped))
+        place.vectors.add(swapped)
         for _ in range(2):
             assert recall(place, memories, old) >= RECALL
             assert recall(place, memories[:-1], fresh[:-1], SAME_SIZE) >= RECALL
@@ -321,7 +321,7 @@ class VectorsContract:
         place.fill(memories[:3], old[:3])
         space = place.vectors.prepare(OTHER_SIZE)
         place.embed(memories[0], fresh[:1], OTHER_SIZE)
-        place.index.apply(Changes(files=[stored(replace(memories[0], content="other")), stored(memories[3])]))
+        add(place.index, replace(memories[0], content="other"), memories[3])
         assert place.vectors.missing(space, 10) == [memory.id for memory in memories]
         assert place.vectors.missing(place.space(), 10) == [memories[0].id, memories[3].id]
 
@@ -366,10 +366,7 @@ class VectorsContract:
         place.fill(memories, vectors)
         assert place.ids(vectors[700], 1) == [memories[700].id]
         changed = [*memories[2:], replace(memories[0], content="changed"), filed(5000, "new")]
-        with place.index.shadow() as shadow:
-            shadow.apply(Changes(files=[stored(memory) for memory in reversed(changed)]))
-            shadow.swap()
-        assert place.index.check() == []
+        place.rebuild(changed[::-1])
         assert set(place.vectors.missing(place.space(), 10)) == {memories[0].id, filed(5000, "new").id}
         assert recall(place, memories[2:], vectors[2:]) >= RECALL
         place.embed(filed(5000, "new"), clustered(1, seed=8))
@@ -380,8 +377,6 @@ class VectorsContract:
         place.fill(memories, clustered(4))
         place.vectors.prepare(OTHER_SIZE)
         place.embed(memories[0], clustered(1, 32), OTHER_SIZE)
-        with place.index.shadow() as shadow:
-            shadow.apply(Changes(files=[stored(memory) for memory in memories]))
-            shadow.swap()
+        place.rebuild(memories)
         assert [(one.identity, one.missing) for one in place.vectors.spaces()] == [(FIRST, 0), (OTHER_SIZE, 3)]
         assert place.ids(clustered(1, 32)[0], 1, OTHER_SIZE) == [memories[0].id]

@@ -12,6 +12,7 @@ from pathlib import Path
 from muisti import Muisti, bootstrap
 from muisti.ports import Clock
 from muisti.storage.files.disk import Disk
+from tests.conftest import file_store
 
 ACKNOWLEDGED, KILLED = "acknowledged", "killed"
 _FILE_CALLS = {"os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.truncate"}
@@ -74,7 +75,7 @@ def _live_and_die(k: int, vault: Path, clock: Clock, act: Callable[[Muisti], obj
 
 def _watch_index(memory: Muisti, point: Failpoint) -> None:
     """Die before and after each transaction of the index."""
-    index = memory._services.store.index
+    index = file_store(memory).index
     write = index.write
 
     def watched(*changes: object) -> None:
@@ -82,7 +83,7 @@ def _watch_index(memory: Muisti, point: Failpoint) -> None:
         write(*changes)
         point.hit()
 
-    index.write = watched
+    index.write = watched  # type: ignore[method-assign, assignment]
 
 
 def _watch_files(point: Failpoint) -> None:

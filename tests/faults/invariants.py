@@ -8,6 +8,7 @@ from pathlib import Path
 from muisti import Memory, Muisti, bootstrap
 from muisti.ports import Clock
 from muisti.storage.files import frontmatter
+from tests.conftest import file_store
 
 State = tuple[tuple[object, ...], ...]
 
@@ -55,7 +56,7 @@ def usage(memory: Muisti) -> dict[str, tuple[object, ...]]:
 
 
 def fingerprint(memory: Muisti) -> dict[str, str]:
-    return memory._services.index.fingerprint()
+    return file_store(memory).index.fingerprint()
 
 
 def markdown_files(vault: Path) -> list[Path]:

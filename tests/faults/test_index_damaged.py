@@ -15,6 +15,7 @@ import pytest
 from muisti import Muisti, bootstrap
 from muisti.errors import IndexProblem, IndexTooNew, MuistiError
 from muisti.ports import Clock
+from tests.conftest import file_store
 
 from .crash import killed_at
 from .invariants import State, check_found, check_rebuild, check_sound, state
@@ -77,7 +78,7 @@ def test_K2_damaged_while_open(vault: Path, clock: Clock, damage: Callable[[Path
     with bootstrap.open(vault, clock=clock) as memory, bootstrap.open(vault, clock=clock) as other:
         held = _fill(memory)
         other.list()
-        memory._services.index.purge()  # all of it is in the file that is damaged now
+        file_store(memory).index.purge()  # all of it is in the file that is damaged now
         damage(index_file(vault))
         assert state(memory) == held
         assert state(other) == held

@@ -17,7 +17,7 @@ import pytest
 from muisti import Muisti
 from muisti.ports import Embedded, Piece
 from muisti.remember.embed import source_hash
-from tests.conftest import Opener
+from tests.conftest import Opener, file_store
 from tests.embed_server import EmbedServer, Handler, good, serving
 
 TEXTS = [
@@ -42,7 +42,7 @@ def remote(opened: Opener, server: EmbedServer, **options: object) -> Muisti:
 
 def rows(memory: Muisti, sql: str) -> list[tuple[object, ...]]:
     """Straight from the index file."""
-    db = apsw.Connection(str(memory._services.index._db.path), flags=apsw.SQLITE_OPEN_READONLY)  # type: ignore[attr-defined]
+    db = apsw.Connection(str(file_store(memory).index._db.path), flags=apsw.SQLITE_OPEN_READONLY)  # type: ignore[attr-defined]
     try:
         return [tuple(row) for row in db.execute(sql)]
     finally:
@@ -69,7 +69,7 @@ def until(happened: Callable[[], object]) -> bool:
 
 def check_vectors(memory: Muisti, count: int) -> None:
     """Every memory has its vectors once, and nothing is left over."""
-    assert memory._services.index.check() == []
+    assert file_store(memory).index.check() == []
     assert rows(memory, "SELECT count(*) FROM spaces") == [(1,)]
     assert rows(memory, "SELECT count(*) FROM unembedded") == [(0,)]
     assert rows(memory, "SELECT count(*), count(DISTINCT n) FROM embedded") == [(count, count)]
@@ -233,7 +233,7 @@ def test_K2_killed_while_vectors_are_made(opened: Opener, vault: Path, server: E
     memory = remote(opened, server)
     report = memory.verify(deep=True)
     assert report.ok, report.problems
-    assert memory._services.index.check() == []
+    assert file_store(memory).index.check() == []
     assert memory.reindex_missing() == 80 - 32 * batches
     check_vectors(memory, 80)
 
@@ -321,7 +321,7 @@ def test_K2_an_index_deleted_while_open_is_healed_by_the_next_search(opened: Ope
 def test_K2_a_damaged_index_is_healed_or_told_of(opened: Opener, damage: str) -> None:
     memory = opened(record_recall=False)
     memory.save_batch(TEXTS)
-    path = memory._services.index._db.path  # type: ignore[attr-defined]
+    path = file_store(memory).index._db.path  # type: ignore[attr-defined]
     memory.close()
     db = apsw.Connection(str(path))
     db.execute(damage)
@@ -340,7 +340,7 @@ def test_K2_a_damaged_index_is_healed_or_told_of(opened: Opener, damage: str) ->
 def test_K2_lost_rows_are_told_of_by_verify_and_made_again_by_reindex(opened: Opener, damage: str) -> None:
     memory = opened(record_recall=False)
     memory.save_batch(TEXTS)
-    path = memory._services.index._db.path  # type: ignore[attr-defined]
+    path = file_store(memory).index._db.path  # type: ignore[attr-defined]
     memory.close()
     db = apsw.Connection(str(path))
     db.execute(damage)

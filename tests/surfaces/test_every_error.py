@@ -13,8 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import muisti
-from muisti import Muisti, errors
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap, errors
 from muisti.surfaces.cli import group
 from muisti.surfaces.hooks.run import told as logged
 from muisti.surfaces.mcp.vault import Vault
@@ -63,7 +62,7 @@ def _made(kind: type[errors.MuistiError]) -> errors.MuistiError:
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Muisti]:
     """An open vault of which a method is made to fail."""
-    with open_vault(tmp_path_factory.mktemp("errors") / "vault", arguments={"embedder": "none"}) as memory:
+    with bootstrap.open(tmp_path_factory.mktemp("errors") / "vault", settings={"embedder": "none"}) as memory:
         yield memory
 
 

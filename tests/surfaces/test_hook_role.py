@@ -11,7 +11,7 @@ import pytest
 from muisti import bootstrap
 from muisti.engine.search import Search
 from muisti.errors import VaultNotFound
-from tests.conftest import Opener
+from tests.conftest import Opener, file_store
 
 SHORT = {"lock_timeout": 0.2, "index_timeout": 0.2}
 
@@ -50,7 +50,7 @@ def test_it_finds_what_the_engine_finds(filled: Path, opened: Opener, query: str
 
 
 def test_it_waits_for_nobody(filled: Path, opened: Opener) -> None:
-    with opened(embedder="none")._services.store.vault.lock():
+    with file_store(opened(embedder="none")).vault.lock():
         assert for_hook(filled).search("database", limit=5)
 
 

@@ -65,7 +65,7 @@ def test_a_torn_tail_is_set_aside_at_every_byte(tmp_path: Path, clock: FakeClock
         path.write_bytes(data[:cut])
         journal = FileJournal(root, clock)
         assert names(journal) == ["one"]
-        marks = journal.read({}).marks
+        marks = journal.read({}).offsets
         journal.append([Event("three", NOON)], durable=True)
         assert names(journal) == ["one", "three"]
         assert path.with_name("2026-03.jsonl.corrupt").read_bytes() == data[start:cut] + b"\n"
@@ -95,7 +95,7 @@ def test_a_line_that_is_no_event_is_skipped_and_reported(journal: FileJournal, t
     (problem,) = reading.problems
     assert problem.path == "journal/2026-03.jsonl"
     assert "remove or mend it" in problem.reason
-    assert journal.read(reading.marks).problems == ()
+    assert journal.read(reading.offsets).problems == ()
 
 
 @pytest.mark.parametrize("data", [b"", b"torn without an end"])
@@ -104,7 +104,7 @@ def test_a_file_without_a_whole_line_is_no_reason_to_start_over(journal: FileJou
     (tmp_path / "journal" / "2026-03.jsonl").write_bytes(data)
     first = journal.read({})
     assert (list(first.events), first.restarted) == ([], False)
-    assert not journal.read(first.marks).restarted
+    assert not journal.read(first.offsets).restarted
 
 
 def test_an_event_that_no_file_can_hold_is_refused(journal: FileJournal, tmp_path: Path) -> None:

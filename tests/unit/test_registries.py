@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti import Muisti
-from muisti.bootstrap import open_vault
+from muisti import Muisti, bootstrap
 from muisti.errors import ImportFailed, SettingsError
 from muisti.models.language.choose import make_language_model
 from muisti.registry import Registry
@@ -68,10 +67,10 @@ SPEC = EmbedderSpec(lambda options: LengthEmbedder(), check)
 """,
     )
     with pytest.raises(SettingsError, match="needs the model any"):
-        open_vault(tmp_path / "vault", arguments={"embedder": "length-of-text"})
+        bootstrap.open(tmp_path / "vault", settings={"embedder": "length-of-text"})
     with pytest.raises(SettingsError, match="choose one of onnx, hashing, length-of-text, ollama, openai, none"):
-        open_vault(tmp_path / "vault", arguments={"embedder": "unheard"})
-    with open_vault(tmp_path / "vault", arguments={"embedder": "length-of-text", "model": "any"}) as memory:
+        bootstrap.open(tmp_path / "vault", settings={"embedder": "unheard"})
+    with bootstrap.open(tmp_path / "vault", settings={"embedder": "length-of-text", "model": "any"}) as memory:
         saved = memory.save("Otters sleep on the water.")
         found = memory.search("Otters sleep on the water.", mode="vector")
         assert (found.mode, [one.memory.id for one in found]) == ("vector", [saved.id])
@@ -88,7 +87,7 @@ class Parrot:
     def __init__(self, url, model, key=None, *, timeout=60.0, clock=None):
         self._says = f"{model} at {url}"
 
-    def ask(self, system, question):
+    def complete(self, system, question):
         return f"{self._says}: {question}"
 
     def close(self):
@@ -99,7 +98,7 @@ SPEC = LanguageModelSpec(Parrot, "https://parrot.example")
     )
     chat = make_language_model(Settings(extractor="parrot", extractor_model="grey"))
     assert chat is not None
-    assert chat.ask("", "hello") == "grey at https://parrot.example: hello"
+    assert chat.complete("", "hello") == "grey at https://parrot.example: hello"
     with pytest.raises(SettingsError, match="choose one of rules, anthropic, ollama, openai, parrot"):
         make_language_model(Settings(extractor="owl"))
 
@@ -122,7 +121,7 @@ class EveryOne:
 SPEC = EveryOne
 """,
     )
-    with open_vault(tmp_path / "vault", arguments={"embedder": "hashing", "vector_index": "every-one"}) as memory:
+    with bootstrap.open(tmp_path / "vault", settings={"embedder": "hashing", "vector_index": "every-one"}) as memory:
         saved = memory.save("Otters sleep on the water.")
         memory.save("Bees dance.")
         assert memory.search("otters on water", mode="vector")[0].memory.id == saved.id
@@ -181,8 +180,8 @@ def test_a_part_that_lacks_a_package_is_not_taken_for_an_unknown_name(add_module
 def test_only_the_part_in_use_is_imported(tmp_path: Path) -> None:
     code = f"""
 import sys
-from muisti.bootstrap import open_vault
-with open_vault({str(tmp_path / "vault")!r}) as memory:
+from muisti import bootstrap
+with bootstrap.open({str(tmp_path / "vault")!r}) as memory:
     memory.list()
 heavy = ("numpy", "onnxruntime", "httpx2", "usearch", "sqlite_vec", "pkgutil")
 parts = [f"muisti.models.embedders.{{name}}" for name in ("hashing", "ollama", "openai", "wordpiece")]

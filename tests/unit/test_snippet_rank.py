@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.bootstrap import open_vault
+from muisti import bootstrap
 from muisti.model import Signal
 from muisti.ports import Candidate
 from muisti.recall import features
@@ -169,7 +169,7 @@ def test_a_new_feature_is_one_object(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         score=lambda inputs: {id_: 1.0 for id_, one in inputs.evidence.candidates.items() if "favourite" in one.opening},
         note="a favourite of the person who asks",
     )
-    with open_vault(tmp_path / "vault", arguments={"embedder": "none"}) as memory:
+    with bootstrap.open(tmp_path / "vault", settings={"embedder": "none"}) as memory:
         memory.save("Rice, rice and more rice: how to cook rice.")
         chosen = memory.save("Our favourite way to eat rice is with beans, corn, onions and a little pepper on top.").id
         assert memory.search("rice")[0].memory.id != chosen

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from muisti.errors import EmbedderMisbehaved
+
 if TYPE_CHECKING:  # numpy is not loaded by those who never search
     import numpy as np
     from numpy.typing import NDArray
@@ -106,6 +108,15 @@ class VectorHit:
     """The cosine."""
     start: int
     end: int
+
+
+def check_length(space: Space, query: Vector) -> None:
+    """Raise EmbedderMisbehaved for a vector that cannot be of this space."""
+    if query.shape != (space.identity.dimensions,):
+        raise EmbedderMisbehaved(
+            f"the vector of the question has {query.size} dimensions, those of the index have "
+            f"{space.identity.dimensions}: `muisti reindex --vectors` makes them anew"
+        )
 
 
 class VectorIndex(Protocol):

@@ -15,6 +15,7 @@ import pytest
 from muisti.surfaces.hooks import spool
 from muisti.surfaces.hooks.events import EVENTS, LARGEST
 from muisti.surfaces.hooks.log import recent
+from tests.conftest import file_store
 from tests.surfaces.hooks.conftest import COMMAND, PATIENCE, Hook
 
 ASK = "Which database did we choose?"
@@ -177,7 +178,7 @@ def test_J6_a_broken_vault(filled: Hook, what: str, answers: bool) -> None:
 
 def test_J6_a_vault_that_another_process_holds(filled: Hook) -> None:
     """Recall needs no lock; capture waits in the background."""
-    with filled.open() as memory, memory._services.store.vault.lock():
+    with filled.open() as memory, file_store(memory).vault.lock():
         assert "PostgreSQL" in filled("UserPromptSubmit", prompt=ASK)
         filled("Stop", last_assistant_message="It is PostgreSQL.")
         time.sleep(0.5)

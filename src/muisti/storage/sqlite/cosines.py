@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import numpy as np
 
-from muisti.errors import EmbedderMisbehaved, IndexCorrupt
+from muisti.errors import IndexCorrupt
 from muisti.ports import Space, Vector, VectorHit
 from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.sign_bits import Floats, Numbers, as_numbers
@@ -16,15 +16,6 @@ from muisti.storage.sqlite.vector_spaces import as_json
 
 if TYPE_CHECKING:
     from muisti.storage.sqlite.filters import Condition
-
-
-def check_length(space: Space, query: Vector) -> None:
-    """Raises EmbedderMisbehaved for a vector that cannot be of this space."""
-    if query.shape != (space.identity.dimensions,):
-        raise EmbedderMisbehaved(
-            f"the vector of the question has {query.size} dimensions, those of the index have {space.identity.dimensions}: "
-            "`muisti reindex --vectors` makes them anew"
-        )
 
 
 def allowed_numbers(db: apsw.Connection, space: Space, where: Condition) -> Numbers:

@@ -97,14 +97,18 @@ class SqliteReader:
         if memory.origin is not Origin.MEMORY:
             base = "m.origin = ? AND m.session_id IS ? AND (m.session_id NOT NULL OR m.path = ?)"
             values = [memory.origin.value, memory.session_id, memory.file_path]
-        at: list[Cell] = [to_int(memory.created_at), memory.id]
+        # Not the time that the memory tells: messages of one moment differ in their place only.
+        here = "(coalesce((SELECT o.created_at FROM entries o WHERE o.id = ?), ?), ?)"
+        at: list[Cell] = [memory.id, to_int(memory.created_at), memory.id]
         earlier = self._memories(
-            f"{base} AND (m.created_at, m.id) < (?, ?) ORDER BY m.created_at DESC, m.id DESC LIMIT ?",
+            f"{base} AND (m.created_at, m.id) < {here} ORDER BY m.created_at DESC, m.id DESC LIMIT ?",
             [*values, *at, before],
             among,
         )
         later = self._memories(
-            f"{base} AND (m.created_at, m.id) > (?, ?) ORDER BY m.created_at, m.id LIMIT ?", [*values, *at, after], among
+            f"{base} AND (m.created_at, m.id) > {here} ORDER BY m.created_at, m.id LIMIT ?",
+            [*values, *at, after],
+            among,
         )
         return [*reversed(earlier), memory, *later]
 

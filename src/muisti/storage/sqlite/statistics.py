@@ -80,8 +80,12 @@ def read_decayed_at(db: apsw.Connection) -> datetime | None:
 
 
 _USED = "memories m LEFT JOIN usage u ON u.id = m.id"
-_SEEN = "memories m JOIN seen f ON f.path = m.path"
-_SIZE = "(f.size + coalesce((SELECT sum(length(v.codes) + length(v.rest)) FROM vectors v WHERE v.n = m.n), 0))"
+_SEEN = "memories m LEFT JOIN seen f ON f.path = m.path"
+# Of a memory that has no file, its text counts.
+_SIZE = (
+    "(coalesce(f.size, length(CAST(m.content AS BLOB))) + "
+    "coalesce((SELECT sum(length(v.codes) + length(v.rest)) FROM vectors v WHERE v.n = m.n), 0))"
+)
 
 
 def _free(protected: Sequence[str], among: Sequence[str] | None) -> Condition:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from muisti.ports.vectors import check_length
 from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.vector_spaces import all_spaces, as_json, choose_space
 
@@ -64,7 +65,7 @@ class SqliteVectors:
 
     def nearest(self, space: Space, query: Vector, where: Filter, limit: int) -> list[VectorHit]:
         """The nearest memories that the filter lets through."""
-        from muisti.storage.sqlite.cosines import allowed_numbers, check_length, hits_of
+        from muisti.storage.sqlite.cosines import allowed_numbers, hits_of
 
         check_length(space, query)
         condition = self._db.conditions(where)
@@ -91,7 +92,7 @@ class SqliteVectors:
 
     def similarities(self, space: Space, query: Vector, ids: Sequence[str]) -> dict[str, float]:
         """The cosine of each memory's nearest piece."""
-        from muisti.storage.sqlite.cosines import check_length, cosines
+        from muisti.storage.sqlite.cosines import cosines
 
         check_length(space, query)
         sql = """SELECT m.id, v.scale, v.codes, v.rest FROM json_each(?) j JOIN entries m ON m.id = j.value

@@ -30,7 +30,7 @@ class SqliteWords:
 
     def words_with(self, part: str, limit: int) -> list[str]:
         """Return indexed words that contain this one, the shortest first."""
-        sql = f"{_WITH_PARTS} AND instr(word, ?) AND word <> ? ORDER BY length(word), memories DESC LIMIT ?"
+        sql = f"{_WITH_PARTS} AND instr(word, ?) AND word <> ? ORDER BY length(word), memories DESC, word LIMIT ?"
         with self._db.reading() as db:
             return [word for (word,) in fetch(db, sql, (_trigrams(part), part, part, limit))]
 

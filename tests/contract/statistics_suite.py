@@ -1,4 +1,4 @@
-"""What every census must do; that salience in the index is the rule's."""
+"""What every search index must do: count and weigh memories. Its salience is the one of the rule."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from muisti.model import KINDS, Event, Filter, Memory, Sector, Usage
 from muisti.model.salience import folded, strength, traced
-from muisti.ports import Changes, Footprint
+from muisti.ports import Footprint, SearchIndex
 from tests.conftest import FakeClock
-from tests.contract.making import Parts, filed
+from tests.contract.making import add, filed, happen, ident, remove
 from tests.unit.making import ANY_SHARE, ANY_TIME, NOON
 
 DAY = timedelta(days=1)
@@ -51,59 +51,59 @@ def short(found: list[Footprint] | list[str]) -> str:
     return "".join((one if isinstance(one, str) else one.memory_id)[-1] for one in found)
 
 
-class CensusContract:
-    """Subclasses give the fixtures `parts`, an open, empty index, and `clock`, which it goes by."""
+class StatisticsContract:
+    """Subclasses give the fixtures `index`, an open, empty index, and `clock`, which it goes by."""
 
     @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
     @given(memory=anything(), events=EVENTS, now=CLOCKS, noted=st.none() | NEAR_TIME)
     def test_salience_is_what_the_rule_says(
-        self, parts: Parts, clock: FakeClock, memory: Memory, events: list[Event], now: datetime, noted: datetime | None
+        self, index: SearchIndex, clock: FakeClock, memory: Memory, events: list[Event], now: datetime, noted: datetime | None
     ) -> None:
         clock.at = now
         mine = [replace(event, memory_ids=(memory.id,)) for event in (Event("saved", memory.created_at), *events)]
-        parts.index.apply(Changes(removed=["notes/1.md"]))
-        parts.add(memory)
-        parts.happen(*mine, *([Event("decayed", noted)] if noted else []), restarted=True)
+        remove(index, 1)
+        add(index, memory)
+        happen(index, *mine, *([Event("decayed", noted)] if noted else []), restart=True)
         usage = Usage()
         for event in mine:
             usage = folded(usage, event)
         wanted = expected(memory, usage, max(now, noted) if noted and noted < now + DAY else now)
-        found = parts.reader.get(memory.id)
+        found = index.get(memory.id)
         assert found is not None
         assert found.salience == pytest.approx(wanted, rel=1e-9)
-        assert parts.census.stats().avg_salience == pytest.approx(wanted, rel=1e-9)
+        assert index.stats().avg_salience == pytest.approx(wanted, rel=1e-9)
         for least in (wanted - 1e-6, wanted + 1e-6):
             if 0 < least <= 1:
-                let_through = parts.reader.select(Filter(min_salience=least), order="salience", limit=None)
+                let_through = index.select(Filter(min_salience=least), order="salience", limit=None)
                 assert bool(let_through) is (least < wanted)
-                assert bool(parts.census.weakest(least, ())) is (least > wanted)
+                assert bool(index.weakest(least, ())) is (least > wanted)
 
-    def test_live_bytes_are_of_what_is_not_deleted(self, parts: Parts) -> None:
-        assert parts.census.live_bytes() == 0
-        parts.add(filed(1, "x" * 10), filed(2, "y" * 20), filed(3, "z" * 40, deleted_at=NOON))
-        assert parts.census.live_bytes() == 30
-        parts.index.apply(Changes(removed=["notes/1.md"]))
-        assert parts.census.live_bytes() == 20
+    def test_live_bytes_are_of_what_is_not_deleted(self, index: SearchIndex) -> None:
+        assert index.live_bytes() == 0
+        add(index, filed(1, "x" * 10), filed(2, "y" * 20), filed(3, "z" * 40, deleted_at=NOON))
+        assert index.live_bytes() == 30
+        remove(index, 1)
+        assert index.live_bytes() == 20
 
-    def test_longest_unused_goes_by_the_last_use_and_then_by_age(self, parts: Parts) -> None:
-        parts.add(*(filed(n, "x" * n, created_at=NOON - (9 - n) * DAY) for n in range(1, 6)))
-        assert short(parts.census.longest_unused(())) == "12345"
-        parts.happen(
-            Event("recalled", NOON, (filed(1, "x").id, filed(3, "x").id)), Event("touched", NOON + DAY, (filed(2, "x").id,))
-        )
-        assert short(parts.census.longest_unused(())) == "45132"
-        assert parts.census.longest_unused(())[0] == Footprint(filed(4, "x").id, 4)
+    def test_longest_unused_goes_by_the_last_use_and_then_by_age(self, index: SearchIndex) -> None:
+        add(index, *(filed(n, "x" * n, created_at=NOON - (9 - n) * DAY) for n in range(1, 6)))
+        assert short(index.longest_unused(())) == "12345"
+        happen(index, Event("recalled", NOON, (ident(1), ident(3))), Event("touched", NOON + DAY, (ident(2),)))
+        assert short(index.longest_unused(())) == "45132"
+        assert index.longest_unused(())[0] == Footprint(ident(4), 4)
 
     @pytest.fixture
-    def guarded(self, parts: Parts) -> Parts:
+    def guarded(self, index: SearchIndex) -> SearchIndex:
         """One that upkeep may move, and others that it may not."""
-        parts.happen(
+        happen(
+            index,
             Event("session_started", NOON, (), "active"),
             Event("session_started", NOON, (), "over"),
             Event("session_ended", NOON, (), "over"),
         )
         weak = {"salience": 0.05}
-        parts.add(
+        add(
+            index,
             filed(1, "free", **weak),
             filed(2, "kind", kind="decision", **weak),
             filed(3, "pinned", pinned=True, **weak),
@@ -113,41 +113,43 @@ class CensusContract:
             filed(7, "deleted", deleted_at=NOON, **weak),
             filed(8, "strong"),
         )
-        return parts
+        return index
 
     @pytest.mark.parametrize(
         ("protected", "among", "expected"),
         [((), None, "12568"), (("decision",), None, "1568"), (("decision", "note"), None, ""), ((), "1378", "18"), ((), "", "")],
     )
     def test_what_upkeep_may_not_move_is_left_out(
-        self, guarded: Parts, protected: tuple[str, ...], among: str | None, expected: str
+        self, guarded: SearchIndex, protected: tuple[str, ...], among: str | None, expected: str
     ) -> None:
-        chosen = None if among is None else [filed(int(n), "x").id for n in among]
-        assert short(guarded.census.longest_unused(protected, chosen)) == expected
+        chosen = None if among is None else [ident(int(n)) for n in among]
+        assert short(guarded.longest_unused(protected, chosen)) == expected
         weak = expected.replace("8", "")
-        assert short(guarded.census.weakest(0.5, protected, chosen)) == weak
+        assert short(guarded.weakest(0.5, protected, chosen)) == weak
 
-    def test_the_weakest_first_and_none_that_is_as_strong(self, parts: Parts) -> None:
-        parts.add(*(filed(n, f"text {n}", salience=s) for n, s in enumerate((0.5, 0.3, 0.4, 0.2), start=1)))
-        assert short(parts.census.weakest(0.5, ())) == "423"
-        assert short(parts.census.weakest(0.0, ())) == ""
-        assert short(parts.census.weakest(1.0, ())) == "4231"
+    def test_the_weakest_first_and_none_that_is_as_strong(self, index: SearchIndex) -> None:
+        add(index, *(filed(n, f"text {n}", salience=s) for n, s in enumerate((0.5, 0.3, 0.4, 0.2), start=1)))
+        assert short(index.weakest(0.5, ())) == "423"
+        assert short(index.weakest(0.0, ())) == ""
+        assert short(index.weakest(1.0, ())) == "4231"
 
-    def test_weakness_is_of_the_moment(self, parts: Parts, clock: FakeClock) -> None:
-        parts.add(filed(1, "fades", sector=Sector.EPISODIC), filed(2, "stays", kind="decision"))
-        assert parts.census.weakest(0.5, ()) == []
+    def test_weakness_is_of_the_moment(self, index: SearchIndex, clock: FakeClock) -> None:
+        add(index, filed(1, "fades", sector=Sector.EPISODIC), filed(2, "stays", kind="decision"))
+        assert index.weakest(0.5, ()) == []
         clock.forward(days=60)
-        assert short(parts.census.weakest(0.5, ())) == "1"
+        assert short(index.weakest(0.5, ())) == "1"
 
-    def test_faded_counts_since_it_was_last_noted(self, parts: Parts, clock: FakeClock) -> None:
-        parts.add(filed(1, "fades"), filed(2, "fades too"), filed(3, "stays", kind="decision"), filed(4, "gone", deleted_at=NOON))
-        assert parts.census.faded(0.001) == 0
+    def test_faded_counts_since_it_was_last_noted(self, index: SearchIndex, clock: FakeClock) -> None:
+        add(
+            index, filed(1, "fades"), filed(2, "fades too"), filed(3, "stays", kind="decision"), filed(4, "gone", deleted_at=NOON)
+        )
+        assert index.count_decayed(0.001) == 0
         clock.forward(days=10)
-        assert parts.census.faded(0.001) == 2
-        assert parts.census.faded(0.5) == 0
-        parts.happen(Event("decayed", clock.now()))
-        assert parts.census.faded(0.001) == 0
+        assert index.count_decayed(0.001) == 2
+        assert index.count_decayed(0.5) == 0
+        happen(index, Event("decayed", clock.now()))
+        assert index.count_decayed(0.001) == 0
         clock.forward(days=1)
-        assert parts.census.faded(0.001) == 2
+        assert index.count_decayed(0.001) == 2
         clock.forward(hours=-30)
-        assert parts.census.faded(0.001) == 0
+        assert index.count_decayed(0.001) == 0

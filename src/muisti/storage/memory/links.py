@@ -1,0 +1,42 @@
+"""Reads how memories are linked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from muisti.model import Link, LinkType
+from muisti.storage.memory.reading import Reading
+
+
+class MemoryLinks:
+    """Links between memories that exist and are not deleted."""
+
+    reading: Callable[[], Reading]
+
+    def links_of(self, ids: Sequence[str]) -> list[Link]:
+        """Links that begin or end at any of these, oldest first."""
+        reading = self.reading()
+        tables = reading.tables
+        found: dict[tuple[str, LinkType, str], Link] = {}
+        for id_ in ids:
+            entry = tables.entries.get(id_)
+            for link in entry.memory.links if entry is not None else ():
+                found.setdefault((link.source, link.type, link.target), link)
+            for link in tables.links_to[id_].values():
+                found.setdefault((link.source, link.type, link.target), link)
+        alive = [link for link in found.values() if reading.alive(link.source) and reading.alive(link.target)]
+        alive.sort(key=lambda link: (link.created_at, link.source, link.type, link.target))
+        # A link that holds since it was made says so by saying nothing.
+        return [replace(link, valid_from=None) if link.valid_from == link.created_at else link for link in alive]
+
+    def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each that was superseded: by which memories, in the order of time."""
+        reading = self.reading()
+        found = {}
+        for id_ in ids:
+            links = [link for link in reading.superseding(id_) if reading.alive(link.source)]
+            links.sort(key=lambda link: (link.created_at, link.source))
+            if links:
+                found[id_] = tuple(link.source for link in links)
+        return found

@@ -1,0 +1,107 @@
+"""Counts and weighs memories."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from muisti.model import Problem, Stats
+from muisti.ports.search import Footprint
+from muisti.storage.memory.reading import Reading
+from muisti.storage.memory.tables import Entry, Tables
+
+
+class MemoryStatistics:
+    """All in numbers."""
+
+    reading: Callable[[], Reading]
+
+    def stats(self) -> Stats:
+        """The vault in numbers."""
+        reading = self.reading()
+        tables = reading.tables
+        every = list(reading.memories())
+        alive = [entry for entry in every if entry.memory.deleted_at is None]
+        times = [entry.memory.created_at for entry in alive]
+        embeddable = [entry for entry in tables.entries.values() if entry.memory.content]
+        return Stats(
+            total_count=len(alive),
+            by_kind=_counted(entry.memory.kind for entry in alive),
+            by_sector=_counted(entry.memory.sector.value for entry in alive),
+            by_project=_counted(entry.memory.project for entry in alive),
+            total_tokens=sum(len(entry.memory.content) for entry in alive) // 4,
+            avg_salience=sum(map(reading.salience, alive)) / len(alive) if alive else 0.0,
+            oldest_memory=min(times, default=None),
+            newest_memory=max(times, default=None),
+            deleted_count=len(every) - len(alive),
+            session_count=len(tables.sessions),
+            index_size_bytes=sum(_size(tables, entry) for entry in tables.entries.values()),
+            embedding_model=tables.serving.identity.model if tables.serving else None,
+            waiting_count=len(tables.spaces[-1].waiting if tables.spaces else embeddable),
+            problems=(),
+        )
+
+    def problems(self) -> list[Problem]:
+        """None: there are no files that could be broken."""
+        return []
+
+    def decayed_at(self) -> datetime | None:
+        """Up to when decay was recorded."""
+        return self.reading().tables.decayed_at
+
+    def count_decayed(self, least: float) -> int:
+        """How many have lost at least so much since decay was last recorded."""
+        reading = self.reading()
+        alive = [entry for entry in reading.memories() if entry.memory.deleted_at is None]
+        return sum(reading.salience_recorded(entry) - reading.salience(entry) >= least for entry in alive)
+
+    def live_bytes(self) -> int:
+        """Texts and vectors of memories that are not deleted."""
+        reading = self.reading()
+        return sum(_size(reading.tables, entry) for entry in reading.memories() if entry.memory.deleted_at is None)
+
+    def longest_unused(self, protected: Sequence[str], among: Sequence[str] | None = None) -> list[Footprint]:
+        """By the last use, then by age."""
+        reading = self.reading()
+
+        def key(entry: Entry) -> tuple[datetime, datetime, str]:
+            usage = reading.tables.usage.get(entry.memory.id)
+            made = entry.memory.created_at
+            return (usage.last_accessed if usage and usage.last_accessed else made), made, entry.memory.id
+
+        free = sorted(_free(reading, protected, among), key=key)
+        return [Footprint(entry.memory.id, _size(reading.tables, entry)) for entry in free]
+
+    def weakest(self, below: float, protected: Sequence[str], among: Sequence[str] | None = None) -> list[str]:
+        """The weakest first."""
+        reading = self.reading()
+        weak = [(reading.salience(entry), entry) for entry in _free(reading, protected, among)]
+        weak = [(salience, entry) for salience, entry in weak if salience < below]
+        weak.sort(key=lambda one: (one[0], one[1].created_at, one[1].memory.id))
+        return [entry.memory.id for _, entry in weak]
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    """The most frequent first."""
+    counts = Counter(names)
+    return {name: counts[name] for name in sorted(counts, key=lambda name: (-counts[name], name))}
+
+
+def _size(tables: Tables, entry: Entry) -> int:
+    """Bytes of a text and of its vectors."""
+    vectors = (space.vectors.get(entry.memory.id) for space in tables.spaces)
+    return len(entry.memory.content.encode()) + sum(one[1].nbytes for one in vectors if one is not None)
+
+
+def _free(reading: Reading, protected: Sequence[str], among: Sequence[str] | None) -> list[Entry]:
+    """What upkeep may move."""
+    found = []
+    for entry in reading.memories():
+        memory = entry.memory
+        session = reading.tables.sessions.get(memory.session_id or "")
+        is_active = session is not None and memory.session_id is not None and session.status == "active"
+        kept = memory.deleted_at is not None or memory.pinned or memory.kind in protected or is_active
+        if not kept and (among is None or memory.id in among):
+            found.append(entry)
+    return found
