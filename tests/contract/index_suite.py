@@ -17,7 +17,10 @@ from tests.contract.making import add, filed, find_ids, happen, ident, remove
 from tests.unit.making import NOON, faded
 from tests.unit.test_fields import memories
 
-_QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+_QUICK = settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.differing_executors],
+)
 
 
 class IndexContract:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from muisti.model import Memory, Tier
+from muisti.model import Memory
 from muisti.storage.memory.reading import Reading
 from muisti.storage.memory.tables import Entry
 from muisti.text.simhash import hamming
@@ -61,6 +61,6 @@ class MemoryDuplicates:
 
 def _is_same_scope(entry: Entry, memory: Memory) -> bool:
     one = entry.memory
-    if not entry.is_memory or one.deleted_at is not None or (one.project, one.tier) != (memory.project, memory.tier):
+    if not entry.is_memory or one.deleted_at is not None or one.place[:-1] != memory.place[:-1]:
         return False
-    return memory.tier is not Tier.SESSION or memory.session_id is None or one.session_id == memory.session_id
+    return memory.place[-1] is None or one.session_id == memory.session_id

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from muisti.model import Filter, Kind, Link, LinkType, Memory, Sector, Usage
+from muisti.model.fields import Field, Match
+from muisti.model.memory import FIELDS
 from muisti.model.salience import strength, traced
 from muisti.storage.memory.apply import to_time
 from muisti.storage.memory.tables import Entry, Tables
@@ -110,11 +113,7 @@ class Reading:
             _is_visible(where, memory)
             and (where.session is None or memory.session_id == where.session)
             and (not where.ids or memory.id in where.ids)
-            and (not where.kinds or memory.kind in where.kinds)
-            and (not where.sectors or memory.sector in where.sectors)
-            and (not where.tiers or memory.tier in where.tiers)
-            and all(("keyword", keyword.casefold()) in entry.labels for keyword in where.keywords)
-            and all(("file", file.casefold()) in entry.labels for file in where.files)
+            and all(_matches(field, getattr(where, field.filter_name), entry) for field in _MATCHED)
             and (not where.origins or memory.origin in where.origins)
             and (not where.documents or memory.origin != "document" or memory.source in where.documents)
             and self._is_of_time(where, entry)
@@ -150,6 +149,24 @@ class Reading:
             if link.created_at > known_at and given:
                 return True
         return False
+
+
+_MATCHED = tuple(field for field in FIELDS if field.match is not None)
+
+
+def _matches(field: Field, wanted: Any, entry: Entry) -> bool:
+    """Whether a filter on one field lets a text through. Wanted: its value or values; None or nothing: all texts."""
+    value = getattr(entry.memory, field.name)
+    match field.match:
+        case Match.ANY_OF:
+            return not wanted or value in wanted
+        case Match.ALL_OF:
+            label = field.name.removesuffix("s")
+            return all((label, one.casefold()) in entry.labels for one in wanted)
+        case Match.EXACT:
+            return wanted is None or value == wanted
+        case _:
+            return wanted is None or value in (wanted, "")
 
 
 def _is_visible(where: Filter, memory: Memory) -> bool:
