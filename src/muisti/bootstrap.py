@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from muisti.errors import InvalidRequest, ModelNotInstalled, MuistiError, VaultBusy, VaultNotFound
 from muisti.ports.services import Services
-from muisti.settings import Settings, Value, find_vault, is_foreign, load_settings
+from muisti.settings import IN_MEMORY, Settings, Value, find_vault, is_foreign, load_settings
 from muisti.storage.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -82,30 +82,24 @@ def open(
     clock: Clock | None = None,
     disk: Disk | None = None,
 ) -> Muisti:
-    """Open the vault at a location: a folder, or without one the vault that is found from here.
+    """Open the vault at a location: a folder, `:memory:`, or without one the vault that is found from here.
 
     The role owns what opening does: making a missing vault, picking up hand edits, going on with accepted exchanges, loading
     the model. `create` overrides the role. `foreign`: nobody named this vault, it was found in some folder; unset: if no
     location is given, and it is not the user's own. Raises VaultError, SettingsError, IndexTooNew, InvalidRequest.
+
+    `:memory:` is a vault that ends with the process: nothing is read from the disk, and nothing is written to it.
     """
     wanted = _role(role)
     root = _root_of(location)
-    _check_vault(root, create=wanted.create if create is None else create, disk=disk)
-    known = load_settings(
-        root,
-        arguments={**(wanted.settings or {}), **(settings or {})},
-        foreign=is_foreign(root, location) if foreign is None else foreign,
-    )
-    from muisti.engine import Muisti
-
-    files = _Files(root, known, clock or SystemClock(), disk)
-    memory = Muisti(files.services, root)
-    files.remove_with(memory)
-    files.store.prepare(wait=True)
-    if known.sync_on_open:
-        files.sync()
-    if files.writable and wanted.fill_core:
-        _fill_core(memory, files.store)
+    arguments = {**(wanted.settings or {}), **(settings or {})}
+    if root == Path(IN_MEMORY):
+        memory = _open_memory(root, load_settings(arguments=arguments), clock or SystemClock())
+    else:
+        _check_vault(root, create=wanted.create if create is None else create, disk=disk)
+        is_strange = is_foreign(root, location) if foreign is None else foreign
+        known = load_settings(root, arguments=arguments, foreign=is_strange)
+        memory = _open_files(root, known, clock or SystemClock(), disk, fill_core=wanted.fill_core)
     if wanted.resume:
         memory.resume_extraction()
     if wanted.warm_up:
@@ -140,6 +134,44 @@ def _check_vault(root: Path, *, create: bool, disk: Disk | None) -> None:
     create_vault(root, disk or Disk())
 
 
+def _open_files(root: Path, settings: Settings, clock: Clock, disk: Disk | None, *, fill_core: bool) -> Muisti:
+    from muisti.engine import Muisti
+
+    files = _Files(root, settings, clock, disk)
+    memory = Muisti(files.services, root)
+    files.remove_with(memory)
+    files.store.prepare(wait=True)
+    if settings.sync_on_open:
+        files.sync()
+    if files.writable and fill_core:
+        _fill_core(memory, files.store)
+    return memory
+
+
+def _open_memory(root: Path, settings: Settings, clock: Clock) -> Muisti:
+    from muisti.engine import Muisti
+    from muisti.storage.memory.index import MemoryIndex
+    from muisti.storage.memory.reconciler import MemoryReconciler
+    from muisti.storage.memory.store import MemoryStore
+    from muisti.storage.memory.vectors import MemoryVectors
+
+    _check_settings(settings)
+    index = MemoryIndex(clock, settings.kinds, settings.decay_rates)
+    store = MemoryStore(settings, clock, index)
+    services = Services(
+        settings=settings,
+        clock=clock,
+        store=lambda _: store,
+        index=lambda _: index,
+        vectors=lambda _: MemoryVectors(index),
+        reconciler=lambda _: MemoryReconciler(store, index),
+        embedders=_embedders,
+        language_model=_language_model,
+        import_export=_import_export,
+    )
+    return Muisti(services, root)
+
+
 def _fill_core(memory: Muisti, store: FileStore) -> None:
     """Fill core memory from the vault's own `USER.md`, once."""
     try:
@@ -167,11 +199,11 @@ class _Files:
             index=lambda _: self.index,
             vectors=lambda _: self._vectors(),
             reconciler=lambda _: self.reconciler,
-            embedders=lambda _: self._embedders(),
-            language_model=lambda _: self._language_model(),
-            import_export=lambda _: self._import_export(),
+            embedders=_embedders,
+            language_model=_language_model,
+            import_export=_import_export,
         )
-        self._check_settings()
+        _check_settings(settings)
 
     def remove_with(self, memory: Muisti) -> None:
         """Remove the private copy of an index when the vault is no longer used."""
@@ -185,14 +217,6 @@ class _Files:
         except VaultBusy as error:
             self.index.stale = True
             log.info("files that were edited by hand are picked up later: %s", error)
-
-    def _check_settings(self) -> None:
-        """Raise SettingsError for what no embedder or extractor can use; nothing is loaded."""
-        from muisti.models.embedders.choose import check_settings as check_embedder
-        from muisti.models.language.choose import check_settings as check_extractor
-
-        check_embedder(self.services.settings)
-        check_extractor(self.services.settings)
 
     @cached_property
     def _database(self) -> Database:
@@ -233,21 +257,6 @@ class _Files:
 
         return SqliteVectors(self._database, self.services.settings.vector_index)
 
-    def _embedders(self) -> Embedders:
-        from muisti.models.embedders.choose import SettingsEmbedders
-
-        return SettingsEmbedders(self.services.settings)
-
-    def _language_model(self) -> LanguageModel | None:
-        from muisti.models.language.choose import make_language_model
-
-        return make_language_model(self.services.settings)
-
-    def _import_export(self) -> ImportExport:
-        from muisti.storage.files.import_export import FileExchange
-
-        return FileExchange(self.services.settings)
-
 
 def _is_writable(root: Path) -> bool:
     index = root / ".muisti"
@@ -264,7 +273,37 @@ def _private_copy(index: Path) -> Path:
     return private
 
 
-# -- Models
+# -- Models and formats: the same for every store
+
+
+def _check_settings(settings: Settings) -> None:
+    """Raise SettingsError for what no embedder or extractor can use; nothing is loaded."""
+    from muisti.models.embedders.choose import check_settings as check_embedder
+    from muisti.models.language.choose import check_settings as check_extractor
+
+    check_embedder(settings)
+    check_extractor(settings)
+
+
+def _embedders(services: Services) -> Embedders:
+    from muisti.models.embedders.choose import SettingsEmbedders
+
+    return SettingsEmbedders(services.settings)
+
+
+def _language_model(services: Services) -> LanguageModel | None:
+    from muisti.models.language.choose import make_language_model
+
+    return make_language_model(services.settings)
+
+
+def _import_export(services: Services) -> ImportExport:
+    from muisti.storage.files.import_export import FileExchange
+
+    return FileExchange(services.settings)
+
+
+# -- The catalogue of models
 
 
 def known_models(settings: Settings) -> list[ModelState]:
