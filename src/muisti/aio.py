@@ -101,6 +101,7 @@ class MemoryService:
     details = _threaded(Muisti.details)
     search_by_keywords = _threaded(Muisti.search_by_keywords)
     related = _threaded(Muisti.related)
+    word_frequencies = _threaded(Muisti.word_frequencies)
     explain = _threaded(Muisti.explain)
     start_session = _threaded(Muisti.start_session)
     end_session = _threaded(Muisti.end_session)

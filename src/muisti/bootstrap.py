@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
 from muisti.errors import InvalidRequest, ModelNotInstalled, MuistiError, VaultBusy, VaultNotFound
 from muisti.ports.services import Services
-from muisti.settings import Settings, Value, find_vault, is_foreign, load_settings
+from muisti.settings import IN_MEMORY, Settings, Value, find_vault, is_foreign, load_settings
 from muisti.storage.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from muisti.engine import Muisti
     from muisti.engine.search import Search
     from muisti.model import ModelState
-    from muisti.ports import Clock, Embedders, ImportExport, LanguageModel, VectorIndex
+    from muisti.ports import (
+        Clock,
+        Embedders,
+        ImportExport,
+        LanguageModel,
+        Reconciler,
+        SearchIndex,
+        Store,
+        VectorIndex,
+    )
     from muisti.ports import Location as StorageLocation
     from muisti.storage.files.disk import Disk
     from muisti.storage.files.store import FileStore
@@ -102,35 +111,34 @@ def open(
     clock: Clock | None = None,
     disk: Disk | None = None,
 ) -> Muisti | Search:
-    """Open the vault at a location: a folder, or without one the vault that is found from here.
+    """Open the vault at a location: a folder, `:memory:`, or without one the vault that is found from here.
 
     The role owns what opening does: making a missing vault, picking up hand edits, going on with accepted exchanges, loading
     the model. A hook gets a vault that can only be searched, and loads as little as possible. `create` overrides the role.
     `foreign`: nobody named this vault, it was found in some folder; unset: if no location is given, and it is not the user's
-    own. Raises VaultError, SettingsError, IndexTooNew, InvalidRequest.
+    own. A vault in `:memory:` ends with the process: nothing is read from the disk, and nothing is written to it.
+    Raises VaultError, SettingsError, IndexTooNew, InvalidRequest.
     """
     wanted = _role(role)
     root = _root_of(location)
-    _check_vault(root, create=wanted.create if create is None else create, disk=disk)
-    known = load_settings(
-        root,
-        arguments={**(wanted.settings or {}), **(settings or {})},
-        foreign=is_foreign(root, location) if foreign is None else foreign,
-    )
-    files = _Files(root, known, clock or SystemClock(), disk)
+    arguments = {**(wanted.settings or {}), **(settings or {})}
+    parts: _InMemory | _Files
+    if root == Path(IN_MEMORY):
+        parts = _InMemory(load_settings(arguments=arguments), clock or SystemClock())
+    else:
+        _check_vault(root, create=wanted.create if create is None else create, disk=disk)
+        foreign = is_foreign(root, location) if foreign is None else foreign
+        known = load_settings(root, arguments=arguments, foreign=foreign)
+        parts = _Files(root, known, clock or SystemClock(), disk)
     if role == "hook":
         from muisti.engine.search import Search
 
-        return files.keep_for(Search(files.services, root))
+        return parts.keep_for(Search(parts.services, root))
     from muisti.engine import Muisti
 
-    memory = files.keep_for(Muisti(files.services, root))
-    files.check_settings()
-    files.store.prepare(wait=True)
-    if known.sync_on_open:
-        files.sync()
-    if files.writable:
-        files.fill_core(memory)
+    memory = parts.keep_for(Muisti(parts.services, root))
+    parts.check_settings()
+    parts.prepare(memory)
     if wanted.resume:
         memory.resume_extraction()
     if wanted.warm_up:
@@ -147,6 +155,8 @@ def _role(name: str) -> Role:
 
 def _root_of(location: str | os.PathLike[str] | None) -> Path:
     """The folder of the vault. Raises InvalidRequest for an address that no store can be opened by."""
+    if location is not None and os.fspath(location) == IN_MEMORY:
+        return Path(IN_MEMORY)
     scheme, separator, _ = str(location or "").partition("://")
     if separator and scheme.isalnum():
         raise InvalidRequest("location", location, "name a folder: there is no store for this kind of address")
@@ -165,8 +175,86 @@ def _check_vault(root: Path, *, create: bool, disk: Disk | None) -> None:
     create_vault(root, disk or Disk())
 
 
-class _Files:
-    """The parts of a vault in a folder, each made when it is first used."""
+class _Parts:
+    """What a vault needs wherever it is kept. Each part is made when it is first used."""
+
+    services: Services
+
+    def keep_for(self, memory: Opened) -> Opened:
+        """Tie what has to be cleaned up to the life of the vault."""
+        return memory
+
+    def check_settings(self) -> None:
+        """Raise SettingsError for what no embedder or extractor can use; nothing is loaded."""
+        from muisti.models.embedders.choose import check_settings as check_embedder
+        from muisti.models.language.choose import check_settings as check_extractor
+
+        check_embedder(self.services.settings)
+        check_extractor(self.services.settings)
+
+    def make_embedders(self) -> Embedders:
+        """Return what makes vectors."""
+        from muisti.models.embedders.choose import SettingsEmbedders
+
+        return SettingsEmbedders(self.services.settings)
+
+    def make_language_model(self) -> LanguageModel | None:
+        """Return the model that extraction asks."""
+        from muisti.models.language.choose import make_language_model
+
+        return make_language_model(self.services.settings)
+
+    def make_import_export(self) -> ImportExport:
+        """Return the formats of other programs."""
+        from muisti.importers import ImportExportFiles
+        from muisti.storage.files.markdown_codec import MarkdownCodec
+
+        return ImportExportFiles(MarkdownCodec(self.services.settings))
+
+
+class _InMemory(_Parts):
+    """A vault without files."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        from muisti.storage.memory.index import MemoryIndex
+        from muisti.storage.memory.store import MemoryStore
+
+        self._index = MemoryIndex(clock, settings.kinds, settings.decay_rates)
+        self._store = MemoryStore(settings, clock, self._index)
+        self.services = Services(settings, clock, self)
+
+    def prepare(self, memory: Muisti) -> None:
+        """There is nothing to pick up."""
+
+    def make_location(self) -> StorageLocation:
+        """Return where the vault is."""
+        from muisti.storage.memory.location import MemoryLocation
+
+        return MemoryLocation()
+
+    def make_store(self) -> Store:
+        """Return the source of truth."""
+        return self._store
+
+    def make_index(self) -> SearchIndex:
+        """Return what answers questions."""
+        return self._index
+
+    def make_vectors(self) -> VectorIndex:
+        """Return the vectors."""
+        from muisti.storage.memory.vectors import MemoryVectors
+
+        return MemoryVectors(self._index)
+
+    def make_reconciler(self) -> Reconciler:
+        """Return what checks the index."""
+        from muisti.storage.memory.reconciler import MemoryReconciler
+
+        return MemoryReconciler(self._store, self._index)
+
+
+class _Files(_Parts):
+    """A vault in a folder."""
 
     def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None) -> None:
         self._root = root
@@ -187,7 +275,15 @@ class _Files:
             weakref.finalize(memory, shutil.rmtree, self._index_folder, ignore_errors=True)
         return memory
 
-    def sync(self) -> None:
+    def prepare(self, memory: Muisti) -> None:
+        """Make the index ready, pick up hand edits, and fill core memory from the vault's own `USER.md`, once."""
+        self.store.prepare(wait=True)
+        if self.services.settings.sync_on_open:
+            self._sync()
+        if self.writable:
+            self._fill_core(memory)
+
+    def _sync(self) -> None:
         """Pick up hand edits. Another process's lock is not waited for long: what it writes is indexed by it."""
         try:
             self.reconciler.sync_within(OPENING_PATIENCE)
@@ -195,21 +291,12 @@ class _Files:
             self.index.stale = True
             _log().info("files that were edited by hand are picked up later: %s", error)
 
-    def fill_core(self, memory: Muisti) -> None:
-        """Fill core memory from the vault's own `USER.md`, once."""
+    def _fill_core(self, memory: Muisti) -> None:
         try:
             if text := self.store.first_core_text():
                 memory.core_init(text)
         except MuistiError as error:
             _log().warning("core memory is not filled from USER.md: %s", error)
-
-    def check_settings(self) -> None:
-        """Raise SettingsError for what no embedder or extractor can use; nothing is loaded."""
-        from muisti.models.embedders.choose import check_settings as check_embedder
-        from muisti.models.language.choose import check_settings as check_extractor
-
-        check_embedder(self.services.settings)
-        check_extractor(self.services.settings)
 
     @cached_property
     def _database(self) -> Database:
@@ -267,22 +354,6 @@ class _Files:
         from muisti.storage.sqlite.vectors import SqliteVectors
 
         return SqliteVectors(self._database, self.services.settings.vector_index)
-
-    def make_embedders(self) -> Embedders:
-        from muisti.models.embedders.choose import SettingsEmbedders
-
-        return SettingsEmbedders(self.services.settings)
-
-    def make_language_model(self) -> LanguageModel | None:
-        from muisti.models.language.choose import make_language_model
-
-        return make_language_model(self.services.settings)
-
-    def make_import_export(self) -> ImportExport:
-        from muisti.importers import ImportExportFiles
-        from muisti.storage.files.markdown_codec import MarkdownCodec
-
-        return ImportExportFiles(MarkdownCodec(self.services.settings))
 
 
 def _log() -> logging.Logger:

@@ -17,6 +17,8 @@ from muisti.model import KINDS, RATES, Kind, Sector
 from muisti.safe_regex import find_fault
 
 SETTINGS_FILE = "muisti.toml"
+IN_MEMORY = ":memory:"
+"""The location of a vault that lives in memory only."""
 TABLES = ("kinds", "classify")
 """What only the file sets: these are tables, not single values."""
 MOST_PATTERNS = 100
@@ -156,6 +158,8 @@ def find_vault(
     named = explicit if explicit is not None else environment.get("MUISTI_VAULT") or None
     if named is not None and not str(named).strip():
         raise SettingsError("the path of the vault is empty; name a folder, or leave it out")
+    if named is not None and str(named) == IN_MEMORY:
+        return Path(IN_MEMORY)
     if named is not None:
         return Path(named).expanduser().absolute()
     here = (start or Path.cwd()).absolute()

@@ -134,7 +134,7 @@ def test_E7_a_recall_that_cannot_be_noted_holds_nobody_up(opened: Opener, monkey
     def full(*_: object, **__: object) -> None:
         raise VaultFull("full")
 
-    monkeypatch.setattr(memory._services.index, "write", damaged)
+    monkeypatch.setattr(file_store(memory), "commit", damaged)
     monkeypatch.setattr(file_store(memory).journal, "append", full)
     for _ in range(3):
         memory.search("Redis", mode="keyword")

@@ -18,7 +18,10 @@ from tests.unit.making import NOON
 TEXT = "The authentication module is located in the folder src/auth"
 NEAR = "The auth module is in the folder src/auth"
 PLACE = {"project": "app", "tier": Tier.PROJECT, "session_id": None}
-_QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+_QUICK = settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.differing_executors],
+)
 
 
 def flipped(memory: Memory, bits: list[int]) -> Memory:

@@ -54,7 +54,10 @@ def short(found: list[Footprint] | list[str]) -> str:
 class StatisticsContract:
     """Subclasses give the fixtures `index`, an open, empty index, and `clock`, which it goes by."""
 
-    @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+    @settings(
+        max_examples=200,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.differing_executors],
+    )
     @given(memory=anything(), events=EVENTS, now=CLOCKS, noted=st.none() | NEAR_TIME)
     def test_salience_is_what_the_rule_says(
         self, index: SearchIndex, clock: FakeClock, memory: Memory, events: list[Event], now: datetime, noted: datetime | None

@@ -36,6 +36,10 @@ class MemoryIndex(MemoryReading, MemoryWords, MemoryLinks, MemoryDuplicates, Mem
         """Return the present state, or that of the snapshot, at the present moment."""
         return Reading(self.database.tables, self._clock.now(), self._kinds, self._rates)
 
+    def is_ready(self) -> bool:
+        """Return True: there is nothing to open."""
+        return True
+
     def apply(self, changes: IndexChanges) -> None:
         """Write one transaction."""
         with self.database.writing() as tables:

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 from muisti.errors import Conflict, IndexProblem, InvalidRequest, MemoryNotFound, VaultBusy
 from muisti.lifecycle.journal_projection import project_events
-from muisti.model import CORE_SECTIONS, CoreMemory, Event, EventName, Exchange, Memory, Message
+from muisti.model import CORE_SECTIONS, CoreMemory, Event, EventName, Exchange, Memory, Message, QueueStatus
 from muisti.ports.search import IndexChanges, MessageLine, TextRow
 from muisti.ports.store import ChangeSet, Clock, Committed, Stored, StoredVersion, Update
 from muisti.remember.index_rows import LONG_AGO, message_ids, project_memory, project_messages
@@ -295,6 +295,11 @@ class MemoryQueue:
     def done(self, exchange_id: str) -> None:
         """Forget an exchange that was dealt with."""
         self._waiting.pop(exchange_id, None)
+
+    def status(self) -> QueueStatus:
+        """Return how much waits."""
+        oldest = min((exchange.at for exchange in self._waiting.values()), default=None)
+        return QueueStatus(waiting=len(self._waiting), oldest=oldest)
 
     def close(self) -> None:
         """What still waits ends with the process."""

@@ -1,0 +1,38 @@
+"""The place of a vault that has none: it is kept in memory."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from muisti.errors import Unsupported
+
+if TYPE_CHECKING:
+    from muisti.ports import FileWatch, Notebook
+
+NO_FILES = "a vault in memory has no files; open one in a folder"
+
+
+class MemoryLocation:
+    """Implements the port Location."""
+
+    name = "memory"
+    is_writable = True
+
+    def __str__(self) -> str:
+        return ":memory:"
+
+    def check_available(self) -> None:
+        """It is there as long as the process is."""
+
+    def disk_usage(self) -> int:
+        """Return 0: nothing is on the disk."""
+        return 0
+
+    def watch(self, stop: threading.Event) -> FileWatch:
+        """Raise Unsupported."""
+        raise Unsupported("watch_files", NO_FILES)
+
+    def notebook(self, folder: str) -> Notebook:
+        """Raise Unsupported."""
+        raise Unsupported("notebook", NO_FILES)
