@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -51,10 +50,12 @@ def test_J1_two_vaults_in_memory_know_nothing_of_each_other(clock: FakeClock) ->
         assert again.list() == []
 
 
-@pytest.mark.parametrize("role", get_args(bootstrap.RoleName))
+@pytest.mark.parametrize("role", ["library", "cli", "server", "mcp"])
 @pytest.mark.parametrize("create", [None, False])
-def test_J1_every_role_opens_it(role: bootstrap.RoleName, create: bool | None) -> None:
-    with bootstrap.open(":memory:", role=role, create=create, settings={"embedder": "none"}) as memory:
+def test_J1_every_role_opens_it(role: str, create: bool | None) -> None:
+    with bootstrap.open(  # type: ignore[call-overload]
+        ":memory:", role=role, create=create, settings={"embedder": "none"}
+    ) as memory:
         memory.save("Apples")
         assert [result.memory.content for result in memory.search("apples")] == ["Apples"]
         assert str(memory.root) == ":memory:"
