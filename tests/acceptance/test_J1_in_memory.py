@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
-from typing import get_args
+from typing import Literal
 
 import pytest
 
@@ -51,13 +52,20 @@ def test_J1_two_vaults_in_memory_know_nothing_of_each_other(clock: FakeClock) ->
         assert again.list() == []
 
 
-@pytest.mark.parametrize("role", get_args(bootstrap.RoleName))
+@pytest.mark.parametrize("role", ["library", "cli", "server", "mcp"])
 @pytest.mark.parametrize("create", [None, False])
-def test_J1_every_role_opens_it(role: bootstrap.RoleName, create: bool | None) -> None:
+def test_J1_every_role_opens_it(role: Literal["library", "cli", "server", "mcp"], create: bool | None) -> None:
     with bootstrap.open(":memory:", role=role, create=create, settings={"embedder": "none"}) as memory:
         memory.save("Apples")
         assert [result.memory.content for result in memory.search("apples")] == ["Apples"]
-        assert str(memory.root) == ":memory:"
+        assert (memory.location, memory.name, memory.is_writable) == (":memory:", "memory", True)
+        memory.check_available()
+        assert (memory.disk_usage(), memory.queue_status().waiting) == (0, 0)
+
+
+def test_J1_a_hook_finds_nothing_in_it() -> None:
+    with bootstrap.open(":memory:", role="hook") as memory:
+        assert memory.search("apples") == []
 
 
 def test_J1_settings_come_from_the_environment_and_the_arguments(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,8 +89,15 @@ def test_J1_the_environment_may_name_it(empty: Path, monkeypatch: pytest.MonkeyP
 
 def test_J1_what_needs_files_says_so(empty: Path) -> None:
     with Muisti.open(":memory:", embedder="none") as memory:
-        for needs_files in (memory.sync, lambda: memory.index_path(empty), lambda: memory.forget_path(empty)):
-            with pytest.raises(Unsupported, match=r"is not supported: a vault in memory .+: "):
+        verbs = (
+            memory.sync,
+            lambda: memory.index_path(empty),
+            lambda: memory.forget_path(empty),
+            lambda: memory.watch_files(threading.Event()),
+            lambda: memory.notebook("notes"),
+        )
+        for needs_files in verbs:
+            with pytest.raises(Unsupported, match="is not supported: a vault in memory "):
                 needs_files()
         assert memory.shelves() == []
         memory.save("It goes on")
