@@ -5,23 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muisti.model import Finder, Link, LinkType, Memory, Tier
 from muisti.ports import SearchIndex
 from muisti.remember.candidates import find_similar
 from muisti.text.simhash import bands, hamming
-from tests.contract.making import add, filed, ident, ids
+from tests.contract.making import SHARED_SUITE, add, filed, ident, ids
 from tests.unit.making import NOON
 
 TEXT = "The authentication module is located in the folder src/auth"
 NEAR = "The auth module is in the folder src/auth"
 PLACE = {"project": "app", "tier": Tier.PROJECT, "session_id": None}
-_QUICK = settings(
-    max_examples=60,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.differing_executors],
-)
+_QUICK = settings(max_examples=60, suppress_health_check=SHARED_SUITE)
 
 
 def flipped(memory: Memory, bits: list[int]) -> Memory:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hypothesis import HealthCheck
+
 from muisti.lifecycle.journal_projection import project_events
 from muisti.model import Event, Filter, Memory
 from muisti.ports import IndexChanges, SearchIndex
@@ -12,6 +14,9 @@ from muisti.recall.matching import LexicalHit, explain_match, literal_hit, simil
 from muisti.recall.query import choose_terms, query_words
 from muisti.remember.index_rows import project_memory
 from tests.unit.making import a_memory
+
+SHARED_SUITE = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.differing_executors]
+"""What Hypothesis need not warn of in a suite that several adapters inherit."""
 
 
 def filed(number: int, content: str, **fields: Any) -> Memory:

@@ -6,14 +6,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muisti.model import KINDS, Event, Filter, Memory, Sector, Usage
 from muisti.model.salience import folded, strength, traced
 from muisti.ports import Footprint, SearchIndex
 from tests.conftest import FakeClock
-from tests.contract.making import add, filed, happen, ident, remove
+from tests.contract.making import SHARED_SUITE, add, filed, happen, ident, remove
 from tests.unit.making import ANY_SHARE, ANY_TIME, NOON
 
 DAY = timedelta(days=1)
@@ -54,10 +54,7 @@ def short(found: list[Footprint] | list[str]) -> str:
 class StatisticsContract:
     """Subclasses give the fixtures `index`, an open, empty index, and `clock`, which it goes by."""
 
-    @settings(
-        max_examples=200,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.differing_executors],
-    )
+    @settings(max_examples=200, suppress_health_check=SHARED_SUITE)
     @given(memory=anything(), events=EVENTS, now=CLOCKS, noted=st.none() | NEAR_TIME)
     def test_salience_is_what_the_rule_says(
         self, index: SearchIndex, clock: FakeClock, memory: Memory, events: list[Event], now: datetime, noted: datetime | None

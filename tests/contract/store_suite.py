@@ -405,7 +405,9 @@ class StoreContract:
         for number in (1, 2):
             queue.put(Exchange(id=ident(number), at=NOON, session_id="s", user="I like apples", assistant=""))
         assert queue.take_over() == []  # they are this process's own
+        assert (queue.status().waiting, queue.status().oldest) == (2, NOON)
         queue.done(ident(1))
+        assert queue.status().waiting == 1
         queue.done(ident(1))
         queue.done("nobody")
         queue.close()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muisti.model import Event, Memory, Problem
@@ -25,11 +25,11 @@ from muisti.storage.sync_state import (
     StoredFile,
     SyncedIndex,
 )
-from tests.contract.making import filed, find_ids, ident
+from tests.contract.making import SHARED_SUITE, filed, find_ids, ident
 from tests.contract.messages_suite import CHAT, PATH, a_line
 from tests.unit.making import NOON
 
-_QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+_QUICK = settings(max_examples=25, suppress_health_check=SHARED_SUITE)
 
 
 def seen(memory: Memory) -> SeenFile:

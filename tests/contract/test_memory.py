@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -12,10 +13,12 @@ from muisti.ports import IndexChanges, JournalChanges
 from muisti.remember.index_rows import project_memory
 from muisti.settings import Settings
 from muisti.storage.memory.index import MemoryIndex
+from muisti.storage.memory.location import MemoryLocation
 from muisti.storage.memory.reconciler import MemoryReconciler
 from muisti.storage.memory.store import MemoryStore
 from muisti.storage.memory.vectors import MemoryVectors
 from tests.conftest import FakeClock
+from tests.contract.location_suite import LocationContract
 from tests.contract.making import filed, find_ids, ident
 from tests.contract.search_index_suite import SearchIndexContract
 from tests.contract.store_suite import Opened, StoreContract, a_message, an_event
@@ -111,3 +114,16 @@ class TestMemoryReconciler:
         assert told[-1] == (2, 2)
         assert reconciler.verify().ok
         assert find_ids(opened.index, "apples") == [ident(1)]
+
+
+class TestMemoryLocation(LocationContract):
+    @pytest.fixture
+    def location(self) -> MemoryLocation:
+        return MemoryLocation()
+
+    def test_there_are_no_files(self, location: MemoryLocation) -> None:
+        assert str(location) == ":memory:"
+        with pytest.raises(Unsupported, match="watch_files is not supported: a vault in memory has no files"):
+            location.watch(threading.Event())
+        with pytest.raises(Unsupported, match="notebook is not supported"):
+            location.notebook("notes")

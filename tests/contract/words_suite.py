@@ -7,14 +7,14 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muisti.model import Filter, Sector, Tier
 from muisti.ports import IndexChanges, SearchIndex, Term, Words
 from muisti.recall.matching import similar_words
 from muisti.remember.index_rows import project_memory
-from tests.contract.making import add, filed, find, find_ids, ident, remove
+from tests.contract.making import SHARED_SUITE, add, filed, find, find_ids, ident, remove
 from tests.unit.making import NOON
 
 NAUGHTY = next((path for parent in Path(__file__).parents if (path := parent / "shared" / "data" / "blns.json").is_file()), None)
@@ -52,7 +52,7 @@ class WordsContract:
         assert index.frequencies(["lion"]).documents == 0
         assert similar_words(index, "lions", 5) == []
 
-    @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+    @settings(max_examples=20, suppress_health_check=SHARED_SUITE)
     @given(steps=st.lists(st.tuples(st.integers(1, 4), st.sampled_from(["apple fig", "fig", "pear 记忆", ""])), max_size=10))
     def test_any_changes_leave_it_in_step(self, index: SearchIndex, steps: list[tuple[int, str]]) -> None:
         alive: dict[int, str] = {}
@@ -242,7 +242,7 @@ class WordsContract:
         index.literal(query, Filter(), 5)
         similar_words(index, query * 2, 5)
 
-    @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+    @settings(max_examples=100, suppress_health_check=SHARED_SUITE)
     @given(query=st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
     def test_any_text_is_a_safe_query_and_finds_the_text_itself(self, index: SearchIndex, query: str) -> None:
         if query.strip() and "\0" not in query:

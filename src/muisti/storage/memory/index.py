@@ -27,6 +27,8 @@ class MemoryIndex(MemoryReading, MemoryWords, MemoryLinks, MemoryDuplicates, Mem
         kinds: Mapping[str, Kind] = KINDS,
         rates: Mapping[Sector, float] = RATES,
     ) -> None:
+        self.stale = False
+        """True when something was stored that the index does not have: it has to be built anew."""
         self._clock = clock
         self._kinds = kinds
         self._rates = rates
@@ -37,8 +39,8 @@ class MemoryIndex(MemoryReading, MemoryWords, MemoryLinks, MemoryDuplicates, Mem
         return Reading(self.database.tables, self._clock.now(), self._kinds, self._rates)
 
     def is_ready(self) -> bool:
-        """Return True: there is nothing to open."""
-        return True
+        """Return whether it has everything that is stored."""
+        return not self.stale
 
     def apply(self, changes: IndexChanges) -> None:
         """Write one transaction."""
@@ -59,6 +61,7 @@ class MemoryIndex(MemoryReading, MemoryWords, MemoryLinks, MemoryDuplicates, Mem
                 if name not in ("spaces", "last_space"):
                     setattr(tables, name, getattr(anew, name))
             take_over(tables)
+        self.stale = False
 
     def differences(self, changes: IndexChanges) -> list[str]:
         """Return the names of the parts in which the index is not what these rows make."""

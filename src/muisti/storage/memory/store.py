@@ -84,20 +84,18 @@ class MemoryStore:
         self._events: list[Event] = []
         self._days: dict[str, _Day] = {}
         """By the path that the file would have."""
-        self._stale = False
 
     # -- The index
 
     def prepare(self, *, wait: bool) -> None:
         """Build the index anew if a change did not reach it."""
-        if self._stale:
+        if self._index.stale:
             self.repair()
 
     def repair(self) -> None:
         """Build the index anew."""
         with self._lock:
             self._index.rebuild(self.project_all())
-            self._stale = False
 
     def project_all(self) -> IndexChanges:
         """Return the rows of everything that is stored."""
@@ -223,7 +221,7 @@ class MemoryStore:
     def _update_index(
         self, written: Mapping[str, Memory], removed: Sequence[str], texts: Sequence[TextRow], events: Sequence[Event]
     ) -> bool:
-        if self._stale:
+        if self._index.stale:
             return False  # the whole index is built anew at the next call
         gone = set(removed)
         rows = [project_memory(memory) for id_, memory in written.items() if id_ not in gone]
@@ -232,15 +230,15 @@ class MemoryStore:
             self._index.apply(IndexChanges(rows, removed, texts, journal=journal))
         except IndexProblem as error:
             log.warning("the change is saved, the index follows later: %s", error)
-            self._stale = True
-        return not self._stale
+            self._index.stale = True
+        return not self._index.stale
 
     # -- Reading
 
     def current(self, memory: Memory) -> Stored | None:
         """A memory as it is stored now."""
         record = self._state.records.get(memory.id)
-        return None if record is None else Stored(record.memory, record.revision, indexed=not self._stale)
+        return None if record is None else Stored(record.memory, record.revision, indexed=not self._index.stale)
 
     def memories(self) -> list[Memory]:
         """All memories, trashed ones included."""
