@@ -48,6 +48,8 @@ def memories(draw) -> Memory:
         sector=draw(st.sampled_from(Sector)),
         tier=draw(st.sampled_from(Tier)),
         project=draw(st.sampled_from(["", "app", "проект 1"])),
+        user=draw(st.just("") | ANY_LINE),
+        agent=draw(st.just("") | ANY_LINE),
         session_id=draw(st.none() | ANY_LINE),
         source=draw(ANY_LINE),
         summary=draw(st.just("") | ANY_CONTENT),

@@ -87,7 +87,8 @@ def store(
     cosines = None
     while True:
         with services.store.lock():
-            answers = resolved(services, prepared, near=near, cosines=cosines)
+            with services.index.snapshot():  # one transaction for all look-ups
+                answers = resolved(services, prepared, near=near, cosines=cosines)
             if cosines is not None or not any(answer.undecided for answer in answers):
                 plan = planned_merges(answers, now, reinforce=near and reinforce)
                 plan.events.extend(events)

@@ -214,10 +214,11 @@ class FileStore:
 
     def _index(self, batch: IndexBatch, conversation: str | None) -> bool:
         try:
-            if conversation is not None:
-                known = self.index.conversation_offsets(conversation).get(conversation)
-                batch.read_conversation(self.conversations.read(conversation, known))
-            batch.read_journal(self.journal.read(self.index.journal_offsets()))
+            with self.index.snapshot():
+                if conversation is not None:
+                    known = self.index.conversation_offsets(conversation).get(conversation)
+                    batch.read_conversation(self.conversations.read(conversation, known))
+                batch.read_journal(self.journal.read(self.index.journal_offsets()))
             batch.write()
         except (IndexProblem, VaultError) as error:
             log.warning("the change is saved, the index follows later: %s", error)
