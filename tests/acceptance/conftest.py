@@ -9,7 +9,6 @@ import pytest
 from muisti import Muisti
 from tests.conftest import Opener
 
-
 FOLDERS = {"vault", "tmp_path"}
 """Fixtures that a test asks for because it looks at files."""
 
