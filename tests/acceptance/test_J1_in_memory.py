@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -54,18 +52,13 @@ def test_J1_two_vaults_in_memory_know_nothing_of_each_other(clock: FakeClock) ->
 
 @pytest.mark.parametrize("role", ["library", "cli", "server", "mcp"])
 @pytest.mark.parametrize("create", [None, False])
-def test_J1_every_role_opens_it(role: Literal["library", "cli", "server", "mcp"], create: bool | None) -> None:
-    with bootstrap.open(":memory:", role=role, create=create, settings={"embedder": "none"}) as memory:
+def test_J1_every_role_opens_it(role: str, create: bool | None) -> None:
+    with bootstrap.open(  # type: ignore[call-overload]
+        ":memory:", role=role, create=create, settings={"embedder": "none"}
+    ) as memory:
         memory.save("Apples")
         assert [result.memory.content for result in memory.search("apples")] == ["Apples"]
-        assert (memory.location, memory.name, memory.is_writable) == (":memory:", "memory", True)
-        memory.check_available()
-        assert (memory.disk_usage(), memory.queue_status().waiting) == (0, 0)
-
-
-def test_J1_a_hook_finds_nothing_in_it() -> None:
-    with bootstrap.open(":memory:", role="hook") as memory:
-        assert memory.search("apples") == []
+        assert str(memory.root) == ":memory:"
 
 
 def test_J1_settings_come_from_the_environment_and_the_arguments(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,15 +82,8 @@ def test_J1_the_environment_may_name_it(empty: Path, monkeypatch: pytest.MonkeyP
 
 def test_J1_what_needs_files_says_so(empty: Path) -> None:
     with Muisti.open(":memory:", embedder="none") as memory:
-        verbs = (
-            memory.sync,
-            lambda: memory.index_path(empty),
-            lambda: memory.forget_path(empty),
-            lambda: memory.watch_files(threading.Event()),
-            lambda: memory.notebook("notes"),
-        )
-        for needs_files in verbs:
-            with pytest.raises(Unsupported, match="is not supported: a vault in memory "):
+        for needs_files in (memory.sync, lambda: memory.index_path(empty), lambda: memory.forget_path(empty)):
+            with pytest.raises(Unsupported, match=r"is not supported: a vault in memory .+: "):
                 needs_files()
         assert memory.shelves() == []
         memory.save("It goes on")

@@ -1,5 +1,7 @@
 """The vault of files and the vault in memory answer every question the same: ids, scores and order, after any operations."""
 
+# mypy: disable-error-code="misc"
+
 from __future__ import annotations
 
 import random
@@ -79,7 +81,7 @@ class Both:
         self._monkeypatch = monkeypatch
         self.clocks = FakeClock(), FakeClock()
         self.vaults = tuple(
-            bootstrap.open(location, clock=clock, settings=options)
+            bootstrap.open(location, clock=clock, settings=options)  # type: ignore[call-overload]
             for location, clock in zip((folder, ":memory:"), self.clocks, strict=True)
         )
         self.ids: list[str] = []

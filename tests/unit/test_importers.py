@@ -36,15 +36,17 @@ def stored(folder: Path, name: str, data: str | bytes) -> Path:
 
 def as_draft(memory: Memory) -> dict[str, Any]:
     values = {field.name: getattr(memory, field.name) for field in fields(Draft)}
-    return {**values, "project": memory.project or None, "salience": None}
+    return _unsaid(values)
 
 
 def drafted(draft: Draft) -> dict[str, Any]:
-    return {
-        **{field.name: getattr(draft, field.name) for field in fields(Draft)},
-        "project": draft.project or None,
-        "salience": None,
-    }
+    return _unsaid({field.name: getattr(draft, field.name) for field in fields(Draft)})
+
+
+def _unsaid(values: dict[str, Any]) -> dict[str, Any]:
+    """An empty name and none are the same; salience is use, not part of a draft."""
+    names = ("project", "user", "agent")
+    return {**values, **{name: values[name] or None for name in names}, "salience": None}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -57,11 +57,11 @@ class Maintenance(Runtime):
 
         Paths, relative to the vault: look only if one of these is not as it is known.
         """
-        return self._read(lambda services: services.reconciler.sync(confirm=confirm, paths=paths))
+        return self._write(lambda services: services.reconciler.sync(confirm=confirm, paths=paths))
 
     def reindex(self, *, progress: Progress | None = None) -> SyncReport:
         """Rebuild the index from the files, while others keep reading, and make the vectors that are missing."""
-        report = self._read(lambda services: services.reconciler.rebuild(progress))
+        report = self._write(lambda services: services.reconciler.rebuild(progress))
         try:
             self.reindex_missing(progress=progress)
         except EmbedderProblem as error:
@@ -77,7 +77,7 @@ class Maintenance(Runtime):
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Prove that files and index agree. Deep: compare with an index built anew."""
-        return self._read(lambda services: services.reconciler.verify(deep=deep, progress=progress))
+        return self._write(lambda services: services.reconciler.verify(deep=deep, progress=progress))
 
     def problems(self) -> list[Problem]:
         """Files that could not be read at the last look, each with what to do."""
