@@ -60,13 +60,19 @@ def file_store(memory: Search) -> FileStore:
 
 
 @pytest.fixture
-def opened(vault: Path, clock: FakeClock) -> Iterator[Opener]:
+def location(vault: Path, request: pytest.FixtureRequest) -> Path | str:
+    """Where `opened` opens a vault: a folder, or `:memory:` in tests that run on every store."""
+    return vault if getattr(request, "param", "files") == "files" else ":memory:"
+
+
+@pytest.fixture
+def opened(location: Path | str, clock: FakeClock) -> Iterator[Opener]:
     """Opens the test's vault, as often as needed; all are closed at the end."""
     made: list[Muisti] = []
 
     def open_it(**options: object) -> Muisti:
         own = {name: options.pop(name) for name in ("clock", "disk", "create") if name in options}
-        memory: Muisti = bootstrap.open(vault, **{"clock": clock, **own}, settings=options)  # type: ignore[call-overload]
+        memory: Muisti = bootstrap.open(location, **{"clock": clock, **own}, settings=options)  # type: ignore[call-overload]
         made.append(memory)
         return memory
 

@@ -1,11 +1,28 @@
-"""What several acceptance tests begin with."""
+"""What several acceptance tests begin with. Those that need no files run on every store."""
 
 from __future__ import annotations
+
+import inspect
 
 import pytest
 
 from muisti import Muisti
 from tests.conftest import Opener
+
+FOLDERS = {"vault", "tmp_path"}
+"""Fixtures that a test asks for because it looks at files."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test on files and in memory, unless it asks for a folder or is marked with `needs_files(reason)`."""
+    if "location" not in metafunc.fixturenames:
+        return
+    asks_for_a_folder = FOLDERS & inspect.signature(metafunc.function).parameters.keys()
+    marks = list(metafunc.definition.iter_markers("needs_files"))
+    if any(not mark.args for mark in marks):
+        raise pytest.UsageError(f"{metafunc.definition.nodeid}: needs_files must say why")
+    if not asks_for_a_folder and not marks:
+        metafunc.parametrize("location", ["files", "memory"], indirect=True)
 
 
 @pytest.fixture

@@ -88,6 +88,7 @@ def test_A1_every_field_can_be_given_over_rest_and_changed(memory: Muisti) -> No
 # -- user and agent
 
 
+@pytest.mark.needs_files("looks at the bytes of a file")
 def test_A1_user_and_agent_are_empty_unless_said_and_then_no_file_has_them(memory: Muisti) -> None:
     saved = memory.save("The API endpoint is /api/users")
     assert (saved.user, saved.agent) == ("", "")
@@ -157,6 +158,7 @@ FOREIGN = [
 ]
 
 
+@pytest.mark.needs_files("edits a file by hand")
 @pytest.mark.parametrize("head", FOREIGN)
 def test_B2_keys_of_a_person_that_are_no_user_and_no_agent_are_left_alone(memory: Muisti, head: str) -> None:
     path = memory.root / "notes" / "own.md"
@@ -174,6 +176,7 @@ def test_B2_keys_of_a_person_that_are_no_user_and_no_agent_are_left_alone(memory
     assert "mood: fine\n" in path.read_text("utf-8")
 
 
+@pytest.mark.needs_files("edits a file by hand")
 def test_B2_a_text_that_a_person_wrote_as_user_is_the_user(memory: Muisti) -> None:
     path = memory.root / "notes" / "own.md"
     path.parent.mkdir(exist_ok=True)

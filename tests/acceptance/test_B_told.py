@@ -28,6 +28,7 @@ def looks(memory: Muisti, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return walked
 
 
+@pytest.mark.needs_files("syncs")
 def test_B5_own_writes_are_nothing_new(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     memory, other = opened(), opened()
     walked = looks(memory, monkeypatch)
@@ -42,6 +43,7 @@ def test_B5_own_writes_are_nothing_new(opened: Opener, monkeypatch: pytest.Monke
     assert walked == []
 
 
+@pytest.mark.needs_files("syncs")
 def test_B5_messages_of_our_own_are_nothing_new(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = opened()
     memory.append_message("cli_main", "user", "Redis holds the sessions")
@@ -124,6 +126,7 @@ def test_E7_flushing_does_not_wait_for_what_others_note_meanwhile(opened: Opener
     assert found.access_count >= 1
 
 
+@pytest.mark.needs_files("breaks the journal's file")
 def test_E7_a_recall_that_cannot_be_noted_holds_nobody_up(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = opened()
     memory.save("Redis holds the sessions")

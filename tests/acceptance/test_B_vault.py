@@ -265,6 +265,7 @@ def test_B_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
         bootstrap.open(file)
 
 
+@pytest.mark.needs_files("opens the vault twice")
 def test_B_a_vault_may_be_opened_twice(opened: Opener) -> None:
     one, two = opened(), opened()
     saved = one.save("Seen by both")

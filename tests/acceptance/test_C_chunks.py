@@ -68,6 +68,7 @@ def test_C4_a_memory_is_one_answer_however_many_of_its_pieces_hit(memory: Muisti
     assert found == [saved.id]
 
 
+@pytest.mark.needs_files("looks into the index file")
 def test_C4_pieces_know_their_headings_and_cover_the_text(memory: Muisti) -> None:
     saved = memory.save(MANUAL)
     rows = pieces(memory)
@@ -79,6 +80,7 @@ def test_C4_pieces_know_their_headings_and_cover_the_text(memory: Muisti) -> Non
     assert "Beekeeping" in str(rows[-1][5]) or saved.content[spans[-1][0] :].startswith("## Beekeeping")
 
 
+@pytest.mark.needs_files("looks into the index file")
 def test_C4_no_piece_is_longer_than_the_model_reads(opened: Opener) -> None:
     memory = opened(embedder="onnx", model="minilm")  # reads 256 tokens
     saved = memory.save(FILLER * 30)
@@ -89,6 +91,7 @@ def test_C4_no_piece_is_longer_than_the_model_reads(opened: Opener) -> None:
         assert embedder.count_tokens(saved.content[int(str(row[3])) : int(str(row[4]))]) <= 254
 
 
+@pytest.mark.needs_files("looks into the index file")
 @pytest.mark.parametrize(
     "content", ["```\nx = 1", "🚀", "\u200b.", "---", "a" * 3_000, "| a | b |\n|---|---|\n" * 60, "数据库" * 300]
 )
@@ -99,6 +102,7 @@ def test_C4_odd_texts_are_saved_and_embedded(memory: Muisti, content: str) -> No
     assert file_store(memory).index.check() == []
 
 
+@pytest.mark.needs_files("looks into the index file")
 def test_C5_update_embeds_again_only_if_the_text_changed(remote: Muisti, server: EmbedServer) -> None:
     saved = remote.save("The first text of this memory", kind="note")
     assert (saved.chunk_count, saved.embedding_model) == (1, "counted")

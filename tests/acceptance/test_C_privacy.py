@@ -250,6 +250,7 @@ def test_C1_an_update_of_another_field_leaves_the_persons_bytes(
     assert HIDDEN not in repr(memory.list())
 
 
+@pytest.mark.needs_files("looks at the bytes of a file")
 def test_C1_links_leave_the_persons_bytes_too(memory: Muisti, written: Path) -> None:
     (found,) = memory.list()
     new = memory.save("The plan is another one")
@@ -262,6 +263,7 @@ def test_C1_links_leave_the_persons_bytes_too(memory: Muisti, written: Path) -> 
     assert f"title: Plan <private>{HIDDEN}</private>" in text
 
 
+@pytest.mark.needs_files("looks at the bytes of a file")
 def test_C1_new_content_takes_the_place_of_the_old(memory: Muisti, written: Path) -> None:
     (found,) = memory.list()
     memory.update(found.id, content="All new")

@@ -61,7 +61,8 @@ def places(results: SearchResults) -> list[tuple[str, float]]:
 
 
 def spaces(memory: Muisti) -> list[tuple[object, ...]]:
-    return rows(memory, "SELECT model, dimensions, serving FROM spaces ORDER BY serving DESC, model")
+    """Model, dimensions, and whether searches go by it."""
+    return [(one.identity.model, one.identity.dimensions, one.serving) for one in memory._services.vectors.spaces()]
 
 
 def lengths(memory: Muisti) -> set[tuple[object, ...]]:
@@ -72,6 +73,7 @@ def lengths(memory: Muisti) -> set[tuple[object, ...]]:
 # -- D1 to D4
 
 
+@pytest.mark.needs_files("looks into the index file")
 def test_D1_the_default_model_is_here_and_has_384_dimensions_offline(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("somebody went to the network")
@@ -94,6 +96,7 @@ def test_D1_the_model_of_the_specs_is_in_the_catalogue(opened: Opener) -> None:
     assert memory.search("feline", mode="vector")[0].memory.content == TEXTS[3]
 
 
+@pytest.mark.needs_files("looks into the index file")
 def test_D1_a_vector_does_not_depend_on_what_is_saved_with_it(opened: Opener) -> None:
     memory = opened()
     alone = memory.save(TEXTS[0])
@@ -172,6 +175,7 @@ class At(EmbedServer):
         super().server_bind()
 
 
+@pytest.mark.needs_files("looks into the index file")
 def test_D5_a_server_that_is_not_there_and_comes_back(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -229,6 +233,7 @@ def test_D5_a_break_down_costs_few_requests(opened: Opener, server: EmbedServer)
     assert 0 < asked <= 5, "after a few failures it is left alone"
 
 
+@pytest.mark.needs_files("opens the vault again")
 def test_D5_all_waits_while_the_embedder_has_never_answered(opened: Opener, server: EmbedServer) -> None:
     server.script = [DOWN] * 1000
     memory = remote(opened, server.url, embedder_retry=60.0)
@@ -285,6 +290,7 @@ MISBEHAVIOUR: dict[str, Script] = {
 }
 
 
+@pytest.mark.needs_files("opens the vault again")
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
 @pytest.mark.parametrize("when", ["from the start", "later"])
 def test_D5_a_misbehaving_server_never_breaks_a_search(opened: Opener, server: EmbedServer, name: str, when: str) -> None:

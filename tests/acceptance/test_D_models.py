@@ -23,6 +23,7 @@ def server() -> Iterator[EmbedServer]:
         yield running
 
 
+@pytest.mark.needs_files("opens the vault again")
 def test_D6_a_changed_model_takes_over_when_it_is_complete(opened: Opener) -> None:
     first = opened(embedder="hashing")
     first.save_batch(TEXTS)
@@ -41,6 +42,7 @@ def test_D6_a_changed_model_takes_over_when_it_is_complete(opened: Opener) -> No
     assert memory.verify(deep=True).ok
 
 
+@pytest.mark.needs_files("opens the vault again")
 def test_D6_the_old_vectors_stay_while_the_new_ones_cannot_be_made(opened: Opener, server: EmbedServer) -> None:
     first = opened(embedder="onnx", model="minilm")
     first.save_batch(TEXTS)
@@ -56,6 +58,7 @@ def test_D6_the_old_vectors_stay_while_the_new_ones_cannot_be_made(opened: Opene
     assert back.search("feline", mode="vector")[0].memory.content == TEXTS[3]
 
 
+@pytest.mark.needs_files("opens the vault again")
 def test_D6_half_of_the_new_vectors_are_never_searched(opened: Opener, server: EmbedServer) -> None:
     first = opened(embedder="onnx", model="minilm")
     first.save_batch([*TEXTS, *(f"Remark number {n} on nothing" for n in range(35))])
@@ -79,6 +82,7 @@ def test_D6_half_of_the_new_vectors_are_never_searched(opened: Opener, server: E
     assert file_store(again).index.check() == []
 
 
+@pytest.mark.needs_files("opens the vault again")
 @pytest.mark.parametrize(("before", "after"), [(384, 768), (768, 384), (384, 384)])
 def test_D6_from_one_server_model_to_another(opened: Opener, server: EmbedServer, before: int, after: int) -> None:
     server.hasher = HashingEmbedder(before)
@@ -97,6 +101,7 @@ def test_D6_from_one_server_model_to_another(opened: Opener, server: EmbedServer
     assert file_store(memory).index.check() == []
 
 
+@pytest.mark.needs_files("opens the vault again")
 def test_D6_the_same_name_with_other_dimensions_is_another_model(opened: Opener, server: EmbedServer) -> None:
     first = remote(opened, server.url, embedder_timeout=5.0)
     first.save_batch(TEXTS)
@@ -107,6 +112,7 @@ def test_D6_the_same_name_with_other_dimensions_is_another_model(opened: Opener,
     assert lengths(memory) == {("m", 96)}
 
 
+@pytest.mark.needs_files("opens the vault again")
 def test_D6_a_model_changed_twice_leaves_nothing_of_the_one_between(opened: Opener, server: EmbedServer) -> None:
     first = opened(embedder="hashing")
     first.save_batch([f"Text {n} of many" for n in range(40)])
@@ -124,6 +130,7 @@ def test_D6_a_model_changed_twice_leaves_nothing_of_the_one_between(opened: Open
     assert file_store(last).index.check() == []
 
 
+@pytest.mark.needs_files("opens the vault again")
 def test_D6_what_is_saved_during_the_change_is_in_both(opened: Opener, server: EmbedServer) -> None:
     first = opened(embedder="hashing")
     first.save_batch(TEXTS[:3])
@@ -140,6 +147,7 @@ def test_D6_what_is_saved_during_the_change_is_in_both(opened: Opener, server: E
     assert again.search("cat sofa").degraded == ""
 
 
+@pytest.mark.needs_files("opens the vault again")
 def test_D5_a_process_that_began_while_the_server_was_down_gets_its_vectors_back(opened: Opener, server: EmbedServer) -> None:
     first = remote(opened, server.url, embedder_timeout=5.0)
     first.save_batch(TEXTS)

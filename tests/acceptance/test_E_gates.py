@@ -209,6 +209,7 @@ def test_B5_an_edit_of_one_file_costs_the_same_in_any_vault(tmp_path: Path, monk
     assert small["scandir"] + small["listdir"] <= 4  # the journal's folder and the temporary files, not the vault
 
 
+@pytest.mark.needs_files("edits a file by hand")
 def test_B5_an_edited_file_is_read_once(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = opened(embedder="none")
     saved = memory.save("Redis holds the sessions")
@@ -229,6 +230,7 @@ def test_B5_an_edited_file_is_read_once(opened: Opener, monkeypatch: pytest.Monk
     assert memory.search("Valkey", mode="keyword")
 
 
+@pytest.mark.needs_files("renames a file")
 @pytest.mark.parametrize("told", ["both", "old", "new"])
 def test_B5_a_renamed_file_is_followed_whatever_was_told(opened: Opener, told: str) -> None:
     memory = opened(embedder="none")

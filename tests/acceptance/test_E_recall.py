@@ -211,6 +211,7 @@ def test_E6_a_long_title_in_any_script_fits_the_first_layer(memory: Muisti) -> N
         assert sum(0.25 if char.isascii() else 1 for char in item.title) <= 42
 
 
+@pytest.mark.needs_files("opens the vault again")
 def test_E7_what_was_returned_is_counted(opened: Opener, clock: FakeClock) -> None:
     memory = opened()
     saved = memory.save("Count me")

@@ -122,6 +122,7 @@ def test_C1_what_is_private_does_not_enter_it(memory: Muisti, vault: Path) -> No
     assert not [path for path in vault.rglob("*") if path.is_file() and b"canary4711" in path.read_bytes()]
 
 
+@pytest.mark.needs_files("opens the vault several times")
 def test_K1_writers_of_different_keys_all_survive(opened: Opener) -> None:
     several = [opened() for _ in range(4)]
 

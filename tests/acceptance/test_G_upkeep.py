@@ -180,6 +180,7 @@ def test_G3_what_was_archived_comes_back_as_it_was(memory: Muisti, clock: FakeCl
     assert memory.verify(deep=True).ok
 
 
+@pytest.mark.needs_files("syncs")
 def test_G3_archived_ones_are_no_vanished_files(opened: Opener, clock: FakeClock) -> None:
     memory = opened(embedder="none")
     numbered(memory, clock, 20)
@@ -191,6 +192,7 @@ def test_G3_archived_ones_are_no_vanished_files(opened: Opener, clock: FakeClock
     assert len(memory.archived()) == 20
 
 
+@pytest.mark.needs_files("compares the names of files")
 def test_G3_two_of_one_title_do_not_collide_in_the_archive(memory: Muisti, clock: FakeClock) -> None:
     first = memory.save("The first text", title="Same", kind="note")
     memory.evict(0)

@@ -59,6 +59,12 @@ def test_H1_each_type_in_any_case(
     assert memory.links(four[0].id) == memory.links(four[1].id) == [made]
     assert current(memory, four[0]).links == (made,)
     assert current(memory, four[1]).links == ()
+
+
+@pytest.mark.needs_files("looks at the bytes of a file")
+@pytest.mark.parametrize("type_", TYPES)
+def test_H1_each_type_stands_in_the_file_of_its_source(memory: Muisti, four: list[Memory], type_: str) -> None:
+    memory.link(four[0].id, four[1].id, type_)
     assert f"{type_} {four[1].id}" in (memory.root / str(four[0].file_path)).read_text()
 
 
@@ -205,6 +211,7 @@ def by_hand(memory: Muisti, saved: Memory, lines: str) -> Path:
     return path
 
 
+@pytest.mark.needs_files("edits a file by hand")
 @pytest.mark.parametrize(
     "lines", ["links:\n  - supersedes {}\n", "links: [Supersedes {}]\n", "links: supersedes {}\n", 'links:\n- "SUPERSEDES {}"\n']
 )
@@ -222,6 +229,7 @@ def test_H1_a_person_writes_a_link(memory: Muisti, four: list[Memory], lines: st
     assert lines.format(four[0].id) in path.read_text()
 
 
+@pytest.mark.needs_files("edits a file by hand")
 def test_H1_a_person_removes_a_link(memory: Muisti, four: list[Memory]) -> None:
     memory.link(four[1].id, four[0].id, "BUILDS_ON")
     path = memory.root / str(four[1].file_path)
@@ -231,6 +239,7 @@ def test_H1_a_person_removes_a_link(memory: Muisti, four: list[Memory]) -> None:
     assert memory.links(four[0].id) == []
 
 
+@pytest.mark.needs_files("edits a file by hand")
 @pytest.mark.parametrize(
     "line", ["likes {}", "supersedes", "supersedes {} often", "supersedes {} confidence=2", "supersedes {} at=yesterday", "{}"]
 )
@@ -251,12 +260,14 @@ def test_H1_a_broken_line_is_reported_with_its_cure_and_the_file_left_alone(
     assert [link.type for link in memory.links(four[0].id)] == ["BUILDS_ON"]
 
 
+@pytest.mark.needs_files("edits a file by hand")
 def test_H1_a_file_that_supersedes_itself_is_not_outdated_by_that(memory: Muisti, four: list[Memory]) -> None:
     by_hand(memory, four[0], f"links:\n  - supersedes {four[0].id}\n")
     found = memory.get(four[0].id)
     assert found is None or found.valid_until is None  # reported as a problem, or without effect
 
 
+@pytest.mark.needs_files("edits a file by hand")
 def test_H1_a_circle_written_by_hand_ends_nothing_but_itself(memory: Muisti, four: list[Memory]) -> None:
     by_hand(memory, four[0], f"links:\n  - supersedes {four[1].id}\n")
     by_hand(memory, four[1], f"links:\n  - supersedes {four[0].id}\n")
@@ -264,6 +275,7 @@ def test_H1_a_circle_written_by_hand_ends_nothing_but_itself(memory: Muisti, fou
     assert len(memory.graph(four[0].id, depth=5).memories) == 2
 
 
+@pytest.mark.needs_files("removes a file by hand")
 def test_H1_a_link_to_a_file_deleted_by_hand_is_no_error(memory: Muisti, four: list[Memory]) -> None:
     memory.link(four[0].id, four[1].id, "BUILDS_ON")
     memory.supersede(four[1].id, four[2].id)

@@ -135,6 +135,7 @@ def test_H3_turning_it_down_does_not_reopen_what_a_person_ended(memory: Muisti, 
     assert current(memory, first.id).valid_until == end
 
 
+@pytest.mark.needs_files("looks at the bytes of a file")
 def test_H3_proposals_are_in_the_file_and_survive_the_index(memory: Muisti, clock: FakeClock) -> None:
     _, second = both(memory, clock)
     text = (memory.root / str(second.file_path)).read_text()

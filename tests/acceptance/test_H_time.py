@@ -42,6 +42,7 @@ def pair(memory: Muisti, clock: FakeClock) -> tuple[Memory, Memory]:
 # -- Superseding (spec 4)
 
 
+@pytest.mark.needs_files("looks at the bytes of a file")
 def test_H1_supersede_marks_the_old_memory_with_valid_until(memory: Muisti, clock: FakeClock) -> None:
     old, new = pair(memory, clock)
     answered = memory.supersede(old.id, new.id)
@@ -294,6 +295,7 @@ def test_H2_a_new_index_gives_the_same_answers(memory: Muisti, told: dict[str, s
     assert answers() == before
 
 
+@pytest.mark.needs_files("edits a file by hand")
 def test_H2_exactly_one_is_current_even_if_only_the_link_was_written(memory: Muisti, clock: FakeClock) -> None:
     """The state that a crash between the two files of a supersede leaves behind."""
     old, new = pair(memory, clock)

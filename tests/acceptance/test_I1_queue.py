@@ -117,6 +117,7 @@ def test_I1_a_vault_that_cannot_be_written_refuses(opened: Opener, vault: Path, 
     assert not (vault / ".queue").exists()
 
 
+@pytest.mark.needs_files("opens the vault twice")
 def test_I1_a_locked_vault_is_not_waited_for(opened: Opener) -> None:
     memory, other = opened(embedder="none"), opened(embedder="none")
     with file_store(other).vault.lock():

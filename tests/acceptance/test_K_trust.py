@@ -115,6 +115,7 @@ def test_K4_what_is_no_longer_true_says_so(memory: Muisti) -> None:
     assert "valid_until=" not in fenced([new])
 
 
+@pytest.mark.needs_files("opens the vault again")
 def test_K4_equal_input_gives_equal_bytes(opened: Opener) -> None:
     memory = opened(embedder="none")
     for n in range(5):

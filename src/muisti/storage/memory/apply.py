@@ -94,7 +94,15 @@ def _text_entry(row: TextRow, number: int) -> Entry:
 
 def _insert(tables: Tables, entry: Entry, before: Mapping[str, Entry]) -> None:
     memory = entry.memory
-    check_text(memory.id, memory.content, memory.title, memory.source, memory.project, memory.session_id, memory.summary)
+    check_text(
+        memory.id,
+        memory.content,
+        memory.title,
+        memory.source,
+        memory.project,
+        memory.session_id,
+        memory.summary,
+    )
     check_text(*memory.keywords, *memory.concepts, *memory.files, *entry.words)
     tables.entries[memory.id] = entry
     if entry.is_indexed:

@@ -63,7 +63,7 @@ class MemoryReading:
         return [reading.memory(entry) for entry in found[:limit]]
 
     def around(self, memory: Memory, before: int, after: int) -> list[Memory]:
-        """Neighbours in time within the project; of a message: within its chat; of a section: those of its document."""
+        """Neighbours in time within the project; of a message: in its chat; of a section: in its document."""
         reading = self.reading()
         here = reading.tables.entries.get(memory.id)
         if here is None:
@@ -82,12 +82,13 @@ class MemoryReading:
         sides = {id_: _sides(reading, entries[id_]) for id_ in asked}
         beside = [one for before, after in sides.values() for one in (*before, *after)]
         sides |= {id_: _sides(reading, entries[id_]) for id_ in beside if id_ not in sides}
-        return {id_: _candidate(reading, entries[id_], where, *both) for id_, both in sides.items()}
+        return {id_: _candidate(reading, entries[id_], where, both) for id_, both in sides.items()}
 
     def matching_ids(self, part: str, limit: int) -> list[str]:
         """Ids that begin or end with a text, those of memories first."""
         check_text(part)
-        entries = sorted(self.reading().tables.entries.values(), key=lambda one: (not one.is_memory, one.number))
+        entries = list(self.reading().tables.entries.values())
+        entries.sort(key=lambda one: (not one.is_memory, one.number))
         found = [one.memory.id for one in entries if _has_end(one.memory.id, part)]
         return found[:limit]
 
@@ -174,8 +175,9 @@ def _sides(reading: Reading, entry: Entry) -> _Sides:
     return tuple(before[::-1][:NEIGHBOURS]), tuple(after[:NEIGHBOURS])
 
 
-def _candidate(reading: Reading, entry: Entry, where: Filter, before: tuple[str, ...], after: tuple[str, ...]) -> Candidate:
+def _candidate(reading: Reading, entry: Entry, where: Filter, sides: _Sides) -> Candidate:
     memory = entry.memory
+    before, after = sides
     return Candidate(
         memory_id=memory.id,
         created_at=memory.created_at,
@@ -195,5 +197,6 @@ def _candidate(reading: Reading, entry: Entry, where: Filter, before: tuple[str,
 
 def _has_end(id_: str, part: str) -> bool:
     """Whether an id begins or ends with a text, in any case."""
+    as_given = id_.startswith(part) or id_.endswith(part)
     lowered = part.lower()
-    return id_.startswith(part) or id_.endswith(part) or id_.lower().startswith(lowered) or id_.lower().endswith(lowered)
+    return as_given or id_.lower().startswith(lowered) or id_.lower().endswith(lowered)

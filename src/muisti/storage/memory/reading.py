@@ -1,4 +1,4 @@
-"""One state of the index at one moment: memories as readers see them, and which of them a filter lets through."""
+"""One state of the index at one moment: memories as readers see them, and what a filter lets through."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ class Reading:
 
     def memory(self, entry: Entry) -> Memory:
         """Return a text with its usage, its salience now, and what is known of its vectors."""
-        usage = self.tables.usage.get(entry.memory.id, _NEVER_USED)
-        serving = self.tables.serving
-        embedded = serving.vectors.get(entry.memory.id) if serving else None
         written = entry.memory
+        usage = self.tables.usage.get(written.id, _NEVER_USED)
+        serving = self.tables.serving
+        embedded = serving.vectors.get(written.id) if serving else None
+        edited_at = usage.edited_at or written.updated_at
         return replace(
             written,
             salience=self.salience(entry),
             access_count=usage.access_count,
-            updated_at=written.updated_at if usage.edited_at is None else max(written.updated_at, usage.edited_at),
+            updated_at=max(written.updated_at, edited_at),
             last_accessed=usage.last_accessed,
             valid_until=self.valid_until(entry),
             chunk_count=len(embedded[0]) if embedded else 0,
@@ -141,7 +142,7 @@ class Reading:
         return where.known_at is not None and self._was_unknown(entry, where.known_at)
 
     def _was_unknown(self, entry: Entry, known_at: datetime) -> bool:
-        """Whether the end was given by a link that was made later. One that stands there for another reason was known."""
+        """Whether the end was given by a link that was made later. Any other end was known all along."""
         memory = entry.memory
         for link in self.superseding(memory.id):
             since = _since(link)
@@ -172,8 +173,8 @@ def _matches(field: Field, wanted: Any, entry: Entry) -> bool:
 def _is_visible(where: Filter, memory: Memory) -> bool:
     """Tier `project` of the project, `session` of the asking session only, `global` of everybody (contract A3)."""
     if where.project is not None:
-        seen = memory.project == where.project or memory.tier == "global" or (where.unfiled and memory.project == "")
-        if not seen:
+        is_unfiled = where.unfiled and memory.project == ""
+        if memory.project != where.project and memory.tier != "global" and not is_unfiled:
             return False
     if memory.tier != "session":
         return True

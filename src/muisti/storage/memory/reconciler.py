@@ -29,16 +29,16 @@ class MemoryReconciler:
         """Build the index anew from what is stored."""
         with self._store.lock():
             self._store.repair()
-            count = len(self._store.memories())
+            memories, _ = self._store.count()
         if progress is not None:
-            progress(count, count)
+            progress(memories, memories)
         return SyncReport()
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Compare the index with what is stored. It is built anew for that, whether deep or not."""
         with self._store.lock():
             self._store.prepare(wait=True)
-            memories = len(self._store.memories())
+            memories, events = self._store.count()
             different = self._index.differences(self._store.project_all())
         if progress is not None:
             progress(memories, memories)
@@ -46,7 +46,7 @@ class MemoryReconciler:
         return VerifyReport(
             files=0,
             memories=memories,
-            journal_events=self._store.event_count,
+            journal_events=events,
             problems=tuple(problems),
         )
 

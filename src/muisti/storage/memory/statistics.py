@@ -68,7 +68,11 @@ class MemoryStatistics:
         def key(entry: Entry) -> tuple[datetime, datetime, str]:
             usage = reading.tables.usage.get(entry.memory.id)
             made = entry.memory.created_at
-            return (usage.last_accessed if usage and usage.last_accessed else made), made, entry.memory.id
+            return (
+                (usage.last_accessed if usage and usage.last_accessed else made),
+                made,
+                entry.memory.id,
+            )
 
         free = sorted(_free(reading, protected, among), key=key)
         return [Footprint(entry.memory.id, _size(reading.tables, entry)) for entry in free]

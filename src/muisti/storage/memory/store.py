@@ -1,7 +1,7 @@
 """A store in memory: the same rules as the vault of files, and nothing outlives the process.
 
-A memory's `file_path` is where its file would be. There is no file; but the path tells, as in a vault, whether a memory is in
-the trash or in the archive.
+A memory's `file_path` is where its file would be. There is no file; but the path tells, as in a
+vault of files, whether a memory is in the trash or in the archive.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from datetime import datetime, timedelta
 
 from muisti.errors import Conflict, IndexProblem, InvalidRequest, MemoryNotFound, VaultBusy
 from muisti.lifecycle.journal_projection import project_events
-from muisti.model import CORE_SECTIONS, CoreMemory, Event, EventName, Exchange, Memory, Message, QueueStatus
+from muisti.model import (
+    CORE_SECTIONS,
+    CoreMemory,
+    Event,
+    EventName,
+    Exchange,
+    Memory,
+    Message,
+    QueueStatus,
+)
 from muisti.ports.search import IndexChanges, MessageLine, TextRow
 from muisti.ports.store import ChangeSet, Clock, Committed, Stored, StoredVersion, Update
 from muisti.remember.index_rows import LONG_AGO, message_ids, project_memory, project_messages
@@ -39,7 +48,10 @@ class _Record:
 
 @dataclass(slots=True)
 class _State:
-    """All memories, and what is kept beside them. A change works on a copy, which then takes the place of the original."""
+    """All memories, and what is kept beside them.
+
+    A change works on a copy, which then takes the place of the original.
+    """
 
     changes: int = 0
     records: dict[str, _Record] = field(default_factory=dict)
@@ -109,10 +121,9 @@ class MemoryStore:
                 journal=project_events(self._events, self._index, restart=True),
             )
 
-    @property
-    def event_count(self) -> int:
-        """How many events the journal has."""
-        return len(self._events)
+    def count(self) -> tuple[int, int]:
+        """Return how many memories there are, trashed ones included, and how many events."""
+        return len(self._state.records), len(self._events)
 
     @contextmanager
     def lock(self, timeout: float | None = None) -> Iterator[None]:
@@ -148,7 +159,7 @@ class MemoryStore:
         for memory in changes.created:
             if memory.id in state.records:
                 raise Conflict(f"there is a memory with the id {memory.id} already; leave the id out, or update that one")
-            written[memory.id] = replace(memory, file_path=self._path_of(memory))
+            written[memory.id] = replace(memory, file_path=_path_of(memory, self._settings))
         for memory, into in changes.merged:
             _keep(state, into, memory, now, merged=True)
         for update in changes.updated:
@@ -184,7 +195,7 @@ class MemoryStore:
         if update.keep_version:
             kept = _keep(state, memory_id, record.memory, now, merged=False)
             events[:] = [_with_version(event, memory_id, kept) for event in events]
-        path = record.memory.file_path if record.memory.deleted_at else self._path_of(update.memory)
+        path = record.memory.file_path if record.memory.deleted_at else _path_of(update.memory, self._settings)
         return {memory_id: replace(update.memory, file_path=path)}
 
     def _restored(self, state: _State, memory_id: str) -> Memory:
@@ -195,14 +206,7 @@ class MemoryStore:
             memory = state.archive.pop(memory_id)
         else:
             raise MemoryNotFound(memory_id)
-        return replace(memory, file_path=self._path_of(memory))
-
-    def _path_of(self, memory: Memory) -> str:
-        """Where the file would be."""
-        kind = self._settings.kinds.get(memory.kind)
-        folder = kind.folder if kind is not None else memory.kind
-        above = f"projects/{memory.project}/" if memory.project else ""
-        return f"{above}{folder}/{memory.id}.md"
+        return replace(memory, file_path=_path_of(memory, self._settings))
 
     def _append(self, chat: str, lines: Sequence[MessageLine]) -> list[TextRow]:
         """Add lines to the latest day of a conversation. Return the rows of what is new."""
@@ -219,7 +223,11 @@ class MemoryStore:
         return rows
 
     def _update_index(
-        self, written: Mapping[str, Memory], removed: Sequence[str], texts: Sequence[TextRow], events: Sequence[Event]
+        self,
+        written: Mapping[str, Memory],
+        removed: Sequence[str],
+        texts: Sequence[TextRow],
+        events: Sequence[Event],
     ) -> bool:
         if self._index.stale:
             return False  # the whole index is built anew at the next call
@@ -240,23 +248,26 @@ class MemoryStore:
         record = self._state.records.get(memory.id)
         return None if record is None else Stored(record.memory, record.revision, indexed=not self._index.stale)
 
-    def memories(self) -> list[Memory]:
-        """All memories, trashed ones included."""
-        return [record.memory for record in self._state.records.values()]
-
     def versions(self, memory_id: str) -> list[StoredVersion]:
         """The earlier versions and merged texts of a memory, oldest first."""
         return list(self._state.versions.get(memory_id, ()))
 
     def merged_ids(self) -> list[str]:
         """The ids of memories that have merged texts, the latest merged first."""
-        latest = {id_: max((one.at for one in kept if one.merged), default=None) for id_, kept in self._state.versions.items()}
-        merged = [(at, id_) for id_, at in latest.items() if at is not None]
-        return [id_ for _, id_ in sorted(merged, reverse=True)]
+        latest: dict[str, datetime] = {}
+        for id_, kept in self._state.versions.items():
+            for version in kept:
+                if version.merged:
+                    latest[id_] = version.at  # the last one is the latest
+        return sorted(latest, key=lambda id_: (latest[id_], id_), reverse=True)
 
     def archived(self, limit: int | None = None, offset: int = 0) -> list[Memory]:
         """A page of the archive, the latest day first and, within a day, the latest id."""
-        found = sorted(self._state.archive.values(), key=lambda one: (one.created_at.date(), one.id), reverse=True)
+        found = sorted(
+            self._state.archive.values(),
+            key=lambda one: (one.created_at.date(), one.id),
+            reverse=True,
+        )
         return found[offset : None if limit is None else offset + limit]
 
     def archived_memory(self, memory_id: str) -> Memory | None:
@@ -302,6 +313,14 @@ class MemoryQueue:
     def close(self) -> None:
         """What still waits ends with the process."""
         self._waiting.clear()
+
+
+def _path_of(memory: Memory, settings: Settings) -> str:
+    """Where the file would be."""
+    kind = settings.kinds.get(memory.kind)
+    folder = kind.folder if kind is not None else memory.kind
+    above = f"projects/{memory.project}/" if memory.project else ""
+    return f"{above}{folder}/{memory.id}.md"
 
 
 def _existing(state: _State, memory_id: str) -> Memory:

@@ -1,6 +1,7 @@
-"""The tables of an index in memory. One state of them never changes: a transaction works on a copy, which then takes its place.
+"""The tables of an index in memory.
 
-So a reader sees one state for as long as it wants, and a transaction that fails leaves nothing behind.
+One state of them never changes: a transaction works on a copy, which then takes its place. So a reader
+sees one state for as long as it wants, and a transaction that fails leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Tables]:
-        """Give a copy to change, which takes the place of the present state at the end, unless something is raised."""
+        """Give a copy to change. It takes the place of the present state, unless something is raised."""
         with self._writing:
             changed = self._tables.copy()
             yield changed

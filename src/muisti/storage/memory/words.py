@@ -40,8 +40,8 @@ class MemoryWords:
         """Indexed words that share a part of this one and are about as long."""
         check_text(word)
         length, half = len(word), len(word) // 2
-        # Another form of a word keeps its beginning; a word with one typo keeps its first half, or its last, or all but two
-        # letters in the middle that changed places.
+        # Another form of a word keeps its beginning; a word with one typo keeps its first half, or
+        # its last, or all but two letters in the middle that changed places.
         first, last = word[:half], word[half + 1 :]
         ending = _trigrams(word[min(half, length - 3) :])
 
@@ -86,7 +86,8 @@ class MemoryWords:
             for entry in reading.tables.entries.values()
             if (text in entry.memory.content or text in entry.memory.title) and reading.allows(where, entry)
         ]
-        return [memory.id for memory in sorted(found, key=lambda memory: (len(memory.content), memory.id))][:limit]
+        found.sort(key=lambda memory: (len(memory.content), memory.id))
+        return [memory.id for memory in found[:limit]]
 
     def words_of(self, ids: Sequence[str]) -> dict[str, Words]:
         """The index words of these texts."""
@@ -102,8 +103,11 @@ def _trigrams(word: str) -> list[str]:
 
 def _phrases(terms: Sequence[Term]) -> list[tuple[str, bool]]:
     """Each word that is looked for, once, and whether it may be the beginning of a longer one."""
-    found = [(word, term.prefix and word == term.text) for term in terms for word in (term.text, *term.alternatives)]
-    return list(dict.fromkeys(found))
+    found: dict[tuple[str, bool], None] = {}
+    for term in terms:
+        found[term.text, term.prefix] = None
+        found |= dict.fromkeys((word, False) for word in term.alternatives if word != term.text)
+    return list(found)
 
 
 def _with_prefix(tables: Tables, prefix: str) -> dict[str, float]:
