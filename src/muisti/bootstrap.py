@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -184,6 +184,9 @@ class _Parts:
         """Tie what has to be cleaned up to the life of the vault."""
         return memory
 
+    def close(self) -> None:
+        """Remove what was only needed while the vault was open."""
+
     def check_settings(self) -> None:
         """Raise SettingsError for what no embedder or extractor can use; nothing is loaded."""
         from muisti.models.embedders.choose import check_settings as check_embedder
@@ -264,6 +267,7 @@ class _Files(_Parts):
         if not self.writable:
             settings = replace(settings, record_recall=False)
             self._index_folder = _private_copy(self._index_folder)
+        self._remove_copy: Callable[[], object] | None = None
         self.services = Services(settings, clock, self)
 
     def keep_for(self, memory: Opened) -> Opened:
@@ -272,8 +276,13 @@ class _Files(_Parts):
             import shutil
             import weakref
 
-            weakref.finalize(memory, shutil.rmtree, self._index_folder, ignore_errors=True)
+            self._remove_copy = weakref.finalize(memory, shutil.rmtree, self._index_folder, ignore_errors=True)
         return memory
+
+    def close(self) -> None:
+        """Remove the private copy of an index: a hook ends without finalizers."""
+        if self._remove_copy is not None:
+            self._remove_copy()
 
     def prepare(self, memory: Muisti) -> None:
         """Make the index ready, pick up hand edits, and fill core memory from the vault's own `USER.md`, once."""

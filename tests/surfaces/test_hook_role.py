@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,17 @@ def test_an_index_that_is_not_in_order_is_mended(filled: Path, damage: str) -> N
     assert [one.memory.project for one in memory.search("database", limit=5)] == ["shop"]
     assert memory.word_frequencies(["postgresql"]).counts
     memory.close()
+
+
+def test_the_copy_of_an_index_goes_with_the_vault(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vault that cannot be written is searched through a private copy, and a hook ends without finalizers."""
+    monkeypatch.setattr(bootstrap, "_is_writable", lambda root: False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    memory = for_hook(filled)
+    assert memory.search("database", limit=5)
+    assert list(tmp_path.glob("muisti-*"))
+    memory.close()
+    assert not list(tmp_path.glob("muisti-*"))
 
 
 def test_where_there_is_no_vault_none_is_made(tmp_path: Path) -> None:

@@ -126,6 +126,10 @@ class ServiceFactory(Protocol):
         """Return the formats of other programs."""
         ...
 
+    def close(self) -> None:
+        """Remove what was only needed while the vault was open."""
+        ...
+
 
 class Services:
     """The parts of an open vault. Each is made when it is first used: a hook needs few of them."""
@@ -186,3 +190,4 @@ class Services:
             made = self.__dict__.get(name)
             if made is not None:
                 made.close()
+        self._factory.close()

@@ -144,8 +144,8 @@ def _prompt(options: Options, call: Call, vault: Path, outcome: Outcome, *, reca
     except VaultNotFound:
         return
     known = spool.given(options.agent, call.session) if call.session else set()
-    _tell(options, call, outcome, *for_prompt(memory, question, outcome.project, call.session, known))
-    memory.close()
+    with memory:
+        _tell(options, call, outcome, *for_prompt(memory, question, outcome.project, call.session, known))
 
 
 def _tell(options: Options, call: Call, outcome: Outcome, text: str, ids: list[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import math
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,12 +33,9 @@ def opened(vault: Path, *, foreign: bool) -> Muisti | None:
 
 
 def let_go(memory: Muisti) -> None:
-    """Let go of a vault that was only read. The process ends now, which does that better than anybody; but for the copy of an
-    index that belongs to a vault that cannot be written.
-    """
+    """Close a vault that was only read, if there is something to clean up; for the rest, the end of the process does."""
     if not memory.is_writable:
         memory.close()
-        atexit._run_exitfuncs()
 
 
 def for_session(memory: Muisti, project: str, session: str, since: datetime | None, budget: int) -> tuple[str, list[str]]:
