@@ -83,7 +83,13 @@ def test_I1_a_full_queue_takes_again_when_there_is_room(opened: Opener) -> None:
     with serving() as server:
         server.script = [silent]
         memory = opened(
-            embedder="none", extractor="ollama", extractor_url=server.url, extractor_model="m", extract_queue=1, extractor_retry=0
+            embedder="none",
+            extractor="ollama",
+            extractor_url=server.url,
+            extractor_model="m",
+            extract_queue=1,
+            extractor_retry=0,
+            extractor_timeout=2,
         )
         assert memory.extract_and_save("chat", NOTE)
         assert not memory.extract_and_save("chat", NOTE)

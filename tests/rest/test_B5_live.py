@@ -153,3 +153,15 @@ def test_B5_a_folder_of_memories_that_is_moved_here_is_taken_in(live: str, memor
         name, told = heard.get(timeout=60)
     assert (name, told["added"]) == ("changed", 1)
     assert found(live, "Oulu")
+
+
+def test_G4_a_vault_without_files_is_served_with_upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Muisti.open(":memory:", embedder="none") as memory:
+        memory.save("Redis holds the sessions")
+        done: list[object] = []
+        upkeep = memory.upkeep
+        monkeypatch.setattr(memory, "upkeep", lambda: done.append(upkeep()) or done[-1])
+        monkeypatch.setattr(memory, "sync", lambda **_: pytest.fail("there is nothing to sync"))
+        with served(memory, live=True, upkeep_after=0.0) as url:
+            assert httpx2.get(f"{url}/api/stats").json()["totalCount"] == 1
+            until(lambda: done)

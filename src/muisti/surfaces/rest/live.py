@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 
 from muisti.engine import Muisti
-from muisti.errors import MuistiError
+from muisti.errors import MuistiError, Unsupported
 from muisti.model.jsonable import Plain
 from muisti.surfaces.rest.events import Events
 from muisti.surfaces.rest.schemas_order import Synced
@@ -48,6 +49,9 @@ class Live:
             try:
                 for names in self._memory.watch_files(self._stop).batches(self._serving.settle, WAKE):
                     self._step(names)
+            except Unsupported:  # a vault without files has no edits
+                self._next_look = math.inf
+                self._step(set())
             except Exception as error:  # the thread goes on: a vault that was unmounted may come back
                 log.warning("files are not watched now: %s", error)
             self._stop.wait(WAKE)
