@@ -1,0 +1,175 @@
+"""Building a new index beside the one in use."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+import apsw
+
+from muisti.errors import IndexBusy
+from muisti.model import Problem, Session, Shelf, Usage
+from muisti.ports.search import IndexChanges
+from muisti.storage.sqlite import file_state
+from muisti.storage.sqlite.apply import apply_changes
+from muisti.storage.sqlite.connect import COMPLETE, Database, connect, sqlite_errors
+from muisti.storage.sqlite.messages import read_sources
+from muisti.storage.sqlite.migrate import migrate
+from muisti.storage.sqlite.reader import read_session, read_usage
+from muisti.storage.sqlite.rows import fetch
+from muisti.storage.sqlite.statistics import read_decayed_at, read_problems
+from muisti.storage.sync_state import ConversationOffset, ReadOffset, SeenFile, StateChanges
+
+
+class SqliteIndexBuilder:
+    """A new index that is being filled beside the one in use."""
+
+    def __init__(self, database: Database, timeout: float) -> None:
+        self._database = database
+        self.path: Path = database.build_path()
+        with sqlite_errors():
+            self._db: apsw.Connection | None = connect(self.path, timeout)
+            try:
+                self._db.pragma("synchronous", "off")  # a crash throws the whole file away
+                self._db.pragma("journal_mode", "memory")
+                self._db.pragma("cache_size", -64_000)
+                migrate(self._db)
+                self._triggers = _without_triggers(self._db)
+                self._finished = False
+            except BaseException:
+                self.discard()
+                raise
+
+    def write(self, changes: IndexChanges, state: StateChanges) -> None:
+        """Write one transaction."""
+        db = self._connection()
+        with sqlite_errors(), db:
+            apply_changes(db, changes, state, count=False)
+            self._finished = False
+
+    def seen(self, paths: Collection[str] | None = None) -> dict[str, SeenFile]:
+        """Return every file that was seen."""
+        return file_state.read_seen(self._connection(), paths)
+
+    def journal_offsets(self) -> dict[str, ReadOffset]:
+        """Return how far the journal was read."""
+        return file_state.read_journal_offsets(self._connection())
+
+    def conversation_offsets(self, path: str | None = None) -> dict[str, ConversationOffset]:
+        """Return how far each file of a conversation, or one, was read."""
+        return file_state.read_conversation_offsets(self._connection(), path)
+
+    def documents(self, paths: Collection[str] | None = None) -> dict[str, tuple[str, SeenFile]]:
+        """Return every document that was read, or those of these."""
+        return file_state.read_documents(self._connection(), paths)
+
+    def sources(self) -> list[Shelf]:
+        """Return what is searched beside the memories."""
+        return read_sources(self._connection())
+
+    def problems(self) -> list[Problem]:
+        """Return files that cannot be used, and why."""
+        return read_problems(self._connection())
+
+    def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
+        """Return what the journal said of these memories so far."""
+        return read_usage(self._connection(), ids)
+
+    def session(self, session_id: str) -> Session | None:
+        """Return one session."""
+        return read_session(self._connection(), session_id)
+
+    def decayed_at(self) -> datetime | None:
+        """Return up to when decay was recorded."""
+        return read_decayed_at(self._connection())
+
+    def said(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Return role and content of the indexed messages that have one of these ids."""
+        return file_state.read_said(self._connection(), ids)
+
+    def last_message_at(self, chat: str, path: str) -> int | None:
+        """Return the time of the last indexed line of a conversation's file."""
+        return file_state.read_last_message_at(self._connection(), chat, path)
+
+    def fingerprint(self) -> dict[str, str]:
+        """Return a digest for each part."""
+        self._finish()
+        return file_state.read_fingerprint(self._connection())
+
+    def _finish(self) -> None:
+        """Make the word indexes and the counts of words from all texts at once: in a fifth of the time that row by row takes."""
+        if self._finished:
+            return
+        db = self._connection()
+        with sqlite_errors(), db:
+            _set_word_index(db, _AT_ONE_GO)
+            db.execute("INSERT INTO word_index (word_index) VALUES ('rebuild')")
+            db.execute("INSERT INTO word_index (word_index) VALUES ('optimize')")
+            _set_word_index(db, _ROW_BY_ROW)
+            db.execute("DELETE FROM lexicon")
+            db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab ('main', 'word_index', 'row')")
+            db.execute("INSERT INTO lexicon (word, memories) SELECT term, doc FROM temp.vocabulary")
+            db.execute("DROP TABLE temp.vocabulary")
+            db.execute("INSERT INTO lexicon_parts (lexicon_parts) VALUES ('rebuild')")
+            db.execute("UPDATE totals SET value = (SELECT count(*) FROM words) WHERE name = 'memories'")
+        self._finished = True
+
+    def swap(self) -> None:
+        """Make it the index in use."""
+        db = self._connection()
+        with sqlite_errors():
+            self._keep_vectors(db)
+            self._finish()
+            for trigger in self._triggers:
+                db.execute(trigger)
+            db.pragma("journal_mode", "wal")
+            db.pragma("synchronous", "full")  # from here on it has to survive a power cut
+            db.pragma("application_id", COMPLETE)
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            db.close()
+        self._db = None
+        self._database.adopt(self.path)
+
+    def _keep_vectors(self, db: apsw.Connection) -> None:
+        """Take the vectors of unchanged texts along from the index in use."""
+        old = self._database.path
+        if old is not None and old.exists():
+            from muisti.storage.sqlite.vector_rows import copy_vectors  # numpy
+
+            # What cannot be read is embedded anew: a damaged index is what people build a new one for.
+            with suppress(apsw.CorruptError, apsw.NotADBError):
+                copy_vectors(db, str(old))
+
+    def discard(self) -> None:
+        """Remove it, unless it was swapped in."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+            for suffix in ("", "-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
+    def _connection(self) -> apsw.Connection:
+        if self._db is None:
+            raise IndexBusy("this index has been swapped in or discarded")
+        return self._db
+
+
+_AT_ONE_GO = {"hashsize": 32 * 1024 * 1024, "automerge": 0, "crisismerge": 1000}
+"""Words are gathered in memory, in as few pieces as possible, which are merged once: half the time."""
+_ROW_BY_ROW = {"hashsize": 1024 * 1024, "automerge": 2, "crisismerge": 4}
+"""As the schema sets it."""
+
+
+def _set_word_index(db: apsw.Connection, options: Mapping[str, int]) -> None:
+    for name, value in options.items():
+        db.execute("INSERT INTO word_index (word_index, rank) VALUES (?, ?)", (name, value))
+
+
+def _without_triggers(db: apsw.Connection) -> list[str]:
+    """Drop the triggers that let word indexes follow row by row; answers how to make them again."""
+    triggers = fetch(db, "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+    for name, _ in triggers:
+        db.execute(f"DROP TRIGGER {name}")
+    return [sql for _, sql in triggers]

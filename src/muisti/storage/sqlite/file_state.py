@@ -1,0 +1,111 @@
+"""What the index knows of the files that it was made from, and what it comes to as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import apsw
+
+from muisti.errors import IndexCorrupt
+from muisti.storage.sqlite.rows import STORED, fetch
+from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.storage.sync_state import ConversationOffset, FileStat, ReadOffset, SeenFile
+
+
+def read_seen(db: apsw.Connection, paths: Collection[str] | None = None) -> dict[str, SeenFile]:
+    """Return every file that was seen, or those of these."""
+    sql = "SELECT path, size, mtime_ns, inode, seen_ns, sha, memory_id FROM seen"
+    if paths is None:
+        rows = fetch(db, sql)
+    else:
+        rows = fetch(db, f"{sql} WHERE path IN (SELECT value FROM json_each(?))", (as_json(paths),))
+    if {(type(row[0]), type(row[4]), type(row[6])) for row in rows} - _SENSIBLE:
+        raise IndexCorrupt("the index has rows that make no sense; `muisti reindex` rebuilds it")
+    return {
+        path: SeenFile(FileStat(size, mtime, inode), seen_ns, sha, memory_id)
+        for path, size, mtime, inode, seen_ns, sha, memory_id in rows
+    }
+
+
+_SENSIBLE = {(str, int, str), (str, int, type(None))}
+
+
+def read_journal_offsets(db: apsw.Connection) -> dict[str, ReadOffset]:
+    """Return how far the journal was read."""
+    rows = fetch(db, "SELECT file, offset, tail_sha FROM marks")
+    return {name: ReadOffset(offset, tail_sha) for name, offset, tail_sha in rows}
+
+
+def read_conversation_offsets(db: apsw.Connection, path: str | None) -> dict[str, ConversationOffset]:
+    """Return how far each file of a conversation, or one, was read."""
+    sql = "SELECT file, size, mtime_ns, inode, seen_ns, offset, tail_sha FROM talk"
+    rows = fetch(db, sql) if path is None else fetch(db, f"{sql} WHERE file = ?", (path,))
+    return {
+        file: ConversationOffset(FileStat(size, mtime, inode), seen_ns, ReadOffset(offset, tail))
+        for file, size, mtime, inode, seen_ns, offset, tail in rows
+    }
+
+
+def read_documents(db: apsw.Connection, paths: Collection[str] | None = None) -> dict[str, tuple[str, SeenFile]]:
+    """Return every document that was read, or those of these."""
+    sql = "SELECT path, shelf, size, mtime_ns, inode, seen_ns, sha FROM documents"
+    if paths is None:
+        rows = fetch(db, sql)
+    else:
+        rows = fetch(db, f"{sql} WHERE path IN (SELECT value FROM json_each(?))", (as_json(paths),))
+    return {
+        path: (source, SeenFile(FileStat(size, mtime, inode), seen_ns, sha, None))
+        for path, source, size, mtime, inode, seen_ns, sha in rows
+    }
+
+
+def read_said(db: apsw.Connection, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return role and content of the indexed messages that have one of these ids."""
+    sql = """SELECT e.id, m.role, e.content FROM json_each(?) j
+             JOIN entries e ON e.id = j.value JOIN messages m USING (n)"""
+    return {id_: (role, content) for id_, role, content in fetch(db, sql, (as_json(ids),))}
+
+
+def read_last_message_at(db: apsw.Connection, chat: str, path: str) -> int | None:
+    """Return the time of the last indexed line of a conversation's file."""
+    sql = """SELECT e.created_at FROM messages m JOIN entries e USING (n)
+             WHERE m.chat = ? AND m.file = ? ORDER BY m.place DESC LIMIT 1"""
+    row = db.execute(sql, (chat, path)).fetchone()
+    return None if row is None else int(row[0])
+
+
+_PARTS = {
+    # Row numbers, inodes and times of looking differ between two builds of the same vault; nothing else may.
+    "memories": f"SELECT {', '.join(STORED)} FROM memories ORDER BY id",
+    "labels": "SELECT field, value, id FROM labels JOIN memories USING (n) ORDER BY field, value, id",
+    "links": "SELECT * FROM links ORDER BY source, type, target",
+    "bands": "SELECT band, id, b.simhash FROM bands b JOIN memories USING (n) ORDER BY band, id",
+    "usage": "SELECT * FROM usage ORDER BY id",
+    "sessions": "SELECT * FROM sessions ORDER BY id",
+    "uses": "SELECT * FROM uses ORDER BY at, session_id, memory_id, what",
+    "seen": "SELECT path, size, sha, memory_id FROM seen ORDER BY path",
+    "problems": "SELECT * FROM problems ORDER BY path, reason",
+    "marks": "SELECT * FROM marks ORDER BY file",
+    "words": "SELECT id, w.title, w.labels, w.body FROM words w JOIN entries USING (n) ORDER BY id",
+    "lexicon": "SELECT word, memories FROM lexicon ORDER BY word",
+    "texts": """SELECT id, origin, project, tier, session_id, created_at, updated_at, source, path, title, content_hash,
+        source_hash, content, trusted FROM entries WHERE origin <> 'memory' ORDER BY id""",
+    "messages": "SELECT id, chat, file, place, message_id, at, role, type, meta FROM messages JOIN entries USING (n) ORDER BY id",
+    "talk": "SELECT file, size, offset, tail_sha FROM talk ORDER BY file",
+    "shelves": "SELECT * FROM shelves ORDER BY path",
+    "documents": "SELECT path, shelf, size, sha FROM documents ORDER BY path",
+    "totals": "SELECT * FROM totals ORDER BY name",
+}
+
+
+def read_fingerprint(db: apsw.Connection) -> dict[str, str]:
+    """Return a digest for each part of the index."""
+    import hashlib
+
+    digests = {}
+    for part, sql in _PARTS.items():
+        digest = hashlib.sha256()
+        for row in db.execute(sql):
+            digest.update(repr(row).encode("utf-8", "surrogatepass"))
+        digests[part] = digest.hexdigest()
+    return digests
