@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
-from muisti.errors import InvalidRequest, ModelNotInstalled, MuistiError, VaultBusy, VaultNotFound
+from muisti.errors import IndexCorrupt, InvalidRequest, ModelNotInstalled, MuistiError, VaultBusy, VaultNotFound
 from muisti.ports.services import Services
 from muisti.settings import IN_MEMORY, Settings, Value, find_vault, is_foreign, load_settings
 from muisti.storage.clock import SystemClock
@@ -286,9 +286,12 @@ class _Files(_Parts):
 
     def prepare(self, memory: Muisti) -> None:
         """Make the index ready, pick up hand edits, and fill core memory from the vault's own `USER.md`, once."""
-        self.store.prepare(wait=True)
-        if self.services.settings.sync_on_open:
-            self._sync()
+        try:
+            self.store.prepare(wait=True)
+            if self.services.settings.sync_on_open:
+                self._sync()
+        except IndexCorrupt:
+            self.store.repair()
         if self.writable:
             self._fill_core(memory)
 

@@ -230,7 +230,7 @@ def test_a_memory_of_the_time_that_is_asked_for_stands_first() -> None:
     assert closeness_in_time(may, when) > closeness_in_time(june, when) > 0
 
 
-@given(st.dictionaries(st.text(max_size=3), st.floats(-5, 5), min_size=1, max_size=30))
+@given(st.dictionaries(st.text(max_size=3), st.floats(-5, 5).map(lambda score: round(score, 5)), min_size=1, max_size=30))
 def test_scores_count_in_standard_deviations(scores: dict[str, float]) -> None:
     once = standardise(scores, scores)
     scaled = standardise({id_: 2 * score + 3 for id_, score in scores.items()}, scores)

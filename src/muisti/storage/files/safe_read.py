@@ -15,10 +15,6 @@ MAX_FILE = 4 * frontmatter.MAX_HEAD + 64
 """Bytes that a file may have beyond the largest content, for its front matter."""
 
 
-class FileGone(BrokenFile):
-    """There is no file of this name any more."""
-
-
 def bytes_of(root: Path, path: str, settings: Settings) -> tuple[bytes, os.stat_result]:
     """A file's bytes and its status, which are of the same file even if somebody replaces or moves it meanwhile.
 
@@ -28,7 +24,9 @@ def bytes_of(root: Path, path: str, settings: Settings) -> tuple[bytes, os.stat_
     try:
         fd = os.open(root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise _missing(path) from None
+        unspelt = "\\x" in path
+        reason = "has a name that is not UTF-8: rename it" if unspelt else "is not there any more"
+        raise BrokenFile(path, reason) from None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise BrokenFile(path, "is a link, which muisti does not follow: put the file itself there") from error
@@ -41,9 +39,3 @@ def bytes_of(root: Path, path: str, settings: Settings) -> tuple[bytes, os.stat_
     if len(data) > most:
         raise BrokenFile(path, f"has {status.st_size} bytes; the limit is {most}: make it shorter, or raise max_content_bytes")
     return data, status
-
-
-def _missing(path: str) -> BrokenFile:
-    if "\\x" in path:
-        return BrokenFile(path, "has a name that is not UTF-8: rename it")
-    return FileGone(path, "is not there any more")

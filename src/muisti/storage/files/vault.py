@@ -148,7 +148,7 @@ class FileVault:
     # -- Reading
 
     def load(self, path: str) -> LoadedFile:
-        """Read a file's bytes. Raises BrokenFile, FileGone."""
+        """Read a file's bytes. Raises BrokenFile."""
         seen_ns = time.time_ns()
         data, status = bytes_of(self.root, path, self._settings)
         seen = SeenFile(stat_of(status), seen_ns, hashlib.sha256(data).hexdigest(), None)

@@ -14,7 +14,6 @@ from muisti.errors import BrokenFile, IndexBusy, VaultError, VaultFull
 from muisti.model import Event, EventName, Problem
 from muisti.ports import Clock, Progress, SearchIndex
 from muisti.settings import Settings
-from muisti.storage.files.safe_read import FileGone
 from muisti.storage.files.store import FileStore
 from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.sync.differences import NO_MEMORY, is_changed, precedence, too_many_vanished
@@ -174,10 +173,11 @@ class Reconciliation:
                 batch.note_file(path, loaded.seen._replace(memory_id=known.memory_id if known else None))
                 return
             file = self.store.vault.parse(loaded, adopt=self.adopt)
-        except FileGone:
-            self._gone += [path] if known else []
-            return
         except BrokenFile as error:
+            # Names that are not UTF-8 are spelled with escapes, and so are never found: those are a problem to tell.
+            if self.store.vault.stat(path) is None and "\\x" not in path:
+                self._gone += [path] if known else []
+                return
             self._set_aside(path, SeenFile(stat, time.time_ns(), "", None), error.reason, known, batch)
             return
         if file is None:
