@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 from muisti import Muisti
+from muisti.model import UpkeepReport
 from tests.conftest import FakeClock, Opener
 from tests.rest.conftest import check_problem, served, until
 
@@ -158,9 +159,14 @@ def test_B5_a_folder_of_memories_that_is_moved_here_is_taken_in(live: str, memor
 def test_G4_a_vault_without_files_is_served_with_upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
     with Muisti.open(":memory:", embedder="none") as memory:
         memory.save("Redis holds the sessions")
-        done: list[object] = []
+        done: list[UpkeepReport] = []
         upkeep = memory.upkeep
-        monkeypatch.setattr(memory, "upkeep", lambda: done.append(upkeep()) or done[-1])
+
+        def noted() -> UpkeepReport:
+            done.append(upkeep())
+            return done[-1]
+
+        monkeypatch.setattr(memory, "upkeep", noted)
         monkeypatch.setattr(memory, "sync", lambda **_: pytest.fail("there is nothing to sync"))
         with served(memory, live=True, upkeep_after=0.0) as url:
             assert httpx2.get(f"{url}/api/stats").json()["totalCount"] == 1
