@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ PATIENCE = 0.1
 """Seconds to wait for the lock. If another process holds it for longer, readers go on without what is yet to be written."""
 RETRY = 0.2
 """Seconds until a write that was blocked is tried again."""
+CLOSING = 3.0
+"""Seconds that closing waits for another process's lock: a command that only read must not hang for it."""
 
 
 class RecallLog:
@@ -36,6 +39,7 @@ class RecallLog:
         """Somebody waits for the first so many events to be written."""
         self._blocked = False
         """Another process holds the lock: nobody who reads waits for that."""
+        self._give_up_at: float | None = None
         self._thread: threading.Thread | None = None
 
     def note(self, memory_ids: Sequence[str], session_id: str | None = None) -> None:
@@ -68,7 +72,8 @@ class RecallLog:
                 self._changed.wait_for(lambda: is_done(wanted))
 
     def close(self) -> None:
-        """Write what is left and end the thread."""
+        """Write what is left, unless the store stays locked, and end the thread."""
+        self._give_up_at = time.monotonic() + CLOSING
         self.flush()
         with self._changed:
             thread, self._thread = self._thread, None
@@ -102,6 +107,8 @@ class RecallLog:
                     self._commit(events, PATIENCE)
                     return
                 except VaultBusy:
+                    if self._give_up_at is not None and time.monotonic() > self._give_up_at:
+                        break
                     with self._changed:
                         self._blocked = True
                         self._changed.notify_all()
