@@ -71,4 +71,4 @@ def test_J4_resources_prompts_and_errors_from_the_inspector(inspect: Inspect) ->
     assert "Kaisla" in inspect("--method", "prompts/get", *asked)["messages"][0]["content"]["text"]
     wrong = inspect("--method", "tools/call", "--tool-name", "get", "--tool-args-json", '{"ids": ["nothing"]}', fails=True)
     assert wrong["isError"]
-    assert "search for it" in wrong["content"][0]["text"]
+    assert "Search for it" in wrong["content"][0]["text"]
