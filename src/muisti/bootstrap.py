@@ -155,8 +155,6 @@ def _role(name: str) -> Role:
 
 def _root_of(location: str | os.PathLike[str] | None) -> Path:
     """The folder of the vault. Raises InvalidRequest for an address that no store can be opened by."""
-    if location is not None and os.fspath(location) == IN_MEMORY:
-        return Path(IN_MEMORY)
     scheme, separator, _ = str(location or "").partition("://")
     if separator and scheme.isalnum():
         raise InvalidRequest("location", location, "name a folder: there is no store for this kind of address")

@@ -230,6 +230,19 @@ def test_B5_an_edited_file_is_read_once(opened: Opener, monkeypatch: pytest.Monk
     assert memory.search("Valkey", mode="keyword")
 
 
+@pytest.mark.needs_files("edits and removes files by hand")
+def test_B5_an_edit_and_a_deletion_told_together_are_both_recorded(opened: Opener) -> None:
+    memory = opened(embedder="none")
+    edited, removed = memory.save("Redis holds the sessions"), memory.save("Nginx ends TLS")
+    path = memory.root / str(edited.file_path)
+    path.write_text(path.read_text().replace("Redis", "Valkey"))
+    (memory.root / str(removed.file_path)).unlink()
+    report = memory.sync(paths=[str(edited.file_path), str(removed.file_path)])
+    assert (report.changed, report.removed) == (1, 1)
+    assert [one.what for one in memory.history(edited.id)] == ["saved", "edited"]
+    assert [one.what for one in memory.history(removed.id)] == ["saved", "vanished"]
+
+
 @pytest.mark.needs_files("renames a file")
 @pytest.mark.parametrize("told", ["both", "old", "new"])
 def test_B5_a_renamed_file_is_followed_whatever_was_told(opened: Opener, told: str) -> None:

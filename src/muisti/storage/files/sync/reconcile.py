@@ -118,6 +118,7 @@ class Reconciliation:
 
     def run(self, files: Mapping[str, FileStat]) -> None:
         """Bring the index up to date with these files, which are all there are."""
+        self._gone = []
         seen = self.index.seen()
         suspects = [path for path, stat in files.items() if self._must_read(path, seen.get(path), stat)]
         # A file may have been made, and indexed, by another process since the files were listed.
@@ -127,7 +128,7 @@ class Reconciliation:
         self.read_journal()
 
     def run_paths(self, files: Mapping[str, FileStat], vanished: Collection[str]) -> bool:
-        """Bring the index up to date with these files only. False if all files have to be looked at instead.
+        """Bring the index up to date with these files only. False if `run` has to go on with all files.
 
         That is so if a memory's file is gone, and none of these has the memory now: it may be anywhere.
         """

@@ -126,9 +126,9 @@ class FileReconciler:
                 return SyncReport(problems=tuple(self._index.problems()))
             work = self._reconciliation(self._index, confirm=confirm)
             work.loaded = some.loaded
-            if not work.run_paths(again.files, again.vanished):
-                return None
             sources = self._sources(self._index, confirm=confirm, mend=True)
+            if not work.run_paths(again.files, again.vanished):
+                work.run(dict(self._store.vault.scan()))  # goes on with what was counted and is to be journaled
             sources.read_conversations(again.conversations, again.vanished_conversations)
             sources.read_documents(again.documents)
         return self._report(work, sources)
