@@ -87,7 +87,10 @@ class BareIndex:
         """One durable transaction."""
         with self._db:
             for text in texts:
-                self._db.execute("INSERT INTO notes (title, content, created_at) VALUES (?, ?, 0)", (text.title, text.content))
+                self._db.execute(
+                    "INSERT INTO notes (title, content, created_at) VALUES (?, ?, 0)",
+                    (text.title, text.content),
+                )
 
     def merge(self) -> None:
         """One segment, which is the fastest that FTS5 gets."""

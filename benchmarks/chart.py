@@ -23,9 +23,15 @@ def drawn(title: str, bars: Mapping[str, Mapping[str, float]], ways: Sequence[st
     ]
     for place, (name, values) in enumerate(bars.items()):
         left = _LEFT + place * group + _GAP // 2
-        parts += [_bar(left + at * _BAR, values[way], COLOURS[at]) for at, way in enumerate(ways) if way in values]
+        parts += [
+            _bar(left + at * _BAR, values[way], COLOURS[at])
+            for at, way in enumerate(ways)
+            if way in values
+        ]
         middle = left + _BAR * len(ways) / 2
-        parts.append(f'<text x="{middle:.0f}" y="{_TOP + _HEIGHT + 18}" text-anchor="middle">{escape(name)}</text>')
+        parts.append(
+            f'<text x="{middle:.0f}" y="{_TOP + _HEIGHT + 18}" text-anchor="middle">{escape(name)}</text>'
+        )
     for at, way in enumerate(ways):
         x, y = _LEFT + at * 120, _TOP + _HEIGHT + 34
         parts.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{COLOURS[at]}"/>')

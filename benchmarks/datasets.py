@@ -54,28 +54,45 @@ class Store:
 
 def missing(folder: Path, names: Iterable[str]) -> list[str]:
     """A line for each file that is not there: what it is and where it comes from."""
-    return [f"{folder / name} is missing: {HOW_TO_GET[name]}" for name in names if not (folder / name).is_file()]
+    return [
+        f"{folder / name} is missing: {HOW_TO_GET[name]}"
+        for name in names
+        if not (folder / name).is_file()
+    ]
 
 
 def locomo(folder: Path) -> list[Store]:
     """One store for each conversation; a document is a turn with its speaker and its picture's caption."""
-    return [_conversation(str(item["sample_id"]), item) for item in _load(folder / "locomo_dev.json")]
+    return [
+        _conversation(str(item["sample_id"]), item) for item in _load(folder / "locomo_dev.json")
+    ]
 
 
 def _conversation(name: str, item: dict[str, Any]) -> Store:
     talk = item["conversation"]
     documents = []
-    for key in (k for k, turns in talk.items() if re.fullmatch(r"session_\d+", k) and isinstance(turns, list)):
-        began = datetime.strptime(talk[f"{key}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+    for key in (
+        k
+        for k, turns in talk.items()
+        if re.fullmatch(r"session_\d+", k) and isinstance(turns, list)
+    ):
+        began = datetime.strptime(talk[f"{key}_date_time"], "%I:%M %p on %d %B, %Y").replace(
+            tzinfo=UTC
+        )
         for place, turn in enumerate(talk[key]):
             caption = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
             text = f"{turn['speaker']}: {turn['text']}{caption}"
-            documents.append(Document(_turn_ids(turn["dia_id"])[0], key, text, began + timedelta(seconds=place)))
+            documents.append(
+                Document(_turn_ids(turn["dia_id"])[0], key, text, began + timedelta(seconds=place))
+            )
     known = {document.key for document in documents}
     asked = max(document.at for document in documents) + timedelta(days=1)
     questions = []
     for qa in item["qa"]:
-        gold = frozenset(turn for entry in qa.get("evidence") or () for turn in _turn_ids(entry)) & known
+        gold = (
+            frozenset(turn for entry in qa.get("evidence") or () for turn in _turn_ids(entry))
+            & known
+        )
         if gold:
             questions.append(Question(qa["question"], gold, asked))
     return Store(name, tuple(documents), tuple(questions))
@@ -93,17 +110,24 @@ def longmemeval(folder: Path) -> Store:
     for item in _load(folder / "longmemeval_dev.json"):
         gold = set()
         for session, date, turns in zip(
-            item["haystack_session_ids"], item["haystack_dates"], item["haystack_sessions"], strict=True
+            item["haystack_session_ids"],
+            item["haystack_dates"],
+            item["haystack_sessions"],
+            strict=True,
         ):
             began = _moment(date)
             for place, turn in enumerate(turns):
                 key = f"{session}:{place}"
                 text = f"{turn['role']}: {turn['content']}"
-                documents.setdefault(key, Document(key, session, text, began + timedelta(seconds=place)))
+                documents.setdefault(
+                    key, Document(key, session, text, began + timedelta(seconds=place))
+                )
                 if turn.get("has_answer"):
                     gold.add(key)
         if gold and not item["question_id"].endswith("_abs"):
-            questions.append(Question(item["question"], frozenset(gold), _moment(item["question_date"])))
+            questions.append(
+                Question(item["question"], frozenset(gold), _moment(item["question_date"]))
+            )
     return Store("pooled", tuple(documents.values()), tuple(questions))
 
 
@@ -119,8 +143,13 @@ def xquad(folder: Path, language: str) -> Store:
     for article in _load(folder / f"xquad.{language}.json")["data"]:
         for paragraph in article["paragraphs"]:
             key = f"p{len(documents)}"
-            documents.append(Document(key, key, paragraph["context"], at + timedelta(minutes=len(documents))))
-            questions += [Question(qa["question"], frozenset((key,)), at + timedelta(days=30)) for qa in paragraph["qas"]]
+            documents.append(
+                Document(key, key, paragraph["context"], at + timedelta(minutes=len(documents)))
+            )
+            questions += [
+                Question(qa["question"], frozenset((key,)), at + timedelta(days=30))
+                for qa in paragraph["qas"]
+            ]
     return Store(language, tuple(documents), tuple(questions))
 
 

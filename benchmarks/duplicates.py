@@ -22,7 +22,10 @@ from muisti.remember.likeness.wording import read
 RESULTS = Path(__file__).parent / "results" / "duplicates.json"
 HALVES = ("A", "B")
 MOST_APART, MOST_AGAIN = 1000, 400
-LANGUAGES = (("Russian", "ru", pairs.negated_in_russian), ("Chinese", "zh", pairs.negated_in_chinese))
+LANGUAGES = (
+    ("Russian", "ru", pairs.negated_in_russian),
+    ("Chinese", "zh", pairs.negated_in_chinese),
+)
 THRESHOLDS = (0.90, 0.95, 0.97, 0.98, 0.99)
 Found = dict[str, Any]
 Cosines = Callable[[str, str], float | None]
@@ -36,11 +39,18 @@ def run(folder: Path, cosines: Cosines) -> Found:
     return {
         "machine": machine(),
         "apart": {
-            name: [_merged(pairs.made(maker, half, MOST_APART)) for half in halves] for name, maker in pairs.OTHERS.items()
+            name: [_merged(pairs.made(maker, half, MOST_APART)) for half in halves]
+            for name, maker in pairs.OTHERS.items()
         },
-        "again": {name: [_merged(made) for made in _made_again(name, halves)] for name in (*pairs.AGAIN, "sentences swapped")},
+        "again": {
+            name: [_merged(made) for made in _made_again(name, halves)]
+            for name in (*pairs.AGAIN, "sentences swapped")
+        },
         "languages": {name: languages(folder, code, negated) for name, code, negated in LANGUAGES},
-        "judged": {name: [_judged(kind, number, cosines) for number in (0, 1)] for name, kind in judged.items()},
+        "judged": {
+            name: [_judged(kind, number, cosines) for number in (0, 1)]
+            for name, kind in judged.items()
+        },
         "speed": speed(judged["MRPC"], source),
     }
 
@@ -48,7 +58,12 @@ def run(folder: Path, cosines: Cosines) -> Found:
 def languages(folder: Path, code: str, negated: pairs.Maker) -> Found:
     """The same for another language, by what needs no knowledge of it."""
     source = pairs.foreign(document.text for document in datasets.xquad(folder, code).documents)
-    makers = {"number": pairs.number, "negation": negated, "re-typed": pairs.retyped, "re-cased": pairs.recased}
+    makers = {
+        "number": pairs.number,
+        "negation": negated,
+        "re-typed": pairs.retyped,
+        "re-cased": pairs.recased,
+    }
     return {name: _merged(pairs.made(maker, source, MOST_AGAIN)) for name, maker in makers.items()}
 
 
@@ -60,12 +75,20 @@ def _made_again(name: str, halves: Sequence[Sequence[str]]) -> list[list[tuple[s
 
 def _merged(made: Sequence[tuple[str, str]]) -> Found:
     merged = [pair for pair in made if compare(*pair).same]
-    return {"pairs": len(made), "merged": len(merged), "examples": merged[:3] if len(merged) < 10 else []}
+    return {
+        "pairs": len(made),
+        "merged": len(merged),
+        "examples": merged[:3] if len(merged) < 10 else [],
+    }
 
 
 def _judged(kind: Sequence[pairs.Judged], number: int, cosines: Cosines) -> Found:
     half = [pair for pair in kind if pairs.half(pair.first) == number]
-    merged = [pair for pair in half if compare(pair.first, pair.second, cosine=cosines(pair.first, pair.second)).same]
+    merged = [
+        pair
+        for pair in half
+        if compare(pair.first, pair.second, cosine=cosines(pair.first, pair.second)).same
+    ]
     wrong = [(pair.first, pair.second) for pair in merged if pair.same is False]
     return {
         "positives": sum(pair.same is True for pair in half),
@@ -93,8 +116,14 @@ def speed(judged: Sequence[pairs.Judged], source: Sequence[str]) -> Found:
 
 
 def tables(found: Found) -> list[Table]:
-    apart = [(name, *(f"{half['merged']} / {half['pairs']:,}" for half in halves)) for name, halves in found["apart"].items()]
-    again = [(name, *(f"{_share(half)} of {half['pairs']}" for half in halves)) for name, halves in found["again"].items()]
+    apart = [
+        (name, *(f"{half['merged']} / {half['pairs']:,}" for half in halves))
+        for name, halves in found["apart"].items()
+    ]
+    again = [
+        (name, *(f"{_share(half)} of {half['pairs']}" for half in halves))
+        for name, halves in found["again"].items()
+    ]
     total = [_summed(found["again"], number) for number in (0, 1)]
     again.append(("all", *(f"{_share(half)} of {half['pairs']:,}" for half in total)))
     judged = [
@@ -104,22 +133,43 @@ def tables(found: Found) -> list[Table]:
     ]
     kinds = ("number", "negation", "re-typed", "re-cased")
     foreign = [
-        (name, *(f"{row[kind]['merged']} / {row[kind]['pairs']}" for kind in kinds)) for name, row in found["languages"].items()
+        (name, *(f"{row[kind]['merged']} / {row[kind]['pairs']}" for kind in kinds))
+        for name, row in found["languages"].items()
     ]
-    taken = [(name, f"{row['p50_us']:.0f}", f"{row['p95_us']:.0f}") for name, row in found["speed"].items()]
+    taken = [
+        (name, f"{row['p50_us']:.0f}", f"{row['p95_us']:.0f}")
+        for name, row in found["speed"].items()
+    ]
     return [
-        Table("APART", "Another fact: how many were merged", ("What was changed", "half A", "half B (held back)"), tuple(apart)),
         Table(
-            "AGAIN", "The same again: share that was merged", ("What was changed", "half A", "half B (held back)"), tuple(again)
+            "APART",
+            "Another fact: how many were merged",
+            ("What was changed", "half A", "half B (held back)"),
+            tuple(apart),
         ),
-        Table("LANGUAGES", "Merged, in other languages (XQuAD)", ("Language", *kinds), tuple(foreign)),
-        Table("JUDGED", "Judged by people", ("Set", "merged right", "merged wrong", "precision", "recall"), tuple(judged)),
+        Table(
+            "AGAIN",
+            "The same again: share that was merged",
+            ("What was changed", "half A", "half B (held back)"),
+            tuple(again),
+        ),
+        Table(
+            "LANGUAGES", "Merged, in other languages (XQuAD)", ("Language", *kinds), tuple(foreign)
+        ),
+        Table(
+            "JUDGED",
+            "Judged by people",
+            ("Set", "merged right", "merged wrong", "precision", "recall"),
+            tuple(judged),
+        ),
         Table("TAKEN", "Microseconds for one decision", ("Pair", "p50", "p95"), tuple(taken)),
     ]
 
 
 def _summed(again: dict[str, list[Found]], number: int) -> Found:
-    return {key: sum(halves[number][key] for halves in again.values()) for key in ("pairs", "merged")}
+    return {
+        key: sum(halves[number][key] for halves in again.values()) for key in ("pairs", "merged")
+    }
 
 
 def _share(half: Found) -> str:
@@ -129,7 +179,12 @@ def _share(half: Found) -> str:
 def _rates(half: Found) -> tuple[str, str, str, str]:
     merged = half["right"] + half["wrong"]
     precision = f"{half['right'] / merged:.3f}" if merged else "–"
-    return str(half["right"]), str(half["wrong"]), precision, f"{half['right'] / half['positives']:.3f}"
+    return (
+        str(half["right"]),
+        str(half["wrong"]),
+        precision,
+        f"{half['right'] / half['positives']:.3f}",
+    )
 
 
 # What embeddings could add --------------------------------------------------------------------------------------------
@@ -145,10 +200,17 @@ def embedded(folder: Path) -> tuple[Cosines, Found]:
     judged = [*pairs.mrpc(folder), *pairs.sts(folder)]
     source = pairs.sentences(judged)
     changed = {name: pairs.made(maker, source, 300) for name, maker in pairs.OTHERS.items()}
-    texts = sorted({*source, *(text for made in changed.values() for pair in made for text in pair)})
+    texts = sorted(
+        {*source, *(text for made in changed.values() for pair in made for text in pair)}
+    )
     embedder = SettingsEmbedders(Settings())(None)
     assert embedder is not None
-    vectors = np.concatenate([np.asarray(embedder.embed_documents(texts[at : at + 64])) for at in range(0, len(texts), 64)])
+    vectors = np.concatenate(
+        [
+            np.asarray(embedder.embed_documents(texts[at : at + 64]))
+            for at in range(0, len(texts), 64)
+        ]
+    )
     place = {text: at for at, text in enumerate(texts)}
 
     def cosine(first: str, second: str) -> float:
@@ -157,10 +219,16 @@ def embedded(folder: Path) -> tuple[Cosines, Found]:
     near = [pair for pair in judged if _one_word_differs(pair)]
     return cosine, {
         "one word exchanged or more": {
-            str(least): _at_least([(cosine(pair.first, pair.second), pair.same) for pair in near], least) for least in THRESHOLDS
+            str(least): _at_least(
+                [(cosine(pair.first, pair.second), pair.same) for pair in near], least
+            )
+            for least in THRESHOLDS
         },
         "another fact, share at least as near": {
-            name: {str(least): sum(cosine(*pair) >= least for pair in made) / len(made) for least in THRESHOLDS}
+            name: {
+                str(least): sum(cosine(*pair) >= least for pair in made) / len(made)
+                for least in THRESHOLDS
+            }
             for name, made in changed.items()
         },
     }
@@ -168,24 +236,40 @@ def embedded(folder: Path) -> tuple[Cosines, Found]:
 
 def _one_word_differs(pair: pairs.Judged) -> bool:
     differing = compare(pair.first, pair.second).differing
-    figures = [[token for token in read(text).content if token[0].isdigit()] for text in (pair.first, pair.second)]
+    figures = [
+        [token for token in read(text).content if token[0].isdigit()]
+        for text in (pair.first, pair.second)
+    ]
     return len(differing) == 1 and " " not in "".join(differing[0]) and figures[0] == figures[1]
 
 
 def _at_least(cosines: Sequence[tuple[float, bool | None]], least: float) -> Found:
     above = [same for cosine, same in cosines if cosine >= least and same is not None]
-    return {"right": sum(same is True for same in above), "wrong": sum(same is False for same in above)}
+    return {
+        "right": sum(same is True for same in above),
+        "wrong": sum(same is False for same in above),
+    }
 
 
 def cosine_tables(found: Found) -> list[Table]:
     head = ("cosine at least", *(f"{least:.2f}" for least in THRESHOLDS))
     near = found["one word exchanged or more"]
-    rows = [(side, *(str(near[str(least)][side]) for least in THRESHOLDS)) for side in ("right", "wrong")]
+    rows = [
+        (side, *(str(near[str(least)][side]) for least in THRESHOLDS))
+        for side in ("right", "wrong")
+    ]
     rows += [
         (f"{name}: passes", *(f"{shares[str(least)]:.2f}" for least in THRESHOLDS))
         for name, shares in found["another fact, share at least as near"].items()
     ]
-    return [Table("COSINE", "If a cosine excused one word: judged pairs, and other facts that would pass", head, tuple(rows))]
+    return [
+        Table(
+            "COSINE",
+            "If a cosine excused one word: judged pairs, and other facts that would pass",
+            head,
+            tuple(rows),
+        )
+    ]
 
 
 # Contradictions -------------------------------------------------------------------------------------------------------
@@ -196,15 +280,22 @@ def alarms(folder: Path, most: int = 2500) -> Found:
     from rapidfuzz import fuzz, process
 
     found = {}
-    for name, stores in (("LoCoMo", datasets.locomo(folder)), ("LongMemEval", [datasets.longmemeval(folder)])):
+    for name, stores in (
+        ("LoCoMo", datasets.locomo(folder)),
+        ("LongMemEval", [datasets.longmemeval(folder)]),
+    ):
         turns, clashing = 0, []
         for store in stores:
             texts = [
-                doc.text.split(": ", 1)[1] for doc in sorted(store.documents, key=lambda doc: doc.at) if len(doc.text) < 1000
+                doc.text.split(": ", 1)[1]
+                for doc in sorted(store.documents, key=lambda doc: doc.at)
+                if len(doc.text) < 1000
             ]
             for at, text in enumerate(texts[:most]):
                 turns += 1
-                near = process.extract(text, texts[:at], scorer=fuzz.token_sort_ratio, limit=4, score_cutoff=40)
+                near = process.extract(
+                    text, texts[:at], scorer=fuzz.token_sort_ratio, limit=4, score_cutoff=40
+                )
                 clashing += [(text, other) for other, _, _ in near if clash(text, other)][:1]
         found[name] = {"turns": turns, "clashing": len(clashing), "examples": clashing[:5]}
     return found
@@ -213,8 +304,12 @@ def alarms(folder: Path, most: int = 2500) -> Found:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER)
-    parser.add_argument("--cosine", action="store_true", help="embed every sentence, too: some minutes")
-    parser.add_argument("--turns", action="store_true", help="count false contradictions in talks, too: a minute")
+    parser.add_argument(
+        "--cosine", action="store_true", help="embed every sentence, too: some minutes"
+    )
+    parser.add_argument(
+        "--turns", action="store_true", help="count false contradictions in talks, too: a minute"
+    )
     asked = parser.parse_args()
     cosines, about = embedded(asked.data) if asked.cosine else (lambda _first, _second: None, {})
     found = run(asked.data, cosines)
@@ -224,8 +319,18 @@ def main() -> None:
         shown += cosine_tables(about)
     if asked.turns:
         found["alarms"] = alarms(asked.data)
-        rows = tuple((name, f"{row['turns']:,}", str(row["clashing"])) for name, row in found["alarms"].items())
-        shown.append(Table("ALARMS", "Turns of talks taken for contradictions", ("Set", "turns", "clashing"), rows))
+        rows = tuple(
+            (name, f"{row['turns']:,}", str(row["clashing"]))
+            for name, row in found["alarms"].items()
+        )
+        shown.append(
+            Table(
+                "ALARMS",
+                "Turns of talks taken for contradictions",
+                ("Set", "turns", "clashing"),
+                rows,
+            )
+        )
     print("\n\n".join(table.markdown() for table in shown))
     for first, second in _examples(found):
         print(f"\nwrong: {first}\n       {second}")
@@ -238,7 +343,10 @@ def _examples(found: Any) -> list[tuple[str, str]]:
         return [pair for part in found for pair in _examples(part)]
     if not isinstance(found, dict):
         return []
-    return [*found.pop("examples", ()), *(pair for part in found.values() for pair in _examples(part))]
+    return [
+        *found.pop("examples", ()),
+        *(pair for part in found.values() for pair in _examples(part)),
+    ]
 
 
 if __name__ == "__main__":

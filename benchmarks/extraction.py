@@ -58,17 +58,30 @@ def _talk(item: dict[str, Any]) -> Talk:
     said = item["conversation"]
     speakers = (said["speaker_a"], said["speaker_b"])
     sessions = []
-    for key in (key for key in said if re.fullmatch(r"session_\d+", key) and isinstance(said[key], list)):
-        at = datetime.strptime(said[f"{key}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+    for key in (
+        key for key in said if re.fullmatch(r"session_\d+", key) and isinstance(said[key], list)
+    ):
+        at = datetime.strptime(said[f"{key}_date_time"], "%I:%M %p on %d %B, %Y").replace(
+            tzinfo=UTC
+        )
         sessions.append(tuple(_turn(turn, at, speakers) for turn in said[key]))
-    kept = [entry for session in item["observation"].values() for entries in session.values() for entry in entries]
-    observations = tuple((text, frozenset(datasets._turn_ids(str(source)))) for text, source in kept)
+    kept = [
+        entry
+        for session in item["observation"].values()
+        for entries in session.values()
+        for entry in entries
+    ]
+    observations = tuple(
+        (text, frozenset(datasets._turn_ids(str(source)))) for text, source in kept
+    )
     return Talk(str(item["sample_id"]), tuple(sessions), observations)
 
 
 def _turn(turn: dict[str, Any], at: datetime, speakers: tuple[str, str]) -> tuple[str, Utterance]:
     other = speakers[1] if turn["speaker"] == speakers[0] else speakers[0]
-    return datasets._turn_ids(turn["dia_id"])[0], Utterance(turn["text"], turn["speaker"], at=at, addressee=other)
+    return datasets._turn_ids(turn["dia_id"])[0], Utterance(
+        turn["text"], turn["speaker"], at=at, addressee=other
+    )
 
 
 # Ways to make memories ------------------------------------------------------------------------------------------------
@@ -81,18 +94,26 @@ def by_rules(talk: Talk) -> Memories:
         at = 0
         said = [sentences(utterance.text) for _, utterance in session]
         for memory in extract([utterance for _, utterance in session]):
-            at = next(place for place in range(at, len(session)) if any(memory.source_text.endswith(one) for one in said[place]))
+            at = next(
+                place
+                for place in range(at, len(session))
+                if any(memory.source_text.endswith(one) for one in said[place])
+            )
             if memory.importance >= THRESHOLD:
                 found.setdefault(session[at][0], []).append(memory.content)
     return found
 
 
 def every_sentence(talk: Talk) -> Memories:
-    return {key: [f"{turn.speaker}: {one}" for one in sentences(turn.text)] for key, turn in talk.turns}
+    return {
+        key: [f"{turn.speaker}: {one}" for one in sentences(turn.text)] for key, turn in talk.turns
+    }
 
 
 def first_person(talk: Talk) -> Memories:
-    return {key: [one for one in sentences(turn.text) if _OWN.search(one)] for key, turn in talk.turns}
+    return {
+        key: [one for one in sentences(turn.text) if _OWN.search(one)] for key, turn in talk.turns
+    }
 
 
 def whole_turns(talk: Talk) -> Memories:
@@ -116,13 +137,18 @@ def run(folder: Path, most: int | None) -> Found:
     vectors = _vectors(read, [memories for way in made.values() for memories in way])
     parts = {"tuned on": slice(0, TUNED_ON), "held out": slice(TUNED_ON, None), "all": slice(None)}
     per_talk = {
-        way: [_measured(talk, memories, vectors) for talk, memories in zip(read, of_way, strict=True)]
+        way: [
+            _measured(talk, memories, vectors) for talk, memories in zip(read, of_way, strict=True)
+        ]
         for way, of_way in made.items()
     }
     return {
         "machine": machine(),
         "talks": {talk.name: per_talk["rules"][place] for place, talk in enumerate(read)},
-        "parts": {part: {way: _summed(of_way[which]) for way, of_way in per_talk.items()} for part, which in parts.items()},
+        "parts": {
+            part: {way: _summed(of_way[which]) for way, of_way in per_talk.items()}
+            for part, which in parts.items()
+        },
         "microseconds_per_turn": _speed(read),
     }
 
@@ -140,20 +166,34 @@ def _vectors(read: Sequence[Talk], made: Sequence[Memories]) -> dict[str, Any]:
     ]
     texts = {text for talk in read for text, _ in talk.observations}
     texts |= {
-        text for name, memories in named for key, of_turn in memories.items() if (name, key) in observed for text in of_turn
+        text
+        for name, memories in named
+        for key, of_turn in memories.items()
+        if (name, key) in observed
+        for text in of_turn
     }
-    ordered = sorted(texts, key=lambda text: (len(text), text))  # texts of a length fill a batch best
+    ordered = sorted(
+        texts, key=lambda text: (len(text), text)
+    )  # texts of a length fill a batch best
     embedder = SettingsEmbedders(Settings())(None)
     assert embedder is not None
-    rows = [np.asarray(embedder.embed_documents(ordered[at : at + 64])) for at in range(0, len(ordered), 64)]
+    rows = [
+        np.asarray(embedder.embed_documents(ordered[at : at + 64]))
+        for at in range(0, len(ordered), 64)
+    ]
     return dict(zip(ordered, np.concatenate(rows), strict=True))
 
 
 def _measured(talk: Talk, memories: Memories, vectors: Mapping[str, Any]) -> Found:
     nearest = [_nearest(text, keys, memories, vectors) for text, keys in talk.observations]
     keys = [sorted(keys) for _, keys in talk.observations]
-    shifted = keys[len(keys) // 2 :] + keys[: len(keys) // 2]  # turns of another session: what chance would cover
-    chance = [_nearest(text, other, memories, vectors) for (text, _), other in zip(talk.observations, shifted, strict=True)]
+    shifted = (
+        keys[len(keys) // 2 :] + keys[: len(keys) // 2]
+    )  # turns of another session: what chance would cover
+    chance = [
+        _nearest(text, other, memories, vectors)
+        for (text, _), other in zip(talk.observations, shifted, strict=True)
+    ]
     observed = {key for _, of_turn in talk.observations for key in of_turn}
     return {
         "turns": len(talk.turns),
@@ -167,8 +207,17 @@ def _measured(talk: Talk, memories: Memories, vectors: Mapping[str, Any]) -> Fou
     }
 
 
-def _nearest(text: str, keys: Sequence[str] | frozenset[str], memories: Memories, vectors: Mapping[str, Any]) -> float:
-    return max((float(vectors[text] @ vectors[memory]) for key in keys for memory in memories.get(key, ())), default=0.0)
+def _nearest(
+    text: str, keys: Sequence[str] | frozenset[str], memories: Memories, vectors: Mapping[str, Any]
+) -> float:
+    return max(
+        (
+            float(vectors[text] @ vectors[memory])
+            for key in keys
+            for memory in memories.get(key, ())
+        ),
+        default=0.0,
+    )
 
 
 def _summed(measured: Sequence[Found]) -> Found:
@@ -183,8 +232,20 @@ def _speed(read: Sequence[Talk]) -> float:
 
 
 def tables(found: Found) -> list[Table]:
-    head = ("covered (≥ .6)", "by chance", "covered (≥ .75)", "by chance", "memories per turn", "of turns that people kept")
-    ways = [(f"{way}, {part}", *_cells(row)) for part, rows in found["parts"].items() for way, row in rows.items() if row]
+    head = (
+        "covered (≥ .6)",
+        "by chance",
+        "covered (≥ .75)",
+        "by chance",
+        "memories per turn",
+        "of turns that people kept",
+    )
+    ways = [
+        (f"{way}, {part}", *_cells(row))
+        for part, rows in found["parts"].items()
+        for way, row in rows.items()
+        if row
+    ]
     per_talk = [(name, *_cells(row)) for name, row in found["talks"].items()]
     note = f"{found['microseconds_per_turn']:.0f} µs per turn. Demanded: ≥ {DEMANDED} covered at .6 with ≤ {MOST_PER_TURN} memories per turn."
     return [
@@ -195,7 +256,12 @@ def tables(found: Found) -> list[Table]:
             tuple(ways),
             note,
         ),
-        Table("EXTRACTION_TALKS", "The rules, by conversation", ("Conversation", *head), tuple(per_talk)),
+        Table(
+            "EXTRACTION_TALKS",
+            "The rules, by conversation",
+            ("Conversation", *head),
+            tuple(per_talk),
+        ),
     ]
 
 
@@ -210,13 +276,18 @@ def _cells(row: Found) -> tuple[str, ...]:
 
 
 def meets_demand(row: Found) -> bool:
-    return bool(row["covered"] >= DEMANDED * row["observations"] and row["memories"] <= MOST_PER_TURN * row["turns"])
+    return bool(
+        row["covered"] >= DEMANDED * row["observations"]
+        and row["memories"] <= MOST_PER_TURN * row["turns"]
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER)
-    parser.add_argument("--most", type=int, help="only so many conversations, and no results are written")
+    parser.add_argument(
+        "--most", type=int, help="only so many conversations, and no results are written"
+    )
     asked = parser.parse_args()
     absent = datasets.missing(asked.data, ["locomo_dev.json"])
     if absent:
@@ -225,7 +296,11 @@ def main() -> None:
     print("\n\n".join(table.markdown() for table in tables(found)))
     if asked.most is None:
         RESULTS.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    missed = [part for part, rows in found["parts"].items() if rows["rules"] and not meets_demand(rows["rules"])]
+    missed = [
+        part
+        for part, rows in found["parts"].items()
+        if rows["rules"] and not meets_demand(rows["rules"])
+    ]
     if missed:
         sys.exit(f"the demand is missed: {', '.join(missed)}")
 

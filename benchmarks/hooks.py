@@ -47,22 +47,31 @@ def cost(folder: Path, size: int, runs: int) -> dict[str, Any]:
     writer = Writer(words)
     texts = writer.texts(size)
     vault, cold = folder / "vault", folder / "cold"
-    with bootstrap.open(vault, settings={"embedder": "none", "merge_duplicates": False, "propose_links": False}) as memory:
+    with bootstrap.open(
+        vault, settings={"embedder": "none", "merge_duplicates": False, "propose_links": False}
+    ) as memory:
         memory.save_batch([{"content": text.content, "title": text.title} for text in texts])
     shutil.copytree(vault, cold)
     asked = writer.questions(texts, runs)
     environment = {**os.environ, "MUISTI_STATE": str(folder / "state")}
     call = _caller(environment)
-    (first,) = interleaved({"cold": lambda prompt: call("UserPromptSubmit", cold, prompt)}, asked[:1]).values()
+    (first,) = interleaved(
+        {"cold": lambda prompt: call("UserPromptSubmit", cold, prompt)}, asked[:1]
+    ).values()
     actions: dict[str, Callable[[str], object]] = {
         "python": lambda _: subprocess.run([sys.executable, "-c", "pass"], check=True),
         "UserPromptSubmit": lambda prompt: call("UserPromptSubmit", vault, prompt),
         "PostToolUse": lambda prompt: call("PostToolUse", vault, prompt),
     }
     taken = {"UserPromptSubmit, first on this vault": first, **interleaved(actions, asked)}
-    changed = {"python": actions["python"], "call": lambda prompt: call("UserPromptSubmit", cold, prompt)}
+    changed = {
+        "python": actions["python"],
+        "call": lambda prompt: call("UserPromptSubmit", cold, prompt),
+    }
     edited = _after_edits(cold, asked, changed)
-    with_worker: dict[str, Callable[[str], object]] = {  # these leave work behind, which would disturb the others
+    with_worker: dict[
+        str, Callable[[str], object]
+    ] = {  # these leave work behind, which would disturb the others
         "python": actions["python"],
         "SessionStart": lambda prompt: call("SessionStart", vault, prompt),
         "Stop": lambda prompt: call("Stop", vault, prompt),
@@ -71,20 +80,37 @@ def cost(folder: Path, size: int, runs: int) -> dict[str, Any]:
     return {
         **{name: _against(times, taken["python"]) for name, times in taken.items()},
         "UserPromptSubmit, files changed": _against(edited["call"], edited["python"]),
-        **{name: _against(times, later["python"]) for name, times in later.items() if name != "python"},
+        **{
+            name: _against(times, later["python"])
+            for name, times in later.items()
+            if name != "python"
+        },
     }
 
 
 def _caller(environment: dict[str, str]) -> Callable[[str, Path, str], None]:
     def call(event: str, vault: Path, prompt: str) -> None:
-        said = {"session_id": f"s{random.random()}", "cwd": "/", "prompt": prompt, "last_assistant_message": prompt}
+        said = {
+            "session_id": f"s{random.random()}",
+            "cwd": "/",
+            "prompt": prompt,
+            "last_assistant_message": prompt,
+        }
         command = [*COMMAND, event, "--vault", str(vault)]
-        subprocess.run(command, input=json.dumps(said).encode(), capture_output=True, check=True, env=environment)
+        subprocess.run(
+            command,
+            input=json.dumps(said).encode(),
+            capture_output=True,
+            check=True,
+            env=environment,
+        )
 
     return call
 
 
-def _after_edits(vault: Path, asked: Sequence[str], actions: dict[str, Callable[[str], object]]) -> dict[str, Times]:
+def _after_edits(
+    vault: Path, asked: Sequence[str], actions: dict[str, Callable[[str], object]]
+) -> dict[str, Times]:
     taken: dict[str, list[float]] = {name: [] for name in actions}
     paths = sorted(vault.rglob("*.md"))
     for prompt in asked:
@@ -108,14 +134,21 @@ def gate(data: Path, folder: Path, most: int) -> dict[str, Any]:
     stores = [*datasets.locomo(data)[3:5], datasets.xquad(data, "en"), datasets.longmemeval(data)]
     found = {}
     for store in stores:
-        others = [question for other in stores if other.name[:3] != store.name[:3] for question in other.questions]
+        others = [
+            question
+            for other in stores
+            if other.name[:3] != store.name[:3]
+            for question in other.questions
+        ]
         with _filled(store, folder / store.name) as memory:
             keys: dict[str, str] = json.loads((folder / store.name / "keys.json").read_text())
             own = _held_out(store.questions, most)
             found[store.name] = {
                 "memories": len(store.documents),
                 "answered": _share(bool(_given(memory, one.text, keys) & one.gold) for one in own),
-                "in the first five of the search": _share(bool(_searched(memory, one.text, keys) & one.gold) for one in own),
+                "in the first five of the search": _share(
+                    bool(_searched(memory, one.text, keys) & one.gold) for one in own
+                ),
                 "nothing for prompts of other vaults": _share(
                     not _given(memory, one.text, keys) for one in _held_out(others, most)
                 ),
@@ -132,9 +165,16 @@ def _held_out(questions: Sequence[Question], most: int) -> list[Question]:
 def _filled(store: Store, vault: Path) -> Muisti:
     """The store as a vault, with which document each memory is."""
     asked = AskingClock(max(one.at for one in store.documents) + timedelta(days=2))
-    settings = {"embedder": "none", "record_recall": False, "merge_duplicates": False, "propose_links": False}
+    settings = {
+        "embedder": "none",
+        "record_recall": False,
+        "merge_duplicates": False,
+        "propose_links": False,
+    }
     memory = bootstrap.open(vault, clock=asked, settings=settings)
-    drafts = [Draft(content=one.text, session_id=one.group, created_at=one.at) for one in store.documents]
+    drafts = [
+        Draft(content=one.text, session_id=one.group, created_at=one.at) for one in store.documents
+    ]
     saved = memory.save_batch(drafts)
     keys = {one.id: document.key for one, document in zip(saved, store.documents, strict=True)}
     (vault / "keys.json").write_text(json.dumps(keys))
@@ -150,7 +190,10 @@ def _given(memory: Muisti, prompt: str, keys: dict[str, str]) -> set[str]:
 
 
 def _searched(memory: Muisti, prompt: str, keys: dict[str, str]) -> set[str]:
-    return {keys[one.memory.id] for one in memory.search(prompt, mode="keyword", limit=MOST, record=False)}
+    return {
+        keys[one.memory.id]
+        for one in memory.search(prompt, mode="keyword", limit=MOST, record=False)
+    }
 
 
 def _share(happened: Iterator[bool]) -> float:
@@ -161,8 +204,12 @@ def _share(happened: Iterator[bool]) -> float:
 def main() -> None:
     """Print the figures and keep them."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder with the evaluation data")
-    parser.add_argument("--quick", action="store_true", help="a small vault and few runs: only to see that it works")
+    parser.add_argument(
+        "--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder with the evaluation data"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a small vault and few runs: only to see that it works"
+    )
     chosen = parser.parse_args()
     names = ("locomo_dev.json", "longmemeval_dev.json", "xquad.en.json")
     with tempfile.TemporaryDirectory(prefix="muisti-hooks-") as folder:

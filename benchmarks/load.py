@@ -45,7 +45,9 @@ START = (
 class Seen:
     """What one client saw."""
 
-    took: dict[str, list[float]] = field(default_factory=lambda: {"search": [], "save": [], "update": []})
+    took: dict[str, list[float]] = field(
+        default_factory=lambda: {"search": [], "save": [], "update": []}
+    )
     saved: dict[str, str] = field(default_factory=dict)
     """Which content each memory had last, as it was acknowledged."""
     errors: Counter[str] = field(default_factory=Counter)
@@ -54,7 +56,9 @@ class Seen:
 @contextmanager
 def server(vault: Path, embedder: str) -> Iterator[tuple[str, int]]:
     """A server in a process of its own: its address and its process."""
-    process = subprocess.Popen([sys.executable, "-c", START, str(vault), embedder], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, str(vault), embedder], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     try:
         base = process.stdout.readline().strip()
@@ -76,7 +80,9 @@ def client(base: str, writer: Writer, questions: Sequence[str], until: float, se
     with httpx2.Client(base_url=base, timeout=60) as http:
         while time.monotonic() < until:
             draw = chance.random()
-            what = "search" if draw < SEARCH else "save" if draw < SAVE or not seen.saved else "update"
+            what = (
+                "search" if draw < SEARCH else "save" if draw < SAVE or not seen.saved else "update"
+            )
             start = time.perf_counter()
             try:
                 if what == "search":
@@ -85,7 +91,9 @@ def client(base: str, writer: Writer, questions: Sequence[str], until: float, se
                     text = writer.texts(1)[0].content
                     known = chance.choice(list(seen.saved)) if what == "update" else None
                     address = "/api/memories" if known is None else f"/api/memories/{known}"
-                    told = http.request("POST" if known is None else "PATCH", address, json={"content": text})
+                    told = http.request(
+                        "POST" if known is None else "PATCH", address, json={"content": text}
+                    )
                     if told.is_success:
                         seen.saved[told.json()["id"]] = told.json()["content"]
                 if not told.is_success:
@@ -95,7 +103,13 @@ def client(base: str, writer: Writer, questions: Sequence[str], until: float, se
             seen.took[what].append(time.perf_counter() - start)
 
 
-def other(vault: str, number: int, words: Sequence[str], seconds: float, results: multiprocessing.Queue[dict[str, str]]) -> None:
+def other(
+    vault: str,
+    number: int,
+    words: Sequence[str],
+    seconds: float,
+    results: multiprocessing.Queue[dict[str, str]],
+) -> None:
     """Another process that saves into the same vault."""
     saved: dict[str, str] = {}
     end = time.monotonic() + seconds
@@ -115,18 +129,29 @@ def resident(pid: int) -> float:
 
 
 def loaded(
-    vault: Path, base: str, pid: int, options: argparse.Namespace, questions: Sequence[str], words: Sequence[str]
+    vault: Path,
+    base: str,
+    pid: int,
+    options: argparse.Namespace,
+    questions: Sequence[str],
+    words: Sequence[str],
 ) -> dict[str, object]:
     """All clients and the other processes at once."""
     context = multiprocessing.get_context("spawn")
     results: multiprocessing.Queue[dict[str, str]] = context.Queue()
-    others = [context.Process(target=other, args=(str(vault), n, words, options.seconds, results)) for n in range(OTHERS)]
+    others = [
+        context.Process(target=other, args=(str(vault), n, words, options.seconds, results))
+        for n in range(OTHERS)
+    ]
     for process in others:
         process.start()
     seen = [Seen() for _ in range(options.clients)]
     writers = [Writer(words, seed=1000 + number) for number in range(options.clients)]
     until = time.monotonic() + options.seconds
-    threads = [threading.Thread(target=client, args=(base, writers[n], questions, until, one)) for n, one in enumerate(seen)]
+    threads = [
+        threading.Thread(target=client, args=(base, writers[n], questions, until, one))
+        for n, one in enumerate(seen)
+    ]
     for thread in threads:
         thread.start()
     memory = []
@@ -141,7 +166,10 @@ def loaded(
     for process in others:
         process.join()
     errors: Counter[str] = sum((one.errors for one in seen), Counter())
-    took = {what: sorted(t for one in seen for t in one.took[what]) for what in ("search", "save", "update")}
+    took = {
+        what: sorted(t for one in seen for t in one.took[what])
+        for what in ("search", "save", "update")
+    }
     every = sorted(time for times in took.values() for time in times)
     return {
         "requests": sum(map(len, took.values())),
@@ -150,7 +178,9 @@ def loaded(
         "written": len(written),
         "lost": _lost(vault, written),
         "server_mb": memory,
-        "latency": {what: _quantiles(times) for what, times in {**took, "all": every}.items() if times},
+        "latency": {
+            what: _quantiles(times) for what, times in {**took, "all": every}.items() if times
+        },
     }
 
 
@@ -158,7 +188,11 @@ def _lost(vault: Path, written: dict[str, str]) -> int:
     """Acknowledged, and not there, or not so, in a vault whose index was made anew from the files."""
     with Muisti.open(vault, embedder="none") as memory:
         memory.sync()
-        return sum(1 for id_, text in written.items() if (found := memory.get(id_)) is None or found.content != text)
+        return sum(
+            1
+            for id_, text in written.items()
+            if (found := memory.get(id_)) is None or found.content != text
+        )
 
 
 def _quantiles(times: Sequence[float]) -> dict[str, float]:
@@ -168,7 +202,10 @@ def _quantiles(times: Sequence[float]) -> dict[str, float]:
 
 def compared(vault: Path, base: str, embedder: str, questions: Sequence[str]) -> dict[str, Times]:
     """The same search over REST and in Python, in turn."""
-    with Muisti.open(vault, embedder=embedder) as memory, httpx2.Client(base_url=base, timeout=60) as http:
+    with (
+        Muisti.open(vault, embedder=embedder) as memory,
+        httpx2.Client(base_url=base, timeout=60) as http,
+    ):
         actions = {
             "python": memory.search,
             "rest": lambda query: http.get("/api/search", params={"query": query}),
@@ -194,8 +231,14 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--embedder", default="onnx")
-    parser.add_argument("--prepared", type=Path, help="a vault with those memories, kept from run to run; a copy is used")
-    parser.add_argument("--write", action="store_true", help="keep the figures in benchmarks/results")
+    parser.add_argument(
+        "--prepared",
+        type=Path,
+        help="a vault with those memories, kept from run to run; a copy is used",
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="keep the figures in benchmarks/results"
+    )
     options = parser.parse_args()
     _, words = vocabulary()
     writer = Writer(words)

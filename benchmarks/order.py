@@ -75,18 +75,29 @@ def run(plan: Plan) -> Found:
 
 
 def _saving(plan: Plan, vaults: Mapping[int, Muisti], words: Sequence[str]) -> tuple[Found, Found]:
-    seed = 1_000_000 + vaults[max(vaults)].get_stats().total_count  # a kept vault has the texts of the last run
+    seed = (
+        1_000_000 + vaults[max(vaults)].get_stats().total_count
+    )  # a kept vault has the texts of the last run
     known = [text.content for text in Writer(words).texts(min(plan.sizes))]
     chance = random.Random(seed)
-    near = [change(text, chance) for text in chance.sample(known, len(known)) for change in (_with_typo, _reordered)]
+    near = [
+        change(text, chance)
+        for text in chance.sample(known, len(known))
+        for change in (_with_typo, _reordered)
+    ]
     kinds = {
         "new": [text.content for text in Writer(words, seed=seed).texts(plan.saves + plan.shared)],
         "the same again": chance.sample(known, min(len(known), plan.saves + plan.shared)),
         "nearly the same": [text for text in near if text is not None][: plan.saves + plan.shared],
-        "common words": [text.content for text in Writer(words[:COMMON], seed=seed).texts(plan.saves + plan.shared)],
+        "common words": [
+            text.content
+            for text in Writer(words[:COMMON], seed=seed).texts(plan.saves + plan.shared)
+        ],
     }
     actions = {str(size): memory.save for size, memory in vaults.items()}
-    in_turn(actions, [text.content for text in Writer(words, seed=seed + 1).texts(20)])  # warm the caches of both
+    in_turn(
+        actions, [text.content for text in Writer(words, seed=seed + 1).texts(20)]
+    )  # warm the caches of both
     found, shares = {}, {}
     for kind, texts in kinds.items():
         before = {size: memory.get_stats().total_count for size, memory in vaults.items()}
@@ -94,7 +105,9 @@ def _saving(plan: Plan, vaults: Mapping[int, Muisti], words: Sequence[str]) -> t
         found[kind] = {size: spent.summary() for size, spent in taken.items()} | _grown(taken)
         for size, memory in vaults.items():
             found[kind][str(size)]["kept"] = memory.get_stats().total_count - before[size]
-        shares[kind] = {str(size): _shared(memory, texts[plan.saves :]) for size, memory in vaults.items()}
+        shares[kind] = {
+            str(size): _shared(memory, texts[plan.saves :]) for size, memory in vaults.items()
+        }
     return found, shares
 
 
@@ -118,7 +131,10 @@ def _reordered(text: str, _chance: random.Random) -> str | None:
 
 STEPS: tuple[tuple[str, object, str], ...] = (
     ("privacy", pipeline, "redact_draft"),
-    *(("kind, concepts, fingerprint", pipeline, name) for name in ("classify_kind", "classify_sector", "completed")),
+    *(
+        ("kind, concepts, fingerprint", pipeline, name)
+        for name in ("classify_kind", "classify_sector", "completed")
+    ),
     ("looking for duplicates", SqliteIndex, "same_content"),
     ("looking for duplicates", dedup, "find_similar"),
     *(("comparing", dedup, name) for name in ("compare", "clash")),
@@ -184,21 +200,28 @@ def _searching(plan: Plan, words: Sequence[str]) -> Found:
     writer = Writer(words)
     questions = writer.questions(writer.texts(size), plan.questions)
     with opened(plan, size) as plain, opened(plan, size, "-linked") as linked:
-        ids = random.Random(2).sample([one.id for one in linked.list(limit=None)], int(size * plan.tenth) * 4)
+        ids = random.Random(2).sample(
+            [one.id for one in linked.list(limit=None)], int(size * plan.tenth) * 4
+        )
         for at in range(0, len(ids), 4):
             linked.supersede(ids[at], ids[at + 1])
             linked.link(ids[at + 2], ids[at + 3])
         actions: dict[str, Callable[[str], object]] = {
             "plain": lambda question: plain.search(question, mode="keyword"),
             "links and superseded": lambda question: linked.search(question, mode="keyword"),
-            "min_salience": lambda question: plain.search(question, mode="keyword", min_salience=0.6),
+            "min_salience": lambda question: plain.search(
+                question, mode="keyword", min_salience=0.6
+            ),
         }
         in_turn(actions, questions[: len(questions) // 4])  # warm the caches of all alike
         taken = in_turn(actions, questions)
     base = taken["plain"]
     figures: Found = {"memories": size, "superseded": len(ids) // 4}
     for name, spent in taken.items():
-        ratios = {"ratio": spent.wall.p50 / base.wall.p50, "ratio_cpu": spent.processor.p50 / base.processor.p50}
+        ratios = {
+            "ratio": spent.wall.p50 / base.wall.p50,
+            "ratio_cpu": spent.processor.p50 / base.processor.p50,
+        }
         figures[name] = {**spent.summary(), **ratios}
     return figures
 
@@ -221,12 +244,27 @@ def _evicting(plan: Plan) -> Found:
             moved.append(len(memory.evict(int(live * (0.97 - 0.03 * turn)), to=1.0)))
 
         def rename(turn: int) -> None:
-            _renamed(files[turn * number : (turn + 1) * number], vault_path(plan, size, "-renamed") / "archive")
+            _renamed(
+                files[turn * number : (turn + 1) * number],
+                vault_path(plan, size, "-renamed") / "archive",
+            )
 
         taken = in_turn({"evict": evict, "rename": rename}, range(5))
-    ours, theirs = sum(taken["evict"].wall.seconds) / sum(moved), sum(taken["rename"].wall.seconds) / (5 * number)
-    figures = {"evict_per_second": 1 / ours, "rename_per_second": 1 / theirs, "ratio": ours / theirs}
-    return {"memories": size, "moved": sum(moved), "cpu_ms": 1000 * sum(taken["evict"].processor.seconds) / sum(moved), **figures}
+    ours, theirs = (
+        sum(taken["evict"].wall.seconds) / sum(moved),
+        sum(taken["rename"].wall.seconds) / (5 * number),
+    )
+    figures = {
+        "evict_per_second": 1 / ours,
+        "rename_per_second": 1 / theirs,
+        "ratio": ours / theirs,
+    }
+    return {
+        "memories": size,
+        "moved": sum(moved),
+        "cpu_ms": 1000 * sum(taken["evict"].processor.seconds) / sum(moved),
+        **figures,
+    }
 
 
 def _renamed(files: Sequence[Path], target: Path) -> None:
@@ -248,7 +286,9 @@ def _telling(plan: Plan, size: int, words: Sequence[str]) -> Found:
         ids = [one.id for one in memory.list(limit=None)]
     chance = random.Random(3)
     groups = ([chance.choice(ids) for _ in range(3)] for _ in range(plan.lines))
-    write_recalls(vault, groups, datetime.now(UTC) - timedelta(days=30), f"{datetime.now(UTC):%Y-%m}")
+    write_recalls(
+        vault, groups, datetime.now(UTC) - timedelta(days=30), f"{datetime.now(UTC):%Y-%m}"
+    )
     merged = []
     with opened(plan, size, "-told") as memory:
         for text in Writer(words).texts(size):
@@ -259,12 +299,16 @@ def _telling(plan: Plan, size: int, words: Sequence[str]) -> Found:
         actions: dict[str, Callable[[str], object]] = {
             "history": memory.history,
             "unmerge": memory.unmerge,
-            "read": lambda _: [path.read_bytes() for path in sorted((vault / "journal").glob("*.jsonl"))],
+            "read": lambda _: [
+                path.read_bytes() for path in sorted((vault / "journal").glob("*.jsonl"))
+            ],
         }
         taken = in_turn(actions, merged)
     read = taken["read"].wall.p50
     size_ = sum(path.stat().st_size for path in (vault / "journal").glob("*.jsonl"))
-    figures = {name: {**spent.summary(), "ratio": spent.wall.p50 / read} for name, spent in taken.items()}
+    figures = {
+        name: {**spent.summary(), "ratio": spent.wall.p50 / read} for name, spent in taken.items()
+    }
     return {"lines": plan.lines, "bytes": size_, **figures}
 
 
@@ -273,12 +317,20 @@ def _say(what: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="benchmarks.order", description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--sizes", default="1000,10000,100000", help="memories in the vaults, separated by commas")
-    parser.add_argument("--keep", type=Path, help="a folder where the largest vault stays for the next run")
+    parser = argparse.ArgumentParser(
+        prog="benchmarks.order", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument(
+        "--sizes", default="1000,10000,100000", help="memories in the vaults, separated by commas"
+    )
+    parser.add_argument(
+        "--keep", type=Path, help="a folder where the largest vault stays for the next run"
+    )
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the figures go")
     parser.add_argument("--quick", action="store_true", help="few repetitions: to see that it runs")
-    parser.add_argument("--markdown", action="store_true", help=f"rewrite the tables in {PAGE.name}")
+    parser.add_argument(
+        "--markdown", action="store_true", help=f"rewrite the tables in {PAGE.name}"
+    )
     options = parser.parse_args(arguments)
     sizes = [int(size) for size in options.sizes.split(",")]
     with tempfile.TemporaryDirectory(prefix="muisti-order-") as folder:
@@ -289,7 +341,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("\n\n".join([about(found), *(table.markdown() for table in made)]))
     options.json.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
     if options.markdown:
-        rewrite(PAGE, {"order-machine": about(found), **{table.name: table.markdown() for table in made}})
+        rewrite(
+            PAGE,
+            {"order-machine": about(found), **{table.name: table.markdown() for table in made}},
+        )
     outside = broken(found)
     for line in outside:
         print(f"outside of what is demanded: {line}", file=sys.stderr)

@@ -20,7 +20,9 @@ from muisti.model.salience import FLOOR, IDLE_DAYS, MOST_PROTECTION, PROTECTION
 
 def fading(plan: Plan, size: int) -> Found:
     with opened(plan, size) as memory:
-        census = memory._services.index  # no method of the product reads every salience and nothing else
+        census = (
+            memory._services.index
+        )  # no method of the product reads every salience and nothing else
         plain = plan.folder / "plain.db"
         plain.unlink(missing_ok=True)
         index = memory.root / ".muisti"
@@ -35,7 +37,10 @@ def fading(plan: Plan, size: int) -> Found:
         difference = _difference(memory, plain)
         changed = memory.decay_salience()
     figures: Found = {name: spent.summary() for name, spent in taken.items()}
-    for ours, theirs in (("decay_salience", "numpy"), ("every salience, sorted", "numpy, once, sorted")):
+    for ours, theirs in (
+        ("decay_salience", "numpy"),
+        ("every salience, sorted", "numpy, once, sorted"),
+    ):
         figures[ours]["ratio"] = taken[ours].wall.p50 / taken[theirs].wall.p50
         figures[ours]["ratio_cpu"] = taken[ours].processor.p50 / taken[theirs].processor.p50
     return {**figures, "memories": size, "faded": changed, "difference": difference}
@@ -58,7 +63,9 @@ def _copy_traces(index: Path, plain: Path) -> None:
     db.close()
 
 
-def _by_numpy(plain: Path, now: int, *, ids: bool = False, faded: bool = False) -> tuple[list[str], Any]:
+def _by_numpy(
+    plain: Path, now: int, *, ids: bool = False, faded: bool = False
+) -> tuple[list[str], Any]:
     """The strengths, with ids if they are wanted. Faded: how many lost a thousandth, which takes the strength at two moments."""
     db = apsw.Connection(str(plain))
     rows = db.execute(
@@ -66,16 +73,24 @@ def _by_numpy(plain: Path, now: int, *, ids: bool = False, faded: bool = False) 
     ).fetchall()
     names = [id_ for (id_,) in db.execute("SELECT id FROM traces ORDER BY rowid")] if ids else []
     db.close()
-    salience, importance, sector, kind, weighed, used, idle, uses = (np.array(column) for column in zip(*rows, strict=True))
+    salience, importance, sector, kind, weighed, used, idle, uses = (
+        np.array(column) for column in zip(*rows, strict=True)
+    )
     rates = _of_each(sector, {str(name): rate for name, rate in RATES.items()})
-    decays = _of_each(kind, {k.name: k.decay_per_day for k in KINDS.values() if k.decay_per_day is not None})
+    decays = _of_each(
+        kind, {k.name: k.decay_per_day for k in KINDS.values() if k.decay_per_day is not None}
+    )
 
     def strength(now: int) -> Any:
         by_sector = np.exp(-rates / (importance + 0.1) * _days(weighed, now))
-        by_kind = np.power(decays, idle + np.maximum(0, _days(np.maximum(weighed, used), now) - IDLE_DAYS))
+        by_kind = np.power(
+            decays, idle + np.maximum(0, _days(np.maximum(weighed, used), now) - IDLE_DAYS)
+        )
         protection = np.minimum(MOST_PROTECTION, PROTECTION * np.log1p(uses))
         left = np.where(np.isnan(decays), by_sector, by_kind)
-        return np.maximum(np.minimum(FLOOR, salience), np.minimum(salience, salience * left + protection))
+        return np.maximum(
+            np.minimum(FLOOR, salience), np.minimum(salience, salience * left + protection)
+        )
 
     strengths = strength(now)
     return names, np.count_nonzero(strength(0) - strengths >= 0.001) if faded else strengths
@@ -96,5 +111,7 @@ def _difference(memory: Muisti, plain: Path) -> float:
     for _ in range(2):
         ours = {one.id: one.salience for one in memory.list(limit=None)}
         ids, strengths = _by_numpy(plain, _moment(), ids=True)
-        differences.append(max(abs(ours[id_] - value) for id_, value in zip(ids, strengths.tolist(), strict=True)))
+        differences.append(
+            max(abs(ours[id_] - value) for id_, value in zip(ids, strengths.tolist(), strict=True))
+        )
     return float(min(differences))

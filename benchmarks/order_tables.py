@@ -28,7 +28,12 @@ def broken(found: Found) -> list[str]:
 
 def tables(found: Found) -> list[Table]:
     small, large = (str(size) for size in (min(found["sizes"]), max(found["sizes"])))
-    return [_save_table(found, small, large), _share_table(found, small, large), _fade_table(found), _rest_table(found)]
+    return [
+        _save_table(found, small, large),
+        _share_table(found, small, large),
+        _fade_table(found),
+        _rest_table(found),
+    ]
 
 
 def _save_table(found: Found, small: str, large: str) -> Table:
@@ -40,7 +45,14 @@ def _save_table(found: Found, small: str, large: str) -> Table:
         )
         for kind, row in found["save"].items()
     ]
-    head = ("the text is", "p50", "p95", "processor", f"p50 / p95 of {int(small):,}", f"of {int(large):,}")
+    head = (
+        "the text is",
+        "p50",
+        "p95",
+        "processor",
+        f"p50 / p95 of {int(small):,}",
+        f"of {int(large):,}",
+    )
     note = f"One save, duplicates looked for: the vault of {int(large):,} to that of {int(small):,}, in turn. Wanted at p50: ≤ {MOST_GROWTH}×."
     return Table("order-save", "A save in a vault that has grown", head, tuple(rows), note)
 
@@ -52,19 +64,36 @@ def _spread(row: Found) -> str:
 def _share_table(found: Found, small: str, large: str) -> Table:
     columns = [(kind, size) for kind in found["shares"] for size in (small, large)]
     steps = [step for step in found["shares"]["new"][small] if step != "ms"]
-    rows = [(step, *(f"{found['shares'][kind][size][step]:.0%}" for kind, size in columns)) for step in steps]
-    return Table("order-shares", "Where a save spends its time", ("step", *(f"{k}, {int(s):,}" for k, s in columns)), tuple(rows))
+    rows = [
+        (step, *(f"{found['shares'][kind][size][step]:.0%}" for kind, size in columns))
+        for step in steps
+    ]
+    return Table(
+        "order-shares",
+        "Where a save spends its time",
+        ("step", *(f"{k}, {int(s):,}" for k, s in columns)),
+        tuple(rows),
+    )
 
 
 def _fade_table(found: Found) -> Table:
     fade = found["fade"]
     names = ("decay_salience", "numpy", "every salience, sorted", "numpy, once, sorted")
     rows = tuple(
-        (name, *_ratios(fade[name]), *(milliseconds(fade[name][key] / 1000) for key in ("p50_ms", "cpu_ms"))) for name in names
+        (
+            name,
+            *_ratios(fade[name]),
+            *(milliseconds(fade[name][key] / 1000) for key in ("p50_ms", "cpu_ms")),
+        )
+        for name in names
     )
     note = f"{fade['memories']:,} memories. The largest difference between the two saliences: {fade['difference']:.1g}. Wanted: ≤ {MOST_FADING:.0f}×."
     return Table(
-        "order-fade", "Fading, next to plain numpy", ("what", "to numpy", "processor", "p50", "processor p50"), rows, note
+        "order-fade",
+        "Fading, next to plain numpy",
+        ("what", "to numpy", "processor", "p50", "processor p50"),
+        rows,
+        note,
     )
 
 
@@ -88,10 +117,19 @@ def _rest_table(found: Found) -> Table:
             times(evict["ratio"]),
             rate(evict["evict_per_second"]),
         ),
-        (f"history, a journal of {told['lines']:,} lines", "reading its bytes", *_figures(told["history"])),
+        (
+            f"history, a journal of {told['lines']:,} lines",
+            "reading its bytes",
+            *_figures(told["history"]),
+        ),
         ("unmerge, the same journal", "reading its bytes", *_figures(told["unmerge"])),
     ]
-    return Table("order-rest", "Links, the archive and the history", ("what", "next to", "ratio", "ours"), tuple(rows))
+    return Table(
+        "order-rest",
+        "Links, the archive and the history",
+        ("what", "next to", "ratio", "ours"),
+        tuple(rows),
+    )
 
 
 def _figures(row: Found) -> tuple[str, str]:

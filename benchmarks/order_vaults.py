@@ -75,7 +75,9 @@ class Past:
         return datetime.now(UTC) - timedelta(days=self.days)
 
 
-def in_turn(actions: Mapping[str, Callable[[Item], object]], items: Iterable[Item]) -> dict[str, Spent]:
+def in_turn(
+    actions: Mapping[str, Callable[[Item], object]], items: Iterable[Item]
+) -> dict[str, Spent]:
     """As `timing.interleaved`, with the processor's time beside: other work on the machine does not count in that."""
     names = list(actions)
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
@@ -90,7 +92,10 @@ def in_turn(actions: Mapping[str, Callable[[Item], object]], items: Iterable[Ite
         if turn % 50 == 49:
             gc.collect()
     gc.enable()
-    return {name: Spent(*(Times(tuple(column)) for column in zip(*rows, strict=True))) for name, rows in taken.items()}
+    return {
+        name: Spent(*(Times(tuple(column)) for column in zip(*rows, strict=True)))
+        for name, rows in taken.items()
+    }
 
 
 # Vaults ---------------------------------------------------------------------------------------------------------------
@@ -116,18 +121,35 @@ def fill(plan: Plan, size: int, words: Sequence[str], *, keep: bool) -> None:
         return
     shutil.rmtree(vault, ignore_errors=True)
     writer, chance, ids = Writer(words), random.Random(5), []
-    off: dict[str, str | bool] = {"embedder": "none", "merge_duplicates": False, "propose_links": False}
+    off: dict[str, str | bool] = {
+        "embedder": "none",
+        "merge_duplicates": False,
+        "propose_links": False,
+    }
     with bootstrap.open(vault, clock=Past(90), settings=off) as memory:
         for at in range(0, size, BATCH):
             texts = writer.texts(min(BATCH, size - at))
-            saved = memory.save_batch({"content": one.content, "importance": round(chance.random(), 2)} for one in texts)
+            saved = memory.save_batch(
+                {"content": one.content, "importance": round(chance.random(), 2)} for one in texts
+            )
             ids += [one.id for one in saved]
-    write_recalls(vault, [ids[:: each + 2] for each in range(6)], datetime.now(UTC) - timedelta(days=60))
+    write_recalls(
+        vault, [ids[:: each + 2] for each in range(6)], datetime.now(UTC) - timedelta(days=60)
+    )
     mark.touch()
 
 
-def write_recalls(vault: Path, groups: Iterable[Sequence[str]], at: datetime, month: str | None = None) -> None:
+def write_recalls(
+    vault: Path, groups: Iterable[Sequence[str]], at: datetime, month: str | None = None
+) -> None:
     """Lines as searches leave them. A month: the file to add them to, which is to be the latest."""
-    with (vault / "journal" / f"{month or f'{at:%Y-%m}'}.jsonl").open("a", encoding="utf-8") as file:
+    with (vault / "journal" / f"{month or f'{at:%Y-%m}'}.jsonl").open(
+        "a", encoding="utf-8"
+    ) as file:
         for ids in groups:
-            file.write(json.dumps({"at": f"{at:%Y-%m-%dT%H:%M:%S}.000000Z", "event": "recalled", "memories": ids}) + "\n")
+            file.write(
+                json.dumps(
+                    {"at": f"{at:%Y-%m-%dT%H:%M:%S}.000000Z", "event": "recalled", "memories": ids}
+                )
+                + "\n"
+            )

@@ -51,7 +51,9 @@ def sentences(pairs: Iterable[Judged]) -> list[str]:
 
 def foreign(texts: Iterable[str]) -> list[str]:
     """The sentences of longer texts in Russian or Chinese."""
-    found = {part.strip() for text in texts for part in re.split(r"(?<=[.!?])\s+|(?<=[。！？])", text)}
+    found = {
+        part.strip() for text in texts for part in re.split(r"(?<=[.!?])\s+|(?<=[。！？])", text)
+    }
     return sorted((part for part in found if len(part) > 12), key=_digest)
 
 
@@ -79,13 +81,16 @@ def made(maker: Maker, source: Sequence[str], most: int, seed: int = 7) -> list[
 # Another fact ---------------------------------------------------------------------------------------------------------
 
 _NUMBER_WORDS = "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred".split()
-_MONTHS = "January February March April May June July August September October November December".split()
+_MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _NAMES = """Smith Johnson Williams Jones Brown Davis Miller Wilson Anderson Andersen Peterson Petersen Martin Martinez Clark Clarke
 Paris London Berlin Helsinki Moscow Beijing Tokyo Chicago Boston Texas Microsoft Google Oracle Intel Toyota Honda Maria Mario Anna
 Hanna Alice Alicia Robert Roberto Daniel Danielle""".split()
 _AUXILIARY = re.compile(
-    r"\b(is|are|was|were|will|would|can|could|has|have|had|should|must|may|might|does|did)\b(?! not|n't)", re.IGNORECASE
+    r"\b(is|are|was|were|will|would|can|could|has|have|had|should|must|may|might|does|did)\b(?! not|n't)",
+    re.IGNORECASE,
 )
 
 
@@ -133,7 +138,13 @@ def names_swapped(text: str, rng: random.Random) -> str | None:
     first, second = sorted(rng.sample(found, 2), key=lambda match: match.start())
     if first[0] == second[0] or first.end() + 1 >= second.start():
         return None
-    return text[: first.start()] + second[0] + text[first.end() : second.start()] + first[0] + text[second.end() :]
+    return (
+        text[: first.start()]
+        + second[0]
+        + text[first.end() : second.start()]
+        + first[0]
+        + text[second.end() :]
+    )
 
 
 def numbers_swapped(text: str, rng: random.Random) -> str | None:
@@ -142,7 +153,13 @@ def numbers_swapped(text: str, rng: random.Random) -> str | None:
     if len({match[0] for match in found}) < 2:
         return None
     first, second = sorted(rng.sample(found, 2), key=lambda match: match.start())
-    return text[: first.start()] + second[0] + text[first.end() : second.start()] + first[0] + text[second.end() :]
+    return (
+        text[: first.start()]
+        + second[0]
+        + text[first.end() : second.start()]
+        + first[0]
+        + text[second.end() :]
+    )
 
 
 def negated(text: str, rng: random.Random) -> str | None:
@@ -188,7 +205,9 @@ OTHERS: dict[str, Maker] = {
 
 
 def _names(text: str) -> list[re.Match[str]]:
-    return [m for m in re.finditer(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b", text) if m[0] not in _MONTHS + _DAYS]
+    return [
+        m for m in re.finditer(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b", text) if m[0] not in _MONTHS + _DAYS
+    ]
 
 
 def _replaced(text: str, match: re.Match[str], new: str) -> str | None:
@@ -212,14 +231,14 @@ seven=7;eight=8;nine=9;ten=10;eleven=11;twelve=12;twenty=20;first=1st;second=2nd
 years=yrs;television=TV;photograph=photo;photographs=photos;application=app;applications=apps;
 Doctor=Dr.;Professor=Prof.;Senator=Sen.;Governor=Gov.;management=mgmt;international=int'l;average=avg.;number=no.;
 maximum=max.;minimum=min.;advertisement=ad;laboratory=lab;telephone=phone;President=Pres.;executive=exec;kilometers=km;
-thousand=k;dollars=USD;with=w/;without=w/o;because=bc;people=ppl;through=thru;street=st.;avenue=ave.""".replace("\n", "").split(
-        ";"
-    )
+thousand=k;dollars=USD;with=w/;without=w/o;because=bc;people=ppl;through=thru;street=st.;avenue=ave.""".replace(
+        "\n", ""
+    ).split(";")
 ]
-_PREPOSITIONS = (
-    "in on at after before during since until for from with by under because when while if although despite through".split()
+_PREPOSITIONS = "in on at after before during since until for from with by under because when while if although despite through".split()
+_STARTERS = frozenset(
+    "The A An This That These Those It He She They We His Her Their Its Some Many Two Three One But".split()
 )
-_STARTERS = frozenset("The A An This That These Those It He She They We His Her Their Its Some Many Two Three One But".split())
 
 
 def retyped(text: str, rng: random.Random) -> str | None:
@@ -230,7 +249,11 @@ def retyped(text: str, rng: random.Random) -> str | None:
 
 
 def _spaces(text: str, rng: random.Random) -> str:
-    return " " * rng.randrange(3) + re.sub(" ", lambda _: rng.choice((" ", " ", "  ", "\u00a0")), text) + " " * rng.randrange(3)
+    return (
+        " " * rng.randrange(3)
+        + re.sub(" ", lambda _: rng.choice((" ", " ", "  ", "\u00a0")), text)
+        + " " * rng.randrange(3)
+    )
 
 
 def _breaks(text: str, rng: random.Random) -> str:
@@ -242,7 +265,9 @@ def _breaks(text: str, rng: random.Random) -> str:
 def _quotes(text: str, rng: random.Random) -> str:
     if '"' in text:
         return (
-            text.replace('"', "") if rng.random() < 0.3 else re.sub(r'"([^"]*)"', rng.choice(("“\\1”", "'\\1'", "«\\1»")), text)
+            text.replace('"', "")
+            if rng.random() < 0.3
+            else re.sub(r'"([^"]*)"', rng.choice(("“\\1”", "'\\1'", "«\\1»")), text)
         )
     return text.replace("'", "’") if "'" in text else f"“{text}”"
 
@@ -256,7 +281,11 @@ def _dashes(text: str, rng: random.Random) -> str:
 
 
 def _full_stop(text: str, rng: random.Random) -> str:
-    return text.rstrip(" .") if text.rstrip().endswith(".") else text.rstrip() + rng.choice((".", "!", "…"))
+    return (
+        text.rstrip(" .")
+        if text.rstrip().endswith(".")
+        else text.rstrip() + rng.choice((".", "!", "…"))
+    )
 
 
 def _commas(text: str, rng: random.Random) -> str:
@@ -321,7 +350,11 @@ def _may_shorten(text: str, match: re.Match[str], short: str) -> bool:
 
 
 def _shortened(text: str, match: re.Match[str], short: str) -> str:
-    before = text[: match.start()].rstrip(" ") if short in ("%", "m", "bn", "k") else text[: match.start()]
+    before = (
+        text[: match.start()].rstrip(" ")
+        if short in ("%", "m", "bn", "k")
+        else text[: match.start()]
+    )
     after = text[match.end() :]
     return before + (short[:-1] if short.endswith(".") and after.startswith(".") else short) + after
 
@@ -350,7 +383,10 @@ def reordered(text: str, rng: random.Random) -> str | None:
 
 def clauses_swapped(text: str, _rng: random.Random) -> str | None:
     """`P, and Q` as `Q, and P`."""
-    match = re.fullmatch(r"([A-Z][^,;:\"]+),? (and|but) ((?:he|she|it|they|we|the|a|his|her|their) [^,;:\"]+)\.", text.strip())
+    match = re.fullmatch(
+        r"([A-Z][^,;:\"]+),? (and|but) ((?:he|she|it|they|we|the|a|his|her|their) [^,;:\"]+)\.",
+        text.strip(),
+    )
     if not match or min(len(match[1].split()), len(match[3].split())) < 4:
         return None
     first = match[1].split(" ")[0]
@@ -370,5 +406,10 @@ AGAIN: dict[str, Maker] = {
 
 def sentences_swapped(source: Sequence[str], most: int) -> list[tuple[str, str]]:
     """Two sentences as one memory, and the other way round."""
-    whole = [text if text.rstrip().endswith((".", "!", "?", '"')) else f"{text}." for text in source]
-    return [(f"{a} {b}", f"{b} {a}") for a, b in zip(whole[0 : 2 * most : 2], whole[1 : 2 * most : 2], strict=False)]
+    whole = [
+        text if text.rstrip().endswith((".", "!", "?", '"')) else f"{text}." for text in source
+    ]
+    return [
+        (f"{a} {b}", f"{b} {a}")
+        for a, b in zip(whole[0 : 2 * most : 2], whole[1 : 2 * most : 2], strict=False)
+    ]

@@ -37,7 +37,9 @@ OFFLINE = {
 
 def environment() -> dict[str, str]:
     """What processes of the peers see: one thread, no hub, no telemetry, none of muisti's settings."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("MUISTI_")} | OFFLINE
+    return {
+        name: value for name, value in os.environ.items() if not name.startswith("MUISTI_")
+    } | OFFLINE
 
 
 class Yardstick:
@@ -45,7 +47,9 @@ class Yardstick:
 
     def __init__(self) -> None:
         if not PYTHON.is_file():
-            raise FileNotFoundError(f"{PYTHON} is missing: `python -m benchmarks.peers --setup` makes it")
+            raise FileNotFoundError(
+                f"{PYTHON} is missing: `python -m benchmarks.peers --setup` makes it"
+            )
         self._process = subprocess.Popen(
             [PYTHON, "-m", "benchmarks.peer_minilm"],
             cwd=ROOT,
@@ -73,14 +77,21 @@ class Yardstick:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"MiniLM does not run in {PYTHON}: try `{PYTHON} -m benchmarks.peer_minilm`")
+            raise RuntimeError(
+                f"MiniLM does not run in {PYTHON}: try `{PYTHON} -m benchmarks.peer_minilm`"
+            )
         answer: dict[str, Any] = json.loads(line)
         return answer
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._process.communicate()  # closes its input, upon which it ends
 
 

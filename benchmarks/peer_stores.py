@@ -34,7 +34,9 @@ class Drawn:
         inner = make_embedder("onnx")
         assert inner is not None
         self._inner, self._real, self.max_tokens = inner, real, inner.max_tokens
-        self._centres = np.random.default_rng(7).standard_normal((2000, inner.identity().dimensions), dtype=np.float32)
+        self._centres = np.random.default_rng(7).standard_normal(
+            (2000, inner.identity().dimensions), dtype=np.float32
+        )
 
     def identity(self) -> Identity:
         return self._inner.identity()
@@ -49,7 +51,11 @@ class Drawn:
         return self._inner.count_tokens(text)
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
-        return self._inner.embed_documents(texts) if self._real else np.stack([self._drawn(text) for text in texts])
+        return (
+            self._inner.embed_documents(texts)
+            if self._real
+            else np.stack([self._drawn(text) for text in texts])
+        )
 
     def _drawn(self, text: str) -> Vector:
         random = np.random.default_rng(zlib.crc32(text.encode()))
@@ -92,12 +98,17 @@ class Ours:
             self._keys = json.loads(self._noted.read_text("utf-8"))
 
     def add(self, keys: Sequence[str], documents: Sequence[datasets.Document]) -> None:
-        saved = self._memory.save_batch({"content": d.text, "created_at": d.at, "session_id": d.group or None} for d in documents)
+        saved = self._memory.save_batch(
+            {"content": d.text, "created_at": d.at, "session_id": d.group or None}
+            for d in documents
+        )
         self._memory.reindex_missing()
         self._keys |= {memory.id: key for memory, key in zip(saved, keys, strict=True)}
 
     def search(self, question: str, limit: int) -> list[str]:
-        return [self._keys[result.memory.id] for result in self._memory.search(question, limit=limit)]
+        return [
+            self._keys[result.memory.id] for result in self._memory.search(question, limit=limit)
+        ]
 
     def close(self) -> None:
         self._noted.write_text(json.dumps(self._keys), "utf-8")
@@ -111,13 +122,17 @@ class Chroma:
         import chromadb  # type: ignore[import-not-found]  # in the peers' environment only
 
         self._embedder = embedder
-        self._found = chromadb.PersistentClient(path=str(folder / "chroma")).get_or_create_collection(
+        self._found = chromadb.PersistentClient(
+            path=str(folder / "chroma")
+        ).get_or_create_collection(
             "memories", configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
         )
 
     def add(self, keys: Sequence[str], documents: Sequence[datasets.Document]) -> None:
         texts = [document.text for document in documents]
-        self._found.add(ids=list(keys), documents=texts, embeddings=self._embedder.embed_documents(texts))
+        self._found.add(
+            ids=list(keys), documents=texts, embeddings=self._embedder.embed_documents(texts)
+        )
 
     def search(self, question: str, limit: int) -> list[str]:
         vector = self._embedder.embed_query(question)
@@ -136,12 +151,19 @@ class Mem0:
         os.environ["MEM0_DIR"] = str(folder / "home")
         import mem0  # type: ignore[import-not-found]  # in the peers' environment only
 
-        store = {"path": str(folder / "qdrant"), "on_disk": True, "embedding_model_dims": embedder.identity().dimensions}
+        store = {
+            "path": str(folder / "qdrant"),
+            "on_disk": True,
+            "embedding_model_dims": embedder.identity().dimensions,
+        }
         self._memory = mem0.Memory.from_config(
             {
                 "vector_store": {"provider": "qdrant", "config": store},
                 "history_db_path": str(folder / "history.db"),
-                "embedder": {"provider": "openai", "config": {"embedding_dims": store["embedding_model_dims"]}},
+                "embedder": {
+                    "provider": "openai",
+                    "config": {"embedding_dims": store["embedding_model_dims"]},
+                },
             }
         )
         self._embedder = embedder
@@ -149,7 +171,11 @@ class Mem0:
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:
         """What mem0 calls its embedder with."""
-        row = self._embedder.embed_query(text) if memory_action == "search" else self._embedder.embed_documents([text])[0]
+        row = (
+            self._embedder.embed_query(text)
+            if memory_action == "search"
+            else self._embedder.embed_documents([text])[0]
+        )
         found: list[float] = row.tolist()
         return found
 
@@ -175,16 +201,24 @@ def speed(name: str, folder: Path, number: int, asked: int) -> dict[str, Any]:
     embedder = Drawn(real=False)
     store: Store = STORES[name](folder, embedder)
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    documents = [datasets.Document(f"d{place}", "", f"{one.title}. {one.content}", at) for place, one in enumerate(texts)]
+    documents = [
+        datasets.Document(f"d{place}", "", f"{one.title}. {one.content}", at)
+        for place, one in enumerate(texts)
+    ]
     took = sum(
-        seconds(lambda some=documents[start : start + BATCH]: store.add([one.key for one in some], some))  # type: ignore[misc]
+        seconds(
+            lambda some=documents[start : start + BATCH]: store.add([one.key for one in some], some)
+        )  # type: ignore[misc]
         for start in range(0, number, BATCH)
     )
     drawing = seconds(lambda: embedder.embed_documents([one.text for one in documents]))
     questions = writer.questions(texts, asked)
     for question in questions[:10]:
         store.search(question, 10)
-    taken = interleaved({"search": lambda question: store.search(question, 10), "embedding": embedder.embed_query}, questions)
+    taken = interleaved(
+        {"search": lambda question: store.search(question, 10), "embedding": embedder.embed_query},
+        questions,
+    )
     store.close()
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return {

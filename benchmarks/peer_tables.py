@@ -14,7 +14,13 @@ Found = dict[str, Any]
 
 def of_vectors(found: Found) -> list[Table]:
     """In the order of the page."""
-    return [_embedding_table(found), _search_table(found), _parts_table(found), _scan_table(found), _ingest_table(found)]
+    return [
+        _embedding_table(found),
+        _search_table(found),
+        _parts_table(found),
+        _scan_table(found),
+        _ingest_table(found),
+    ]
 
 
 def _embedding_table(found: Found) -> Table:
@@ -25,7 +31,15 @@ def _embedding_table(found: Found) -> Table:
         ("MiniLM float32, query", "1.00×", *_both(base), ""),
     ]
     for name, one in part["documents"].items():
-        rows.append((f"{part['model']}, {name} texts of {one['tokens_each']:.0f} tokens", "", "", "", rate(one["per_second"])))
+        rows.append(
+            (
+                f"{part['model']}, {name} texts of {one['tokens_each']:.0f} tokens",
+                "",
+                "",
+                "",
+                rate(one["per_second"]),
+            )
+        )
     note = f"The yardstick is {found['yardstick']}, in turn with ours. One text a run, one thread."
     return Table("", "Embedding", ("what", "to MiniLM", "p50", "p95", "texts"), tuple(rows), note)
 
@@ -40,19 +54,40 @@ def _search_table(found: Found) -> Table:
         for mode in MODES:
             one, limit = part["search"][mode], LIMITS.get(int(size)) if mode == "hybrid" else None
             wanted = f"≤ {limit:.0f}×" if limit else ""
-            rows.append((f"{int(size):,}, {mode}", times(one["ratio"]), times(one["ratio_p95"]), wanted, *_both(one)))
-        rows.append((f"{int(size):,}, MiniLM query", "1.00×", "", "", *_both(part["search"]["minilm"])))
+            rows.append(
+                (
+                    f"{int(size):,}, {mode}",
+                    times(one["ratio"]),
+                    times(one["ratio_p95"]),
+                    wanted,
+                    *_both(one),
+                )
+            )
+        rows.append(
+            (f"{int(size):,}, MiniLM query", "1.00×", "", "", *_both(part["search"]["minilm"]))
+        )
     note = (
         "Whole search, the query's embedding included, the model loaded; ours at p50 and at p95 divided by the median MiniLM query "
         "of the same run. 1,000,000 is 100,000 memories of ten pieces each."
     )
-    return Table("", "Search", ("vectors", "p50 to MiniLM", "p95 to MiniLM", "wanted", "p50", "p95"), tuple(rows), note)
+    return Table(
+        "",
+        "Search",
+        ("vectors", "p50 to MiniLM", "p95 to MiniLM", "wanted", "p50", "p95"),
+        tuple(rows),
+        note,
+    )
 
 
 def _parts_table(found: Found) -> Table:
     names = ("whole", "embedding", "keyword", "vector", "rows", "rest")
-    rows = [(f"{int(s):,}", *(milliseconds(part["parts"][n] / 1000) for n in names)) for s, part in found["sizes"].items()]
-    return Table("", "Where a hybrid search spends its time (medians)", ("vectors", *names), tuple(rows))
+    rows = [
+        (f"{int(s):,}", *(milliseconds(part["parts"][n] / 1000) for n in names))
+        for s, part in found["sizes"].items()
+    ]
+    return Table(
+        "", "Where a hybrid search spends its time (medians)", ("vectors", *names), tuple(rows)
+    )
 
 
 def _scan_table(found: Found) -> Table:
@@ -93,7 +128,12 @@ def _scan_table(found: Found) -> Table:
 
 def _ingest_table(found: Found) -> Table:
     rows = [
-        (name, rate(part["per_second"]), f"{part['model_share']:.0%}", f"{part['embedder_share']:.0%}")
+        (
+            name,
+            rate(part["per_second"]),
+            f"{part['model_share']:.0%}",
+            f"{part['embedder_share']:.0%}",
+        )
         for name, part in (
             ("save_batch and reindex_missing", found["ingest"]["batch"]),
             ("save, one by one", found["ingest"]["single"]),
@@ -101,7 +141,11 @@ def _ingest_table(found: Found) -> Table:
     ]
     note = "Share of the time inside the model's run, and inside the embedder with its tokenizer. Wanted is ≥ 80 %."
     return Table(
-        "", "Saving with vectors", ("memories of sixty words", "rate", "in the model", "in the embedder"), tuple(rows), note
+        "",
+        "Saving with vectors",
+        ("memories of sixty words", "rate", "in the model", "in the embedder"),
+        tuple(rows),
+        note,
     )
 
 
@@ -130,7 +174,16 @@ def _peer_speed(found: Found) -> Table:
                 f"{part['bytes_each']:,.0f}",
             )
         )
-    head = ("system", "ingest", "search p50", "p95", "to the embedding", "first search", "to muisti", "disk bytes each")
+    head = (
+        "system",
+        "ingest",
+        "search p50",
+        "p95",
+        "to the embedding",
+        "first search",
+        "to muisti",
+        "disk bytes each",
+    )
     note = (
         f"{found['texts']:,} texts of sixty words; same embedder for all. Ingest: without the time of the model. To the embedding: the median "
         "search divided by the bare embedding of the same questions, in turn. First search: a fresh process, from its start to the answer, "
@@ -155,9 +208,20 @@ def _peer_quality(found: Found) -> Table:
             )
             rows.append((f"{name}, {part.get('conversation', '')}", *shown))
     head = ("system, conversation", "questions", "recall@5", "recall@10", "search p50")
-    return Table("", "LoCoMo dev, turns, same embedder", head, tuple(rows), "The protocol of the quality figures above.")
+    return Table(
+        "",
+        "LoCoMo dev, turns, same embedder",
+        head,
+        tuple(rows),
+        "The protocol of the quality figures above.",
+    )
 
 
 def _peer_offline(found: Found) -> Table:
     rows = list(found["as_installed"].items())
-    return Table("", "The first lines of the guide, without a network and a key", ("system", "what happens"), tuple(rows))
+    return Table(
+        "",
+        "The first lines of the guide, without a network and a key",
+        ("system", "what happens"),
+        tuple(rows),
+    )

@@ -65,7 +65,15 @@ def task(*arguments: str | Path | int) -> Found:
     """What a process of the peers' environment found out, or the error that it ended with."""
     command = [str(PYTHON), "-m", "benchmarks.peer_stores", *map(str, arguments)]
     try:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment(), cwd=ROOT, timeout=PATIENCE)
+        done = subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            env=environment(),
+            cwd=ROOT,
+            timeout=PATIENCE,
+        )
     except subprocess.TimeoutExpired:
         return {"error": f"not done after {PATIENCE} seconds"}
     if done.returncode:
@@ -78,21 +86,34 @@ def _last_line(text: str) -> str:
     return (text.strip().splitlines() or ["no word"])[-1][:300]
 
 
-def run(names: Sequence[str], folder: Path, number: int, asked: int, conversations: Sequence[int]) -> Found:
+def run(
+    names: Sequence[str], folder: Path, number: int, asked: int, conversations: Sequence[int]
+) -> Found:
     """Everything, as one dictionary of plain values."""
-    found: Found = {"machine": machine(), "texts": number, "versions": _versions(), "speed": {}, "first": {}, "quality": {}}
+    found: Found = {
+        "machine": machine(),
+        "texts": number,
+        "versions": _versions(),
+        "speed": {},
+        "first": {},
+        "quality": {},
+    }
     for name in names:
         _say(f"{name}: {number:,} texts")
         found["speed"][name] = task(name, "speed", folder / name, number, asked)
     _say("first search")
-    found["first"] = first_searches([name for name in names if "error" not in found["speed"][name]], folder)
+    found["first"] = first_searches(
+        [name for name in names if "error" not in found["speed"][name]], folder
+    )
     here = not datasets.missing(datasets.DEFAULT_FOLDER, ["locomo_dev.json"])
     for conversation in conversations if here else ():
         for name in names:
             _say(f"{name}: LoCoMo, conversation {conversation}")
             part = task(name, "quality", folder / f"{name}-locomo-{conversation}", conversation)
             found["quality"].setdefault(name, []).append(part)
-    found["as_installed"] = {name: as_installed(name, folder) for name in AS_INSTALLED if name in names}
+    found["as_installed"] = {
+        name: as_installed(name, folder) for name in AS_INSTALLED if name in names
+    }
     return found
 
 
@@ -113,14 +134,18 @@ def as_installed(name: str, folder: Path) -> str:
     outside = environment() | {"HOME": str(home)}
     command = [str(PYTHON), "-c", AS_INSTALLED[name], str(home)]
     try:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, env=outside, cwd=home, timeout=120)
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, env=outside, cwd=home, timeout=120
+        )
     except subprocess.TimeoutExpired:
         return "does not run offline: no answer within two minutes"
     return "runs" if done.returncode == 0 else f"does not run offline: {_last_line(done.stderr)}"
 
 
 def _versions() -> dict[str, str]:
-    pinned = (line.split("==") for line in REQUIREMENTS.read_text("utf-8").splitlines() if "==" in line)
+    pinned = (
+        line.split("==") for line in REQUIREMENTS.read_text("utf-8").splitlines() if "==" in line
+    )
     known = {name.removesuffix("ai"): version for name, version in pinned}
     return {name: known[name] for name in NAMES if name in known}
 
@@ -130,23 +155,37 @@ def _say(what: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="benchmarks.peers", description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--setup", action="store_true", help=f"make {PYTHON.parents[1]} from {REQUIREMENTS.name}, and end")
+    parser = argparse.ArgumentParser(
+        prog="benchmarks.peers", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument(
+        "--setup",
+        action="store_true",
+        help=f"make {PYTHON.parents[1]} from {REQUIREMENTS.name}, and end",
+    )
     parser.add_argument("--systems", nargs="*", default=NAMES, choices=NAMES, help="only these")
     parser.add_argument("--texts", type=int, default=10_000, help="how many each system remembers")
     parser.add_argument("--questions", type=int, default=150, help="how many are asked")
-    parser.add_argument("--conversations", type=int, nargs="*", default=[0], help="which of LoCoMo's, from 0")
+    parser.add_argument(
+        "--conversations", type=int, nargs="*", default=[0], help="which of LoCoMo's, from 0"
+    )
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the figures go")
-    parser.add_argument("--markdown", action="store_true", help=f"rewrite the tables in {PAGE.name}")
+    parser.add_argument(
+        "--markdown", action="store_true", help=f"rewrite the tables in {PAGE.name}"
+    )
     options = parser.parse_args(arguments)
     if options.setup:
         setup()
         return 0
     if not PYTHON.is_file():
-        print(f"{PYTHON} is missing: `python -m benchmarks.peers --setup` makes it", file=sys.stderr)
+        print(
+            f"{PYTHON} is missing: `python -m benchmarks.peers --setup` makes it", file=sys.stderr
+        )
         return 1
     with tempfile.TemporaryDirectory(prefix="muisti-peers-") as folder:
-        found = run(options.systems, Path(folder), options.texts, options.questions, options.conversations)
+        found = run(
+            options.systems, Path(folder), options.texts, options.questions, options.conversations
+        )
     tables = peer_tables.of_peers(found)
     print("\n\n".join(table.text() for table in tables))
     options.json.parent.mkdir(parents=True, exist_ok=True)

@@ -136,12 +136,21 @@ def alarms(folder: Path) -> list[Alarms]:
 
 def _sets(folder: Path) -> Iterator[tuple[str, Iterator[str]]]:
     if (folder / "locomo_dev.json").is_file():
-        yield "LoCoMo turns", (document.text for store in datasets.locomo(folder) for document in store.documents)
+        yield (
+            "LoCoMo turns",
+            (document.text for store in datasets.locomo(folder) for document in store.documents),
+        )
     if (folder / "longmemeval_dev.json").is_file():
-        yield "LongMemEval turns", (document.text for document in datasets.longmemeval(folder).documents)
+        yield (
+            "LongMemEval turns",
+            (document.text for document in datasets.longmemeval(folder).documents),
+        )
     for language in ("en", "ru", "zh"):
         if (folder / f"xquad.{language}.json").is_file():
-            yield f"XQuAD paragraphs ({language})", (document.text for document in datasets.xquad(folder, language).documents)
+            yield (
+                f"XQuAD paragraphs ({language})",
+                (document.text for document in datasets.xquad(folder, language).documents),
+            )
     if (folder / "sts-dev.csv").is_file():
         yield "STS sentences", _sentences(folder / "sts-dev.csv")
 
@@ -166,21 +175,53 @@ def _around(text: str) -> str:
 def memories_of(folder: Path, most: int = 1000) -> list[str]:
     """Texts of 500 characters, real ones if they are there."""
     whole = (
-        " ".join(text for _, texts in _sets(folder) for text in texts) or "The user prefers short answers in the morning. " * 2000
-    )
-    return [whole[start : start + MEMORY] for start in range(0, min(len(whole) - MEMORY, MEMORY * most), MEMORY)]
-
-
-def _tables(found: list[Growth], costs: dict[str, float], heard: list[Alarms], size: int) -> list[Table]:
-    grown = tuple((row.shape, f"{row.once:.3f} s", f"{row.twice:.3f} s", times(row.ratio)) for row in found)
-    paid = tuple((name, f"{value:.1f} µs", times(value / costs["sha256"])) for name, value in costs.items())
-    false = tuple(
-        (row.texts, f"{row.number:,}", str(row.changed), f"{row.share:.2%}", ", ".join(row.kinds) or "none") for row in heard
+        " ".join(text for _, texts in _sets(folder) for text in texts)
+        or "The user prefers short answers in the morning. " * 2000
     )
     return [
-        Table("privacy-growth", f"Hostile texts, n = {size:,} characters", ("shape", "n", "2n", "growth"), grown),
-        Table("privacy-cost", f"One memory of {MEMORY} characters", ("step", "time", "to SHA-256"), paid),
-        Table("privacy-alarms", "Texts that redaction changes", ("texts", "number", "changed", "share", "kinds"), false),
+        whole[start : start + MEMORY]
+        for start in range(0, min(len(whole) - MEMORY, MEMORY * most), MEMORY)
+    ]
+
+
+def _tables(
+    found: list[Growth], costs: dict[str, float], heard: list[Alarms], size: int
+) -> list[Table]:
+    grown = tuple(
+        (row.shape, f"{row.once:.3f} s", f"{row.twice:.3f} s", times(row.ratio)) for row in found
+    )
+    paid = tuple(
+        (name, f"{value:.1f} µs", times(value / costs["sha256"])) for name, value in costs.items()
+    )
+    false = tuple(
+        (
+            row.texts,
+            f"{row.number:,}",
+            str(row.changed),
+            f"{row.share:.2%}",
+            ", ".join(row.kinds) or "none",
+        )
+        for row in heard
+    )
+    return [
+        Table(
+            "privacy-growth",
+            f"Hostile texts, n = {size:,} characters",
+            ("shape", "n", "2n", "growth"),
+            grown,
+        ),
+        Table(
+            "privacy-cost",
+            f"One memory of {MEMORY} characters",
+            ("step", "time", "to SHA-256"),
+            paid,
+        ),
+        Table(
+            "privacy-alarms",
+            "Texts that redaction changes",
+            ("texts", "number", "changed", "share", "kinds"),
+            false,
+        ),
     ]
 
 
@@ -205,7 +246,9 @@ def main() -> None:
         "alarms": [asdict(row) | {"share": row.share} for row in heard],
     }
     RESULTS.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    bad = [row.shape for row in found if row.ratio > MOST_GROWTH] + [row.texts for row in heard if row.share > MOST_FALSE]
+    bad = [row.shape for row in found if row.ratio > MOST_GROWTH] + [
+        row.texts for row in heard if row.share > MOST_FALSE
+    ]
     if bad:
         raise SystemExit(f"outside of what is demanded: {', '.join(bad)}")
 

@@ -38,7 +38,9 @@ PLAIN: dict[str, dict[str, float]] = {
     "LoCoMo dev, turn": dict(zip(FIGURES, (0.562, 0.643, 0.693, 0.602), strict=False)),
     "LoCoMo dev, session": dict(zip(FIGURES, (0.880, 0.943, 0.971, 0.909), strict=False)),
     "LongMemEval dev pooled, turn": dict(zip(FIGURES, (0.558, 0.662, 0.782, 0.538), strict=False)),
-    "LongMemEval dev pooled, session": dict(zip(FIGURES, (0.757, 0.826, 0.887, 0.752, 0.664), strict=False)),
+    "LongMemEval dev pooled, session": dict(
+        zip(FIGURES, (0.757, 0.826, 0.887, 0.752, 0.664), strict=False)
+    ),
     "XQuAD ru": {"recall@5": 0.916, "recall@10": 0.935},
     "XQuAD zh": {"recall@5": 0.121},
 }
@@ -59,7 +61,9 @@ class Asked:
 
     def __init__(self, store: Store, folder: Path) -> None:
         self._clock = AskingClock(max(document.at for document in store.documents))
-        self.memory: Muisti = bootstrap.open(folder / store.name, clock=self._clock, settings={"record_recall": False})
+        self.memory: Muisti = bootstrap.open(
+            folder / store.name, clock=self._clock, settings={"record_recall": False}
+        )
         self.groups = {document.key: document.group for document in store.documents}
         # Texts that are equal become one memory: it stands for all of their documents, each of which takes a place.
         self.stands_for: dict[str, list[str]] = defaultdict(list)
@@ -74,7 +78,8 @@ class Asked:
             ids: list[str] = json.loads(noted.read_text("utf-8"))
         else:
             saved = self.memory.save_batch(
-                {"content": d.text, "created_at": d.at, "session_id": d.group} for d in store.documents
+                {"content": d.text, "created_at": d.at, "session_id": d.group}
+                for d in store.documents
             )
             ids = [memory.id for memory in saved]
             noted.write_text(json.dumps(ids), "utf-8")
@@ -130,9 +135,13 @@ def folded(ranking: Sequence[str], groups: dict[str, str]) -> Ranking:
     return list(dict.fromkeys(groups[key] for key in ranking))
 
 
-def measured(stores: Sequence[Store], folder: Path, way: str, *, sessions: bool) -> list[dict[str, float]]:
+def measured(
+    stores: Sequence[Store], folder: Path, way: str, *, sessions: bool
+) -> list[dict[str, float]]:
     """Mean figures over all questions, found in one way: of documents and, if asked, of their sessions."""
-    mode, lacking = ("hybrid", way.removeprefix("without ")) if way.startswith("without ") else (way, None)
+    mode, lacking = (
+        ("hybrid", way.removeprefix("without ")) if way.startswith("without ") else (way, None)
+    )
     totals: list[list[dict[str, float]]] = [[], []]
     for store in stores:
         asked = Asked(store, folder)
@@ -141,9 +150,13 @@ def measured(stores: Sequence[Store], folder: Path, way: str, *, sessions: bool)
                 totals[0].append(scored(question.gold, asked.ranking(question, 10, mode)))
                 if sessions:
                     gold = frozenset(asked.groups[key] for key in question.gold)
-                    totals[1].append(scored(gold, folded(asked.ranking(question, DEPTH, mode), asked.groups)))
+                    totals[1].append(
+                        scored(gold, folded(asked.ranking(question, DEPTH, mode), asked.groups))
+                    )
     return [
-        {f: sum(one[f] for one in total) / len(total) for f in FIGURES} | {"questions": len(total)} for total in totals if total
+        {f: sum(one[f] for one in total) / len(total) for f in FIGURES} | {"questions": len(total)}
+        for total in totals
+        if total
     ]
 
 
@@ -154,7 +167,9 @@ def run(folder: Path, vaults: Path, ways: Sequence[str]) -> Found:
         if not (folder / load.file).is_file():
             continue
         stores = load.read(folder)
-        for way in ways if load.sessions else [way for way in ways if way in MODES]:  # paragraphs have no neighbours
+        for way in (
+            ways if load.sessions else [way for way in ways if way in MODES]
+        ):  # paragraphs have no neighbours
             print(f"{name}: {way} …", file=sys.stderr)
             figures = measured(stores, vaults / name, way, sessions=load.sessions)
             for part, one in zip(("turn", "session"), figures, strict=False):
@@ -173,9 +188,13 @@ class Load(NamedTuple):
 
 SETS = {
     "LoCoMo dev": Load("locomo_dev.json", datasets.locomo, True),
-    "LongMemEval dev pooled": Load("longmemeval_dev.json", lambda folder: [datasets.longmemeval(folder)], True),
+    "LongMemEval dev pooled": Load(
+        "longmemeval_dev.json", lambda folder: [datasets.longmemeval(folder)], True
+    ),
     **{
-        f"XQuAD {language}": Load(f"xquad.{language}.json", partial(datasets.xquads, language=language), False)
+        f"XQuAD {language}": Load(
+            f"xquad.{language}.json", partial(datasets.xquads, language=language), False
+        )
         for language in ("en", "ru", "zh")
     },
 }
@@ -186,28 +205,56 @@ def table(found: Found) -> Table:
     rows = []
     for name, ways in found.items():
         if name in PLAIN:
-            rows.append((name, "plain BM25", *(f"{PLAIN[name][f]:.3f}" if f in PLAIN[name] else "" for f in FIGURES)))
-        rows += [(name, way, *(f"{figures[f]:.3f}" for f in FIGURES)) for way, figures in ways.items()]
+            rows.append(
+                (
+                    name,
+                    "plain BM25",
+                    *(f"{PLAIN[name][f]:.3f}" if f in PLAIN[name] else "" for f in FIGURES),
+                )
+            )
+        rows += [
+            (name, way, *(f"{figures[f]:.3f}" for f in FIGURES)) for way, figures in ways.items()
+        ]
     note = "Plain BM25: with stop words and stemming, measured by others. For XQuAD, recall@k is hit@k."
     return Table("quality", "What is found", ("set", "search", *FIGURES), tuple(rows), note)
 
 
 def bars(found: Found) -> dict[str, dict[str, float]]:
     """Recall of the first ten, for the chart."""
-    plain = {name: {"plain BM25": figures["recall@10"]} for name, figures in PLAIN.items() if "recall@10" in figures}
-    return {name: plain.get(name, {}) | {way: one["recall@10"] for way, one in ways.items()} for name, ways in found.items()}
+    plain = {
+        name: {"plain BM25": figures["recall@10"]}
+        for name, figures in PLAIN.items()
+        if "recall@10" in figures
+    }
+    return {
+        name: plain.get(name, {}) | {way: one["recall@10"] for way, one in ways.items()}
+        for name, ways in found.items()
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="benchmarks.quality", description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder with the question sets")
+    parser = argparse.ArgumentParser(
+        prog="benchmarks.quality", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument(
+        "--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder with the question sets"
+    )
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the figures go")
     parser.add_argument("--markdown", action="store_true", help=f"rewrite the table in {PAGE.name}")
     parser.add_argument(
-        "--vaults", type=Path, help="keep the vaults here, and use those of an earlier run: embedding takes minutes"
+        "--vaults",
+        type=Path,
+        help="keep the vaults here, and use those of an earlier run: embedding takes minutes",
     )
-    parser.add_argument("--ablations", action="store_true", help="also hybrid search without each of its signals")
-    parser.add_argument("--ways", nargs="*", default=MODES, help="only these: keyword, vector, hybrid, 'without speaker' …")
+    parser.add_argument(
+        "--ablations", action="store_true", help="also hybrid search without each of its signals"
+    )
+    parser.add_argument(
+        "--ways",
+        nargs="*",
+        default=MODES,
+        help="only these: keyword, vector, hybrid, 'without speaker' …",
+    )
     options = parser.parse_args(arguments)
     ways = [*options.ways, *(f"without {signal}" for signal in SIGNALS if options.ablations)]
     for line in datasets.missing(options.data, list(datasets.HOW_TO_GET)):
@@ -215,7 +262,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="muisti-quality-") as temporary:
         found = run(options.data, options.vaults or Path(temporary), ways)
     if not found:
-        print("nothing to measure: put the files into one folder and name it with --data", file=sys.stderr)
+        print(
+            "nothing to measure: put the files into one folder and name it with --data",
+            file=sys.stderr,
+        )
         return 1
     shown = table(found)
     print(shown.text())
@@ -223,7 +273,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.json.write_text(json.dumps(found, indent=2), "utf-8")
     if options.markdown:
         rewrite(PAGE, {shown.name: shown.markdown()})
-        CHART.write_text(drawn("Recall of the first ten results", bars(found), ("plain BM25", *MODES)), "utf-8")
+        CHART.write_text(
+            drawn("Recall of the first ten results", bars(found), ("plain BM25", *MODES)), "utf-8"
+        )
     return 0
 
 

@@ -57,7 +57,9 @@ def run(plan: Plan) -> Found:
             _say(f"a vault of {size:,} memories")
             vaults[size] = _one_size(plan, size, words, found)
         _say("cold start")
-        started = speed_parts.cold_start(vaults, "what did we decide about the meeting?", plan.starts)
+        started = speed_parts.cold_start(
+            vaults, "what did we decide about the meeting?", plan.starts
+        )
         found["cold_start"] = started if isinstance(started, str) else _compared(started, "python")
     return found
 
@@ -81,7 +83,9 @@ def _one_size(plan: Plan, size: int, words: Sequence[str], found: Found) -> Path
     index.close()
     found["search"][str(size)] = _compared(searched, "bare")
     with Muisti.open(vault) as memory:
-        saved = speed_parts.save_one_by_one(memory, folder, Writer(words, seed=11).texts(plan.saves_at_size))
+        saved = speed_parts.save_one_by_one(
+            memory, folder, Writer(words, seed=11).texts(plan.saves_at_size)
+        )
     found["save_at_size"][str(size)] = _compared(saved, "file")
     return vault
 
@@ -108,11 +112,17 @@ def _say(what: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="benchmarks.speed", description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--sizes", default="1000,10000,100000", help="memories in the vaults, separated by commas")
+    parser = argparse.ArgumentParser(
+        prog="benchmarks.speed", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument(
+        "--sizes", default="1000,10000,100000", help="memories in the vaults, separated by commas"
+    )
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the figures go")
     parser.add_argument("--quick", action="store_true", help="few repetitions: to see that it runs")
-    parser.add_argument("--markdown", action="store_true", help=f"rewrite the tables in {PAGE.name}")
+    parser.add_argument(
+        "--markdown", action="store_true", help=f"rewrite the tables in {PAGE.name}"
+    )
     options = parser.parse_args(arguments)
     sizes = [int(size) for size in options.sizes.split(",")]
     found = run(Plan.quick(sizes) if options.quick else Plan(sizes))
@@ -121,7 +131,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(found, indent=2), "utf-8")
     if options.markdown:
-        rewrite(PAGE, {"machine": speed_tables.about(found), **{table.name: table.markdown() for table in tables}})
+        rewrite(
+            PAGE,
+            {
+                "machine": speed_tables.about(found),
+                **{table.name: table.markdown() for table in tables},
+            },
+        )
     return 0
 
 

@@ -49,7 +49,11 @@ def save_in_batches(memory: Muisti, folder: Path, texts: Sequence[Text]) -> dict
     actions: dict[str, Callable[[Sequence[Text]], object]] = {
         "save": lambda batch: memory.save_batch(item(text) for text in batch),
         "file": lambda batch: bare.durable_writes(
-            files, [(f"{next(number)}.md", (f"{t.title}\n\n{t.content}" + " " * 300).encode()) for t in batch]
+            files,
+            [
+                (f"{next(number)}.md", (f"{t.title}\n\n{t.content}" + " " * 300).encode())
+                for t in batch
+            ],
         ),
         "insert": lambda batch: index.insert(*batch),
     }
@@ -72,7 +76,9 @@ def search(vault: Path, index: bare.BareIndex, questions: Sequence[str]) -> dict
         interleaved(actions, questions[: len(questions) // 4])  # warm the caches of all alike
         taken = interleaved(actions, questions)
     with Muisti.open(vault) as memory:
-        noted = interleaved({"noting": memory.search, "bare_beside": index.search}, questions[: len(questions) // 2])
+        noted = interleaved(
+            {"noting": memory.search, "bare_beside": index.search}, questions[: len(questions) // 2]
+        )
     return taken | noted
 
 
@@ -105,9 +111,13 @@ def cold_start(vaults: dict[int, Path], question: str, runs: int) -> dict[str, T
     if importlib.util.find_spec(CLI) is None:
         return f"skipped: there is no {CLI} yet"
     commands = {"python": ["-c", "pass"], "version": ["-m", CLI, "--version"]}
-    commands |= {f"search {size}": ["-m", CLI, "search", question] for size in vaults if size <= 10_000}
+    commands |= {
+        f"search {size}": ["-m", CLI, "search", question] for size in vaults if size <= 10_000
+    }
     with tempfile.TemporaryDirectory(prefix="muisti-home-") as home:
-        outside = {name: value for name, value in os.environ.items() if not name.startswith("MUISTI_")}
+        outside = {
+            name: value for name, value in os.environ.items() if not name.startswith("MUISTI_")
+        }
 
         def run(name: str) -> None:
             vault = {"MUISTI_VAULT": str(vaults[int(name.split()[1])])} if " " in name else {}
@@ -124,5 +134,7 @@ def cold_start(vaults: dict[int, Path], question: str, runs: int) -> dict[str, T
                 run(name)
         except subprocess.CalledProcessError as error:
             return f"skipped: `{' '.join(error.cmd[1:])}` failed: {error.stderr.decode(errors='replace').strip()[-200:]}"
-        actions: dict[str, Callable[[int], object]] = {name: lambda _, name=name: run(name) for name in commands}  # type: ignore[misc]
+        actions: dict[str, Callable[[int], object]] = {
+            name: lambda _, name=name: run(name) for name in commands
+        }  # type: ignore[misc]
         return interleaved(actions, range(runs))

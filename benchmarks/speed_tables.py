@@ -21,12 +21,22 @@ def about(found: Found) -> str:
 
 def all_tables(found: Found) -> list[Table]:
     """In the order of the page."""
-    return [_save(found), _save_at_size(found), _search(found), _growth(found), _upkeep(found), _cold_start(found)]
+    return [
+        _save(found),
+        _save_at_size(found),
+        _search(found),
+        _growth(found),
+        _upkeep(found),
+        _cold_start(found),
+    ]
 
 
 def _save(found: Found) -> Table:
     rows = []
-    for label, part in (("one by one", found["save"]["single"]), ("save_batch", found["save"]["batch"])):
+    for label, part in (
+        ("one by one", found["save"]["single"]),
+        ("save_batch", found["save"]["batch"]),
+    ):
         ours, file, insert = part["save"], part["file"], part["insert"]
         rows.append(
             (
@@ -36,7 +46,14 @@ def _save(found: Found) -> Table:
                 *(rate(1000 / one["p50_ms"]) for one in (ours, file, insert)),
             )
         )
-    head = ("durable save", "to a file write", "to an FTS5 insert", "muisti", "file write", "FTS5 insert")
+    head = (
+        "durable save",
+        "to a file write",
+        "to an FTS5 insert",
+        "muisti",
+        "file write",
+        "FTS5 insert",
+    )
     note = (
         "Time of ours divided by time of the reference, at the median. A file write is temporary file, fsync, rename, fsync of "
         "the folder; an FTS5 insert is one transaction with synchronous=FULL. In a batch both references group their syncs."
@@ -73,10 +90,22 @@ def _search(found: Found) -> Table:
                 times(ours["ratio_p95"]),
                 times(ours["p50_ms"] / naive["p50_ms"]),
                 times(part["noting"]["p50_ms"] / part["bare_beside"]["p50_ms"]),
-                *(f"{milliseconds(one['p50_ms'] / 1000)} / {milliseconds(one['p95_ms'] / 1000)}" for one in (ours, bare, naive)),
+                *(
+                    f"{milliseconds(one['p50_ms'] / 1000)} / {milliseconds(one['p95_ms'] / 1000)}"
+                    for one in (ours, bare, naive)
+                ),
             )
         )
-    head = ("memories", "to bare p50", "to bare p95", "to naive p50", "noting, to bare", "muisti p50 / p95", "bare", "naive")
+    head = (
+        "memories",
+        "to bare p50",
+        "to bare p95",
+        "to naive p50",
+        "noting, to bare",
+        "muisti p50 / p95",
+        "bare",
+        "naive",
+    )
     note = (
         "Bare: FTS5, porter, stop words out, the rest OR-ed, bm25 with weights, ten rows joined. Naive: all words OR-ed. "
         "Noting: with the default setting that notes in a second thread what was recalled, searching without a pause."
@@ -87,9 +116,16 @@ def _search(found: Found) -> Table:
 def _growth(found: Found) -> Table:
     rows = []
     for (small, before), (large, after) in pairwise(found["search"].items()):
-        grown = [after[name]["p50_ms"] / before[name]["p50_ms"] for name in ("muisti", "bare", "naive")]
+        grown = [
+            after[name]["p50_ms"] / before[name]["p50_ms"] for name in ("muisti", "bare", "naive")
+        ]
         rows.append((f"{int(small):,} → {int(large):,}", *(times(one) for one in grown)))
-    return Table("growth", "Growth of the median search", ("memories", "muisti", "bare", "naive"), tuple(rows))
+    return Table(
+        "growth",
+        "Growth of the median search",
+        ("memories", "muisti", "bare", "naive"),
+        tuple(rows),
+    )
 
 
 def _upkeep(found: Found) -> Table:
@@ -107,7 +143,16 @@ def _upkeep(found: Found) -> Table:
                 times(part["index_to_files_ratio"]),
             )
         )
-    head = ("memories", "open to walk", "open", "first open", "walk", "reindex", "index bytes each", "index to files")
+    head = (
+        "memories",
+        "open to walk",
+        "open",
+        "first open",
+        "walk",
+        "reindex",
+        "index bytes each",
+        "index to files",
+    )
     note = (
         "Open: of an unchanged vault, which looks at every file's size, time and inode. Walk: a bare scandir and stat of the "
         "same files. First open: right after the files were written."
@@ -118,7 +163,13 @@ def _upkeep(found: Found) -> Table:
 def _cold_start(found: Found) -> Table:
     part = found["cold_start"]
     if isinstance(part, str):
-        return Table("cold-start", "Cold start of the command line", ("command", "to `python -c pass`", "p50"), (), f"({part})")
+        return Table(
+            "cold-start",
+            "Cold start of the command line",
+            ("command", "to `python -c pass`", "p50"),
+            (),
+            f"({part})",
+        )
     names = {"python": "`python -c pass`", "version": "`muisti --version`"}
     rows = [
         (
@@ -128,4 +179,9 @@ def _cold_start(found: Found) -> Table:
         )
         for name, one in part.items()
     ]
-    return Table("cold-start", "Cold start of the command line", ("command", "to `python -c pass`", "p50"), tuple(rows))
+    return Table(
+        "cold-start",
+        "Cold start of the command line",
+        ("command", "to `python -c pass`", "p50"),
+        tuple(rows),
+    )

@@ -30,7 +30,11 @@ class Table:
 
     def markdown(self) -> str:
         """For the page."""
-        lines = [_piped(self.head), _piped(["---", *["--:"] * (len(self.head) - 1)]), *map(_piped, self.rows)]
+        lines = [
+            _piped(self.head),
+            _piped(["---", *["--:"] * (len(self.head) - 1)]),
+            *map(_piped, self.rows),
+        ]
         return "\n".join([f"**{self.title}**", "", *lines, *(["", self.note] if self.note else [])])
 
 
@@ -63,7 +67,9 @@ def times(ratio: float) -> str:
 
 def milliseconds(seconds: float) -> str:
     value = seconds * 1000
-    return f"{value:.3f} ms" if value < 1 else f"{value:.2f} ms" if value < 100 else f"{value:.0f} ms"
+    return (
+        f"{value:.3f} ms" if value < 1 else f"{value:.2f} ms" if value < 100 else f"{value:.0f} ms"
+    )
 
 
 def rate(per_second: float) -> str:

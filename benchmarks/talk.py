@@ -40,7 +40,9 @@ def write_talk(vault: Path, number: int, words: Sequence[str]) -> int:
         at = start + timedelta(days=day)
         lines = []
         for place, text in enumerate(texts.texts(min(A_DAY, number - first))):
-            said = text.content if place % 2 else text.content[: len(text.content) // 3]  # people write less than models
+            said = (
+                text.content if place % 2 else text.content[: len(text.content) // 3]
+            )  # people write less than models
             line = {
                 "id": f"msg_{first + place:07}",
                 "ts": (at + timedelta(seconds=40 * place)).isoformat().replace("+00:00", "Z"),
@@ -77,8 +79,18 @@ def bare_rebuild(vault: Path, target: Path) -> int:
                 for line in lines:
                     said = json.loads(line)
                     meta = said["meta"]
-                    cells = (said["id"], meta["channel"], meta["chat_id"], said["role"], said["type"], said["content"])
-                    db.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*cells, json.dumps(meta), said["ts"]))
+                    cells = (
+                        said["id"],
+                        meta["channel"],
+                        meta["chat_id"],
+                        said["role"],
+                        said["type"],
+                        said["content"],
+                    )
+                    db.execute(
+                        "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                        (*cells, json.dumps(meta), said["ts"]),
+                    )
                     number += 1
         db.execute("INSERT INTO messages_fts (messages_fts) VALUES ('rebuild')")
     db.close()
@@ -99,13 +111,19 @@ def rebuilding(number: int, words: Sequence[str], runs: int = 3) -> dict[str, fl
             found = sum(chat.messages for chat in memory.chats())
             if found != number:
                 raise SystemExit(f"of {number} messages {found} are there")
-    return {name: best_of(values) for name, values in taken.items()} | {"messages": number, "bytes": size}
+    return {name: best_of(values) for name, values in taken.items()} | {
+        "messages": number,
+        "bytes": size,
+    }
 
 
 def waiting(turns: int, words: Sequence[str]) -> dict[str, Times]:
     """What a chat waits for in each turn."""
     texts = [text.content for text in Writer(words, seed=13).texts(turns)]
-    with tempfile.TemporaryDirectory() as folder, Muisti.open(Path(folder, "vault"), embedder="none") as memory:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Muisti.open(Path(folder, "vault"), embedder="none") as memory,
+    ):
         bare = Path(folder, "bare.jsonl")
 
         def append_and_sync(text: str) -> None:
@@ -123,7 +141,9 @@ def waiting(turns: int, words: Sequence[str]) -> dict[str, Times]:
 
         accept("My dog is called Musti.")  # reads the tables of the rules, once
         memory.flush()
-        found = interleaved({"append and sync a line": append_and_sync, "append_message": log}, texts)
+        found = interleaved(
+            {"append and sync a line": append_and_sync, "append_message": log}, texts
+        )
         memory.flush()
         return found | interleaved({"extract_and_save": accept}, texts)
 
@@ -131,15 +151,26 @@ def waiting(turns: int, words: Sequence[str]) -> dict[str, Times]:
 def tables(rebuilt: dict[str, float], waited: dict[str, Times]) -> list[Table]:
     number = rebuilt["messages"]
     rows = tuple(
-        (name, f"{rebuilt[name]:.2f} s", f"{number / rebuilt[name]:,.0f}", times(rebuilt[name] / rebuilt["bare"]))
+        (
+            name,
+            f"{rebuilt[name]:.2f} s",
+            f"{number / rebuilt[name]:,.0f}",
+            times(rebuilt[name] / rebuilt["bare"]),
+        )
         for name in ("bare", "muisti")
     )
     least = waited["append and sync a line"]
     turns = tuple(
-        (name, f"{1000 * one.p50:.2f} ms", f"{1000 * one.p95:.2f} ms", times(one.p50 / least.p50)) for name, one in waited.items()
+        (name, f"{1000 * one.p50:.2f} ms", f"{1000 * one.p95:.2f} ms", times(one.p50 / least.p50))
+        for name, one in waited.items()
     )
     return [
-        Table("talk-rebuild", f"Rebuilding {number:,.0f} messages, without vectors", ("", "time", "a second", "to bare"), rows),
+        Table(
+            "talk-rebuild",
+            f"Rebuilding {number:,.0f} messages, without vectors",
+            ("", "time", "a second", "to bare"),
+            rows,
+        ),
         Table("talk-turn", "What a chat waits for in a turn", ("", "p50", "p95", "to bare"), turns),
     ]
 
@@ -157,7 +188,11 @@ def main() -> None:
     if given.markdown:
         rewrite(PAGE, {table.name: table.markdown() for table in found})
     RESULTS.parent.mkdir(exist_ok=True)
-    record = {"machine": machine(), "rebuild": rebuilt, "turn": {name: one.summary() for name, one in waited.items()}}
+    record = {
+        "machine": machine(),
+        "rebuild": rebuilt,
+        "turn": {name: one.summary() for name, one in waited.items()},
+    }
     RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     if rebuilt["muisti"] > MOST * rebuilt["bare"]:
         raise SystemExit(f"rebuilding takes more than {MOST:g} times the bare loop")

@@ -43,7 +43,11 @@ def vocabulary(folder: Path = DEFAULT_FOLDER) -> tuple[str, list[str]]:
     """Where the words come from, and the words, the most frequent first."""
     counts: Counter[str] = Counter()
     for path in sorted(folder.glob("l*_dev.json")) if folder.is_dir() else []:
-        counts.update(re.findall(r"[a-z]{1,20}", " ".join(_strings(json.loads(path.read_text("utf-8")))).lower()))
+        counts.update(
+            re.findall(
+                r"[a-z]{1,20}", " ".join(_strings(json.loads(path.read_text("utf-8")))).lower()
+            )
+        )
     if len(counts) >= 5_000:
         return "real talk (shared/data)", [word for word, _ in counts.most_common(VOCABULARY)]
     return "made-up words", [*_GRAMMAR.split(), *_made_up()][:VOCABULARY]
@@ -60,7 +64,9 @@ def _strings(value: object) -> Iterator[str]:
 
 def _made_up() -> list[str]:
     """Pronounceable words, in an order that mixes short and long ones."""
-    syllables = ["".join(parts) for parts in product("bdfgklmnprstv", "aeiou", ("", "n", "r", "st"))]
+    syllables = [
+        "".join(parts) for parts in product("bdfgklmnprstv", "aeiou", ("", "n", "r", "st"))
+    ]
     made = [a + b for a, b in product(syllables, syllables)]
     random.Random(1).shuffle(made)
     return list(dict.fromkeys(made))
@@ -95,7 +101,11 @@ class Writer:
         """Natural questions, each about words of one of the texts."""
         asked = []
         for text in self._random.choices(texts, k=number):
-            telling = [w for w in dict.fromkeys(re.findall(r"\w+", text.content.lower())) if w not in self._grammar]
+            telling = [
+                w
+                for w in dict.fromkeys(re.findall(r"\w+", text.content.lower()))
+                if w not in self._grammar
+            ]
             chosen = [*self._random.sample(telling, min(4, len(telling))), *["thing"] * 4]
             asked.append(self._random.choice(_QUESTIONS).format(*chosen))
         return asked

@@ -57,7 +57,10 @@ class Conversation:
 def conversations(folder: Path, limit: int | None) -> list[Conversation]:
     stores = datasets.locomo(folder)[:limit]
     items = json.loads((folder / "locomo_dev.json").read_text("utf-8"))[:limit]
-    with tempfile.TemporaryDirectory(prefix="muisti-extractor-") as empty, Muisti.open(empty) as memory:
+    with (
+        tempfile.TemporaryDirectory(prefix="muisti-extractor-") as empty,
+        Muisti.open(empty) as memory,
+    ):
         return [
             Conversation(store, tuple(_categories(item, store)), tuple(_kept(memory, store)))
             for item, store in zip(items, stores, strict=True)
@@ -67,7 +70,10 @@ def conversations(folder: Path, limit: int | None) -> list[Conversation]:
 def _categories(item: dict[str, Any], store: Store) -> list[str]:
     """In the order of the store's questions, which lacks those whose evidence is not in the talk."""
     known = {document.key for document in store.documents}
-    asked = [(qa, {turn for entry in qa.get("evidence") or () for turn in datasets._turn_ids(entry)}) for qa in item["qa"]]
+    asked = [
+        (qa, {turn for entry in qa.get("evidence") or () for turn in datasets._turn_ids(entry)})
+        for qa in item["qa"]
+    ]
     return [CATEGORIES[qa["category"]] for qa, gold in asked if gold & known]
 
 
@@ -83,11 +89,16 @@ def _kept(memory: Muisti, store: Store) -> Iterable[tuple[Document, Extracted]]:
         found = memory.extract(talk)
         for place, document in enumerate(session):
             of_turn = found[counts[place] : counts[place + 1]]
-            yield from ((document, one) for one in of_turn if one.importance >= extraction.THRESHOLD)
+            yield from (
+                (document, one) for one in of_turn if one.importance >= extraction.THRESHOLD
+            )
 
 
 def _sessions(store: Store) -> list[list[Document]]:
-    return [list(session) for _, session in groupby(store.documents, key=lambda document: document.group)]
+    return [
+        list(session)
+        for _, session in groupby(store.documents, key=lambda document: document.group)
+    ]
 
 
 def _talk(session: Sequence[Document], store: Store) -> list[Utterance]:
@@ -95,7 +106,11 @@ def _talk(session: Sequence[Document], store: Store) -> list[Utterance]:
     talk = []
     for document in session:
         speaker, _, text = document.text.partition(": ")
-        talk.append(Utterance(text, speaker, at=session[0].at, addressee=next(iter(speakers - {speaker}), "")))
+        talk.append(
+            Utterance(
+                text, speaker, at=session[0].at, addressee=next(iter(speakers - {speaker}), "")
+            )
+        )
     return talk
 
 
@@ -106,7 +121,11 @@ Kept = list[tuple[Memory, str]]
 
 def every_turn(memory: Muisti, talk: Conversation, *, of_session: bool = True) -> Kept:
     """As `benchmarks.quality` does it."""
-    return _saved(memory, ((document, document.text) for document in talk.store.documents), of_session=of_session)
+    return _saved(
+        memory,
+        ((document, document.text) for document in talk.store.documents),
+        of_session=of_session,
+    )
 
 
 def extracted(memory: Muisti, talk: Conversation, *, of_session: bool = True) -> Kept:
@@ -115,21 +134,30 @@ def extracted(memory: Muisti, talk: Conversation, *, of_session: bool = True) ->
     for session, group in groupby(talk.kept, key=lambda pair: pair[0].group):
         pairs = list(group)
         began = next(document.at for document in talk.store.documents if document.group == session)
-        saved = memory.save_extracted([one for _, one in pairs], session_id=session if of_session else None, said_at=began)
+        saved = memory.save_extracted(
+            [one for _, one in pairs], session_id=session if of_session else None, said_at=began
+        )
         kept += [(one, document.key) for (document, _), one in zip(pairs, saved, strict=True)]
     return kept
 
 
 def first_person(memory: Muisti, talk: Conversation) -> Kept:
     """The longest sentences with "I" or "we" in them, as many as the rules keep memories."""
-    sessions = [list(zip([d.key for d in one], _talk(one, talk.store), strict=True)) for one in _sessions(talk.store)]
-    said = extraction.first_person(extraction.Talk(talk.store.name, tuple(map(tuple, sessions)), ()))
+    sessions = [
+        list(zip([d.key for d in one], _talk(one, talk.store), strict=True))
+        for one in _sessions(talk.store)
+    ]
+    said = extraction.first_person(
+        extraction.Talk(talk.store.name, tuple(map(tuple, sessions)), ())
+    )
     pairs = [
         (document, f"{document.text.partition(': ')[0]}: {sentence}")
         for document in talk.store.documents
         for sentence in said[document.key]
     ]
-    longest = sorted(range(len(pairs)), key=lambda place: (-len(pairs[place][1]), place))[: len(talk.kept)]
+    longest = sorted(range(len(pairs)), key=lambda place: (-len(pairs[place][1]), place))[
+        : len(talk.kept)
+    ]
     return _saved(memory, (pairs[place] for place in sorted(longest)))
 
 
@@ -142,13 +170,22 @@ def longest_turns(memory: Muisti, talk: Conversation) -> Kept:
         if room < 0:
             break
         chosen.add(document.key)
-    return _saved(memory, ((document, document.text) for document in talk.store.documents if document.key in chosen))
+    return _saved(
+        memory,
+        ((document, document.text) for document in talk.store.documents if document.key in chosen),
+    )
 
 
-def _saved(memory: Muisti, pairs: Iterable[tuple[Document, str]], *, of_session: bool = True) -> Kept:
+def _saved(
+    memory: Muisti, pairs: Iterable[tuple[Document, str]], *, of_session: bool = True
+) -> Kept:
     chosen = list(pairs)
     saved = memory.save_batch(
-        {"content": text, "created_at": document.at, "session_id": document.group if of_session else None}
+        {
+            "content": text,
+            "created_at": document.at,
+            "session_id": document.group if of_session else None,
+        }
         for document, text in chosen
     )
     return [(one, document.key) for (document, _), one in zip(chosen, saved, strict=True)]
@@ -169,7 +206,9 @@ WAYS: Mapping[str, Callable[[Muisti, Conversation], Kept]] = {
 class Vault:
     """A vault filled in one way, which can be asked."""
 
-    def __init__(self, talk: Conversation, fill: Callable[[Muisti, Conversation], Kept], root: Path) -> None:
+    def __init__(
+        self, talk: Conversation, fill: Callable[[Muisti, Conversation], Kept], root: Path
+    ) -> None:
         self._talk = talk
         clock = AskingClock(max(document.at for document in talk.store.documents))
         self.memory: Muisti = bootstrap.open(root, clock=clock, settings={"record_recall": False})
@@ -186,10 +225,18 @@ class Vault:
 
     def asked(self, question: Question) -> dict[str, float]:
         """The figures of one question, and how much text its first ten results are."""
-        found = [result.memory for result in self.memory.search(question.text, limit=10, asked_at=question.at)]
-        more = [result.memory for result in self.memory.search(question.text, limit=50, asked_at=question.at)]
+        found = [
+            result.memory
+            for result in self.memory.search(question.text, limit=10, asked_at=question.at)
+        ]
+        more = [
+            result.memory
+            for result in self.memory.search(question.text, limit=50, asked_at=question.at)
+        ]
         length = list(accumulate(len(memory.content) for memory in more))
-        fitting = self._keys(memory for memory, end in zip(more, length, strict=True) if end <= ROOM)
+        fitting = self._keys(
+            memory for memory, end in zip(more, length, strict=True) if end <= ROOM
+        )
         figures = scored(question.gold, self._keys(found))
         return {
             **{name: figures[name] for name in FIGURES},
@@ -206,7 +253,11 @@ class Vault:
         kept = self.memory.list(limit=None, project="*")
         self.memory.close()
         files = [path for path in self.memory.root.rglob("*") if path.is_file()]
-        index = sum(path.stat().st_size for path in files if ".muisti" in path.relative_to(self.memory.root).parts)
+        index = sum(
+            path.stat().st_size
+            for path in files
+            if ".muisti" in path.relative_to(self.memory.root).parts
+        )
         return {
             "memories": len(kept),
             "content": sum(_bytes(one.content) for one in kept),
@@ -255,13 +306,17 @@ def _measured(talks: Sequence[Conversation], fill: Callable[[Muisti, Conversatio
         **_means([one for of_category in answers.values() for one in of_category]),
         **sizes,
         "evidence_turns_without_memory": lacking,
-        "categories": {name: _means(answers[name]) for name in CATEGORIES.values() if name in answers},
+        "categories": {
+            name: _means(answers[name]) for name in CATEGORIES.values() if name in answers
+        },
         "seconds": round(perf_counter() - began, 1),
     }
 
 
 def _means(answers: Sequence[dict[str, float]]) -> Found:
-    return {name: fmean(one[name] for one in answers) for name in answers[0]} | {"questions": len(answers)}
+    return {name: fmean(one[name] for one in answers) for name in answers[0]} | {
+        "questions": len(answers)
+    }
 
 
 # Tables ---------------------------------------------------------------------------------------------------------------
@@ -285,7 +340,15 @@ def _recall(found: Found) -> Table:
         )
         for way, row in found["ways"].items()
     ]
-    head = ("kept", *FIGURES, "recall@10 lost", "in equal room", "possible", "evidence without a memory", "letters of the ten")
+    head = (
+        "kept",
+        *FIGURES,
+        "recall@10 lost",
+        "in equal room",
+        "possible",
+        "evidence without a memory",
+        "letters of the ten",
+    )
     note = (
         f"{found['questions']:,} questions on {found['turns']:,} turns, {found['evidence_turns']:,} of which are evidence. In equal "
         f"room: the recall of the first {ROOM:,} letters of results. Possible: if everything that is kept were found. Letters: of the "
@@ -295,13 +358,21 @@ def _recall(found: Found) -> Table:
 
 
 def _categorised(found: Found) -> Table:
-    names = [name for name in CATEGORIES.values() if any(name in row["categories"] for row in found["ways"].values())]
+    names = [
+        name
+        for name in CATEGORIES.values()
+        if any(name in row["categories"] for row in found["ways"].values())
+    ]
     head = ("kept", *(f"{name}, @{k}" for name in names for k in (5, 10)))
     rows = [
         (way, *(f"{row['categories'][name][f'recall@{k}']:.3f}" for name in names for k in (5, 10)))
         for way, row in found["ways"].items()
     ]
-    counts = {name: row["categories"][name]["questions"] for row in found["ways"].values() for name in names}
+    counts = {
+        name: row["categories"][name]["questions"]
+        for row in found["ways"].values()
+        for name in names
+    }
     note = f"Questions: {', '.join(f'{name} {count}' for name, count in counts.items())}."
     return Table("through-extraction-kinds", "Recall by kind of question", head, tuple(rows), note)
 
@@ -309,25 +380,54 @@ def _categorised(found: Found) -> Table:
 def _sized(found: Found) -> Table:
     whole = found["ways"].get(WHOLE)
     rows = [
-        (way, *(cell for name in SIZES for cell in (f"{row[name]:,}", f"{row[name] / whole[name]:.2f}" if whole else "")))
+        (
+            way,
+            *(
+                cell
+                for name in SIZES
+                for cell in (f"{row[name]:,}", f"{row[name] / whole[name]:.2f}" if whole else "")
+            ),
+        )
         for way, row in found["ways"].items()
     ]
-    names = {"memories": "memories", "content": "bytes of text", "files": "bytes of files", "index": "bytes of index"}
+    names = {
+        "memories": "memories",
+        "content": "bytes of text",
+        "files": "bytes of files",
+        "index": "bytes of index",
+    }
     head = ("kept", *(cell for name in SIZES for cell in (names[name], "share")))
-    return Table("through-extraction-size", "What it takes", head, tuple(rows), "Share: of what every turn takes.")
+    return Table(
+        "through-extraction-size",
+        "What it takes",
+        head,
+        tuple(rows),
+        "Share: of what every turn takes.",
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="benchmarks.through_extraction", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder with the question sets")
+    parser = argparse.ArgumentParser(
+        prog="benchmarks.through_extraction", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument(
+        "--data", type=Path, default=datasets.DEFAULT_FOLDER, help="folder with the question sets"
+    )
     parser.add_argument("--limit", type=int, help="only so many conversations")
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=[*WAYS], help="only these")
-    parser.add_argument("--json", type=Path, help=f"where the figures go; of a whole run, to {RESULTS.name}")
-    parser.add_argument("--markdown", action="store_true", help=f"rewrite the tables in {PAGE.name}")
+    parser.add_argument(
+        "--json", type=Path, help=f"where the figures go; of a whole run, to {RESULTS.name}"
+    )
+    parser.add_argument(
+        "--markdown", action="store_true", help=f"rewrite the tables in {PAGE.name}"
+    )
     options = parser.parse_args(arguments)
     absent = datasets.missing(options.data, ["locomo_dev.json"])
     if absent:
-        print("\n".join([*absent, "skipped: put the file into one folder and name it with --data"]), file=sys.stderr)
+        print(
+            "\n".join([*absent, "skipped: put the file into one folder and name it with --data"]),
+            file=sys.stderr,
+        )
         return 0
     found = run(options.data, options.limit, options.ways)
     made = tables(found)

@@ -40,7 +40,12 @@ class Times:
 
     def summary(self) -> dict[str, float]:
         """For JSON."""
-        return {"p50_ms": self.p50 * 1000, "p95_ms": self.p95 * 1000, "per_second": self.rate, "runs": len(self.seconds)}
+        return {
+            "p50_ms": self.p50 * 1000,
+            "p95_ms": self.p95 * 1000,
+            "per_second": self.rate,
+            "runs": len(self.seconds),
+        }
 
 
 def seconds(action: Callable[[], object]) -> float:
@@ -50,7 +55,9 @@ def seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def interleaved(actions: Mapping[str, Callable[[Item], object]], items: Iterable[Item]) -> dict[str, Times]:
+def interleaved(
+    actions: Mapping[str, Callable[[Item], object]], items: Iterable[Item]
+) -> dict[str, Times]:
     """Each action on each item, one after the other; who begins changes from item to item."""
     names = list(actions)
     taken: dict[str, list[float]] = {name: [] for name in names}
@@ -110,6 +117,8 @@ def machine() -> dict[str, object]:
 def _processor() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+            return next(
+                line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+            )
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()

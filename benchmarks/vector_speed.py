@@ -72,7 +72,9 @@ def embedding(folder: Path, words: Sequence[str], yardstick: Yardstick, asked: i
     with Muisti.open(folder / "embedding") as memory:
         embedder = _embedder(memory)
         embedder.embed_query("load the model")
-        taken = interleaved({"ours": embedder.embed_query, "minilm": yardstick}, writer.questions(texts, asked))
+        taken = interleaved(
+            {"ours": embedder.embed_query, "minilm": yardstick}, writer.questions(texts, asked)
+        )
         taken["minilm"] = yardstick.times()
         took = {
             "short": seconds(lambda: embedder.embed_documents(short)),
@@ -88,7 +90,11 @@ def embedding(folder: Path, words: Sequence[str], yardstick: Yardstick, asked: i
             for name in took
         }
         model = embedder.identity().model
-    return {"model": model, "query": {name: one.summary() for name, one in taken.items()}, "documents": documents}
+    return {
+        "model": model,
+        "query": {name: one.summary() for name, one in taken.items()},
+        "documents": documents,
+    }
 
 
 def ingest(folder: Path, words: Sequence[str], number: int) -> Found:
@@ -99,23 +105,37 @@ def ingest(folder: Path, words: Sequence[str], number: int) -> Found:
         run_, embed_ = _watch_model(memory)
         saving = seconds(lambda: memory.save_batch(map(item, texts[:number])))
         filling = seconds(memory.reindex_missing)
-        found["batch"] = _shares(number, saving + filling, run_, embed_) | {"saving_share": saving / (saving + filling)}
+        found["batch"] = _shares(number, saving + filling, run_, embed_) | {
+            "saving_share": saving / (saving + filling)
+        }
     with Muisti.open(folder / "ingest-single") as memory:
         run_, embed_ = _watch_model(memory)
-        took = seconds(lambda: [memory.save(one.content, title=one.title, kind="note") for one in texts[number:]])
+        took = seconds(
+            lambda: [
+                memory.save(one.content, title=one.title, kind="note") for one in texts[number:]
+            ]
+        )
         found["single"] = _shares(number, took, run_, embed_)
     return found
 
 
 def _shares(number: int, took: float, run_: list[float], embed_: list[float]) -> Found:
-    return {"per_second": number / took, "model_share": sum(run_) / took, "embedder_share": sum(embed_) / took}
+    return {
+        "per_second": number / took,
+        "model_share": sum(run_) / took,
+        "embedder_share": sum(embed_) / took,
+    }
 
 
 def _watch_model(memory: Muisti) -> tuple[list[float], list[float]]:
     """Seconds of every run of the model from now on, and of every call of the embedder, tokenizer included."""
     embedder: Any = _embedder(memory)
     embedder.embed_query("load the model")
-    inner, runs, calls = embedder._inner, _Clocked(embedder._inner._session), _Clocked(embedder._inner)
+    inner, runs, calls = (
+        embedder._inner,
+        _Clocked(embedder._inner._session),
+        _Clocked(embedder._inner),
+    )
     inner._session = runs
     embedder._inner = calls
     return runs.taken["run"], calls.taken["embed_documents"]
@@ -155,20 +175,32 @@ class _Clocked:
         return clocked
 
 
-def one_size(size: int, folder: Path, words: Sequence[str], yardstick: Yardstick, asked: int) -> Found:
+def one_size(
+    size: int, folder: Path, words: Sequence[str], yardstick: Yardstick, asked: int
+) -> Found:
     """A vault of this many vectors: searched in every way, compared with exact search, opened in a fresh process."""
     vault, ids, cost = filled(size, folder, words)
     writer = Writer(words, seed=13)
     questions = writer.questions(writer.texts(1000), asked)
     with Muisti.open(vault, record_recall=False) as memory:
         first = seconds(lambda: memory.search(questions[0]))
-        actions: dict[str, Callable[[str], object]] = {mode: lambda q, mode=mode: memory.search(q, mode=mode) for mode in MODES}  # type: ignore[misc]
+        actions: dict[str, Callable[[str], object]] = {
+            mode: lambda q, mode=mode: memory.search(q, mode=mode) for mode in MODES
+        }  # type: ignore[misc]
         interleaved(actions, questions[:15])  # warm all alike
         taken = interleaved({**actions, "minilm": yardstick}, questions)
         taken["minilm"] = yardstick.times()
         base = taken["minilm"]
-        searched = {n: {"ratio": t.p50 / base.p50, "ratio_p95": t.p95 / base.p50, **t.summary()} for n, t in taken.items()}
-        found = {"search": searched, "first_ms": first * 1000, "parts": parts_of(memory, questions), **cost}
+        searched = {
+            n: {"ratio": t.p50 / base.p50, "ratio_p95": t.p95 / base.p50, **t.summary()}
+            for n, t in taken.items()
+        }
+        found = {
+            "search": searched,
+            "first_ms": first * 1000,
+            "parts": parts_of(memory, questions),
+            **cost,
+        }
         found["scan"] = scan_and_recall(memory, size, ids, folder)
     found["fresh"] = [fresh(vault, questions[1]) for _ in range(3)]
     return found
@@ -177,7 +209,9 @@ def one_size(size: int, folder: Path, words: Sequence[str], yardstick: Yardstick
 def parts_of(memory: Muisti, questions: Sequence[str]) -> dict[str, float]:
     """Where the time of a hybrid search goes: medians in milliseconds, by the port that was asked."""
     services = memory._services
-    taken: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in ("embedding", "keyword", "vector", "rows")}
+    taken: dict[str, dict[str, list[float]]] = {
+        name: defaultdict(list) for name in ("embedding", "keyword", "vector", "rows")
+    }
     kept = services.embedders, services.index, services.vectors
     embedder = _Clocked(services.embedders(None), taken["embedding"])
     services.embedders = lambda _: embedder  # type: ignore[assignment]
@@ -190,11 +224,16 @@ def parts_of(memory: Muisti, questions: Sequence[str]) -> dict[str, float]:
         for part, methods in taken.items():
             for method, values in methods.items():
                 sums[f"{part}.{method}"].append(sum(values))
-            sums[part].append(sum(sum(values) for method, values in methods.items() if method != "snapshot"))
+            sums[part].append(
+                sum(sum(values) for method, values in methods.items() if method != "snapshot")
+            )
             methods.clear()
     services.embedders, services.index, services.vectors = kept
     rest = [all_ - sum(sums[part][at] for part in taken) for at, all_ in enumerate(whole)]
-    return {name: statistics.median(values) * 1000 for name, values in {**sums, "rest": rest, "whole": whole}.items()}
+    return {
+        name: statistics.median(values) * 1000
+        for name, values in {**sums, "rest": rest, "whole": whole}.items()
+    }
 
 
 def filled(size: int, folder: Path, words: Sequence[str]) -> tuple[Path, list[str], Found]:
@@ -202,7 +241,12 @@ def filled(size: int, folder: Path, words: Sequence[str]) -> tuple[Path, list[st
     pieces = 1 if size <= 100_000 else 10
     vault, noted = folder / f"vectors-{size}", folder / f"vectors-{size}.json"
     if not noted.is_file():
-        shutil.copytree(_texts(size // pieces, folder, words), vault, dirs_exist_ok=True, copy_function=_same_file)
+        shutil.copytree(
+            _texts(size // pieces, folder, words),
+            vault,
+            dirs_exist_ok=True,
+            copy_function=_same_file,
+        )
         around, ids = centres(folder), []
         Muisti.open(vault).close()  # after which the index is one file
         before = _index_bytes(vault)
@@ -260,7 +304,15 @@ def _put(memory: Muisti, block: Matrix, pieces: int) -> list[str]:
         for at, one in enumerate(waiting):
             ends = np.linspace(0, len(one.content), pieces + 1).astype(int).tolist()
             spans = tuple(Piece(start, end) for start, end in pairwise(ends))
-            embedded.append(Embedded(one.id, source_hash(one), space.identity, spans, block[at * pieces : (at + 1) * pieces]))
+            embedded.append(
+                Embedded(
+                    one.id,
+                    source_hash(one),
+                    space.identity,
+                    spans,
+                    block[at * pieces : (at + 1) * pieces],
+                )
+            )
         services.vectors.add(embedded)
     return [one.id for one in waiting]
 
@@ -280,7 +332,9 @@ def centres(folder: Path) -> Matrix:
         with Muisti.open(folder / "embedding") as memory:
             np.save(
                 kept,
-                _embedder(memory).embed_documents([text[:500] for text in texts[:: max(1, len(texts) // CENTRES)]][:CENTRES]),
+                _embedder(memory).embed_documents(
+                    [text[:500] for text in texts[:: max(1, len(texts) // CENTRES)]][:CENTRES]
+                ),
             )
     loaded: Matrix = np.load(kept)
     return loaded
@@ -291,15 +345,21 @@ def vectors(size: int, pieces: int, around: Matrix) -> Iterator[Matrix]:
     for start in range(0, size, STEP * pieces):
         random = np.random.default_rng((7, start))
         count = min(STEP * pieces, size - start)
-        noise = random.standard_normal((count, around.shape[1]), dtype=np.float32) * np.float32(SPREAD / around.shape[1] ** 0.5)
+        noise = random.standard_normal((count, around.shape[1]), dtype=np.float32) * np.float32(
+            SPREAD / around.shape[1] ** 0.5
+        )
         drawn = around[random.integers(0, len(around), count)] + noise
         yield drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
-def scan_and_recall(memory: Muisti, size: int, ids: Sequence[str], folder: Path, number: int = 100) -> Found:
+def scan_and_recall(
+    memory: Muisti, size: int, ids: Sequence[str], folder: Path, number: int = 100
+) -> Found:
     """The nearest ten next to exact search in float32, and the scan's time next to that of copying what it reads."""
     around, pieces = centres(folder), size // len(ids)
-    asked = next(vectors(size + STEP * pieces, pieces, around[::-1]))[: 50 * number : 50]  # others, drawn alike
+    asked = next(vectors(size + STEP * pieces, pieces, around[::-1]))[
+        : 50 * number : 50
+    ]  # others, drawn alike
     space = next(space for space in memory._services.vectors.spaces() if space.serving)
     exact = _exact(vectors(size, pieces, around), asked, pieces)
     shared, pooled, took = [], [], []
@@ -327,7 +387,9 @@ def scan_and_recall(memory: Muisti, size: int, ids: Sequence[str], folder: Path,
 
 def _exact(blocks: Iterator[Matrix], asked: Matrix, pieces: int) -> list[list[int]]:
     """Places of the ten memories with the nearest piece, by brute force."""
-    scores = np.concatenate([(block @ asked.T).reshape(-1, pieces, len(asked)).max(axis=1) for block in blocks])
+    scores = np.concatenate(
+        [(block @ asked.T).reshape(-1, pieces, len(asked)).max(axis=1) for block in blocks]
+    )
     return [np.argsort(-column)[:10].tolist() for column in scores.T]
 
 
@@ -347,7 +409,9 @@ def fresh(vault: Path, question: str) -> Found:
     """The first search of a process that has just started, the model's load included."""
     start = time.perf_counter()
     command = [sys.executable, "-c", _FRESH, str(vault), question]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment(), cwd=ROOT)
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment(), cwd=ROOT
+    )
     found: Found = json.loads(done.stdout)
     return found | {"process_seconds": time.perf_counter() - start}
 
@@ -363,12 +427,26 @@ def _say(what: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="benchmarks.vector_speed", description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000], help="vectors in the vaults")
-    parser.add_argument("--questions", type=int, default=150, help="how many are asked at each size")
-    parser.add_argument("--vaults", type=Path, help="keep the vaults here, and use those of an earlier run")
+    parser = argparse.ArgumentParser(
+        prog="benchmarks.vector_speed", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs="*",
+        default=[10_000, 100_000, 1_000_000],
+        help="vectors in the vaults",
+    )
+    parser.add_argument(
+        "--questions", type=int, default=150, help="how many are asked at each size"
+    )
+    parser.add_argument(
+        "--vaults", type=Path, help="keep the vaults here, and use those of an earlier run"
+    )
     parser.add_argument("--json", type=Path, default=RESULTS, help="where the figures go")
-    parser.add_argument("--markdown", action="store_true", help=f"rewrite the tables in {PAGE.name}")
+    parser.add_argument(
+        "--markdown", action="store_true", help=f"rewrite the tables in {PAGE.name}"
+    )
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="muisti-vectors-") as temporary:
         if options.vaults:

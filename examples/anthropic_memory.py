@@ -29,5 +29,7 @@ if __name__ == "__main__":
     vault, said = sys.argv[1:]
     with Muisti.open(vault) as memory:
         print(answer(memory, said))
-        for found in memory.search(said, limit=3):  # what Claude noted is found like everything else
+        for found in memory.search(
+            said, limit=3
+        ):  # what Claude noted is found like everything else
             print(f"  {found.memory.file_path}: {found.matched_snippet}")

@@ -9,7 +9,11 @@ CHAT = "cli_example"
 
 def model(context: str, talk: list[str]) -> str:
     """Stands for a language model: it answers a question with the first memory that stands in its context."""
-    known = [line.split("] ")[1].split(" (importance")[0] for line in context.splitlines() if line.startswith("- [")]
+    known = [
+        line.split("] ")[1].split(" (importance")[0]
+        for line in context.splitlines()
+        if line.startswith("- [")
+    ]
     if talk[-1].endswith("?"):
         return known[0] if known else "I do not know that yet."
     return "I will remember that."
@@ -22,13 +26,17 @@ def answer(memory: Muisti, said: str) -> str:
     talk = [message.content for message in memory.window(CHAT, limit=20)]
     reply = model(memory.build_memory_context(memories), talk)
     memory.append_message(CHAT, "assistant", reply)
-    memory.extract_and_save(CHAT, said, reply)  # returns at once; the memories are made in the background
+    memory.extract_and_save(
+        CHAT, said, reply
+    )  # returns at once; the memories are made in the background
     return reply
 
 
 if __name__ == "__main__":
     with Muisti.open(sys.argv[1] if len(sys.argv) > 1 else None) as memory:
-        while said := input("you> ").strip() if sys.stdin.isatty() else sys.stdin.readline().strip():
+        while (
+            said := input("you> ").strip() if sys.stdin.isatty() else sys.stdin.readline().strip()
+        ):
             if said == "/new":
                 memory.session_break(CHAT)
             else:

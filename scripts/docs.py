@@ -95,7 +95,9 @@ def settings_page() -> str:
         f"{HEAD}# Settings\n\nIn `muisti.toml` at the root of the vault, as a variable of the environment, or as an argument of\n"
         "`Muisti.open(path, name=value)`; later ones win. Which vault is used is decided first: an explicit path,\n"
         "`MUISTI_VAULT`, the nearest folder upwards that holds `muisti.toml`, your data folder.\n\n"
-        "| setting | variable | default | what it does |\n|---|---|---|---|\n" + "\n".join(rows) + "\n\n"
+        "| setting | variable | default | what it does |\n|---|---|---|---|\n"
+        + "\n".join(rows)
+        + "\n\n"
         "## Kinds\n\nAdd your own with `[kinds.NAME]` and, if you like, `folder`, `decay_per_day` (above 0, at most 1) and\n"
         "`protected` (true: upkeep never touches it).\n\n"
         "| kind | folder | decay | protected |\n|---|---|---|---|\n" + "\n".join(kinds) + "\n\n"
@@ -112,8 +114,12 @@ def _decay(factor: float | None) -> str:
 
 def schema_page() -> str:
     """The index's tables."""
-    parts = [f"{HEAD}# The index\n\nOne SQLite file in `.muisti/`, made from the files and never the only copy of anything.\n"]
-    parts += [f"## Migration {number}\n\n```sql\n{sql.strip()}\n```\n" for number, sql in migrations()]
+    parts = [
+        f"{HEAD}# The index\n\nOne SQLite file in `.muisti/`, made from the files and never the only copy of anything.\n"
+    ]
+    parts += [
+        f"## Migration {number}\n\n```sql\n{sql.strip()}\n```\n" for number, sql in migrations()
+    ]
     return "\n".join(parts)
 
 
@@ -123,11 +129,24 @@ def python_page() -> str:
         f"{HEAD}# Python\n\n`Muisti.open(path)` for ordinary code, `await MemoryService.open(path)` for asyncio: the same\n"
         "methods, each a coroutine there. Errors are `MuistiError`s that name the field and the cure.\n"
     ]
-    for name, method in ((name, vars(part)[name]) for part in Muisti.__mro__[:-1] for name in vars(part)):
+    for name, method in (
+        (name, vars(part)[name]) for part in Muisti.__mro__[:-1] for name in vars(part)
+    ):
         function = method.__func__ if isinstance(method, classmethod) else method
-        if not name.startswith("_") and inspect.isfunction(function) and name not in ("make_ready", "fill_core"):
-            signature = str(inspect.signature(function)).replace("self, ", "").replace("(self)", "()").replace("cls, ", "")
-            parts.append(f"### {name}\n\n```python\n{name}{signature}\n```\n\n{inspect.getdoc(function)}\n")
+        if (
+            not name.startswith("_")
+            and inspect.isfunction(function)
+            and name not in ("make_ready", "fill_core")
+        ):
+            signature = (
+                str(inspect.signature(function))
+                .replace("self, ", "")
+                .replace("(self)", "()")
+                .replace("cls, ", "")
+            )
+            parts.append(
+                f"### {name}\n\n```python\n{name}{signature}\n```\n\n{inspect.getdoc(function)}\n"
+            )
     parts.append("## Options\n")
     for options in (SaveOptions, UpdateOptions, FilterOptions):
         rows = [f"| `{name}` | `{_type(hint)}` |" for name, hint in options.__annotations__.items()]
@@ -148,7 +167,9 @@ VALUES = (
 
 
 def _rows(described: type, rows: list[str]) -> str:
-    head = f"### {described.__name__}\n\n{inspect.getdoc(described)}\n\n| name | type |\n|---|---|\n"
+    head = (
+        f"### {described.__name__}\n\n{inspect.getdoc(described)}\n\n| name | type |\n|---|---|\n"
+    )
     return head + "\n".join(rows) + "\n"
 
 
@@ -158,7 +179,10 @@ def _type(hint: object) -> str:
 
 def rest_page() -> str:
     """Every address of the server, with what it takes and answers."""
-    with TemporaryDirectory() as folder, Muisti.open(Path(folder, "vault"), embedder="none") as memory:
+    with (
+        TemporaryDirectory() as folder,
+        Muisti.open(Path(folder, "vault"), embedder="none") as memory,
+    ):
         told = create_app(memory).openapi()
     parts = [
         f"{HEAD}# REST\n\n`muisti serve` (`pip install 'muisti[server]'`) serves one vault on this machine:\n"
@@ -172,13 +196,17 @@ def rest_page() -> str:
     for path, methods in told["paths"].items():
         for method, operation in methods.items():
             says = " ".join((operation.get("description") or "").split()).replace("|", "\\|")
-            by_tag.setdefault(operation["tags"][0], []).append(f"| `{method.upper()} {path}` | {_body(operation)} | {says} |")
+            by_tag.setdefault(operation["tags"][0], []).append(
+                f"| `{method.upper()} {path}` | {_body(operation)} | {says} |"
+            )
     for tag, rows in by_tag.items():
         parts.append(f"## {tag}\n\n| | takes | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
     parts.append(
         "## Errors\n\n`type`, `status`, `title` and `nextStep` of an error are always the same; `detail` says what is wrong\n"
         "this time. The page and the MCP server show the same titles and next steps.\n\n"
-        "| type | status | title | next step |\n|---|---|---|---|\n" + "\n".join(_error_rows()) + "\n"
+        "| type | status | title | next step |\n|---|---|---|---|\n"
+        + "\n".join(_error_rows())
+        + "\n"
     )
     return "\n".join(parts)
 
@@ -192,7 +220,12 @@ def _error_rows() -> Iterator[str]:
 def _body(operation: dict[str, Any]) -> str:
     """The names of what it takes: of its query, or of its body's schema."""
     asked = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
-    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    content = (
+        operation.get("requestBody", {})
+        .get("content", {})
+        .get("application/json", {})
+        .get("schema", {})
+    )
     named = [content["$ref"].rsplit("/", 1)[1]] if "$ref" in content else []
     return ", ".join(f"`{name}`" for name in (*named, *asked))
 
@@ -202,7 +235,9 @@ def mcp_page() -> str:
     server = build(vault_at(None))  # which opens nothing before it is asked something
     tools, resources = anyio.run(server.list_tools), anyio.run(server.list_resources)
     templates, prompts = anyio.run(server.list_resource_templates), anyio.run(server.list_prompts)
-    shown = [(str(one.uri), one.description) for one in resources] + [(one.uri_template, one.description) for one in templates]
+    shown = [(str(one.uri), one.description) for one in resources] + [
+        (one.uri_template, one.description) for one in templates
+    ]
     parts = [
         f"{HEAD}# MCP\n\nThe memory for agents that speak the Model Context Protocol (`pip install 'muisti[mcp]'`).\n"
         "`muisti mcp` serves one agent over standard input and output; its saves and searches belong to the project of the\n"
@@ -216,8 +251,12 @@ def mcp_page() -> str:
         f"> {server.instructions}\n",
         "## Tools\n",
         *(_tool(one) for one in tools),
-        "## Resources\n\n| | |\n|---|---|\n" + "\n".join(f"| `{uri}` | {says} |" for uri, says in shown) + "\n",
-        "## Prompts\n\n| | takes | |\n|---|---|---|\n" + "\n".join(_prompt(one) for one in prompts) + "\n",
+        "## Resources\n\n| | |\n|---|---|\n"
+        + "\n".join(f"| `{uri}` | {says} |" for uri, says in shown)
+        + "\n",
+        "## Prompts\n\n| | takes | |\n|---|---|---|\n"
+        + "\n".join(_prompt(one) for one in prompts)
+        + "\n",
     ]
     return "\n".join(parts)
 
@@ -230,13 +269,21 @@ def _prompt(prompt: Any) -> str:
 def _tool(tool: Any) -> str:
     """One tool: when to use it, what it takes and answers, what it may do."""
     hints = tool.annotations
-    does = "changes nothing" if hints.read_only_hint else "may overwrite or remove" if hints.destructive_hint else "adds"
+    does = (
+        "changes nothing"
+        if hints.read_only_hint
+        else "may overwrite or remove"
+        if hints.destructive_hint
+        else "adds"
+    )
     needed = tool.input_schema.get("required", ())
     rows = [
         f"| `{name}` | {_json_type(field)}{', needed' if name in needed else ''} | {field.get('description', '')} |"
         for name, field in tool.input_schema["properties"].items()
     ]
-    takes = "| takes | | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n" if rows else "Takes nothing. "
+    takes = (
+        "| takes | | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n" if rows else "Takes nothing. "
+    )
     answers = ", ".join(f"`{name}`" for name in tool.output_schema["properties"])
     return f"### {tool.name}\n\n{tool.title} ({does}). {tool.description}\n\n{takes}Answers {answers}.\n"
 

@@ -46,7 +46,9 @@ def install(name: str) -> Path:
         shutil.copy(source / file, target)
     # not `npm ci`, which wants the lock file to hold optional packages of every platform, published here or not
     npm = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    subprocess.run(npm, cwd=target, env=node_environment(), check=True, timeout=600, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        npm, cwd=target, env=node_environment(), check=True, timeout=600, stdout=subprocess.DEVNULL
+    )
     if name == "browser":
         unpack_chromium(target)
     done.write_bytes(lock)
@@ -58,7 +60,9 @@ def unpack_chromium(target: Path) -> None:
     folder = target / "chromium"
     folder.mkdir()
     packed = target / "node_modules" / "@sparticuz" / "chromium" / "bin"
-    subprocess.run(["node", "-e", UNPACK, str(packed), str(folder)], env=node_environment(), check=True)
+    subprocess.run(
+        ["node", "-e", UNPACK, str(packed), str(folder)], env=node_environment(), check=True
+    )
     for archive in folder.glob("*.tar"):
         with tarfile.open(archive) as opened:
             opened.extractall(folder, filter="data")

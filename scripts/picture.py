@@ -16,17 +16,23 @@ from rich.text import Text
 
 DOCS = Path(__file__).parent.parent / "docs"
 # The stock template fetches its font from the network; any monospaced font will do.
-OFFLINE = re.sub(r"@font-face \{\{.*?\n    \}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL).replace("Fira Code, ", "")
+OFFLINE = re.sub(
+    r"@font-face \{\{.*?\n    \}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL
+).replace("Fira Code, ", "")
 
 
 def main() -> None:
     """Run the demo as on a terminal and draw it."""
     code = "import click, muisti.surfaces.cli.main as m; m.cli(['demo'], color=True, standalone_mode=False)"
     environment = {**os.environ, "COLUMNS": "104"}
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    ).stdout
     console = Console(record=True, width=104, file=StringIO(), force_terminal=True)
     console.print(Text.from_ansi("$ muisti demo\n" + said.rstrip("\n")))
-    console.save_svg(str(DOCS / "demo.svg"), title="muisti demo", theme=MONOKAI, code_format=OFFLINE)
+    console.save_svg(
+        str(DOCS / "demo.svg"), title="muisti demo", theme=MONOKAI, code_format=OFFLINE
+    )
 
 
 if __name__ == "__main__":

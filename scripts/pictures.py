@@ -68,7 +68,9 @@ def _saved(memory: Muisti, calendar: Calendar) -> dict[str, Memory]:
         calendar.ago(days)
         trusted = not text.startswith("A README")
         source = "user" if trusted else "import"
-        made[title] = memory.save(text, title=title, kind=kind, project=project or None, trusted=trusted, source=source)
+        made[title] = memory.save(
+            text, title=title, kind=kind, project=project or None, trusted=trusted, source=source
+        )
     return made
 
 
@@ -84,7 +86,11 @@ def _talked(memory: Muisti, calendar: Calendar) -> None:
 def _changed(memory: Muisti, calendar: Calendar, saved: dict[str, Memory]) -> None:
     one = saved["PostgreSQL for the orders"]
     calendar.ago(20)
-    memory.update(one.id, content=one.content.replace("PostgreSQL 16", "PostgreSQL 17"), keywords=["database", "orders"])
+    memory.update(
+        one.id,
+        content=one.content.replace("PostgreSQL 16", "PostgreSQL 17"),
+        keywords=["database", "orders"],
+    )
     calendar.ago(3)
     memory.reinforce(one.id)
     memory.delete(saved["Rewrite in a weekend"].id)
@@ -92,7 +98,11 @@ def _changed(memory: Muisti, calendar: Calendar, saved: dict[str, Memory]) -> No
 
 def draw(memory: Muisti, address: str, browser: Any) -> None:
     """All pictures."""
-    one = next(found for found in memory.list(limit=None, project="*") if found.title == "PostgreSQL for the orders")
+    one = next(
+        found
+        for found in memory.list(limit=None, project="*")
+        if found.title == "PostgreSQL for the orders"
+    )
     wide, phone = {"width": 1240, "height": 860}, {"width": 390, "height": 844}
     for name, path, size, look in (
         ("search", "/?q=which+database+did+we+choose+and+why", wide, "light"),
@@ -105,7 +115,10 @@ def draw(memory: Muisti, address: str, browser: Any) -> None:
         ("phone", "/?q=pilot", phone, "light"),
     ):
         context = browser.new_context(
-            viewport=size, color_scheme=look, locale="en-GB", device_scale_factor=2 if size is phone else 1.25
+            viewport=size,
+            color_scheme=look,
+            locale="en-GB",
+            device_scale_factor=2 if size is phone else 1.25,
         )
         page = context.new_page()
         page.goto(f"{address}{path}")

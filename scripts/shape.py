@@ -24,7 +24,11 @@ def main() -> int:
     """Check src, tests and benchmarks."""
     found: list[str] = []
     lengths: list[int] = []
-    for path in sorted(path for folder in ("src", "tests", "benchmarks", "scripts") for path in Path(folder).rglob("*.py")):
+    for path in sorted(
+        path
+        for folder in ("src", "tests", "benchmarks", "scripts")
+        for path in Path(folder).rglob("*.py")
+    ):
         text = path.read_text("utf-8")
         lines = text.splitlines()
         if len(lines) > FILE_LINES:
@@ -32,22 +36,34 @@ def main() -> int:
         if path.stem in DRAWERS:
             found.append(f"{path}: a drawer's name; say what is in it")
         for node in ast.walk(ast.parse(text)):
-            found += [f"{path}:{what}" for what in _too_large(node, lines, source=path.parts[0] == "src")]
+            found += [
+                f"{path}:{what}" for what in _too_large(node, lines, source=path.parts[0] == "src")
+            ]
             if path.parts[0] == "src" and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lengths.append(_lines(node))
     share = sum(length <= SHORT for length in lengths) / len(lengths)
     if share < SHARE:
-        found.append(f"only {share:.0%} of the functions have at most {SHORT} lines ({SHARE:.0%} should)")
-    print("\n".join(found) or f"shape: fine; {share:.0%} of {len(lengths)} functions have at most {SHORT} lines")
+        found.append(
+            f"only {share:.0%} of the functions have at most {SHORT} lines ({SHARE:.0%} should)"
+        )
+    print(
+        "\n".join(found)
+        or f"shape: fine; {share:.0%} of {len(lengths)} functions have at most {SHORT} lines"
+    )
     return 1 if found else 0
 
 
 def _too_large(node: ast.AST, lines: list[str], *, source: bool) -> Iterator[str]:
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or "# shape:" in lines[node.lineno - 1]:
+    if (
+        not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        or "# shape:" in lines[node.lineno - 1]
+    ):
         return
     where = f"{node.lineno} {node.name}"
     if isinstance(node, ast.ClassDef):
-        methods = sum(isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) for item in node.body)
+        methods = sum(
+            isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) for item in node.body
+        )
         if methods > METHODS and node.name not in FACADES and source:
             yield f"{where}: {methods} methods (at most {METHODS})"
         return

@@ -34,10 +34,18 @@ def main(arguments: list[str]) -> int:
         for name, data in found.items():
             (VENDOR / name).parent.mkdir(parents=True, exist_ok=True)
             (VENDOR / name).write_bytes(data)
-    here = {path.relative_to(VENDOR).as_posix(): path.read_bytes() for path in VENDOR.rglob("*") if path.is_file()}
+    here = {
+        path.relative_to(VENDOR).as_posix(): path.read_bytes()
+        for path in VENDOR.rglob("*")
+        if path.is_file()
+    }
     here.pop(TABLE.name)
     wrong = different(here, hashes)
-    print(f"not as vendor.toml says: {', '.join(wrong)}" if wrong else f"{len(hashes)} files are as vendor.toml says")
+    print(
+        f"not as vendor.toml says: {', '.join(wrong)}"
+        if wrong
+        else f"{len(hashes)} files are as vendor.toml says"
+    )
     return 1 if wrong else 0
 
 
@@ -64,13 +72,20 @@ def fetched(table: dict[str, Any]) -> dict[str, bytes]:
 
 def packed(what: str, folder: Path) -> Path:
     folder.mkdir()
-    subprocess.run(["npm", "pack", what, "--silent", "--ignore-scripts", "--pack-destination", str(folder)], check=True)
+    subprocess.run(
+        ["npm", "pack", what, "--silent", "--ignore-scripts", "--pack-destination", str(folder)],
+        check=True,
+    )
     return next(folder.glob("*.tgz"))
 
 
 def written(hashes: dict[str, str]) -> None:
     head = TABLE.read_text().partition("[sha256]")[0]
-    TABLE.write_text(head + "[sha256]\n" + "".join(f'"{name}" = "{sha}"\n' for name, sha in sorted(hashes.items())))
+    TABLE.write_text(
+        head
+        + "[sha256]\n"
+        + "".join(f'"{name}" = "{sha}"\n' for name, sha in sorted(hashes.items()))
+    )
 
 
 if __name__ == "__main__":

@@ -46,7 +46,9 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         with self.server.lock:
             self.server.requests.append(body)
-            self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
+            self.server.headers.append(
+                {name.lower(): value for name, value in self.headers.items()}
+            )
             self.server.paths.append(self.path)
             step = self.server.script.pop(0) if self.server.script else good
         step(self)
@@ -64,10 +66,18 @@ class Handler(BaseHTTPRequestHandler):
 def enveloped(path: str, said: object) -> dict[str, object]:
     """A model's words as the server behind this path sends them."""
     if path.endswith("/messages"):
-        return {"type": "message", "role": "assistant", "content": [{"type": "text", "text": said}], "stop_reason": "end_turn"}
+        return {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "text", "text": said}],
+            "stop_reason": "end_turn",
+        }
     message = {"role": "assistant", "content": said}
     if path.endswith("/chat/completions"):
-        return {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        return {
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        }
     return {"model": "m", "message": message, "done": True}
 
 

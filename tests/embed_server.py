@@ -66,11 +66,16 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def rows(self, texts: list[str]) -> list[list[float]]:
-        return [[float(value) for value in row] for row in self.server.hasher.embed_documents(texts)]
+        return [
+            [float(value) for value in row] for row in self.server.hasher.embed_documents(texts)
+        ]
 
     def vectors(self, rows: list[object]) -> None:
         if self.path.endswith("/embeddings"):
-            data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
+            data = [
+                {"object": "embedding", "index": at, "embedding": row}
+                for at, row in enumerate(rows)
+            ]
             self.answer(json.dumps({"object": "list", "data": data[::-1]}))
         else:
             self.answer(json.dumps({"model": "x", "embeddings": rows}))

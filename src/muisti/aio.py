@@ -41,7 +41,9 @@ class MemoryService:
         self._closed = False
 
     @classmethod
-    async def open(cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool) -> MemoryService:
+    async def open(
+        cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool
+    ) -> MemoryService:
         """Open the vault at this path, or the one that is found from here; a missing one is created."""
         threads = ThreadPoolExecutor(THREADS, thread_name_prefix="muisti")
         opening = functools.partial(Muisti.open, path, **settings)
@@ -174,5 +176,10 @@ class MemoryService:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         await self.close()

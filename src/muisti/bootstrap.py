@@ -10,7 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
 
-from muisti.errors import IndexCorrupt, InvalidRequest, ModelNotInstalled, MuistiError, VaultBusy, VaultNotFound
+from muisti.errors import (
+    IndexCorrupt,
+    InvalidRequest,
+    ModelNotInstalled,
+    MuistiError,
+    VaultBusy,
+    VaultNotFound,
+)
 from muisti.ports.services import Services
 from muisti.settings import IN_MEMORY, Settings, Value, find_vault, is_foreign, load_settings
 from muisti.storage.clock import SystemClock
@@ -157,7 +164,9 @@ def _root_of(location: str | os.PathLike[str] | None) -> Path:
     """The folder of the vault. Raises InvalidRequest for an address that no store can be opened by."""
     scheme, separator, _ = str(location or "").partition("://")
     if separator and scheme.isalnum():
-        raise InvalidRequest("location", location, "name a folder: there is no store for this kind of address")
+        raise InvalidRequest(
+            "location", location, "name a folder: there is no store for this kind of address"
+        )
     return find_vault(location)
 
 
@@ -167,7 +176,9 @@ def _check_vault(root: Path, *, create: bool, disk: Disk | None) -> None:
     if is_vault(root):
         return
     if not create:
-        raise VaultNotFound(f"there is no vault at {root}: `muisti init` makes one, `muisti save` too")
+        raise VaultNotFound(
+            f"there is no vault at {root}: `muisti init` makes one, `muisti save` too"
+        )
     from muisti.storage.files.disk import Disk
 
     create_vault(root, disk or Disk())
@@ -274,7 +285,9 @@ class _Files(_Parts):
             import shutil
             import weakref
 
-            self._remove_copy = weakref.finalize(memory, shutil.rmtree, self._index_folder, ignore_errors=True)
+            self._remove_copy = weakref.finalize(
+                memory, shutil.rmtree, self._index_folder, ignore_errors=True
+            )
         return memory
 
     def close(self) -> None:
@@ -313,7 +326,13 @@ class _Files(_Parts):
         from muisti.storage.sqlite.connect import Database
 
         settings = self.services.settings
-        return Database(self._index_folder, settings.index_timeout, self.services.clock, settings.kinds, settings.decay_rates)
+        return Database(
+            self._index_folder,
+            settings.index_timeout,
+            self.services.clock,
+            settings.kinds,
+            settings.decay_rates,
+        )
 
     @cached_property
     def index(self) -> SqliteIndex:
@@ -328,7 +347,14 @@ class _Files(_Parts):
         from muisti.storage.files.store import FileStore
 
         services = self.services
-        store = FileStore(self._root, services.settings, services.clock, self.index, self._disk, writable=self.writable)
+        store = FileStore(
+            self._root,
+            services.settings,
+            services.clock,
+            self.index,
+            self._disk,
+            writable=self.writable,
+        )
         store.catch_up = self._catch_up
         return store
 
@@ -358,7 +384,9 @@ class _Files(_Parts):
         from muisti.storage.files.location import FileLocation
 
         services = self.services
-        return FileLocation(self._root, services.settings, services.clock, self._disk, writable=self.writable)
+        return FileLocation(
+            self._root, services.settings, services.clock, self._disk, writable=self.writable
+        )
 
     def make_vectors(self) -> VectorIndex:
         from muisti.storage.sqlite.vectors import SqliteVectors
@@ -374,7 +402,9 @@ def _log() -> logging.Logger:
 
 def _is_writable(root: Path) -> bool:
     index = root / ".muisti"
-    return os.access(root, os.W_OK | os.X_OK) and (not index.exists() or os.access(index, os.W_OK | os.X_OK))
+    return os.access(root, os.W_OK | os.X_OK) and (
+        not index.exists() or os.access(index, os.W_OK | os.X_OK)
+    )
 
 
 def _private_copy(index: Path) -> Path:
@@ -383,7 +413,9 @@ def _private_copy(index: Path) -> Path:
     import tempfile
 
     private = Path(tempfile.mkdtemp(prefix="muisti-"))
-    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):  # then it is built here from the files
+    with suppress(
+        FileNotFoundError, NotADirectoryError, PermissionError
+    ):  # then it is built here from the files
         for file in index.iterdir():
             if file.is_file() and file.name.startswith(("current", "index-")):
                 shutil.copy(file, private / file.name)
@@ -429,5 +461,7 @@ def use_model(root: Path, name: str) -> None:
 
     model = find_model(name)
     if locate(model) is None:
-        raise ModelNotInstalled(f"the model {name} is not on this machine; `muisti model install {name}` gets it")
+        raise ModelNotInstalled(
+            f"the model {name} is not on this machine; `muisti model install {name}` gets it"
+        )
     change_settings(root, {"embedder": "onnx", "model": name})

@@ -113,7 +113,9 @@ class SessionNotFound(NotFound):
     title = "Session not found"
 
     def __init__(self, session_id: str) -> None:
-        super().__init__(f"no session has the id {session_id!r}; `muisti session list` shows those that exist")
+        super().__init__(
+            f"no session has the id {session_id!r}; `muisti session list` shows those that exist"
+        )
         self.session_id = session_id
 
 
@@ -191,7 +193,9 @@ class VaultReadOnly(VaultError):
 
     status = 403
     title = "The vault is read-only"
-    next_step = "Searching and reading still work; nothing can be saved until the vault is writable."
+    next_step = (
+        "Searching and reading still work; nothing can be saved until the vault is writable."
+    )
 
 
 class VaultFull(VaultError):

@@ -53,5 +53,8 @@ class Meter:
     def metrics(self) -> Metrics:
         """All of it, as of now."""
         with self._lock:
-            latencies = {name: Histogram(BOUNDS, tuple(self._buckets[name]), self._seconds[name]) for name in LATENCIES}
+            latencies = {
+                name: Histogram(BOUNDS, tuple(self._buckets[name]), self._seconds[name])
+                for name in LATENCIES
+            }
             return Metrics(dict(self._counts), latencies)

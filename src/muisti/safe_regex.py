@@ -29,7 +29,9 @@ def find_fault(pattern: str) -> str | None:
         return f"has {len(pattern)} characters; {LONGEST} are allowed: make several of it"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # what Python will read otherwise one day is a mistake today
+            warnings.simplefilter(
+                "error"
+            )  # what Python will read otherwise one day is a mistake today
             tree = parser.parse(pattern)
             re.compile(pattern)
     except (re.error, OverflowError, Warning) as error:

@@ -31,7 +31,9 @@ _KEYS: Mapping[str, tuple[str, str]] = {
 """Whose key usually stands in which variable."""
 
 
-def _setting(default: Value, doc: str, *, low: float | None = None, high: float | None = None) -> Any:
+def _setting(
+    default: Value, doc: str, *, low: float | None = None, high: float | None = None
+) -> Any:
     """A field with the sentence that the generated documentation shows, and its bounds."""
     return field(default=default, metadata={"doc": doc, "low": low, "high": high})
 
@@ -40,56 +42,138 @@ def _setting(default: Value, doc: str, *, low: float | None = None, high: float 
 class Settings:
     """How one vault behaves."""
 
-    project: str = _setting("", "Project that saves and searches use when none is named; empty: none.")
-    max_content_bytes: int = _setting(1_048_576, "Largest content of one memory, in bytes of UTF-8.", low=1)
-    search_limit: int = _setting(10, "How many results a search gives when no limit is named.", low=1, high=1000)
-    lock_timeout: float = _setting(30.0, "Seconds to wait for another process that writes to the vault.", low=0, high=86_400)
-    index_timeout: float = _setting(10.0, "Seconds to wait for another process that holds the index.", low=0, high=86_400)
-    sync_on_open: bool = _setting(True, "Look for edits, renames and deletions made by hand when the vault is opened.")
-    vanished_share: float = _setting(0.2, "Share of files that may vanish at once before a confirmation is asked.", low=0, high=1)
+    project: str = _setting(
+        "", "Project that saves and searches use when none is named; empty: none."
+    )
+    max_content_bytes: int = _setting(
+        1_048_576, "Largest content of one memory, in bytes of UTF-8.", low=1
+    )
+    search_limit: int = _setting(
+        10, "How many results a search gives when no limit is named.", low=1, high=1000
+    )
+    lock_timeout: float = _setting(
+        30.0, "Seconds to wait for another process that writes to the vault.", low=0, high=86_400
+    )
+    index_timeout: float = _setting(
+        10.0, "Seconds to wait for another process that holds the index.", low=0, high=86_400
+    )
+    sync_on_open: bool = _setting(
+        True, "Look for edits, renames and deletions made by hand when the vault is opened."
+    )
+    vanished_share: float = _setting(
+        0.2, "Share of files that may vanish at once before a confirmation is asked.", low=0, high=1
+    )
     record_recall: bool = _setting(True, "Write to the journal which memories a search returned.")
-    embedder: str = _setting("onnx", "What makes vectors: onnx (on this machine), ollama, openai (or alike), hashing, none.")
-    model: str = _setting("", "The embedder's model; empty: its default. `muisti model list` shows those for onnx.")
-    embedder_url: str = _setting("", "Address of the ollama or openai server; empty: the usual one on this machine.")
+    embedder: str = _setting(
+        "onnx",
+        "What makes vectors: onnx (on this machine), ollama, openai (or alike), hashing, none.",
+    )
+    model: str = _setting(
+        "", "The embedder's model; empty: its default. `muisti model list` shows those for onnx."
+    )
+    embedder_url: str = _setting(
+        "", "Address of the ollama or openai server; empty: the usual one on this machine."
+    )
     embedder_key_variable: str = _setting(
-        "", "Name of the environment variable with the embedder's key; empty: the usual one, for its own maker alone."
+        "",
+        "Name of the environment variable with the embedder's key; empty: the usual one, for its own maker alone.",
     )
-    embedder_timeout: float = _setting(30.0, "Seconds to wait for an answer of the embedder.", low=0.1, high=3600)
-    embedder_retry: float = _setting(60.0, "Seconds after which an embedder that failed is tried again.", low=0, high=86_400)
-    embedder_threads: int = _setting(1, "Threads that one embedding uses on this machine.", low=1, high=256)
-    embed_on_save: bool = _setting(True, "Make a memory's vectors when it is saved; if not, before the next search.")
-    extractor: str = _setting("rules", "Who finds what a talk teaches: rules (no model), openai (or alike), anthropic, ollama.")
-    extractor_model: str = _setting("", "The model that the extractor's server is asked for; rules have none.")
-    extractor_url: str = _setting("", "Address of the extractor's server; empty: the usual one of anthropic or ollama.")
+    embedder_timeout: float = _setting(
+        30.0, "Seconds to wait for an answer of the embedder.", low=0.1, high=3600
+    )
+    embedder_retry: float = _setting(
+        60.0, "Seconds after which an embedder that failed is tried again.", low=0, high=86_400
+    )
+    embedder_threads: int = _setting(
+        1, "Threads that one embedding uses on this machine.", low=1, high=256
+    )
+    embed_on_save: bool = _setting(
+        True, "Make a memory's vectors when it is saved; if not, before the next search."
+    )
+    extractor: str = _setting(
+        "rules",
+        "Who finds what a talk teaches: rules (no model), openai (or alike), anthropic, ollama.",
+    )
+    extractor_model: str = _setting(
+        "", "The model that the extractor's server is asked for; rules have none."
+    )
+    extractor_url: str = _setting(
+        "", "Address of the extractor's server; empty: the usual one of anthropic or ollama."
+    )
     extractor_key_variable: str = _setting(
-        "", "Name of the environment variable with the extractor's key; empty: the usual one, for its own maker alone."
+        "",
+        "Name of the environment variable with the extractor's key; empty: the usual one, for its own maker alone.",
     )
-    extractor_timeout: float = _setting(60.0, "Seconds to wait for an answer of the extractor.", low=0.1, high=3600)
-    extractor_retry: float = _setting(60.0, "Seconds after which an extractor that failed is tried again.", low=0, high=86_400)
-    vector_index: str = _setting("bits", "How the nearest vectors are found: bits, hnsw (needs usearch) or sqlite-vec.")
-    redact_secrets: bool = _setting(True, "Replace keys, tokens and passwords by `[redacted:KIND]` before anything is stored.")
-    merge_duplicates: bool = _setting(True, "Let a text that says what a memory says already strengthen that memory instead.")
-    propose_links: bool = _setting(True, "Propose a link when a new memory seems to contradict or update an earlier one.")
-    decay_emotional: float = _setting(RATES[Sector.EMOTIONAL], "What an emotional memory loses a day.", low=0, high=1)
-    decay_semantic: float = _setting(RATES[Sector.SEMANTIC], "What a semantic memory loses a day.", low=0, high=1)
-    decay_reflective: float = _setting(RATES[Sector.REFLECTIVE], "What a reflective memory loses a day.", low=0, high=1)
-    decay_procedural: float = _setting(RATES[Sector.PROCEDURAL], "What a procedural memory loses a day.", low=0, high=1)
-    decay_episodic: float = _setting(RATES[Sector.EPISODIC], "What an episodic memory loses a day.", low=0, high=1)
-    cleanup_below: float = _setting(0.0, "Salience below which upkeep moves a memory to the trash; 0: never.", low=0, high=1)
-    evict_above: int = _setting(524_288_000, "Bytes of memories above which upkeep archives the longest unused; 0: never.", low=0)
-    evict_to: float = _setting(0.85, "Share of that limit that is left when upkeep has archived.", low=0, high=1)
-    extract_threshold: float = _setting(0.3, "Importance from which on what a talk teaches is kept.", low=0, high=1)
-    extract_per_session: int = _setting(50, "Memories that are extracted from one session; the least important yield.", low=1)
-    extract_queue: int = _setting(10_000, "Exchanges that may wait to be extracted; further ones are refused.", low=1)
-    workspace: str = _setting("", "Folder whose MEMORY.md and memory/*.md are searched too; empty: the vault itself.")
-    core_max_bytes: int = _setting(20_000, "Largest core memory in bytes: it stands in every context.", low=100, high=1_000_000)
+    extractor_timeout: float = _setting(
+        60.0, "Seconds to wait for an answer of the extractor.", low=0.1, high=3600
+    )
+    extractor_retry: float = _setting(
+        60.0, "Seconds after which an extractor that failed is tried again.", low=0, high=86_400
+    )
+    vector_index: str = _setting(
+        "bits", "How the nearest vectors are found: bits, hnsw (needs usearch) or sqlite-vec."
+    )
+    redact_secrets: bool = _setting(
+        True, "Replace keys, tokens and passwords by `[redacted:KIND]` before anything is stored."
+    )
+    merge_duplicates: bool = _setting(
+        True, "Let a text that says what a memory says already strengthen that memory instead."
+    )
+    propose_links: bool = _setting(
+        True, "Propose a link when a new memory seems to contradict or update an earlier one."
+    )
+    decay_emotional: float = _setting(
+        RATES[Sector.EMOTIONAL], "What an emotional memory loses a day.", low=0, high=1
+    )
+    decay_semantic: float = _setting(
+        RATES[Sector.SEMANTIC], "What a semantic memory loses a day.", low=0, high=1
+    )
+    decay_reflective: float = _setting(
+        RATES[Sector.REFLECTIVE], "What a reflective memory loses a day.", low=0, high=1
+    )
+    decay_procedural: float = _setting(
+        RATES[Sector.PROCEDURAL], "What a procedural memory loses a day.", low=0, high=1
+    )
+    decay_episodic: float = _setting(
+        RATES[Sector.EPISODIC], "What an episodic memory loses a day.", low=0, high=1
+    )
+    cleanup_below: float = _setting(
+        0.0, "Salience below which upkeep moves a memory to the trash; 0: never.", low=0, high=1
+    )
+    evict_above: int = _setting(
+        524_288_000,
+        "Bytes of memories above which upkeep archives the longest unused; 0: never.",
+        low=0,
+    )
+    evict_to: float = _setting(
+        0.85, "Share of that limit that is left when upkeep has archived.", low=0, high=1
+    )
+    extract_threshold: float = _setting(
+        0.3, "Importance from which on what a talk teaches is kept.", low=0, high=1
+    )
+    extract_per_session: int = _setting(
+        50, "Memories that are extracted from one session; the least important yield.", low=1
+    )
+    extract_queue: int = _setting(
+        10_000, "Exchanges that may wait to be extracted; further ones are refused.", low=1
+    )
+    workspace: str = _setting(
+        "", "Folder whose MEMORY.md and memory/*.md are searched too; empty: the vault itself."
+    )
+    core_max_bytes: int = _setting(
+        20_000, "Largest core memory in bytes: it stands in every context.", low=100, high=1_000_000
+    )
     kinds: Mapping[str, Kind] = field(
         default_factory=lambda: dict(KINDS),
-        metadata={"doc": "Kinds of your own: `[kinds.idea]` with `folder`, `decay_per_day`, `protected`."},
+        metadata={
+            "doc": "Kinds of your own: `[kinds.idea]` with `folder`, `decay_per_day`, `protected`."
+        },
     )
     classify: Mapping[str, Mapping[str, tuple[str, ...]]] = field(
         default_factory=dict,
-        metadata={"doc": 'Patterns of your own: `[classify.kind]` with `idea = ["what if"]`, `[classify.sector]` likewise.'},
+        metadata={
+            "doc": 'Patterns of your own: `[classify.kind]` with `idea = ["what if"]`, `[classify.sector]` likewise.'
+        },
     )
 
     @property
@@ -112,7 +196,9 @@ class Settings:
         wanted = name.strip().casefold()
         if wanted in self.kinds:
             return self.kinds[wanted]
-        return next((kind for kind in self.kinds.values() if kind.folder.casefold() == wanted), None)
+        return next(
+            (kind for kind in self.kinds.values() if kind.folder.casefold() == wanted), None
+        )
 
 
 def _key(kind: str, url: str, variable: str) -> str | None:
@@ -140,7 +226,9 @@ def load_settings(
     if vault is not None:
         values.update(_from_file(vault / SETTINGS_FILE))
         if foreign:
-            _check_foreign(values, str(vault / SETTINGS_FILE), os.environ if environ is None else environ)
+            _check_foreign(
+                values, str(vault / SETTINGS_FILE), os.environ if environ is None else environ
+            )
     values.update(_from_environment(os.environ if environ is None else environ))
     for key, value in (arguments or {}).items():
         values[key] = _checked(key, value, "argument")
@@ -186,7 +274,9 @@ def _from_file(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: cannot be read ({error}); make it a readable UTF-8 text file") from error
+        raise SettingsError(
+            f"{path}: cannot be read ({error}); make it a readable UTF-8 text file"
+        ) from error
     if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
         return {}
     import tomllib  # most vaults have no settings of their own
@@ -195,7 +285,9 @@ def _from_file(path: Path) -> dict[str, Any]:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path}: is not valid TOML ({error}); mend that line") from error
-    values: dict[str, Any] = {key: _checked(key, value, str(path)) for key, value in table.items() if key not in TABLES}
+    values: dict[str, Any] = {
+        key: _checked(key, value, str(path)) for key, value in table.items() if key not in TABLES
+    }
     _check_variables(values, str(path))
     if "kinds" in table:
         values["kinds"] = {**KINDS, **_kinds(table["kinds"], str(path))}
@@ -218,7 +310,11 @@ def _check_foreign(values: Mapping[str, Any], where: str, environ: Mapping[str, 
     """A repository that somebody cloned must not have what is said in it sent to its author, or kept with its secrets."""
     for name in ("embedder_url", "extractor_url", "redact_secrets"):
         variable, value = f"MUISTI_{name.upper()}", values.get(name)
-        harmless = value is None or value is True or (isinstance(value, str) and (not value or _is_here(value)))
+        harmless = (
+            value is None
+            or value is True
+            or (isinstance(value, str) and (not value or _is_here(value)))
+        )
         if not harmless and variable not in environ:
             raise SettingsError(
                 f"{where}: {name} = {value!r} is not accepted from a vault that nobody named: if it is yours, "
@@ -256,12 +352,16 @@ def _checked(key: str, value: object, where: str) -> Value:
         from difflib import get_close_matches  # rarely needed
 
         near = get_close_matches(key, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known are: {', '.join((*known, *TABLES))}"
+        hint = (
+            f"did you mean {near[0]!r}?" if near else f"known are: {', '.join((*known, *TABLES))}"
+        )
         raise SettingsError(f"{where}: there is no setting {key!r}; {hint}")
     spec = known[key]
     converted = _converted(key, value, type(spec.default), where)
     low, high = spec.metadata["low"], spec.metadata["high"]
-    inside = isinstance(converted, str) or ((low is None or converted >= low) and (high is None or converted <= high))
+    inside = isinstance(converted, str) or (
+        (low is None or converted >= low) and (high is None or converted <= high)
+    )
     if not inside:  # neither is a NaN
         span = f"at least {low:g}" if high is None else f"between {low:g} and {high:g}"
         raise SettingsError(f"{where}: {key} = {value!r} is out of range; it must be {span}")
@@ -283,7 +383,12 @@ def _converted(key: str, value: object, wanted: type, where: str) -> Value:
             return int(str(value)) if wanted is int else float(str(value))
         except ValueError:
             pass
-    article = {bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes"}[wanted]
+    article = {
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        str: "a text in quotes",
+    }[wanted]
     raise SettingsError(f"{where}: {key} = {value!r} must be {article}")
 
 
@@ -297,42 +402,73 @@ def _kind(name: str, spec: object, where: str) -> Kind:
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name):
         raise SettingsError(f"{where}: kind {name!r} must be a short lower-case word")
     if not isinstance(spec, dict) or set(spec) - {"folder", "decay_per_day", "protected"}:
-        raise SettingsError(f"{where}: [kinds.{name}] takes folder, decay_per_day and protected, nothing else")
+        raise SettingsError(
+            f"{where}: [kinds.{name}] takes folder, decay_per_day and protected, nothing else"
+        )
     folder = spec.get("folder", f"{name}s")
-    if not isinstance(folder, str) or not re.fullmatch(r"[\w][\w -]{0,59}", folder) or folder in RESERVED_FOLDERS:
-        raise SettingsError(f"{where}: [kinds.{name}] folder = {folder!r} must be one plain folder name")
+    if (
+        not isinstance(folder, str)
+        or not re.fullmatch(r"[\w][\w -]{0,59}", folder)
+        or folder in RESERVED_FOLDERS
+    ):
+        raise SettingsError(
+            f"{where}: [kinds.{name}] folder = {folder!r} must be one plain folder name"
+        )
     decay = spec.get("decay_per_day")
-    if decay is not None and (isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 < decay <= 1):
-        raise SettingsError(f"{where}: [kinds.{name}] decay_per_day = {decay!r} must be above 0 and at most 1")
+    if decay is not None and (
+        isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 < decay <= 1
+    ):
+        raise SettingsError(
+            f"{where}: [kinds.{name}] decay_per_day = {decay!r} must be above 0 and at most 1"
+        )
     protected = spec.get("protected", False)
     if not isinstance(protected, bool):
-        raise SettingsError(f"{where}: [kinds.{name}] protected = {protected!r} must be true or false")
+        raise SettingsError(
+            f"{where}: [kinds.{name}] protected = {protected!r} must be true or false"
+        )
     return Kind(name, folder, decay, protected)
 
 
-def _patterns(table: object, kinds: Mapping[str, Kind], where: str) -> dict[str, dict[str, tuple[str, ...]]]:
+def _patterns(
+    table: object, kinds: Mapping[str, Kind], where: str
+) -> dict[str, dict[str, tuple[str, ...]]]:
     known = {"kind": tuple(kinds), "sector": tuple(sector.value for sector in Sector)}
     if not isinstance(table, dict) or not set(table) <= set(known):
-        raise SettingsError(f"{where}: classify takes the tables [classify.kind] and [classify.sector], nothing else")
+        raise SettingsError(
+            f"{where}: classify takes the tables [classify.kind] and [classify.sector], nothing else"
+        )
     found = {what: _pattern_lists(what, lists, known[what], where) for what, lists in table.items()}
     count = sum(len(patterns) for lists in found.values() for patterns in lists.values())
     if count > MOST_PATTERNS:  # each of them is searched for in every memory
-        raise SettingsError(f"{where}: classify has {count} patterns; {MOST_PATTERNS} are allowed: join some with |")
+        raise SettingsError(
+            f"{where}: classify has {count} patterns; {MOST_PATTERNS} are allowed: join some with |"
+        )
     return found
 
 
-def _pattern_lists(what: str, lists: object, known: tuple[str, ...], where: str) -> dict[str, tuple[str, ...]]:
+def _pattern_lists(
+    what: str, lists: object, known: tuple[str, ...], where: str
+) -> dict[str, tuple[str, ...]]:
     if not isinstance(lists, dict):
-        raise SettingsError(f'{where}: classify.{what} must be a table such as [classify.{what}] with {known[0]} = ["a word"]')
+        raise SettingsError(
+            f'{where}: classify.{what} must be a table such as [classify.{what}] with {known[0]} = ["a word"]'
+        )
     for name in lists:
         if name not in known:
-            raise SettingsError(f"{where}: [classify.{what}] there is no {what} {name!r}; known are: {', '.join(known)}")
-    return {name: _pattern_list(f"{where}: [classify.{what}] {name}", patterns) for name, patterns in lists.items()}
+            raise SettingsError(
+                f"{where}: [classify.{what}] there is no {what} {name!r}; known are: {', '.join(known)}"
+            )
+    return {
+        name: _pattern_list(f"{where}: [classify.{what}] {name}", patterns)
+        for name, patterns in lists.items()
+    }
 
 
 def _pattern_list(place: str, patterns: object) -> tuple[str, ...]:
     if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
-        raise SettingsError(f'{place} = {patterns!r} must be a list of texts such as ["hotfix", "post-?mortem"]')
+        raise SettingsError(
+            f'{place} = {patterns!r} must be a list of texts such as ["hotfix", "post-?mortem"]'
+        )
     for pattern in patterns:
         wrong = find_fault(pattern)
         if wrong:

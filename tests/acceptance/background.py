@@ -37,11 +37,19 @@ def contents(memory: Muisti) -> set[str]:
 
 def waiting(vault: Path) -> list[dict[str, Any]]:
     """The lines of all queues."""
-    return [json.loads(line) for path in sorted((vault / ".queue").glob("*.jsonl")) for line in path.read_text().splitlines()]
+    return [
+        json.loads(line)
+        for path in sorted((vault / ".queue").glob("*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
 
 
 def events(vault: Path, name: str) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for path in sorted((vault / "journal").glob("*.jsonl")) for line in path.read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for path in sorted((vault / "journal").glob("*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
     return [line for line in lines if line["event"] == name]
 
 

@@ -60,7 +60,9 @@ def open_fixture(vault: Path, clock: FixedClock | None = None, **settings: Any) 
     from muisti import bootstrap
 
     settings = {"record_recall": False, **settings}
-    return bootstrap.open(vault, role="cli", create=False, clock=clock or FixedClock(), settings=settings)
+    return bootstrap.open(
+        vault, role="cli", create=False, clock=clock or FixedClock(), settings=settings
+    )
 
 
 SEARCHES: list[tuple[str, dict[str, Any]]] = [

@@ -47,7 +47,9 @@ def test_A1_there_is_a_sample_of_every_field_that_can_be_given() -> None:
     assert [name for name in KEPT if SAMPLES[name] == defaults[name]] == []
 
 
-def test_A1_every_field_goes_through_file_index_rest_export_and_import(memory: Muisti, tmp_path: Path) -> None:
+def test_A1_every_field_goes_through_file_index_rest_export_and_import(
+    memory: Muisti, tmp_path: Path
+) -> None:
     saved = memory.save(**SAMPLES)
     assert said(saved) == SAMPLES
     text = (memory.root / str(saved.file_path)).read_text("utf-8")
@@ -55,7 +57,9 @@ def test_A1_every_field_goes_through_file_index_rest_export_and_import(memory: M
         assert f"\n{name}:" in text
     memory.reindex()
     assert said(memory.get(saved.id)) == SAMPLES
-    with TestClient(create_app(memory, Serving(pages=False, live=False)), base_url="http://127.0.0.1:8765") as client:
+    with TestClient(
+        create_app(memory, Serving(pages=False, live=False)), base_url="http://127.0.0.1:8765"
+    ) as client:
         told = client.get(f"/api/memories/{saved.id}").json()
     assert {name: told[_camel(name)] for name in KEPT} == plain(SAMPLES)
     for form, suffix in (("json", ".json"), ("markdown", ".md")):
@@ -72,16 +76,23 @@ def _camel(name: str) -> str:
 
 
 def test_A1_every_field_can_be_given_over_rest_and_changed(memory: Muisti) -> None:
-    with TestClient(create_app(memory, Serving(pages=False, live=False)), base_url="http://127.0.0.1:8765") as client:
+    with TestClient(
+        create_app(memory, Serving(pages=False, live=False)), base_url="http://127.0.0.1:8765"
+    ) as client:
         body = {_camel(name): value for name, value in plain(SAMPLES).items()}  # type: ignore[union-attr]
         made = client.post("/api/memories", json=body)
         assert made.status_code == 201, made.text
         assert said(memory.get(made.json()["id"])) == SAMPLES
         bare = client.post("/api/memories", json={"content": "The ferry leaves at nine."}).json()
-        changes = {key: body[key] for key in body if key not in ("content", "salience", "createdAt")}
+        changes = {
+            key: body[key] for key in body if key not in ("content", "salience", "createdAt")
+        }
         changed = client.patch(f"/api/memories/{bare['id']}", json=changes)
         assert changed.status_code == 200, changed.text
-        stays = {name: getattr(memory.get(bare["id"]), name) for name in ("content", "salience", "created_at")}
+        stays = {
+            name: getattr(memory.get(bare["id"]), name)
+            for name in ("content", "salience", "created_at")
+        }
         assert said(memory.get(bare["id"])) == SAMPLES | stays
 
 
@@ -97,19 +108,25 @@ def test_A1_user_and_agent_are_empty_unless_said_and_then_no_file_has_them(memor
     assert "agent:" not in text
     changed = memory.update(saved.id, user="anna", agent="codex")
     assert (changed.user, changed.agent) == ("anna", "codex")
-    assert memory.update(saved.id, user="", agent="") == replace(saved, updated_at=memory.get(saved.id).updated_at)  # type: ignore[union-attr]
+    assert memory.update(saved.id, user="", agent="") == replace(
+        saved, updated_at=memory.get(saved.id).updated_at
+    )  # type: ignore[union-attr]
     assert (memory.root / str(saved.file_path)).read_text("utf-8").count("user:") == 0
 
 
 @pytest.mark.parametrize("field", ["user", "agent"])
-@pytest.mark.parametrize("value", ["a\nb", "x" * 201, " ", "a\0", 5, ["a"], "ghp_0123456789abcdefghijABCDEFGHIJ012345"])
+@pytest.mark.parametrize(
+    "value", ["a\nb", "x" * 201, " ", "a\0", 5, ["a"], "ghp_0123456789abcdefghijABCDEFGHIJ012345"]
+)
 def test_A4_a_user_or_an_agent_that_is_no_name(memory: Muisti, field: str, value: Any) -> None:
     with pytest.raises(InvalidMemory, match=field):
         memory.save("Anna lives in Turku", **{field: value})
     assert memory.list() == []
 
 
-def test_A3_a_filter_for_a_user_sees_theirs_and_nobodys_and_one_for_an_agent_only_its_own(memory: Muisti) -> None:
+def test_A3_a_filter_for_a_user_sees_theirs_and_nobodys_and_one_for_an_agent_only_its_own(
+    memory: Muisti,
+) -> None:
     texts = {
         "The tea is in the kitchen": {},
         "The boat is red": {"user": "anna", "agent": "codex"},
@@ -120,7 +137,10 @@ def test_A3_a_filter_for_a_user_sees_theirs_and_nobodys_and_one_for_an_agent_onl
 
     def seen(**options: Any) -> set[str]:
         listed = {one.content for one in memory.list(**options)}
-        found = {one.memory.content for one in memory.search("where is the tea, the boat, the shed", **options)}
+        found = {
+            one.memory.content
+            for one in memory.search("where is the tea, the boat, the shed", **options)
+        }
         assert listed == found
         return {text.split()[1] for text in listed}
 
@@ -145,7 +165,9 @@ def test_C3_what_two_users_say_is_never_merged_nor_linked(memory: Muisti, near: 
     assert memory.save("The boat of the family is red", user="anna", agent="codex").id == mine.id
     other = memory.save("The boat of the family is blue", user="bo")
     assert [link.target for link in other.links if link.target in (mine.id, nobodys.id)] == []
-    batch = memory.save_batch([{"content": "The oars are new", "user": user} for user in ("anna", "bo", "anna")])
+    batch = memory.save_batch(
+        [{"content": "The oars are new", "user": user} for user in ("anna", "bo", "anna")]
+    )
     assert batch[0].id == batch[2].id != batch[1].id
 
 
@@ -160,10 +182,14 @@ FOREIGN = [
 
 @pytest.mark.needs_files("edits a file by hand")
 @pytest.mark.parametrize("head", FOREIGN)
-def test_B2_keys_of_a_person_that_are_no_user_and_no_agent_are_left_alone(memory: Muisti, head: str) -> None:
+def test_B2_keys_of_a_person_that_are_no_user_and_no_agent_are_left_alone(
+    memory: Muisti, head: str
+) -> None:
     path = memory.root / "notes" / "own.md"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f"---\ntitle: Own\n{head}mood: fine\n---\n\nThe tea is in the kitchen.\n", "utf-8")
+    path.write_text(
+        f"---\ntitle: Own\n{head}mood: fine\n---\n\nThe tea is in the kitchen.\n", "utf-8"
+    )
     assert not memory.sync().problems
     (found,) = memory.list()
     assert (found.user, found.agent) == ("", "")
@@ -188,9 +214,14 @@ def test_B2_a_text_that_a_person_wrote_as_user_is_the_user(memory: Muisti) -> No
     assert "user: Anna  # my sister\n" in path.read_text("utf-8")
 
 
-def test_J7_json_of_other_programs_may_call_something_else_user(memory: Muisti, tmp_path: Path) -> None:
+def test_J7_json_of_other_programs_may_call_something_else_user(
+    memory: Muisti, tmp_path: Path
+) -> None:
     source = tmp_path / "other.json"
-    source.write_text(json.dumps([{"memory": "The tea is in the kitchen.", "user": {"id": 1}, "agent": "codex"}]), "utf-8")
+    source.write_text(
+        json.dumps([{"memory": "The tea is in the kitchen.", "user": {"id": 1}, "agent": "codex"}]),
+        "utf-8",
+    )
     memory.import_memories(source)
     (taken,) = memory.list()
     assert (taken.user, taken.agent) == ("", "codex")

@@ -23,7 +23,12 @@ def test_A1_memory_has_the_fields_and_defaults(memory: Muisti) -> None:
     saved = memory.save("The API endpoint is /api/users")
     assert set(FIELDS) <= {field.name for field in dataclasses.fields(Memory)}
     assert uuid.UUID(saved.id).version == 7
-    assert (saved.tier, saved.importance, saved.salience, saved.source) == (Tier.PROJECT, 0.5, 1.0, "user")
+    assert (saved.tier, saved.importance, saved.salience, saved.source) == (
+        Tier.PROJECT,
+        0.5,
+        1.0,
+        "user",
+    )
     assert saved.created_at.tzinfo is UTC
     assert len(saved.content_hash) == 64
     assert len(saved.simhash) == 16
@@ -43,7 +48,9 @@ def test_A2_every_kind_has_its_folder(memory: Muisti, kind: str) -> None:
     assert str(saved.file_path).startswith(f"{KINDS[kind].folder}/")
 
 
-@pytest.mark.parametrize(("given", "kind"), [("decisions", "decision"), ("Summaries", "summary"), ("FACT", "fact")])
+@pytest.mark.parametrize(
+    ("given", "kind"), [("decisions", "decision"), ("Summaries", "summary"), ("FACT", "fact")]
+)
 def test_A2_plurals_and_any_case_are_understood(memory: Muisti, given: str, kind: str) -> None:
     assert memory.save(f"A {given} for the record", kind=given).kind == kind
     assert memory.list(kind=given)[0].kind == kind
@@ -59,14 +66,23 @@ def test_A2_users_add_kinds_in_the_settings(opened: Opener, vault: Path) -> None
 def test_A3_a_search_sees_its_project_its_session_and_what_is_global(memory: Muisti) -> None:
     for project in ("web", "api"):
         memory.save(f"zebra of {project}", project=project)
-        memory.save(f"zebra of a session in {project}", project=project, tier="session", session_id=f"s-{project}")
+        memory.save(
+            f"zebra of a session in {project}",
+            project=project,
+            tier="session",
+            session_id=f"s-{project}",
+        )
     memory.save("zebra of everybody", project="api", tier="global")
 
     def seen(**options: str) -> set[str]:
         return {result.memory.content for result in memory.search("zebra", **options)}  # type: ignore[arg-type]
 
     assert seen(project="web") == {"zebra of web", "zebra of everybody"}
-    assert seen(project="web", session_id="s-web") == {"zebra of web", "zebra of everybody", "zebra of a session in web"}
+    assert seen(project="web", session_id="s-web") == {
+        "zebra of web",
+        "zebra of everybody",
+        "zebra of a session in web",
+    }
     assert seen(project="web", session_id="s-api") == {"zebra of web", "zebra of everybody"}
     assert seen() == {"zebra of web", "zebra of api", "zebra of everybody"}
 
@@ -108,7 +124,9 @@ BAD: list[tuple[str, object]] = [
 
 
 @pytest.mark.parametrize(("field", "value"), BAD, ids=lambda value: repr(value)[:24])
-def test_A4_bad_values_name_the_field_and_write_nothing(memory: Muisti, vault: Path, field: str, value: object) -> None:
+def test_A4_bad_values_name_the_field_and_write_nothing(
+    memory: Muisti, vault: Path, field: str, value: object
+) -> None:
     before = sorted(vault.rglob("*"))
     options = {"content": "A good content", field: value}
     with pytest.raises(InvalidMemory) as error:

@@ -38,13 +38,23 @@ def test_B5_own_writes_are_nothing_new(opened: Opener, monkeypatch: pytest.Monke
     paths = [str(one.file_path) for one in (mine, theirs, gone)]
     trashed = memory.get(gone.id, include_deleted=True)
     assert trashed is not None
-    report = memory.sync(paths=[*paths[:2], str(trashed.file_path), paths[2], "core_memory.json", "facts/there-for-a-moment.md"])
+    report = memory.sync(
+        paths=[
+            *paths[:2],
+            str(trashed.file_path),
+            paths[2],
+            "core_memory.json",
+            "facts/there-for-a-moment.md",
+        ]
+    )
     assert (report.added, report.changed, report.moved, report.removed) == (0, 0, 0, 0)
     assert walked == []
 
 
 @pytest.mark.needs_files("syncs")
-def test_B5_messages_of_our_own_are_nothing_new(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_B5_messages_of_our_own_are_nothing_new(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory = opened()
     memory.append_message("cli_main", "user", "Redis holds the sessions")
     file = next((memory.root / "conversations").rglob("*.jsonl"))
@@ -53,7 +63,9 @@ def test_B5_messages_of_our_own_are_nothing_new(opened: Opener, monkeypatch: pyt
     walked = looks(memory, monkeypatch)
     memory.sync(paths=[file.relative_to(memory.root).as_posix()])
     assert walked == []
-    file.write_text(file.read_text() + file.read_text().replace("Redis", "Valkey").replace('"id":"', '"id":"x'))
+    file.write_text(
+        file.read_text() + file.read_text().replace("Redis", "Valkey").replace('"id":"', '"id":"x')
+    )
     memory.sync(paths=[file.relative_to(memory.root).as_posix()])
     assert memory.search_messages("Valkey")
 
@@ -82,9 +94,14 @@ def test_B5_what_a_person_did_is_taken_in(opened: Opener, tmp_path: Path, how: s
     assert bool(memory.search("Valkey", mode="keyword")) is (how != "removed")
 
 
-def test_B5_a_copied_vault_is_compared_by_its_bytes(opened: Opener, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_B5_a_copied_vault_is_compared_by_its_bytes(
+    opened: Opener, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_times = opened()
-    saved = [with_times.save(text) for text in ("Redis holds the sessions", "Nginx ends TLS", "The office is in Oulu")]
+    saved = [
+        with_times.save(text)
+        for text in ("Redis holds the sessions", "Nginx ends TLS", "The office is in Oulu")
+    ]
     with_times.close()
     for one in saved:
         os.utime(vault / str(one.file_path), (1.7e9, 1.7e9))  # as a checkout or a copy leaves them
@@ -104,7 +121,9 @@ def test_B5_a_copied_vault_is_compared_by_its_bytes(opened: Opener, vault: Path,
     assert memory.sync().changed == 0
 
 
-def test_E7_flushing_does_not_wait_for_what_others_note_meanwhile(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_E7_flushing_does_not_wait_for_what_others_note_meanwhile(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory = opened()
     saved = memory.save("Redis holds the sessions")
     recorder = memory._recall_log
@@ -127,7 +146,9 @@ def test_E7_flushing_does_not_wait_for_what_others_note_meanwhile(opened: Opener
 
 
 @pytest.mark.needs_files("breaks the journal's file")
-def test_E7_a_recall_that_cannot_be_noted_holds_nobody_up(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_E7_a_recall_that_cannot_be_noted_holds_nobody_up(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory = opened()
     memory.save("Redis holds the sessions")
 

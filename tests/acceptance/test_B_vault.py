@@ -15,12 +15,16 @@ from muisti.settings import find_vault
 from tests.conftest import FakeClock, Opener
 
 
-def test_B1_a_new_vault_is_a_folder_that_git_takes_without_its_index(memory: Muisti, vault: Path) -> None:
+def test_B1_a_new_vault_is_a_folder_that_git_takes_without_its_index(
+    memory: Muisti, vault: Path
+) -> None:
     memory.save("Kept in git", kind="decision")
     memory.save("Of a project", kind="fact", project="web")
     assert (vault / "muisti.toml").is_file()
     subprocess.run(["git", "init", "-q", str(vault)], check=True)
-    tracked = subprocess.run(["git", "-C", vault, "add", "-An"], check=True, capture_output=True, text=True).stdout
+    tracked = subprocess.run(
+        ["git", "-C", vault, "add", "-An"], check=True, capture_output=True, text=True
+    ).stdout
     assert "decisions/2026-03-10_kept_in_git.md" in tracked
     assert "projects/web/facts/2026-03-10_of_a_project.md" in tracked
     assert "journal/2026-03.jsonl" in tracked
@@ -35,7 +39,9 @@ def test_B1_the_vault_is_found_in_its_order(tmp_path: Path) -> None:
     (tmp_path / "project" / "muisti.toml").touch()
     assert find_vault(start=here, environ=nothing) == tmp_path / "project"
     assert find_vault(start=here, environ={"MUISTI_VAULT": "/named"}) == Path("/named")
-    assert find_vault("/explicit", start=here, environ={"MUISTI_VAULT": "/named"}) == Path("/explicit")
+    assert find_vault("/explicit", start=here, environ={"MUISTI_VAULT": "/named"}) == Path(
+        "/explicit"
+    )
 
 
 def test_B1_only_the_owner_can_read_a_vault(memory: Muisti, vault: Path) -> None:
@@ -45,7 +51,9 @@ def test_B1_only_the_owner_can_read_a_vault(memory: Muisti, vault: Path) -> None
 
 
 def test_B2_a_memory_is_a_readable_file(memory: Muisti, vault: Path) -> None:
-    saved = memory.save("# Python + FastAPI\n\n**Why:** the SDK.\n", kind="decision", keywords=["python", "no"])
+    saved = memory.save(
+        "# Python + FastAPI\n\n**Why:** the SDK.\n", kind="decision", keywords=["python", "no"]
+    )
     text = (vault / str(saved.file_path)).read_text()
     assert saved.file_path == "decisions/2026-03-10_python_fastapi.md"
     assert text == (
@@ -56,7 +64,16 @@ def test_B2_a_memory_is_a_readable_file(memory: Muisti, vault: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["a", "a\n", "\n\na\n\n", "a\r\nb", "---\nnot: front matter\n---\n", "<<<<<<< x\n=======\n>>>>>>> y", "  a  "]
+    "content",
+    [
+        "a",
+        "a\n",
+        "\n\na\n\n",
+        "a\r\nb",
+        "---\nnot: front matter\n---\n",
+        "<<<<<<< x\n=======\n>>>>>>> y",
+        "  a  ",
+    ],
 )
 def test_B2_the_body_is_kept_verbatim(opened: Opener, vault: Path, content: str) -> None:
     saved = opened().save(content)
@@ -73,8 +90,13 @@ def test_B2_two_memories_of_one_title_never_collide(memory: Muisti, vault: Path)
     assert len(list(vault.glob("notes/*.md"))) == 12
 
 
-@pytest.mark.parametrize("title", ["Päätös", "我喜欢猫", "Решение", "🚀🚀", "con", "a" * 300, "../../etc/passwd", "CON.md"])
-def test_B2_slugs_are_unicode_and_stay_in_the_vault(memory: Muisti, vault: Path, title: str) -> None:
+@pytest.mark.parametrize(
+    "title",
+    ["Päätös", "我喜欢猫", "Решение", "🚀🚀", "con", "a" * 300, "../../etc/passwd", "CON.md"],
+)
+def test_B2_slugs_are_unicode_and_stay_in_the_vault(
+    memory: Muisti, vault: Path, title: str
+) -> None:
     saved = memory.save("text", title=title)
     path = (vault / str(saved.file_path)).resolve()
     assert path.is_relative_to(vault.resolve())
@@ -82,10 +104,14 @@ def test_B2_slugs_are_unicode_and_stay_in_the_vault(memory: Muisti, vault: Path,
     assert saved.title == title
 
 
-def test_B2_what_a_person_added_survives_a_rewrite(opened: Opener, vault: Path, clock: FakeClock) -> None:
+def test_B2_what_a_person_added_survives_a_rewrite(
+    opened: Opener, vault: Path, clock: FakeClock
+) -> None:
     saved = opened().save("The old text", kind="fact")
     file = vault / str(saved.file_path)
-    by_hand = file.read_text().replace("source: user\n", "# a comment of mine\nmood:   'good'   # today\nsource: user  # me\n")
+    by_hand = file.read_text().replace(
+        "source: user\n", "# a comment of mine\nmood:   'good'   # today\nsource: user  # me\n"
+    )
     file.write_text(by_hand)
     clock.forward(days=1)
     opened().update(saved.id, importance=0.9)
@@ -98,17 +124,27 @@ def test_B2_what_a_person_added_survives_a_rewrite(opened: Opener, vault: Path, 
 def _everything(memory: Muisti) -> tuple[object, ...]:
     found = memory.list(include_deleted=True, limit=None, order="asc")
     searches = [
-        [(r.memory.id, r.score) for r in memory.search(q, include_deleted=True)] for q in ("memory", "Finnish", "number 3")
+        [(r.memory.id, r.score) for r in memory.search(q, include_deleted=True)]
+        for q in ("memory", "Finnish", "number 3")
     ]
-    return found, searches, memory.list_sessions(), [memory.session_uses(s.id) for s in memory.list_sessions()]
+    return (
+        found,
+        searches,
+        memory.list_sessions(),
+        [memory.session_uses(s.id) for s in memory.list_sessions()],
+    )
 
 
-def test_B3_delete_the_index_and_everything_comes_back(opened: Opener, vault: Path, clock: FakeClock) -> None:
+def test_B3_delete_the_index_and_everything_comes_back(
+    opened: Opener, vault: Path, clock: FakeClock
+) -> None:
     first = opened(record_recall=False)
     session = first.start_session("web")
     for n in range(8):
         clock.forward(minutes=1)
-        first.save(f"Memory number {n} about Finnish lakes", session_id=session.id if n % 2 else None)
+        first.save(
+            f"Memory number {n} about Finnish lakes", session_id=session.id if n % 2 else None
+        )
     ids = [found.id for found in first.list(order="asc")]
     first.reinforce(ids[0], session_id=session.id)
     first.deemphasize(ids[1], 0.5)
@@ -134,9 +170,13 @@ def test_B4_what_was_saved_is_on_the_disk_before_save_returns(opened: Opener, va
     assert opened().get(saved.id) == saved  # another process would see it too
 
 
-def test_B5_edits_renames_moves_additions_and_deletions_are_picked_up(opened: Opener, vault: Path) -> None:
+def test_B5_edits_renames_moves_additions_and_deletions_are_picked_up(
+    opened: Opener, vault: Path
+) -> None:
     first = opened()
-    edited, renamed, moved, gone = (first.save(f"{word} memory", kind="fact") for word in ("edited", "renamed", "moved", "gone"))
+    edited, renamed, moved, gone = (
+        first.save(f"{word} memory", kind="fact") for word in ("edited", "renamed", "moved", "gone")
+    )
     rest = [first.save(f"another {n}") for n in range(8)]
     first.close()
     file = vault / str(edited.file_path)
@@ -160,7 +200,11 @@ def test_B5_edits_renames_moves_additions_and_deletions_are_picked_up(opened: Op
     assert f"id: {penguins.id}" in (vault / "insights" / "new one.md").read_text()
     kept = again.get(rest[0].id)
     assert kept is not None
-    assert (kept.content, kept.file_path, kept.created_at) == (rest[0].content, rest[0].file_path, rest[0].created_at)
+    assert (kept.content, kept.file_path, kept.created_at) == (
+        rest[0].content,
+        rest[0].file_path,
+        rest[0].created_at,
+    )
     assert again.verify(deep=True).ok
 
 
@@ -179,7 +223,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_B5_a_broken_file_is_reported_and_left_alone(opened: Opener, vault: Path, what: str) -> None:
+def test_B5_a_broken_file_is_reported_and_left_alone(
+    opened: Opener, vault: Path, what: str
+) -> None:
     opened().save("A sound memory")
     bad = vault / "facts" / "bad.md"
     bad.parent.mkdir(exist_ok=True)
@@ -197,7 +243,9 @@ def test_B5_a_broken_file_is_reported_and_left_alone(opened: Opener, vault: Path
     assert opened().verify(deep=True).ok
 
 
-def test_B5_a_copied_file_is_reported_and_becomes_a_memory_without_its_id(opened: Opener, vault: Path) -> None:
+def test_B5_a_copied_file_is_reported_and_becomes_a_memory_without_its_id(
+    opened: Opener, vault: Path
+) -> None:
     saved = opened().save("The original", kind="fact")
     copy = vault / "facts" / "the copy of the original file.md"
     shutil.copy(vault / str(saved.file_path), copy)
@@ -205,10 +253,14 @@ def test_B5_a_copied_file_is_reported_and_becomes_a_memory_without_its_id(opened
     assert [found.file_path for found in again.list()] == [saved.file_path]
     assert "same id" in again.problems()[0].reason
     (vault / str(saved.file_path)).unlink()
-    assert [found.file_path for found in opened().list()] == ["facts/the copy of the original file.md"]
+    assert [found.file_path for found in opened().list()] == [
+        "facts/the copy of the original file.md"
+    ]
 
 
-def test_B5_many_vanished_files_are_not_forgotten_without_a_confirmation(opened: Opener, vault: Path) -> None:
+def test_B5_many_vanished_files_are_not_forgotten_without_a_confirmation(
+    opened: Opener, vault: Path
+) -> None:
     opened().save_batch([f"Memory {n}" for n in range(10)])
     for path in sorted(vault.rglob("*.md"))[:4]:
         path.unlink()
@@ -221,7 +273,9 @@ def test_B5_many_vanished_files_are_not_forgotten_without_a_confirmation(opened:
     assert again.verify(deep=True).ok
 
 
-def test_B6_delete_goes_to_the_trash_and_restore_brings_it_back(memory: Muisti, vault: Path) -> None:
+def test_B6_delete_goes_to_the_trash_and_restore_brings_it_back(
+    memory: Muisti, vault: Path
+) -> None:
     saved = memory.save("Throw me away", kind="decision", project="web")
     assert memory.delete(saved.id)
     assert memory.get(saved.id) is None
@@ -233,7 +287,11 @@ def test_B6_delete_goes_to_the_trash_and_restore_brings_it_back(memory: Muisti, 
     assert [r.memory.id for r in memory.search("throw", include_deleted=True)] == [saved.id]
     assert not memory.delete(saved.id)
     restored = memory.restore(saved.id)
-    assert (restored.content, restored.file_path, restored.deleted_at) == (saved.content, saved.file_path, None)
+    assert (restored.content, restored.file_path, restored.deleted_at) == (
+        saved.content,
+        saved.file_path,
+        None,
+    )
     assert (vault / str(saved.file_path)).is_file()
 
 
@@ -274,7 +332,9 @@ def test_B_a_vault_may_be_opened_twice(opened: Opener) -> None:
     assert one.get(saved.id) is None
 
 
-def test_B_links_out_of_the_vault_are_not_followed(opened: Opener, vault: Path, tmp_path: Path) -> None:
+def test_B_links_out_of_the_vault_are_not_followed(
+    opened: Opener, vault: Path, tmp_path: Path
+) -> None:
     opened().save("Inside")
     (tmp_path / "secret.md").write_text("outside the vault")
     (vault / "facts").mkdir(exist_ok=True)
@@ -310,14 +370,20 @@ def test_B1_an_existing_project_is_left_alone(vault: Path) -> None:
         assert memory.verify(deep=True).ok
     assert {name: (vault / name).read_text() for name in pages} == pages
     subprocess.run(["git", "init", "-q", str(vault)], check=True)
-    tracked = subprocess.run(["git", "-C", vault, "add", "-An"], check=True, capture_output=True, text=True).stdout
+    tracked = subprocess.run(
+        ["git", "-C", vault, "add", "-An"], check=True, capture_output=True, text=True
+    ).stdout
     assert ".muisti" not in tracked
 
 
 def test_B5_a_conflict_in_the_front_matter_is_called_one(opened: Opener, vault: Path) -> None:
     saved = opened().save("Merged badly", kind="fact")
     file = vault / str(saved.file_path)
-    file.write_text(file.read_text().replace("source: user\n", "<<<<<<< HEAD\nsource: user\n=======\nsource: ai\n>>>>>>> b\n"))
+    file.write_text(
+        file.read_text().replace(
+            "source: user\n", "<<<<<<< HEAD\nsource: user\n=======\nsource: ai\n>>>>>>> b\n"
+        )
+    )
     assert "resolve the merge" in opened().problems()[0].reason
 
 
@@ -325,7 +391,9 @@ def test_B5_tags_and_dates_under_their_own_names_stay_in_use(opened: Opener, vau
     opened().close()
     file = vault / "notes" / "a.md"
     file.parent.mkdir()
-    file.write_text("---\ntags: [alpha]\ncreated: 2024-01-05\ncategory: facts\n---\n\nFrom another program\n")
+    file.write_text(
+        "---\ntags: [alpha]\ncreated: 2024-01-05\ncategory: facts\n---\n\nFrom another program\n"
+    )
     first = opened()
     (found,) = first.list()
     assert (found.keywords, found.kind, found.created_at.year) == (("alpha",), "fact", 2024)
@@ -348,13 +416,19 @@ def test_B2_the_mode_of_a_file_is_kept(opened: Opener, vault: Path) -> None:
 
 
 @pytest.mark.parametrize("bom", ["", "\ufeff"])
-def test_B5_a_page_that_shows_front_matter_as_an_example_is_no_memory(opened: Opener, vault: Path, bom: str) -> None:
+def test_B5_a_page_that_shows_front_matter_as_an_example_is_no_memory(
+    opened: Opener, vault: Path, bom: str
+) -> None:
     page = f"{bom}# How it works\n\n```markdown\n---\nid: 0195801f-7d3c-7a41-9d0e-2f6b3c9f12ab\n---\n```\n"
     (vault / "docs").mkdir(parents=True)
     (vault / "docs" / "page.md").write_text(page, "utf-8")
     memory = opened()
     assert memory.list() == []
     assert (vault / "docs" / "page.md").read_text("utf-8") == page
-    (vault / "docs" / "page.md").write_text(f"{bom}---\nid: 0195801f-7d3c-7a41-9d0e-2f6b3c9f12ab\n---\n\nMoved here\n", "utf-8")
+    (vault / "docs" / "page.md").write_text(
+        f"{bom}---\nid: 0195801f-7d3c-7a41-9d0e-2f6b3c9f12ab\n---\n\nMoved here\n", "utf-8"
+    )
     memory.sync()
-    assert [one.content for one in memory.list()] == ["Moved here"], "one with an id of ours in its front matter is"
+    assert [one.content for one in memory.list()] == ["Moved here"], (
+        "one with an id of ours in its front matter is"
+    )

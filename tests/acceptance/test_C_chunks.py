@@ -45,18 +45,29 @@ def pieces(memory: Muisti) -> list[tuple[object, ...]]:
     path = file_store(memory).index._db.path  # type: ignore[attr-defined]
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
-        return list(db.execute("SELECT v, space, n, first, last, heading, scale, codes FROM vectors ORDER BY v"))
+        return list(
+            db.execute(
+                "SELECT v, space, n, first, last, heading, scale, codes FROM vectors ORDER BY v"
+            )
+        )
     finally:
         db.close()
 
 
-def test_C4_a_question_about_the_last_section_finds_a_long_memory_and_shows_that_section(memory: Muisti) -> None:
+def test_C4_a_question_about_the_last_section_finds_a_long_memory_and_shows_that_section(
+    memory: Muisti,
+) -> None:
     saved = memory.save(MANUAL, title="Handbook")
-    memory.save_batch(["The printer is out of toner", "Lunch is at noon", "The lift is being repaired"])
+    memory.save_batch(
+        ["The printer is out of toner", "Lunch is at noon", "The lift is being repaired"]
+    )
     assert saved.chunk_count > 1
     by_meaning = memory.search("apiculture insects", mode="vector")
     assert by_meaning[0].memory.id == saved.id
-    assert "hives on the roof" in by_meaning[0].matched_snippet or "Beekeeping" in by_meaning[0].matched_snippet
+    assert (
+        "hives on the roof" in by_meaning[0].matched_snippet
+        or "Beekeeping" in by_meaning[0].matched_snippet
+    )
     by_words = memory.search("when is honey harvested?")
     assert by_words[0].memory.id == saved.id
     assert "Honey is harvested from the hives" in by_words[0].matched_snippet
@@ -64,7 +75,10 @@ def test_C4_a_question_about_the_last_section_finds_a_long_memory_and_shows_that
 
 def test_C4_a_memory_is_one_answer_however_many_of_its_pieces_hit(memory: Muisti) -> None:
     saved = memory.save(MANUAL)
-    found = [result.memory.id for result in memory.search("minutes of the committee meeting", mode="vector")]
+    found = [
+        result.memory.id
+        for result in memory.search("minutes of the committee meeting", mode="vector")
+    ]
     assert found == [saved.id]
 
 
@@ -76,8 +90,12 @@ def test_C4_pieces_know_their_headings_and_cover_the_text(memory: Muisti) -> Non
     spans = [(int(str(row[3])), int(str(row[4]))) for row in rows]
     assert spans[0][0] == 0
     assert spans[-1][1] == len(saved.content)
-    assert all(later[0] <= earlier[1] + 2 for earlier, later in pairwise(spans)), "a gap but white space"
-    assert "Beekeeping" in str(rows[-1][5]) or saved.content[spans[-1][0] :].startswith("## Beekeeping")
+    assert all(later[0] <= earlier[1] + 2 for earlier, later in pairwise(spans)), (
+        "a gap but white space"
+    )
+    assert "Beekeeping" in str(rows[-1][5]) or saved.content[spans[-1][0] :].startswith(
+        "## Beekeeping"
+    )
 
 
 @pytest.mark.needs_files("looks into the index file")
@@ -93,7 +111,16 @@ def test_C4_no_piece_is_longer_than_the_model_reads(opened: Opener) -> None:
 
 @pytest.mark.needs_files("looks into the index file")
 @pytest.mark.parametrize(
-    "content", ["```\nx = 1", "🚀", "\u200b.", "---", "a" * 3_000, "| a | b |\n|---|---|\n" * 60, "数据库" * 300]
+    "content",
+    [
+        "```\nx = 1",
+        "🚀",
+        "\u200b.",
+        "---",
+        "a" * 3_000,
+        "| a | b |\n|---|---|\n" * 60,
+        "数据库" * 300,
+    ],
 )
 def test_C4_odd_texts_are_saved_and_embedded(memory: Muisti, content: str) -> None:
     saved = memory.save(content)
@@ -103,7 +130,9 @@ def test_C4_odd_texts_are_saved_and_embedded(memory: Muisti, content: str) -> No
 
 
 @pytest.mark.needs_files("looks into the index file")
-def test_C5_update_embeds_again_only_if_the_text_changed(remote: Muisti, server: EmbedServer) -> None:
+def test_C5_update_embeds_again_only_if_the_text_changed(
+    remote: Muisti, server: EmbedServer
+) -> None:
     saved = remote.save("The first text of this memory", kind="note")
     assert (saved.chunk_count, saved.embedding_model) == (1, "counted")
     before, rows = len(server.requests), pieces(remote)
@@ -146,7 +175,8 @@ def test_C5_trash_and_back_keep_the_vectors(remote: Muisti, server: EmbedServer)
 def test_C5_save_batch_embeds_all_in_batches(remote: Muisti, server: EmbedServer) -> None:
     seen: list[tuple[int, int]] = []
     saved = remote.save_batch(
-        [f"Batch item number {n} on subject {n * n}" for n in range(60)], progress=lambda *at: seen.append(at)
+        [f"Batch item number {n} on subject {n * n}" for n in range(60)],
+        progress=lambda *at: seen.append(at),
     )
     assert seen
     assert {one.embedding_model for one in saved} == {"counted"}
@@ -179,7 +209,13 @@ def test_C5_saying_the_same_again_embeds_nothing(remote: Muisti, server: EmbedSe
 
 
 def test_C5_vectors_can_wait_for_the_next_search(opened: Opener, server: EmbedServer) -> None:
-    memory = opened(embedder="ollama", embedder_url=server.url, model="counted", embedder_timeout=5.0, embed_on_save=False)
+    memory = opened(
+        embedder="ollama",
+        embedder_url=server.url,
+        model="counted",
+        embedder_timeout=5.0,
+        embed_on_save=False,
+    )
     saved = memory.save("Embedded only when somebody asks")
     assert (saved.embedding_model, server.requests) == (None, [])
     assert memory.search("asks").degraded == ""

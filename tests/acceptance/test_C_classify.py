@@ -144,14 +144,18 @@ def test_C2_patterns_of_their_own_are_for_files_written_by_hand_too(vault: Path)
 
 
 @pytest.mark.parametrize("pattern", ["(oops", "(a+)+b", "x*", ""])
-def test_C2_a_pattern_that_cannot_be_used_is_named_and_nothing_is_written(vault: Path, pattern: str) -> None:
+def test_C2_a_pattern_that_cannot_be_used_is_named_and_nothing_is_written(
+    vault: Path, pattern: str
+) -> None:
     with Muisti.open(vault, embedder="none") as memory:
         memory.save("Something that is there already")
     (vault / "muisti.toml").write_text(f"[classify.kind]\nbugfix = ['{pattern}']\n")
     before = {path: path.stat().st_mtime_ns for path in vault.rglob("*")}
     with pytest.raises(SettingsError) as raised:
         Muisti.open(vault, embedder="none")
-    assert f"{vault / 'muisti.toml'}: [classify.kind] bugfix: the pattern {pattern!r}" in str(raised.value)
+    assert f"{vault / 'muisti.toml'}: [classify.kind] bugfix: the pattern {pattern!r}" in str(
+        raised.value
+    )
     assert {path: path.stat().st_mtime_ns for path in vault.rglob("*")} == before
 
 

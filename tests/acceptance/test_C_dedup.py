@@ -55,7 +55,9 @@ def test_C3_saying_the_same_reinforces_what_is_there_and_returns_it(
     assert said.salience == pytest.approx(0.5 + 0.1 * 0.5)
     assert said.importance == pytest.approx(0.5 + 0.1 * 0.5)
     assert (said.access_count, said.last_accessed) == (1, clock.now())
-    assert [(use.memory_id, use.use) for use in memory.session_uses(session.id)] == [(first.id, "reinforced")]
+    assert [(use.memory_id, use.use) for use in memory.session_uses(session.id)] == [
+        (first.id, "reinforced")
+    ]
     assert state(memory) == [said]
     assert len(list(vault.glob("*/*.md"))) == 1
 
@@ -75,7 +77,9 @@ def test_C3_it_matters_at_least_as_much_as_whoever_repeats_it_thinks(memory: Mui
     assert memory.save(AUTH, importance=1.0).importance == 1.0
 
 
-def test_C3_a_person_who_gave_it_another_importance_is_not_overruled_downwards(memory: Muisti, vault: Path) -> None:
+def test_C3_a_person_who_gave_it_another_importance_is_not_overruled_downwards(
+    memory: Muisti, vault: Path
+) -> None:
     first = memory.save(AUTH, importance=0.2)
     path = vault / str(first.file_path)
     path.write_text(path.read_text().replace("importance: 0.2", "importance: 0.9"))
@@ -88,7 +92,10 @@ def test_C3_a_person_who_gave_it_another_importance_is_not_overruled_downwards(m
     [
         (AUTH, AUTHENTICATION),
         ("The deadline is March 15, 2025", "The deadline is 15 March 2025"),
-        ("Auth-moduuli on tiedostossa src/auth/index.ts", "Auth-moduuli sijaitsee tiedostossa src/auth/index.ts."),
+        (
+            "Auth-moduuli on tiedostossa src/auth/index.ts",
+            "Auth-moduuli sijaitsee tiedostossa src/auth/index.ts.",
+        ),
         ("Käyttäjä suosii tummaa teemaa", "käyttäjä suosii tummaa teemaa!"),
         ("Модуль находится в src/auth", "Модуль расположен в src/auth"),
         ("Пользователь ещё любит кофе", "пользователь еще любит кофе."),
@@ -144,7 +151,9 @@ APART = {
 
 
 @pytest.mark.parametrize(("first", "other"), [pair for pairs in APART.values() for pair in pairs])
-def test_C3_what_differs_in_substance_is_never_merged(memory: Muisti, first: str, other: str) -> None:
+def test_C3_what_differs_in_substance_is_never_merged(
+    memory: Muisti, first: str, other: str
+) -> None:
     saved = [memory.save(first), memory.save(other)]
     assert len({one.id for one in saved}) == 2
     assert [one.content for one in state(memory)] == [first, other]
@@ -161,14 +170,18 @@ def test_C3_what_differs_in_substance_is_never_merged(memory: Muisti, first: str
     ],
 )
 @pytest.mark.parametrize("text", [AUTH, AUTHENTICATION], ids=["exact", "near"])
-def test_C3_another_place_is_another_memory(memory: Muisti, mine: Any, theirs: Any, text: str) -> None:
+def test_C3_another_place_is_another_memory(
+    memory: Muisti, mine: Any, theirs: Any, text: str
+) -> None:
     assert memory.save(AUTH, **mine).id != memory.save(text, **theirs).id
     assert {one.salience for one in state(memory)} == {1.0}
 
 
 @pytest.mark.parametrize("text", [AUTH, AUTHENTICATION], ids=["exact", "near"])
 @pytest.mark.parametrize("gone", ["deleted", "superseded", "ended"])
-def test_C3_what_is_no_longer_there_or_true_absorbs_nothing(memory: Muisti, clock: FakeClock, text: str, gone: str) -> None:
+def test_C3_what_is_no_longer_there_or_true_absorbs_nothing(
+    memory: Muisti, clock: FakeClock, text: str, gone: str
+) -> None:
     first = memory.save(AUTH)
     if gone == "deleted":
         memory.delete(first.id)
@@ -182,16 +195,23 @@ def test_C3_what_is_no_longer_there_or_true_absorbs_nothing(memory: Muisti, cloc
 
 
 @pytest.mark.parametrize("text", [AUTH, AUTHENTICATION], ids=["exact", "near"])
-def test_C3_what_is_said_to_hold_at_another_time_is_another_memory(memory: Muisti, clock: FakeClock, text: str) -> None:
+def test_C3_what_is_said_to_hold_at_another_time_is_another_memory(
+    memory: Muisti, clock: FakeClock, text: str
+) -> None:
     first = memory.save(AUTH)
-    span = {"valid_from": clock.now() - timedelta(days=90), "valid_until": clock.now() - timedelta(days=60)}
+    span = {
+        "valid_from": clock.now() - timedelta(days=90),
+        "valid_until": clock.now() - timedelta(days=60),
+    }
     other = memory.save(text, **span)  # type: ignore[arg-type]
     assert other.id != first.id
     assert (other.valid_from, other.valid_until) == (span["valid_from"], span["valid_until"])
 
 
 def test_C3_within_one_batch(memory: Muisti, vault: Path) -> None:
-    saved = memory.save_batch([AUTH, "The deadline is March 15", AUTHENTICATION, "The deadline is March 16", AUTH])
+    saved = memory.save_batch(
+        [AUTH, "The deadline is March 15", AUTHENTICATION, "The deadline is March 16", AUTH]
+    )
     assert saved[0].id == saved[2].id == saved[4].id
     assert len({one.id for one in saved}) == 3
     assert saved[4].importance == pytest.approx(0.595)
@@ -201,9 +221,18 @@ def test_C3_within_one_batch(memory: Muisti, vault: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [AUTH, AUTHENTICATION], ids=["exact", "near"])
-@pytest.mark.parametrize("other", [{"project": "api"}, {"tier": "global"}, {"tier": "session", "session_id": "b"}])
-def test_C3_another_place_within_one_batch(memory: Muisti, text: str, other: dict[str, str]) -> None:
-    mine = {"content": AUTH, "project": "web", "tier": "session" if "session_id" in other else "project", "session_id": "a"}
+@pytest.mark.parametrize(
+    "other", [{"project": "api"}, {"tier": "global"}, {"tier": "session", "session_id": "b"}]
+)
+def test_C3_another_place_within_one_batch(
+    memory: Muisti, text: str, other: dict[str, str]
+) -> None:
+    mine = {
+        "content": AUTH,
+        "project": "web",
+        "tier": "session" if "session_id" in other else "project",
+        "session_id": "a",
+    }
     saved = memory.save_batch([mine, {**mine, "content": text, **other}])
     assert [one.content for one in saved] == [AUTH, text]
     assert len(state(memory)) == 2
@@ -227,22 +256,33 @@ def merged(memory: Muisti, clock: FakeClock, **fields: Any) -> tuple[Memory, Mem
     return first, memory.save(AUTHENTICATION, **fields)
 
 
-def test_C3_unmerge_makes_it_a_memory_of_its_own_again(memory: Muisti, clock: FakeClock, vault: Path) -> None:
+def test_C3_unmerge_makes_it_a_memory_of_its_own_again(
+    memory: Muisti, clock: FakeClock, vault: Path
+) -> None:
     first, said = merged(memory, clock)
     assert said.importance > first.importance
     clock.forward(hours=1)
     apart = memory.unmerge(first.id)
-    assert (apart.content, apart.importance, apart.salience, apart.index_pending) == (AUTHENTICATION, 0.5, 1.0, False)
+    assert (apart.content, apart.importance, apart.salience, apart.index_pending) == (
+        AUTHENTICATION,
+        0.5,
+        1.0,
+        False,
+    )
     assert apart.id != first.id
     known = memory.get(first.id)
     assert known is not None
     assert (known.content, known.importance) == (AUTH, 0.5)
-    assert [result.memory.id for result in memory.search("authentication located")][:1] == [apart.id]
+    assert [result.memory.id for result in memory.search("authentication located")][:1] == [
+        apart.id
+    ]
     assert kept_texts(vault) == []
     assert memory.verify(deep=True).ok
 
 
-def test_C3_the_id_of_the_merged_text_will_do_too_and_it_is_kept(memory: Muisti, clock: FakeClock) -> None:
+def test_C3_the_id_of_the_merged_text_will_do_too_and_it_is_kept(
+    memory: Muisti, clock: FakeClock
+) -> None:
     first, _ = merged(memory, clock)
     (line,) = [one for one in memory.history(first.id) if one.what == "merged"]
     assert line.other_id is not None
@@ -293,7 +333,12 @@ def test_C3_a_merged_text_keeps_its_fields(memory: Muisti, clock: FakeClock) -> 
         "trusted": False,
     }  # fmt: skip
     first, said = merged(memory, clock, **fields)
-    assert (said.title, said.kind, said.keywords, said.session_id) == (first.title, first.kind, (), None)
+    assert (said.title, said.kind, said.keywords, said.session_id) == (
+        first.title,
+        first.kind,
+        (),
+        None,
+    )
     at = clock.now()
     clock.forward(days=1)
     apart = memory.unmerge(first.id)
@@ -301,7 +346,9 @@ def test_C3_a_merged_text_keeps_its_fields(memory: Muisti, clock: FakeClock) -> 
     assert (apart.created_at, apart.salience) == (at, 1.0)
 
 
-def test_C3_a_text_that_came_back_by_hand_and_was_deleted_is_no_accident(memory: Muisti, clock: FakeClock, vault: Path) -> None:
+def test_C3_a_text_that_came_back_by_hand_and_was_deleted_is_no_accident(
+    memory: Muisti, clock: FakeClock, vault: Path
+) -> None:
     first, _ = merged(memory, clock)
     (kept,) = vault.glob(".history/*/*.merged.md")
     shutil.copy(kept, vault / "facts" / "copied.md")
@@ -323,14 +370,22 @@ def test_C3_history_lists_the_merge_with_its_text(memory: Muisti, clock: FakeClo
     apart = memory.unmerge(first.id)
     told = {one.what: one for one in memory.history(first.id)}
     assert list(told) == ["saved", "merged", "unmerged"]
-    assert (told["merged"].at, told["merged"].other_id, told["merged"].session_id) == (at, apart.id, session.id)
+    assert (told["merged"].at, told["merged"].other_id, told["merged"].session_id) == (
+        at,
+        apart.id,
+        session.id,
+    )
     assert "similarity" in told["merged"].note
     assert told["unmerged"].other_id == apart.id
 
 
-def test_C3_history_has_the_merged_text_while_it_is_merged(memory: Muisti, clock: FakeClock) -> None:
+def test_C3_history_has_the_merged_text_while_it_is_merged(
+    memory: Muisti, clock: FakeClock
+) -> None:
     first, _ = merged(memory, clock)
-    assert [one.content for one in memory.history(first.id) if one.what == "merged"] == [AUTHENTICATION]
+    assert [one.content for one in memory.history(first.id) if one.what == "merged"] == [
+        AUTHENTICATION
+    ]
 
 
 def test_C3_and_B3_a_new_index_knows_all_of_it(memory: Muisti, clock: FakeClock) -> None:
@@ -355,7 +410,9 @@ def test_C3_and_B3_a_new_index_knows_all_of_it(memory: Muisti, clock: FakeClock)
 
 @pytest.mark.parametrize("text", [AUTH, AUTHENTICATION], ids=["exact", "near"])
 @pytest.mark.parametrize("how", ["deleted", "edited", "broken", "trashed"])
-def test_C3_and_B4_what_a_person_has_just_taken_away_absorbs_nothing(memory: Muisti, vault: Path, how: str, text: str) -> None:
+def test_C3_and_B4_what_a_person_has_just_taken_away_absorbs_nothing(
+    memory: Muisti, vault: Path, how: str, text: str
+) -> None:
     """The index does not know of it yet: what is said to be remembered must be there all the same."""
     path = vault / str(memory.save(AUTH).file_path)
     if how == "deleted":

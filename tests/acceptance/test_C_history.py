@@ -26,7 +26,12 @@ def test_C5_each_update_of_the_text_keeps_what_it_said(memory: Muisti, clock: Fa
         memory.update(saved.id, content=text)
     clock.forward(hours=1)
     memory.update(saved.id, importance=0.9)
-    assert told(memory, saved.id) == [("saved", None), ("updated", "First"), ("updated", "Second"), ("updated", None)]
+    assert told(memory, saved.id) == [
+        ("saved", None),
+        ("updated", "First"),
+        ("updated", "Second"),
+        ("updated", None),
+    ]
     moments = [one.at for one in memory.history(saved.id)]
     assert moments == sorted(moments)
     memory.reindex()
@@ -53,23 +58,45 @@ def test_C5_uses_links_and_deletion_are_told(memory: Muisti, clock: FakeClock) -
     memory.restore(saved.id)
     found = memory.history(saved.id)
     whats = [one.what for one in found]
-    expected = ["saved", "recalled", "reinforced", "deemphasized", "touched", "linked", "linked from", "superseded"]
+    expected = [
+        "saved",
+        "recalled",
+        "reinforced",
+        "deemphasized",
+        "touched",
+        "linked",
+        "linked from",
+        "superseded",
+    ]
     assert whats == [*expected, "deleted", "restored"]
     assert {one.what for one in found if one.session_id == session.id} == {"recalled", "reinforced"}
-    assert {one.what for one in found if one.other_id == other.id} == {"linked", "linked from", "superseded"}
-    assert [one.what for one in memory.history(other.id)] == ["saved", "linked from", "linked", "took the place of"]
+    assert {one.what for one in found if one.other_id == other.id} == {
+        "linked",
+        "linked from",
+        "superseded",
+    }
+    assert [one.what for one in memory.history(other.id)] == [
+        "saved",
+        "linked from",
+        "linked",
+        "took the place of",
+    ]
 
 
 def test_C5_a_file_written_by_hand_has_a_beginning_too(memory: Muisti, vault: Path) -> None:
     (vault / "notes").mkdir(exist_ok=True)
-    (vault / "notes" / "mine.md").write_text("---\ncreated_at: 2026-01-02\nsource: anna\n---\n\nBy hand\n")
+    (vault / "notes" / "mine.md").write_text(
+        "---\ncreated_at: 2026-01-02\nsource: anna\n---\n\nBy hand\n"
+    )
     memory.sync()
     (found,) = memory.list()
     (line,) = memory.history(found.id)
     assert (line.what, line.note, line.at) == ("created", "by anna", found.created_at)
 
 
-def test_C5_a_folder_of_versions_with_a_strange_file_still_tells(memory: Muisti, vault: Path) -> None:
+def test_C5_a_folder_of_versions_with_a_strange_file_still_tells(
+    memory: Muisti, vault: Path
+) -> None:
     saved = memory.save("First")
     memory.update(saved.id, content="Second")
     for name in ("20269901T000000000000Z.md", "notes.md", "20260101T000000000000Z.md"):
@@ -81,8 +108,12 @@ def test_B6_a_hard_delete_takes_the_versions_along(memory: Muisti, vault: Path) 
     saved = memory.save("Plughxyzzy")
     memory.update(saved.id, content="Second")
     assert memory.delete(saved.id, hard=True)
-    assert not [path for path in vault.rglob("*") if path.is_file() and b"lughxyzzy" in path.read_bytes()]
-    assert [what for what, _ in told(memory, saved.id)][-1] == "erased"  # that it was, not what it was
+    assert not [
+        path for path in vault.rglob("*") if path.is_file() and b"lughxyzzy" in path.read_bytes()
+    ]
+    assert [what for what, _ in told(memory, saved.id)][
+        -1
+    ] == "erased"  # that it was, not what it was
 
 
 def test_B6_a_soft_delete_keeps_them(memory: Muisti) -> None:
@@ -97,7 +128,10 @@ def test_H1_history_tells_when_a_link_was_taken_back(memory: Muisti, clock: Fake
     memory.link(one.id, other.id, "related_to")
     clock.forward(days=2)
     memory.unlink(one.id, other.id, "related_to")
-    assert [(h.what, h.at.day) for h in memory.history(one.id)[1:]] == [("linked", 10), ("unlinked", 12)]
+    assert [(h.what, h.at.day) for h in memory.history(one.id)[1:]] == [
+        ("linked", 10),
+        ("unlinked", 12),
+    ]
     assert [h.what for h in memory.history(other.id)[1:]] == ["linked from", "unlinked from"]
 
 

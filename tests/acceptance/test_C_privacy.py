@@ -28,13 +28,19 @@ def memory(opened: Opener) -> Muisti:
 def anywhere(vault: Path, text: str) -> list[str]:
     """Every file of the vault, index and journal included, that holds the text."""
     files = (path for path in vault.rglob("*") if path.is_file())
-    return sorted(path.relative_to(vault).as_posix() for path in files if text.encode() in path.read_bytes())
+    return sorted(
+        path.relative_to(vault).as_posix() for path in files if text.encode() in path.read_bytes()
+    )
 
 
 def everything(vault: Path) -> dict[str, bytes]:
     """All but the index."""
-    found = {path.relative_to(vault).as_posix(): path for path in vault.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in found.items() if not name.startswith(".muisti/")}
+    found = {
+        path.relative_to(vault).as_posix(): path for path in vault.rglob("*") if path.is_file()
+    }
+    return {
+        name: path.read_bytes() for name, path in found.items() if not name.startswith(".muisti/")
+    }
 
 
 Way = Callable[[Muisti, str], str]
@@ -50,20 +56,26 @@ def _saved(field: str) -> Way:
 
 def _saved_list(field: str) -> Way:
     def way(memory: Muisti, text: str) -> str:
-        return str(getattr(memory.save("Something to remember", **{field: ["one", text]}), field)[1])  # type: ignore[arg-type]
+        return str(
+            getattr(memory.save("Something to remember", **{field: ["one", text]}), field)[1]
+        )  # type: ignore[arg-type]
 
     return way
 
 
 def _updated(field: str) -> Way:
     def way(memory: Muisti, text: str) -> str:
-        return str(getattr(memory.update(memory.save("Something to remember").id, **{field: text}), field))  # type: ignore[arg-type]
+        return str(
+            getattr(memory.update(memory.save("Something to remember").id, **{field: text}), field)
+        )  # type: ignore[arg-type]
 
     return way
 
 
 def _updated_keywords(memory: Muisti, text: str) -> str:
-    return memory.update(memory.save("Something to remember").id, keywords=["one", text]).keywords[1]
+    return memory.update(memory.save("Something to remember").id, keywords=["one", text]).keywords[
+        1
+    ]
 
 
 def _summed_up(memory: Muisti, text: str) -> str:
@@ -103,7 +115,9 @@ WAYS: dict[str, Way] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_C1_what_is_private_is_stored_nowhere(memory: Muisti, vault: Path, way: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_C1_what_is_private_is_stored_nowhere(
+    memory: Muisti, vault: Path, way: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.DEBUG):
         assert WAYS[way](memory, PRIVATE) == "before after"
     assert anywhere(vault, HIDDEN) == []
@@ -118,7 +132,9 @@ def test_C1_secrets_are_redacted_by_default(memory: Muisti, vault: Path, way: st
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_C1_switched_off_secrets_stay_and_what_is_private_goes(opened: Opener, vault: Path, way: str) -> None:
+def test_C1_switched_off_secrets_stay_and_what_is_private_goes(
+    opened: Opener, vault: Path, way: str
+) -> None:
     memory = opened(embedder="none", redact_secrets=False)
     assert WAYS[way](memory, f"{SECRET} <private>{HIDDEN}</private>.") == f"{SECRET} ."
     assert anywhere(vault, HIDDEN) == []
@@ -148,8 +164,13 @@ def test_C1_the_title_is_derived_from_what_is_left(memory: Muisti) -> None:
     assert memory.save(f"# Plan <private>{HIDDEN}</private>\n\nMore").title.strip() == "Plan"
 
 
-@pytest.mark.parametrize("nothing", [f"<private>{HIDDEN}</private>", f" <private>{HIDDEN}", f"<private>{HIDDEN}</private>\n\n"])
-def test_C1_when_nothing_is_left_nothing_is_written(memory: Muisti, vault: Path, nothing: str) -> None:
+@pytest.mark.parametrize(
+    "nothing",
+    [f"<private>{HIDDEN}</private>", f" <private>{HIDDEN}", f"<private>{HIDDEN}</private>\n\n"],
+)
+def test_C1_when_nothing_is_left_nothing_is_written(
+    memory: Muisti, vault: Path, nothing: str
+) -> None:
     kept = memory.save("Something to remember")
     before = everything(vault)
     for call in (lambda: memory.save(nothing), lambda: memory.save_batch(["fine", nothing])):
@@ -162,9 +183,13 @@ def test_C1_when_nothing_is_left_nothing_is_written(memory: Muisti, vault: Path,
     assert anywhere(vault, HIDDEN) == []
 
 
-def test_C1_an_import_of_which_nothing_is_left_imports_nothing(memory: Muisti, vault: Path, tmp_path: Path) -> None:
+def test_C1_an_import_of_which_nothing_is_left_imports_nothing(
+    memory: Muisti, vault: Path, tmp_path: Path
+) -> None:
     source = tmp_path / "import.json"
-    source.write_text(json.dumps([{"content": "fine"}, {"content": f"<private>{HIDDEN}</private>"}]))
+    source.write_text(
+        json.dumps([{"content": "fine"}, {"content": f"<private>{HIDDEN}</private>"}])
+    )
     before = everything(vault)
     with pytest.raises(ImportFailed, match="content"):
         memory.import_memories(source)
@@ -172,13 +197,19 @@ def test_C1_an_import_of_which_nothing_is_left_imports_nothing(memory: Muisti, v
 
 
 def test_C1_a_keyword_that_is_private_as_a_whole_is_left_out(memory: Muisti, vault: Path) -> None:
-    assert memory.save("Something", keywords=["one", f"<private>{HIDDEN}</private>"]).keywords == ("one",)
+    assert memory.save("Something", keywords=["one", f"<private>{HIDDEN}</private>"]).keywords == (
+        "one",
+    )
     assert anywhere(vault, HIDDEN) == []
 
 
-def test_C1_what_was_merged_or_kept_as_a_version_has_it_neither(memory: Muisti, vault: Path) -> None:
+def test_C1_what_was_merged_or_kept_as_a_version_has_it_neither(
+    memory: Muisti, vault: Path
+) -> None:
     first = memory.save("The auth module is in src/auth/index.ts")
-    merged = memory.save(f"The authentication module is located in src/auth/index.ts<private>{HIDDEN}</private>")
+    merged = memory.save(
+        f"The authentication module is located in src/auth/index.ts<private>{HIDDEN}</private>"
+    )
     assert merged.id == first.id
     memory.update(first.id, content=f"Moved away <private>{HIDDEN}</private>")
     memory.update(first.id, content="Moved again")
@@ -214,7 +245,9 @@ def written(memory: Muisti, vault: Path) -> Path:
     return path
 
 
-def test_C1_a_file_written_by_hand_keeps_it_and_the_index_does_not_have_it(memory: Muisti, vault: Path, written: Path) -> None:
+def test_C1_a_file_written_by_hand_keeps_it_and_the_index_does_not_have_it(
+    memory: Muisti, vault: Path, written: Path
+) -> None:
     assert written.read_text() == BY_HAND
     (found,) = memory.list()
     shown = repr(found)
@@ -270,7 +303,9 @@ def test_C1_new_content_takes_the_place_of_the_old(memory: Muisti, written: Path
     assert written.read_text().endswith("\nAll new\n")
 
 
-def test_C1_a_file_of_which_nothing_is_left_is_reported_and_left_alone(memory: Muisti, vault: Path) -> None:
+def test_C1_a_file_of_which_nothing_is_left_is_reported_and_left_alone(
+    memory: Muisti, vault: Path
+) -> None:
     path = vault / "notes" / "all-private.md"
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"<private>{HIDDEN}</private>\n")
@@ -289,7 +324,9 @@ def test_C1_a_question_is_screened_before_it_is_asked(memory: Muisti) -> None:
 
 
 @pytest.mark.parametrize("field", ["project", "session_id"])
-def test_C1_names_are_not_redacted_so_a_secret_in_one_is_refused(memory: Muisti, vault: Path, field: str) -> None:
+def test_C1_names_are_not_redacted_so_a_secret_in_one_is_refused(
+    memory: Muisti, vault: Path, field: str
+) -> None:
     secret = "ghp_" + "a1B2" * 9
     with pytest.raises(InvalidMemory, match=f"^{field}: .*names are not redacted") as refused:
         memory.save("A text", **{field: secret})
@@ -299,4 +336,6 @@ def test_C1_names_are_not_redacted_so_a_secret_in_one_is_refused(memory: Muisti,
     with pytest.raises(InvalidRequest, match="^key: ") as again:
         memory.core_update("user", f"my {secret}", "x")
     assert secret not in str(again.value)
-    assert not [path for path in vault.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+    assert not [
+        path for path in vault.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()
+    ]

@@ -77,10 +77,14 @@ def test_C1_a_message_is_scanned_once(memory: Muisti, scanned: Scanned) -> None:
     memory.append_message("telegram_1", "assistant", ANSWERED)
     assert scanned.about("PostgreSQL") == [SAID, ANSWERED]
     assert len(scanned.about("Berlin")) == 1
-    assert [one.content.count("[redacted:aws-access-key]") for one in memory.window("telegram_1")] == [1, 1]
+    assert [
+        one.content.count("[redacted:aws-access-key]") for one in memory.window("telegram_1")
+    ] == [1, 1]
 
 
-def test_C1_what_others_write_into_a_conversation_is_still_scanned(memory: Muisti, scanned: Scanned, vault: Path) -> None:
+def test_C1_what_others_write_into_a_conversation_is_still_scanned(
+    memory: Muisti, scanned: Scanned, vault: Path
+) -> None:
     memory.append_message("telegram_1", "user", "Hello there")
     file = next((vault / "conversations" / "telegram_1").iterdir())
     line = {"id": "x", "ts": "2026-03-10T12:00:00Z", "role": "user", "content": SAID, "meta": {}}
@@ -90,7 +94,9 @@ def test_C1_what_others_write_into_a_conversation_is_still_scanned(memory: Muist
     assert KEY not in "".join(one.content for one in memory.window("telegram_1"))
 
 
-def test_C1_an_exchange_and_what_it_teaches_are_scanned_once(memory: Muisti, scanned: Scanned) -> None:
+def test_C1_an_exchange_and_what_it_teaches_are_scanned_once(
+    memory: Muisti, scanned: Scanned
+) -> None:
     memory.extract_and_save("chat", SAID, ANSWERED)
     assert memory.flush()
     learnt = [one.content for one in memory.list()]
@@ -103,7 +109,9 @@ def test_C1_what_a_model_writes_is_a_new_text(opened: Opener, scanned: Scanned) 
     told = {"kind": "fact", "content": written, "importance": 0.9, "about": None}
     with serving() as server:
         server.reply = json.dumps({"memories": [told]})
-        memory = opened(embedder="none", extractor="openai", extractor_url=server.url, extractor_model="m")
+        memory = opened(
+            embedder="none", extractor="openai", extractor_url=server.url, extractor_model="m"
+        )
         memory.extract_and_save("chat", SAID)
         assert memory.flush()
     assert scanned.about("PostgreSQL") == [SAID, written]

@@ -22,7 +22,9 @@ def test_C3_the_same_content_reinforces_what_is_there(memory: Muisti) -> None:
 def test_C3_the_session_that_repeats_it_is_linked(memory: Muisti) -> None:
     first = memory.save("Said twice")
     memory.save("Said twice", session_id="s2")
-    assert [(use.memory_id, use.use) for use in memory.session_uses("s2")] == [(first.id, "reinforced")]
+    assert [(use.memory_id, use.use) for use in memory.session_uses("s2")] == [
+        (first.id, "reinforced")
+    ]
 
 
 def test_C3_other_projects_and_other_sessions_keep_their_own(memory: Muisti) -> None:
@@ -42,7 +44,12 @@ def test_C3_deadline_dates_are_two_memories(memory: Muisti) -> None:
 
 def test_C5_save_batch_is_one_and_reports_progress(memory: Muisti) -> None:
     seen: list[tuple[int, int]] = []
-    items = ["a text", {"content": "a dict", "kind": "fact"}, Draft(content="a draft", keywords=("k",)), "a text"]
+    items = [
+        "a text",
+        {"content": "a dict", "kind": "fact"},
+        Draft(content="a draft", keywords=("k",)),
+        "a text",
+    ]
     saved = memory.save_batch(items, progress=lambda done, total: seen.append((done, total)))
     assert [found.content for found in saved] == ["a text", "a dict", "a draft", "a text"]
     assert saved[0].id == saved[3].id
@@ -51,7 +58,9 @@ def test_C5_save_batch_is_one_and_reports_progress(memory: Muisti) -> None:
     assert memory.save_batch([]) == []
 
 
-def test_C5_update_changes_what_is_named_and_keeps_the_rest(memory: Muisti, clock: FakeClock) -> None:
+def test_C5_update_changes_what_is_named_and_keeps_the_rest(
+    memory: Muisti, clock: FakeClock
+) -> None:
     saved = memory.save("Version one of the text", kind="fact", keywords=["a"])
     clock.forward(hours=1)
     updated = memory.update(saved.id, content="Version two of the text", keywords=["a", "b"])
@@ -91,10 +100,15 @@ def test_C5_update_of_what_somebody_else_changed_is_a_conflict(opened: Opener, v
     with pytest.raises(Conflict, match="by hand"):
         memory.update(saved.id, content="Would overwrite the edit")
     assert "Edited by hand" in file.read_text()
-    assert memory.update(saved.id, content="After reading it again").content == "After reading it again"
+    assert (
+        memory.update(saved.id, content="After reading it again").content
+        == "After reading it again"
+    )
 
 
-def test_C5_changing_another_field_keeps_an_edit_made_meanwhile(memory: Muisti, vault: Path) -> None:
+def test_C5_changing_another_field_keeps_an_edit_made_meanwhile(
+    memory: Muisti, vault: Path
+) -> None:
     saved = memory.save("Original text")
     file = vault / str(saved.file_path)
     file.write_text(file.read_text().replace("Original text\n", "Edited text\n"))
@@ -120,7 +134,9 @@ def test_C5_touch_notes_when_it_was_looked_at(memory: Muisti, clock: FakeClock) 
     assert memory.touch(saved.id).last_accessed == clock.now()
 
 
-@pytest.mark.parametrize("verb", ["touch", "reinforce", "deemphasize", "restore", "timeline", "related"])
+@pytest.mark.parametrize(
+    "verb", ["touch", "reinforce", "deemphasize", "restore", "timeline", "related"]
+)
 def test_C5_an_unknown_id_is_named(memory: Muisti, verb: str) -> None:
     with pytest.raises(MemoryNotFound, match="no-such-id"):
         getattr(memory, verb)("no-such-id")
@@ -133,7 +149,11 @@ def test_C5_an_unknown_id_is_named(memory: Muisti, verb: str) -> None:
 def test_C5_list_has_the_options_of_the_specification(memory: Muisti, clock: FakeClock) -> None:
     for n in range(6):
         clock.forward(hours=1)
-        saved = memory.save(f"Number {n}", sector="episodic" if n % 2 else "semantic", tier="global" if n > 3 else None)
+        saved = memory.save(
+            f"Number {n}",
+            sector="episodic" if n % 2 else "semantic",
+            tier="global" if n > 3 else None,
+        )
         if n == 2:
             memory.deemphasize(saved.id, 0.7)
         if n == 5:
@@ -169,5 +189,9 @@ def test_C5_a_title_is_derived(memory: Muisti, content: str, title: str) -> None
 
 
 def test_C5_concepts_are_extracted(memory: Muisti) -> None:
-    saved = memory.save("We moved `make_token` from src/auth/index.ts to the AuthService of Acme Corp, see README.md.")
-    assert {"make_token", "src/auth/index.ts", "AuthService", "Acme Corp", "README.md"} <= set(saved.concepts)
+    saved = memory.save(
+        "We moved `make_token` from src/auth/index.ts to the AuthService of Acme Corp, see README.md."
+    )
+    assert {"make_token", "src/auth/index.ts", "AuthService", "Acme Corp", "README.md"} <= set(
+        saved.concepts
+    )

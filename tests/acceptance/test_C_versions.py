@@ -49,10 +49,14 @@ def test_C5_a_change_of_any_field_is_another_version(memory: Muisti, field: str)
     again = memory.get(read.id)
     assert again is not None
     assert again == changed
-    assert memory.update(read.id, expected_version=again.version, title="In time").title == "In time"
+    assert (
+        memory.update(read.id, expected_version=again.version, title="In time").title == "In time"
+    )
 
 
-def test_C5_a_link_is_another_version_and_being_used_is_not(memory: Muisti, clock: FakeClock) -> None:
+def test_C5_a_link_is_another_version_and_being_used_is_not(
+    memory: Muisti, clock: FakeClock
+) -> None:
     read, other = memory.save_batch(["Maija lives in Turku", "The printer is on the third floor"])
     clock.forward(days=40)
     memory.search("Maija")
@@ -78,18 +82,27 @@ with Muisti.open(sys.argv[1], embedder="none") as memory:
 
 
 def in_another_process(vault: Path, memory_id: str, changes: dict[str, object]) -> None:
-    subprocess.run([sys.executable, "-c", ELSEWHERE, vault, memory_id, repr(changes)], check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, vault, memory_id, repr(changes)], check=True, timeout=60
+    )
 
 
-@pytest.mark.parametrize("changes", [{"title": "Theirs"}, {"importance": 0.8}, {"keywords": ["theirs"]}, {"kind": "decision"}])
-def test_C5_what_another_process_changed_is_a_conflict(memory: Muisti, vault: Path, changes: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [{"title": "Theirs"}, {"importance": 0.8}, {"keywords": ["theirs"]}, {"kind": "decision"}],
+)
+def test_C5_what_another_process_changed_is_a_conflict(
+    memory: Muisti, vault: Path, changes: dict[str, object]
+) -> None:
     read = memory.save("Maija lives in Turku", kind="fact")
     in_another_process(vault, read.id, changes)
     with pytest.raises(Conflict):
         memory.update(read.id, expected_version=read.version, summary="Mine")
     now = memory.get(read.id)
     assert now is not None
-    assert [getattr(now, name) for name in changes] == [tuple(v) if isinstance(v, list) else v for v in changes.values()]
+    assert [getattr(now, name) for name in changes] == [
+        tuple(v) if isinstance(v, list) else v for v in changes.values()
+    ]
     assert memory.update(read.id, expected_version=now.version, summary="Mine").summary == "Mine"
 
 
@@ -102,7 +115,9 @@ EDITS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_C5_an_edit_by_hand_is_a_conflict_until_it_is_read(memory: Muisti, vault: Path, what: str) -> None:
+def test_C5_an_edit_by_hand_is_a_conflict_until_it_is_read(
+    memory: Muisti, vault: Path, what: str
+) -> None:
     read = memory.save("Maija lives in Turku", kind="fact")
     file = vault / str(read.file_path)
     edited = EDITS[what](file.read_text())
@@ -131,7 +146,10 @@ def test_C5_the_same_moment_in_another_time_zone_is_the_same_version(memory: Mui
     assert read.valid_from is not None
     elsewhere = replace(read, valid_from=read.valid_from.astimezone(timezone(timedelta(hours=2))))
     assert elsewhere.version == read.version
-    assert replace(read, valid_from=read.valid_from + timedelta(microseconds=1)).version != read.version
+    assert (
+        replace(read, valid_from=read.valid_from + timedelta(microseconds=1)).version
+        != read.version
+    )
 
 
 def test_C5_a_memory_that_was_superseded_can_be_changed(memory: Muisti) -> None:

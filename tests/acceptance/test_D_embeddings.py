@@ -34,7 +34,13 @@ def server() -> Iterator[EmbedServer]:
 
 
 def remote(opened: Opener, url: str, **options: object) -> Muisti:
-    wanted = {"embedder": "ollama", "model": "m", "embedder_timeout": 0.5, "embedder_retry": 0.2, **options}
+    wanted = {
+        "embedder": "ollama",
+        "model": "m",
+        "embedder_timeout": 0.5,
+        "embedder_retry": 0.2,
+        **options,
+    }
     return opened(embedder_url=url, **wanted)
 
 
@@ -62,19 +68,26 @@ def places(results: SearchResults) -> list[tuple[str, float]]:
 
 def spaces(memory: Muisti) -> list[tuple[object, ...]]:
     """Model, dimensions, and whether searches go by it."""
-    return [(one.identity.model, one.identity.dimensions, one.serving) for one in memory._services.vectors.spaces()]
+    return [
+        (one.identity.model, one.identity.dimensions, one.serving)
+        for one in memory._services.vectors.spaces()
+    ]
 
 
 def lengths(memory: Muisti) -> set[tuple[object, ...]]:
     """Which models' vectors there are, and of how many components."""
-    return set(rows(memory, "SELECT s.model, length(v.codes) FROM vectors v JOIN spaces s USING (space)"))
+    return set(
+        rows(memory, "SELECT s.model, length(v.codes) FROM vectors v JOIN spaces s USING (space)")
+    )
 
 
 # -- D1 to D4
 
 
 @pytest.mark.needs_files("looks into the index file")
-def test_D1_the_default_model_is_here_and_has_384_dimensions_offline(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_D1_the_default_model_is_here_and_has_384_dimensions_offline(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("somebody went to the network")
 
@@ -106,7 +119,9 @@ def test_D1_a_vector_does_not_depend_on_what_is_saved_with_it(opened: Opener) ->
     assert first in rows(memory, "SELECT scale, codes FROM vectors")
 
 
-@pytest.mark.parametrize("query", ["walrus", "budget approved", "repairs", "walrus budget", "submarine"])
+@pytest.mark.parametrize(
+    "query", ["walrus", "budget approved", "repairs", "walrus budget", "submarine"]
+)
 def test_D2_with_hashing_a_hybrid_search_goes_by_keyword(opened: Opener, query: str) -> None:
     memory = opened(embedder="hashing")
     saved = memory.save_batch(TEXTS)
@@ -122,8 +137,12 @@ def test_D2_hashing_finds_by_vector_too(opened: Opener) -> None:
     assert spaces(memory) == [("hashing", 256, 1)]
 
 
-@pytest.mark.parametrize(("embedder", "path"), [("ollama", "/api/embed"), ("openai", "/v1/embeddings")])
-def test_D3_D4_a_server_makes_the_vectors(opened: Opener, server: EmbedServer, embedder: str, path: str) -> None:
+@pytest.mark.parametrize(
+    ("embedder", "path"), [("ollama", "/api/embed"), ("openai", "/v1/embeddings")]
+)
+def test_D3_D4_a_server_makes_the_vectors(
+    opened: Opener, server: EmbedServer, embedder: str, path: str
+) -> None:
     memory = remote(opened, server.url, embedder=embedder, model="all-minilm", embedder_timeout=5.0)
     saved = memory.save_batch(TEXTS)
     assert {one.embedding_model for one in saved} == {"all-minilm"}
@@ -136,7 +155,9 @@ def test_D3_D4_a_server_makes_the_vectors(opened: Opener, server: EmbedServer, e
     assert {request["model"] for request in server.requests} == {"all-minilm"}
 
 
-def test_D3_documents_and_questions_get_the_prefixes_of_the_model(opened: Opener, server: EmbedServer) -> None:
+def test_D3_documents_and_questions_get_the_prefixes_of_the_model(
+    opened: Opener, server: EmbedServer
+) -> None:
     memory = remote(opened, server.url, model="nomic-embed-text", embedder_timeout=5.0)
     memory.save(TEXTS[0])
     memory.search("walrus")
@@ -146,18 +167,28 @@ def test_D3_documents_and_questions_get_the_prefixes_of_the_model(opened: Opener
 
 
 def test_D4_the_key_goes_to_the_server_and_nowhere_else(
-    opened: Opener, server: EmbedServer, vault: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    opened: Opener,
+    server: EmbedServer,
+    vault: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setenv("THE_KEY", "sk-very-secret")
     caplog.set_level(logging.DEBUG)
-    memory = remote(opened, server.url, embedder="openai", embedder_key_variable="THE_KEY", embedder_timeout=5.0)
+    memory = remote(
+        opened, server.url, embedder="openai", embedder_key_variable="THE_KEY", embedder_timeout=5.0
+    )
     memory.save(TEXTS[0])
     server.script = [DOWN] * 50
     degraded = memory.search("walrus").degraded
     memory.close()
     assert any("Bearer sk-very-secret" in headers.values() for headers in server.headers)
     assert "sk-very-secret" not in degraded + caplog.text
-    assert not [path for path in vault.rglob("*") if path.is_file() and b"sk-very-secret" in path.read_bytes()]
+    assert not [
+        path
+        for path in vault.rglob("*")
+        if path.is_file() and b"sk-very-secret" in path.read_bytes()
+    ]
 
 
 # -- D5
@@ -176,7 +207,9 @@ class At(EmbedServer):
 
 
 @pytest.mark.needs_files("looks into the index file")
-def test_D5_a_server_that_is_not_there_and_comes_back(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_D5_a_server_that_is_not_there_and_comes_back(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -219,7 +252,11 @@ def test_D5_a_server_that_breaks_down_later_is_missed_once_and_by_name(
         assert "out of order" in found.degraded
     memory.save(TEXTS[4])
     assert memory.get_stats().waiting_count == 2
-    warnings = [record for record in caplog.records if record.name.startswith("muisti") and record.levelno >= logging.WARNING]
+    warnings = [
+        record
+        for record in caplog.records
+        if record.name.startswith("muisti") and record.levelno >= logging.WARNING
+    ]
     assert len(warnings) == 1, [record.getMessage() for record in warnings]
 
 
@@ -234,7 +271,9 @@ def test_D5_a_break_down_costs_few_requests(opened: Opener, server: EmbedServer)
 
 
 @pytest.mark.needs_files("opens the vault again")
-def test_D5_all_waits_while_the_embedder_has_never_answered(opened: Opener, server: EmbedServer) -> None:
+def test_D5_all_waits_while_the_embedder_has_never_answered(
+    opened: Opener, server: EmbedServer
+) -> None:
     server.script = [DOWN] * 1000
     memory = remote(opened, server.url, embedder_retry=60.0)
     assert memory.get_stats().waiting_count == 0
@@ -242,7 +281,9 @@ def test_D5_all_waits_while_the_embedder_has_never_answered(opened: Opener, serv
     stats = memory.get_stats()
     assert (stats.embedding_model, stats.waiting_count) == (None, 3)
     memory.close()
-    assert opened(embedder="none").get_stats().waiting_count == 0, "nobody waits for what is switched off"
+    assert opened(embedder="none").get_stats().waiting_count == 0, (
+        "nobody waits for what is switched off"
+    )
     server.script.clear()
     again = remote(opened, server.url, embedder_timeout=5.0)
     assert again.get_stats().waiting_count == 3
@@ -257,7 +298,9 @@ def test_D5_what_waits_is_tried_again_by_itself(opened: Opener, server: EmbedSer
     assert memory.search("walrus").degraded
     with server.lock:
         server.script.clear()
-    assert until(lambda: memory.get_stats().waiting_count == 0 and memory.get_stats().embedding_model == "m")
+    assert until(
+        lambda: memory.get_stats().waiting_count == 0 and memory.get_stats().embedding_model == "m"
+    )
     assert until(lambda: memory.search("walrus").degraded == "")
     assert {one.embedding_model for one in memory.list()} == {"m"}
 
@@ -293,7 +336,9 @@ MISBEHAVIOUR: dict[str, Script] = {
 @pytest.mark.needs_files("opens the vault again")
 @pytest.mark.parametrize("name", MISBEHAVIOUR)
 @pytest.mark.parametrize("when", ["from the start", "later"])
-def test_D5_a_misbehaving_server_never_breaks_a_search(opened: Opener, server: EmbedServer, name: str, when: str) -> None:
+def test_D5_a_misbehaving_server_never_breaks_a_search(
+    opened: Opener, server: EmbedServer, name: str, when: str
+) -> None:
     memory = remote(opened, server.url, embedder_timeout=0.2, embedder_retry=60.0)
     if when == "later":
         memory.save(TEXTS[1])
@@ -318,7 +363,9 @@ def test_D5_a_misbehaving_server_never_breaks_a_search(opened: Opener, server: E
     assert again.verify(deep=True).ok
 
 
-def test_D5_a_query_that_cannot_be_embedded_is_answered_by_keyword(opened: Opener, server: EmbedServer) -> None:
+def test_D5_a_query_that_cannot_be_embedded_is_answered_by_keyword(
+    opened: Opener, server: EmbedServer
+) -> None:
     memory = remote(opened, server.url, embedder_retry=60.0, embedder_timeout=5.0)
     memory.save_batch(TEXTS)
     server.script = [DOWN]

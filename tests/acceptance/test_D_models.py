@@ -43,7 +43,9 @@ def test_D6_a_changed_model_takes_over_when_it_is_complete(opened: Opener) -> No
 
 
 @pytest.mark.needs_files("opens the vault again")
-def test_D6_the_old_vectors_stay_while_the_new_ones_cannot_be_made(opened: Opener, server: EmbedServer) -> None:
+def test_D6_the_old_vectors_stay_while_the_new_ones_cannot_be_made(
+    opened: Opener, server: EmbedServer
+) -> None:
     first = opened(embedder="onnx", model="minilm")
     first.save_batch(TEXTS)
     first.close()
@@ -84,7 +86,9 @@ def test_D6_half_of_the_new_vectors_are_never_searched(opened: Opener, server: E
 
 @pytest.mark.needs_files("opens the vault again")
 @pytest.mark.parametrize(("before", "after"), [(384, 768), (768, 384), (384, 384)])
-def test_D6_from_one_server_model_to_another(opened: Opener, server: EmbedServer, before: int, after: int) -> None:
+def test_D6_from_one_server_model_to_another(
+    opened: Opener, server: EmbedServer, before: int, after: int
+) -> None:
     server.hasher = HashingEmbedder(before)
     first = remote(opened, server.url, model="old", embedder_timeout=5.0)
     first.save_batch(TEXTS)
@@ -102,7 +106,9 @@ def test_D6_from_one_server_model_to_another(opened: Opener, server: EmbedServer
 
 
 @pytest.mark.needs_files("opens the vault again")
-def test_D6_the_same_name_with_other_dimensions_is_another_model(opened: Opener, server: EmbedServer) -> None:
+def test_D6_the_same_name_with_other_dimensions_is_another_model(
+    opened: Opener, server: EmbedServer
+) -> None:
     first = remote(opened, server.url, embedder_timeout=5.0)
     first.save_batch(TEXTS)
     first.close()
@@ -113,7 +119,9 @@ def test_D6_the_same_name_with_other_dimensions_is_another_model(opened: Opener,
 
 
 @pytest.mark.needs_files("opens the vault again")
-def test_D6_a_model_changed_twice_leaves_nothing_of_the_one_between(opened: Opener, server: EmbedServer) -> None:
+def test_D6_a_model_changed_twice_leaves_nothing_of_the_one_between(
+    opened: Opener, server: EmbedServer
+) -> None:
     first = opened(embedder="hashing")
     first.save_batch([f"Text {n} of many" for n in range(40)])
     first.close()
@@ -148,7 +156,9 @@ def test_D6_what_is_saved_during_the_change_is_in_both(opened: Opener, server: E
 
 
 @pytest.mark.needs_files("opens the vault again")
-def test_D5_a_process_that_began_while_the_server_was_down_gets_its_vectors_back(opened: Opener, server: EmbedServer) -> None:
+def test_D5_a_process_that_began_while_the_server_was_down_gets_its_vectors_back(
+    opened: Opener, server: EmbedServer
+) -> None:
     first = remote(opened, server.url, embedder_timeout=5.0)
     first.save_batch(TEXTS)
     first.close()
@@ -163,9 +173,13 @@ def test_D5_a_process_that_began_while_the_server_was_down_gets_its_vectors_back
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"embedder": "magic"}, {"embedder": "openai"}, {"model": "no-such"}], ids=["kind", "no address", "model"]
+    "wrong",
+    [{"embedder": "magic"}, {"embedder": "openai"}, {"model": "no-such"}],
+    ids=["kind", "no address", "model"],
 )
-def test_D_an_embedder_that_cannot_be_is_refused_before_anything_is_saved(opened: Opener, wrong: dict[str, str]) -> None:
+def test_D_an_embedder_that_cannot_be_is_refused_before_anything_is_saved(
+    opened: Opener, wrong: dict[str, str]
+) -> None:
     with pytest.raises(SettingsError, match="embedder|no model"):
         opened(**wrong)
 

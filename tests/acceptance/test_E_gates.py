@@ -78,7 +78,9 @@ def tries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_E11_reads_complete_while_another_process_holds_the_lock(opened: Opener, vault: Path, tries: list[str]) -> None:
+def test_E11_reads_complete_while_another_process_holds_the_lock(
+    opened: Opener, vault: Path, tries: list[str]
+) -> None:
     memory = opened(embedder="none")
     saved = memory.save("Redis holds the sessions", keywords=["redis"])
     memory.append_message("cli_main", "user", "Redis was restarted")
@@ -105,7 +107,9 @@ def test_E11_a_search_does_not_wait_to_store_vectors(opened: Opener, vault: Path
         assert [one.memory.content for one in memory.search("Nginx")] == ["Nginx ends TLS"]
 
 
-def test_E11_a_vault_opens_while_another_process_holds_the_lock(opened: Opener, vault: Path) -> None:
+def test_E11_a_vault_opens_while_another_process_holds_the_lock(
+    opened: Opener, vault: Path
+) -> None:
     saved = opened(embedder="none").save("Redis holds the sessions")
     path = vault / str(saved.file_path)
     with locked_by_another_process(vault):
@@ -122,7 +126,9 @@ def test_E11_a_write_still_waits_and_says_for_whom(opened: Opener, vault: Path) 
         memory.save("Redis holds the sessions")
 
 
-def test_B5_a_reader_catches_up_with_a_stale_index_without_waiting(opened: Opener, vault: Path) -> None:
+def test_B5_a_reader_catches_up_with_a_stale_index_without_waiting(
+    opened: Opener, vault: Path
+) -> None:
     memory = opened(embedder="none")
     saved = memory.save("Redis holds the sessions")
     path = vault / str(saved.file_path)
@@ -144,7 +150,9 @@ def test_A4_an_unknown_role_is_refused(vault: Path, role: str) -> None:
 
 
 @pytest.mark.parametrize("location", ["postgresql://localhost/muisti", "s3://bucket/vault"])
-def test_A4_an_address_without_a_store_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str) -> None:
+def test_A4_an_address_without_a_store_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidRequest, match="location"):
         Muisti.open(location)
@@ -189,7 +197,9 @@ class FileCalls:
 
 def calls_for_one_edit(vault: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     with bootstrap.open(vault, settings={"embedder": "none", "merge_duplicates": False}) as memory:
-        memory.save_batch([f"Fact number {number} is about subject {number * 7}" for number in range(size)])
+        memory.save_batch(
+            [f"Fact number {number} is about subject {number * 7}" for number in range(size)]
+        )
         edited = memory.list(limit=1)[0]
         memory.get_stats()
         path = vault / str(edited.file_path)
@@ -202,11 +212,15 @@ def calls_for_one_edit(vault: Path, size: int, monkeypatch: pytest.MonkeyPatch) 
     return calls.counts
 
 
-def test_B5_an_edit_of_one_file_costs_the_same_in_any_vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_B5_an_edit_of_one_file_costs_the_same_in_any_vault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small = calls_for_one_edit(tmp_path / "small", 20, monkeypatch)
     large = calls_for_one_edit(tmp_path / "large", 400, monkeypatch)
     assert small == large
-    assert small["scandir"] + small["listdir"] <= 4  # the journal's folder and the temporary files, not the vault
+    assert (
+        small["scandir"] + small["listdir"] <= 4
+    )  # the journal's folder and the temporary files, not the vault
 
 
 @pytest.mark.needs_files("edits a file by hand")

@@ -43,7 +43,9 @@ def contents(results: SearchResults | list[SearchResult]) -> list[str]:
 
 @pytest.mark.parametrize(("query", "answer"), PARAPHRASES)
 @pytest.mark.parametrize("mode", ["vector", "hybrid"])
-def test_E2_a_paraphrase_without_a_shared_word_is_found(memory: Muisti, query: str, answer: str, mode: str) -> None:
+def test_E2_a_paraphrase_without_a_shared_word_is_found(
+    memory: Muisti, query: str, answer: str, mode: str
+) -> None:
     memory.save_batch([CAT, *OTHERS])
     found = memory.search(query, mode=mode)  # type: ignore[arg-type]
     assert (contents(found)[0], found.mode, found.degraded) == (answer, mode, "")
@@ -56,16 +58,32 @@ def test_E2_the_vector_mode_answers_as_many_as_asked(memory: Muisti) -> None:
 
 
 @pytest.mark.parametrize("mode", ["vector", "hybrid"])
-def test_E2_filters_work_inside_so_that_the_limit_is_filled(opened: Opener, clock: FakeClock, mode: Mode) -> None:
+def test_E2_filters_work_inside_so_that_the_limit_is_filled(
+    opened: Opener, clock: FakeClock, mode: Mode
+) -> None:
     """More near ones that a filter hides than are looked at closely, few far ones that it lets through."""
     with serving() as server:
         memory = opened(embedder="ollama", embedder_url=server.url, model="m", embedder_timeout=5.0)
-        memory.save_batch([{"content": f"Cat {n} on the sofa", "project": "zoo", "kind": "note"} for n in range(300)])
+        memory.save_batch(
+            [
+                {"content": f"Cat {n} on the sofa", "project": "zoo", "kind": "note"}
+                for n in range(300)
+            ]
+        )
         clock.forward(days=30)
         memory.save_batch(
             [
-                {"content": f"{subject} has a sofa", "project": "farm", "kind": "fact", "session_id": "s7"}
-                for subject in ("The donkey of the old farmer", "The red tractor in the barn", "The orchard behind the house")
+                {
+                    "content": f"{subject} has a sofa",
+                    "project": "farm",
+                    "kind": "fact",
+                    "session_id": "s7",
+                }
+                for subject in (
+                    "The donkey of the old farmer",
+                    "The red tractor in the barn",
+                    "The orchard behind the house",
+                )
             ]
         )
         memory.reindex_missing()
@@ -75,7 +93,13 @@ def test_E2_filters_work_inside_so_that_the_limit_is_filled(opened: Opener, cloc
             {"kind": "fact"},
             {"session": "s7"},
             {"since": day},
-            {"project": "farm", "kind": ["fact", "decision"], "session": "s7", "since": day, "until": clock.now() + timedelta(1)},
+            {
+                "project": "farm",
+                "kind": ["fact", "decision"],
+                "session": "s7",
+                "since": day,
+                "until": clock.now() + timedelta(1),
+            },
         ]
         for options in filters:
             found = memory.search("cat on the sofa", mode=mode, limit=3, **options)
@@ -92,7 +116,9 @@ def test_E2_until_and_salience_work_inside_too(opened: Opener, clock: FakeClock)
     old = memory.save("A cat is asleep on the old sofa")
     clock.forward(days=10)
     memory.save_batch([f"Cat number {n} sleeps on the sofa" for n in range(30)])
-    found = memory.search("sleeping cat", mode="vector", limit=2, until=clock.now() - timedelta(days=1))
+    found = memory.search(
+        "sleeping cat", mode="vector", limit=2, until=clock.now() - timedelta(days=1)
+    )
     assert ids(found) == [old.id]
     for weak in memory.list(limit=None):
         if weak.id != old.id:
@@ -124,7 +150,9 @@ def test_E2_memories_of_another_session_stay_hidden(memory: Muisti) -> None:
 
 def test_E3_in_both_lists_stands_above_those_in_one(memory: Muisti) -> None:
     both = memory.save("The cat is asleep on the sofa")
-    words = memory.save("CAT is also short for computerised axial tomography, says the hospital's leaflet")
+    words = memory.save(
+        "CAT is also short for computerised axial tomography, says the hospital's leaflet"
+    )
     meaning = memory.save("Our kitten likes to nap on the couch")
     memory.save_batch(OTHERS)
     found = ids(memory.search("cat asleep on sofa"))
@@ -228,7 +256,10 @@ def test_E5_why_tells_rank_and_score_of_words_and_meaning(memory: Muisti) -> Non
 
 
 def test_E5_the_snippet_of_a_hit_by_meaning_is_its_piece(memory: Muisti) -> None:
-    dull = "The committee met again and talked about the minutes of the meeting before, without any result. " * 30
+    dull = (
+        "The committee met again and talked about the minutes of the meeting before, without any result. "
+        * 30
+    )
     saved = memory.save(
         f"# Protocol\n\n{dull}\n\n## Pets\n\nThe cat sleeps on the sofa. It purrs and chases mice.\n\n## End\n\n{dull}"
     )
@@ -277,7 +308,9 @@ def test_E8_related_finds_the_neighbour_in_meaning(memory: Muisti) -> None:
     assert ids(found)[0] == kitten.id
     assert cat.id not in ids(found)
     memory.save("A kitten dozes there", project="other")
-    assert all(result.memory.project in ("", "other") for result in memory.related(cat.id, project="other"))
+    assert all(
+        result.memory.project in ("", "other") for result in memory.related(cat.id, project="other")
+    )
     assert len(memory.related(cat.id, limit=1)) == 1
 
 
@@ -292,8 +325,14 @@ def test_E9_a_named_month_puts_its_memory_first(memory: Muisti, clock: FakeClock
     clock.at = datetime(2026, 3, 10, tzinfo=UTC)
     memory.save_batch(OTHERS)
     for mode in ("hybrid", "vector", "keyword"):
-        assert ids(memory.search("where did the team go for the outing in May 2025?", mode=mode))[0] == after.id
-        assert ids(memory.search("where did the team go for the outing in May 2024?", mode=mode))[0] == before.id
+        assert (
+            ids(memory.search("where did the team go for the outing in May 2025?", mode=mode))[0]
+            == after.id
+        )
+        assert (
+            ids(memory.search("where did the team go for the outing in May 2024?", mode=mode))[0]
+            == before.id
+        )
     signals = {signal.name for signal in memory.search("the team's outing in May 2025")[0].why}
     assert "time" in signals
 
@@ -302,7 +341,11 @@ def test_E9_asked_at_moves_yesterday(memory: Muisti, clock: FakeClock) -> None:
     clock.at = datetime(2026, 1, 1, 12, tzinfo=UTC)
     memory.save_batch(OTHERS)
     saved = []
-    for day, who in ((1, "Mary at the harbour"), (5, "Otto in the canteen"), (9, "Ines near the station")):
+    for day, who in (
+        (1, "Mary at the harbour"),
+        (5, "Otto in the canteen"),
+        (9, "Ines near the station"),
+    ):
         clock.at = datetime(2026, 2, day, 12, tzinfo=UTC)
         saved.append(memory.save(f"Lunch with {who}"))
     clock.at = datetime(2026, 2, 10, 9, tzinfo=UTC)
@@ -336,9 +379,16 @@ def _talk(memory: Muisti, clock: FakeClock, session: str, turns: list[str]) -> l
     return made
 
 
-def test_E3_a_short_answer_is_found_by_the_words_of_the_turn_before(memory: Muisti, clock: FakeClock) -> None:
+def test_E3_a_short_answer_is_found_by_the_words_of_the_turn_before(
+    memory: Muisti, clock: FakeClock
+) -> None:
     for n in range(4):
-        _talk(memory, clock, f"filler{n}", [f"Anna: How was day {n} at the office?", "Ben: Long, as always.", "Anna: Oh dear."])
+        _talk(
+            memory,
+            clock,
+            f"filler{n}",
+            [f"Anna: How was day {n} at the office?", "Ben: Long, as always.", "Anna: Oh dear."],
+        )
     turns = _talk(
         memory,
         clock,
@@ -354,7 +404,9 @@ def test_E3_a_short_answer_is_found_by_the_words_of_the_turn_before(memory: Muis
     assert turns[2] in found
 
 
-def test_E3_a_first_person_question_prefers_what_the_user_said(memory: Muisti, clock: FakeClock) -> None:
+def test_E3_a_first_person_question_prefers_what_the_user_said(
+    memory: Muisti, clock: FakeClock
+) -> None:
     turns = _talk(
         memory,
         clock,

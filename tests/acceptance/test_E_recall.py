@@ -50,7 +50,9 @@ FOUND = [
 
 @pytest.mark.parametrize(("query", "content"), FOUND)
 def test_E1_found(memory: Muisti, query: str, content: str) -> None:
-    memory.save_batch(["The weather was fine", "Nothing to see here", "Ein ganz anderer Satz", "完全无关的内容"])
+    memory.save_batch(
+        ["The weather was fine", "Nothing to see here", "Ein ganz anderer Satz", "完全无关的内容"]
+    )
     saved = memory.save(content)
     assert [result.memory.id for result in memory.search(query)][:1] == [saved.id]
 
@@ -66,9 +68,13 @@ def test_E1_title_and_keywords_weigh_more_than_the_body(memory: Muisti) -> None:
 
 
 def test_E1_question_words_do_not_drown_the_rest(memory: Muisti) -> None:
-    memory.save_batch([f"What did we do when and where, who was it and how is it that the {n}" for n in range(30)])
+    memory.save_batch(
+        [f"What did we do when and where, who was it and how is it that the {n}" for n in range(30)]
+    )
     saved = memory.save("The penguin lives in the zoo of Helsinki")
-    assert memory.search("what is it that the penguin did and where is it?")[0].memory.id == saved.id
+    assert (
+        memory.search("what is it that the penguin did and where is it?")[0].memory.id == saved.id
+    )
 
 
 SYNTAX = [
@@ -110,19 +116,28 @@ def test_E1_a_query_of_100_kb_and_one_of_stop_words_are_answered(memory: Muisti)
     assert memory.search("to be or not to be")[0].memory.id == saved.id
 
 
-@pytest.mark.skipif(not NAUGHTY.is_file(), reason=f"needs the Big List of Naughty Strings at {NAUGHTY}")
+@pytest.mark.skipif(
+    not NAUGHTY.is_file(), reason=f"needs the Big List of Naughty Strings at {NAUGHTY}"
+)
 def test_E1_naughty_strings_are_kept_unchanged_or_refused(opened: Opener, vault: Path) -> None:
     memory = opened()
     for number, text in enumerate(json.loads(NAUGHTY.read_text())):
         for field in ("content", "title", "keywords", "project", "summary", "session_id"):
-            options = {"content": f"Naughty {number} as {field}", field: [text] if field == "keywords" else text}
+            options = {
+                "content": f"Naughty {number} as {field}",
+                field: [text] if field == "keywords" else text,
+            }
             try:
                 saved = memory.save(options.pop("content"), **options)  # type: ignore[arg-type]
             except InvalidMemory as error:
                 assert error.field == field
                 continue
-            if field != "content" or saved.access_count == 0:  # else it was the same as an earlier one
-                assert getattr(saved, field) in (text, text.strip(), (text.strip(),)) or (field == "title" and not text.strip())
+            if (
+                field != "content" or saved.access_count == 0
+            ):  # else it was the same as an earlier one
+                assert getattr(saved, field) in (text, text.strip(), (text.strip(),)) or (
+                    field == "title" and not text.strip()
+                )
         if text.strip():
             memory.search(text)
     outside = [path for path in vault.parent.iterdir() if path != vault]
@@ -144,7 +159,9 @@ def test_E4_filters_work_inside_the_query(memory: Muisti, clock: FakeClock) -> N
     day = datetime(2026, 3, 20, tzinfo=UTC)
 
     def found(**options: object) -> list[str]:
-        return sorted(result.memory.content for result in memory.search("otter", limit=4, **options))  # type: ignore[arg-type]
+        return sorted(
+            result.memory.content for result in memory.search("otter", limit=4, **options)
+        )  # type: ignore[arg-type]
 
     assert found(kind="fact") == ["otter 0", "otter 10", "otter 20", "otter 30"]
     assert found(keywords=["rare"]) == ["otter 7"]
@@ -171,7 +188,9 @@ def test_E4_decay_never_hides_an_exact_match(memory: Muisti, clock: FakeClock) -
     exact = memory.save("The capybara enclosure opens at noon", importance=0.0)
     memory.deemphasize(exact.id, 1.0)
     clock.forward(days=2000)
-    memory.save_batch([{"content": f"The enclosure number {n} opens early", "importance": 1.0} for n in range(30)])
+    memory.save_batch(
+        [{"content": f"The enclosure number {n} opens early", "importance": 1.0} for n in range(30)]
+    )
     assert memory.search("capybara enclosure")[0].memory.id == exact.id
 
 
@@ -196,7 +215,10 @@ def test_E6_three_layers(memory: Muisti, clock: FakeClock) -> None:
     memory.save("Layer of another project", project="api")
     compact = memory.search_compact("layer", project="web", limit=3)
     assert len(compact) == 3
-    assert all(len(json.dumps([c.id, c.title, c.kind, c.score, c.created_at.isoformat()])) < 400 for c in compact)
+    assert all(
+        len(json.dumps([c.id, c.title, c.kind, c.score, c.created_at.isoformat()])) < 400
+        for c in compact
+    )
     around = memory.timeline(ids[3], before=2, after=1)
     assert [item.id for item in around] == ids[1:5]
     assert [found.id for found in memory.details([ids[5], ids[0]])] == [ids[5], ids[0]]
@@ -233,7 +255,9 @@ def test_E8_search_by_keywords(memory: Muisti) -> None:
     one = memory.save("One", keywords=["python"])
     memory.save("None")
     assert [found.id for found in memory.search_by_keywords(["python", "WEB"])] == [both.id, one.id]
-    assert [found.id for found in memory.search_by_keywords(["python", "web"], match_all=True)] == [both.id]
+    assert [found.id for found in memory.search_by_keywords(["python", "web"], match_all=True)] == [
+        both.id
+    ]
     with pytest.raises(InvalidRequest, match="keywords"):
         memory.search_by_keywords([])
 
@@ -251,8 +275,12 @@ def test_E8_explain_tells_why_and_why_not(memory: Muisti) -> None:
     yes = memory.explain("heron pond fishing", saved.id)
     assert (yes.recalled, yes.rank, set(yes.matched)) == (True, 1, {"heron", "pond"})
     assert "none of the words" in memory.explain("submarine", saved.id).reasons[0]
-    assert any("kind" in reason for reason in memory.explain("heron", saved.id, kind="note").reasons)
-    assert any("project" in reason for reason in memory.explain("heron", saved.id, project="web").reasons)
+    assert any(
+        "kind" in reason for reason in memory.explain("heron", saved.id, kind="note").reasons
+    )
+    assert any(
+        "project" in reason for reason in memory.explain("heron", saved.id, project="web").reasons
+    )
     memory.delete(saved.id)
     assert any("trash" in reason for reason in memory.explain("heron", saved.id).reasons)
 

@@ -35,7 +35,10 @@ def day_file(vault: Path, day: str = DAY, chat: str = CHAT) -> Path:
 def line(content: object, **fields: object) -> bytes:
     """A line as another program writes it."""
     given = {"ts": "2026-03-10T12:00:00Z", "role": "user", "content": content, **fields}
-    return json.dumps({key: value for key, value in given.items() if value is not ...}).encode() + b"\n"
+    return (
+        json.dumps({key: value for key, value in given.items() if value is not ...}).encode()
+        + b"\n"
+    )
 
 
 def write(vault: Path, *lines: bytes, day: str = DAY, chat: str = CHAT) -> Path:
@@ -60,13 +63,17 @@ def said(memory: Muisti, chat: str = CHAT, limit: int = 100) -> list[str]:
 def found(memory: Muisti, query: str, **options: object) -> list[str]:
     """What holds the words; what was said right before and after is an answer too, but not asked for here."""
     hits = memory.search_messages(query, mode="keyword", **options)
-    return [hit.memory.content for hit in hits if any(signal.name == "keyword" for signal in hit.why)]
+    return [
+        hit.memory.content for hit in hits if any(signal.name == "keyword" for signal in hit.why)
+    ]
 
 
 def check_rebuilt(memory: Muisti) -> None:
     """The index is what a rebuild makes of the files; files that have a problem may have it still."""
     told = {problem.path for problem in memory.verify(deep=True).problems}
-    assert not [path for path in told if not path.startswith("conversations/")], memory.verify(deep=True).problems
+    assert not [path for path in told if not path.startswith("conversations/")], memory.verify(
+        deep=True
+    ).problems
 
 
 # -- The files
@@ -74,7 +81,9 @@ def check_rebuilt(memory: Muisti) -> None:
 
 def test_F3_the_line_has_the_fields_of_spec_2(memory: Muisti, vault: Path) -> None:
     meta = {"model": "gpt", "tokens_in": 3, "tool": None}
-    one = memory.append_message(CHAT, "assistant", "Hyvää päivää\n“x”", type="subagent_result", meta=meta, id="msg_001")
+    one = memory.append_message(
+        CHAT, "assistant", "Hyvää päivää\n“x”", type="subagent_result", meta=meta, id="msg_001"
+    )
     [raw] = day_file(vault).read_text("utf-8").splitlines()
     assert list(json.loads(raw).items()) == [
         ("id", "msg_001"), ("ts", "2026-03-10T12:00:00Z"), ("role", "assistant"), ("content", "Hyvää päivää\n“x”"),
@@ -95,13 +104,25 @@ def test_F3_a_session_break_is_a_line(memory: Muisti, vault: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "chat", ["telegram_-100123", "scheduler_daily-report", "mail_anna@example.org", "työ_keskustelu.2", "a_b_c"]
+    "chat",
+    [
+        "telegram_-100123",
+        "scheduler_daily-report",
+        "mail_anna@example.org",
+        "työ_keskustelu.2",
+        "a_b_c",
+    ],
 )
-def test_F3_one_file_a_day_and_chat(memory: Muisti, vault: Path, clock: FakeClock, chat: str) -> None:
+def test_F3_one_file_a_day_and_chat(
+    memory: Muisti, vault: Path, clock: FakeClock, chat: str
+) -> None:
     memory.append_message(chat, "user", "today")
     clock.forward(hours=12)
     memory.append_message(chat, "user", "tomorrow")
-    assert [path.name for path in sorted((vault / "conversations" / chat).iterdir())] == ["2026-03-10.jsonl", "2026-03-11.jsonl"]
+    assert [path.name for path in sorted((vault / "conversations" / chat).iterdir())] == [
+        "2026-03-10.jsonl",
+        "2026-03-11.jsonl",
+    ]
     assert said(memory, chat) == ["today", "tomorrow"]
 
 
@@ -114,7 +135,9 @@ def test_F3_the_name_of_a_day_sorts(memory: Muisti, vault: Path, year: int) -> N
 
 
 def test_F3_channel_and_chat_id_come_from_the_name(memory: Muisti) -> None:
-    given = memory.append_message(CHAT, "user", "a", meta={"channel": "telegram", "chat_id": "123456", "model": "x"})
+    given = memory.append_message(
+        CHAT, "user", "a", meta={"channel": "telegram", "chat_id": "123456", "model": "x"}
+    )
     other = memory.append_message(CHAT, "user", "b", meta={"channel": "elsewhere"})
     assert [dict(m.meta) for m in memory.window(CHAT)] == [{"model": "x"}, {"channel": "elsewhere"}]
     assert memory.window(CHAT) == [given, other]
@@ -220,9 +243,15 @@ def test_F3_search_by_time(memory: Muisti, clock: FakeClock) -> None:
 def test_F3_search_by_time_goes_by_the_time_of_the_message(memory: Muisti) -> None:
     """One that is written down late, or by a clock that was set back, was still said when it says so."""
     memory.append_message(CHAT, "user", "Now it is about gardens")
-    memory.append_message(CHAT, "user", "Then it was about gardens", at=datetime(2025, 1, 1, tzinfo=UTC))
-    assert found(memory, "gardens", until=datetime(2025, 6, 1, tzinfo=UTC)) == ["Then it was about gardens"]
-    assert found(memory, "gardens", since=datetime(2026, 1, 1, tzinfo=UTC)) == ["Now it is about gardens"]
+    memory.append_message(
+        CHAT, "user", "Then it was about gardens", at=datetime(2025, 1, 1, tzinfo=UTC)
+    )
+    assert found(memory, "gardens", until=datetime(2025, 6, 1, tzinfo=UTC)) == [
+        "Then it was about gardens"
+    ]
+    assert found(memory, "gardens", since=datetime(2026, 1, 1, tzinfo=UTC)) == [
+        "Now it is about gardens"
+    ]
 
 
 # -- What is private
@@ -230,7 +259,10 @@ def test_F3_search_by_time_goes_by_the_time_of_the_message(memory: Muisti) -> No
 
 def test_C1_private_text_and_secrets_are_in_no_file(memory: Muisti, vault: Path) -> None:
     memory.append_message(
-        CHAT, "user", f"The code is <private>canary4711</private>, the key {SECRET}.", meta={"deep": [{"k": SECRET}]}
+        CHAT,
+        "user",
+        f"The code is <private>canary4711</private>, the key {SECRET}.",
+        meta={"deep": [{"k": SECRET}]},
     )
     memory.append_message(CHAT, "user", "<private>canary4711</private>")
     assert said(memory) == ["The code is , the key [redacted:aws-access-key].", "[private]"]
@@ -270,10 +302,14 @@ def test_F3_the_same_id_is_written_once(memory: Muisti, vault: Path, clock: Fake
 # -- Delete the index: the files bring it back
 
 
-def test_B3_without_the_index_everything_is_as_before(opened: Opener, vault: Path, clock: FakeClock) -> None:
+def test_B3_without_the_index_everything_is_as_before(
+    opened: Opener, vault: Path, clock: FakeClock
+) -> None:
     memory = opened()
     for number in range(12):
-        memory.append_message(f"chat_{number % 3}", ROLES[number % 4], f"ferry subject{number}", meta={"n": number})
+        memory.append_message(
+            f"chat_{number % 3}", ROLES[number % 4], f"ferry subject{number}", meta={"n": number}
+        )
         clock.forward(hours=5)
         if number == 7:
             memory.session_break("chat_1")
@@ -281,8 +317,17 @@ def test_B3_without_the_index_everything_is_as_before(opened: Opener, vault: Pat
     memory.sync()
 
     def seen(one: Muisti) -> tuple[object, ...]:
-        hits = [(hit.memory.id, hit.score, hit.message) for hit in one.search_messages("ferry", limit=50)]
-        return one.chats(), [one.window(chat.name) for chat in one.chats()], hits, one.problems(), fingerprint(one)
+        hits = [
+            (hit.memory.id, hit.score, hit.message)
+            for hit in one.search_messages("ferry", limit=50)
+        ]
+        return (
+            one.chats(),
+            [one.window(chat.name) for chat in one.chats()],
+            hits,
+            one.problems(),
+            fingerprint(one),
+        )
 
     before = seen(memory)
     memory.reindex()
@@ -307,8 +352,12 @@ _BAD: list[tuple[str, object]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("field", "bad"), _BAD, ids=[f"{field}-{number}" for number, (field, _) in enumerate(_BAD)])
-def test_F3_bad_input_names_the_field_and_writes_nothing(memory: Muisti, vault: Path, field: str, bad: object) -> None:
+@pytest.mark.parametrize(
+    ("field", "bad"), _BAD, ids=[f"{field}-{number}" for number, (field, _) in enumerate(_BAD)]
+)
+def test_F3_bad_input_names_the_field_and_writes_nothing(
+    memory: Muisti, vault: Path, field: str, bad: object
+) -> None:
     with pytest.raises((InvalidRequest, InvalidMemory), match=f"^{field}: ") as caught:
         memory.append_message(**{"chat": CHAT, "role": "user", "content": "hello", field: bad})
     assert len(str(caught.value)) < 600, "an error is for reading"
@@ -364,10 +413,16 @@ def test_F3_a_message_cannot_be_changed_like_a_memory(
 
 
 def _numbers(memory: Muisti) -> tuple[object, ...]:
-    return replace(memory.get_stats(), index_size_bytes=0), memory.export_memories(format="json"), memory.list(limit=None)
+    return (
+        replace(memory.get_stats(), index_size_bytes=0),
+        memory.export_memories(format="json"),
+        memory.list(limit=None),
+    )
 
 
-def test_F3_lists_numbers_export_and_upkeep_leave_messages_alone(memory: Muisti, vault: Path, clock: FakeClock) -> None:
+def test_F3_lists_numbers_export_and_upkeep_leave_messages_alone(
+    memory: Muisti, vault: Path, clock: FakeClock
+) -> None:
     memory.save("A memory about the ferry", kind="note")
     numbers = _numbers(memory)
     for number in range(5):
@@ -391,7 +446,15 @@ def test_J1_the_service_has_the_same(vault: Path) -> None:
             await service.session_break(CHAT)
             await service.append_message(CHAT, "user", "The ferry leaves at noon", id="m1")
             hits = await service.search_messages("ferry", mode="keyword", limit=1)
-            return await service.window(CHAT), [hit.memory.content for hit in hits], [chat.name for chat in await service.chats()]
+            return (
+                await service.window(CHAT),
+                [hit.memory.content for hit in hits],
+                [chat.name for chat in await service.chats()],
+            )
 
     window, hits, chats = anyio.run(talk)
-    assert ([m.content for m in window], hits, chats) == (["The ferry leaves at noon"], ["The ferry leaves at noon"], [CHAT])
+    assert ([m.content for m in window], hits, chats) == (
+        ["The ferry leaves at noon"],
+        ["The ferry leaves at noon"],
+        [CHAT],
+    )

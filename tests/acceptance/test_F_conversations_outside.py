@@ -10,7 +10,18 @@ import pytest
 
 from muisti import Muisti
 from muisti.errors import VaultUnusable
-from tests.acceptance.test_F_conversations import CHAT, DAY, SECRET, check_rebuilt, day_file, found, line, said, settled, write
+from tests.acceptance.test_F_conversations import (
+    CHAT,
+    DAY,
+    SECRET,
+    check_rebuilt,
+    day_file,
+    found,
+    line,
+    said,
+    settled,
+    write,
+)
 from tests.conftest import FakeClock, Opener
 from tests.faults.invariants import fingerprint
 
@@ -37,10 +48,23 @@ def test_F3_what_other_programs_write(memory: Muisti, vault: Path) -> None:
     before = path.read_bytes()
     report = memory.sync()
     assert report.problems == ()
-    assert said(memory) == ["other order", '{"text": "ä"}', "unknown type", "", "nul \0 in it", "again", "again"]
+    assert said(memory) == [
+        "other order",
+        '{"text": "ä"}',
+        "unknown type",
+        "",
+        "nul \0 in it",
+        "again",
+        "again",
+    ]
     window = memory.window(CHAT)
     assert [m.at.hour for m in window[:3]] == [10, 12, 12]
-    assert (window[0].role, window[1].id, window[2].type, window[3].meta) == ("tool", "17", "reaction", {"tool_calls": [1]})
+    assert (window[0].role, window[1].id, window[2].type, window[3].meta) == (
+        "tool",
+        "17",
+        "reaction",
+        {"tool_calls": [1]},
+    )
     assert len({m.id for m in window}) == len(window)
     assert path.read_bytes() == before
     check_rebuilt(memory)
@@ -58,7 +82,9 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=range(len(BROKEN)))
-def test_F3_a_broken_line_in_the_middle_is_told_of_and_left_alone(memory: Muisti, vault: Path, broken: bytes) -> None:
+def test_F3_a_broken_line_in_the_middle_is_told_of_and_left_alone(
+    memory: Muisti, vault: Path, broken: bytes
+) -> None:
     first = line("before", id="a")
     path = write(vault, first, broken + b"\n", line("after", id="b"))
     before = path.read_bytes()
@@ -78,7 +104,9 @@ def test_F3_a_broken_line_in_the_middle_is_told_of_and_left_alone(memory: Muisti
     check_rebuilt(memory)
 
 
-def test_C1_what_others_wrote_into_the_files_stays_out_of_the_index(memory: Muisti, vault: Path) -> None:
+def test_C1_what_others_wrote_into_the_files_stays_out_of_the_index(
+    memory: Muisti, vault: Path
+) -> None:
     path = write(vault, line("left <private>canary4711</private> right", id="a"), line("<private>canary4711</private>", id="b"),
                  line("hello", id="c", meta={"note": "<private>canary4711</private>", "key": [SECRET]}), line("plain", id="d"))  # fmt: skip
     before = path.read_bytes()
@@ -95,7 +123,8 @@ def test_B5_ids_that_begin_anew_every_day(memory: Muisti, vault: Path) -> None:
     """As in spec 2: `msg_001`."""
     for day in (8, 9, 10, 11):
         lines = [
-            line(text, id=f"msg_{n:03}", ts=f"2026-03-{day:02}T12:00:0{n}Z") for n, text in enumerate(["hello", f"day {day}"])
+            line(text, id=f"msg_{n:03}", ts=f"2026-03-{day:02}T12:00:0{n}Z")
+            for n, text in enumerate(["hello", f"day {day}"])
         ]
         write(vault, *lines, day=f"2026-03-{day:02}")
     memory.sync()
@@ -150,9 +179,13 @@ def test_B5_the_first_of_two_with_one_id_goes(memory: Muisti, vault: Path) -> No
     check_rebuilt(memory)
 
 
-@pytest.mark.parametrize(("old", "new"), [("kissa", "koira"), ("kissa", "a longer word"), ("kissa", "k")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("kissa", "koira"), ("kissa", "a longer word"), ("kissa", "k")]
+)
 @pytest.mark.parametrize("in_place", [True, False])
-def test_B5_a_hand_edit_of_an_earlier_line(memory: Muisti, vault: Path, old: str, new: str, in_place: bool) -> None:
+def test_B5_a_hand_edit_of_an_earlier_line(
+    memory: Muisti, vault: Path, old: str, new: str, in_place: bool
+) -> None:
     for text in (old, "x" * 400, "last"):
         memory.append_message(CHAT, "user", text)
     settled(day_file(vault))
@@ -240,7 +273,9 @@ def test_F3_cut_at_every_byte_of_the_last_line(opened: Opener, vault: Path, how:
             getattr(memory, how)()
         torn = 0 < cut < len(last) - 1
         if how != "append":
-            assert [problem.path for problem in memory.problems()] == [f"conversations/{CHAT}/{DAY}.jsonl"] * torn
+            assert [problem.path for problem in memory.problems()] == [
+                f"conversations/{CHAT}/{DAY}.jsonl"
+            ] * torn
             assert said(memory) == (["first", "sécond"] if cut == len(last) - 1 else ["first"])
             assert day_file(vault).read_bytes() == (whole + last if cut == len(last) - 1 else whole)
         memory.append_message(CHAT, "user", "third")
@@ -249,11 +284,15 @@ def test_F3_cut_at_every_byte_of_the_last_line(opened: Opener, vault: Path, how:
             assert corrupt.read_bytes() == last[:cut] + b"\n"
             assert ".corrupt" in memory.problems()[0].reason
         assert all(json.loads(one) for one in day_file(vault).read_bytes().splitlines())
-        assert said(memory) == (["first", "sécond", "third"] if cut == len(last) - 1 else ["first", "third"])
+        assert said(memory) == (
+            ["first", "sécond", "third"] if cut == len(last) - 1 else ["first", "third"]
+        )
     check_rebuilt(memory)
 
 
-def test_F3_once_the_set_aside_line_was_looked_at_the_problem_is_gone(memory: Muisti, vault: Path) -> None:
+def test_F3_once_the_set_aside_line_was_looked_at_the_problem_is_gone(
+    memory: Muisti, vault: Path
+) -> None:
     path = write(vault, line("first"), b'{"id": "cut')
     memory.sync()
     settled(path)
@@ -264,7 +303,9 @@ def test_F3_once_the_set_aside_line_was_looked_at_the_problem_is_gone(memory: Mu
 
 
 @pytest.mark.parametrize("text", [b"precious, without an end", b"precious\n"])
-def test_K3_nothing_is_written_through_a_link(memory: Muisti, vault: Path, tmp_path: Path, text: bytes) -> None:
+def test_K3_nothing_is_written_through_a_link(
+    memory: Muisti, vault: Path, tmp_path: Path, text: bytes
+) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_bytes(text)
     day_file(vault).parent.mkdir(parents=True)

@@ -34,8 +34,13 @@ def test_F4_get_update_delete_and_read_again(opened: Opener, vault: Path) -> Non
     second = opened()
     assert dict(second.core_get().agent) == {"tone": "short answers"}
     second.core_delete("agent", "tone")
-    assert json.loads((vault / "core_memory.json").read_text("utf-8")) == {"user": {"name": "Anna K."}, "agent": {}}
-    assert json.loads((vault / ".history" / "core_memory.json").read_text("utf-8"))["agent"] == {"tone": "short answers"}
+    assert json.loads((vault / "core_memory.json").read_text("utf-8")) == {
+        "user": {"name": "Anna K."},
+        "agent": {},
+    }
+    assert json.loads((vault / ".history" / "core_memory.json").read_text("utf-8"))["agent"] == {
+        "tone": "short answers"
+    }
 
 
 @pytest.mark.parametrize(
@@ -68,7 +73,11 @@ def test_F4_first_filled_from_user_md_and_never_again(opened: Opener, vault: Pat
     vault.mkdir()
     (vault / "USER.md").write_text(USER_MD, "utf-8")
     first = opened()
-    assert dict(first.core_get().user) == {"name": "Anna", "location": "Turku: by the river", "projects": "A boat and a garden"}
+    assert dict(first.core_get().user) == {
+        "name": "Anna",
+        "location": "Turku: by the river",
+        "projects": "A boat and a garden",
+    }
     first.core_update("user", "name", "Bea")
     first.close()
     (vault / "USER.md").write_text("- Name: Carla\n", "utf-8")
@@ -100,14 +109,20 @@ def test_F4_a_user_md_that_cannot_be_used_is_told_of_and_the_vault_opens(
 @pytest.mark.parametrize("text", ["{", "[]", '{"user": []}', '{"user": {}, "agent": "x"}'])
 def test_F4_a_broken_file_is_told_of_and_left_alone(memory: Muisti, vault: Path, text: str) -> None:
     (vault / "core_memory.json").write_text(text, "utf-8")
-    for call in (memory.core_get, lambda: memory.core_update("user", "name", "x"), lambda: memory.core_delete("user", "name")):
+    for call in (
+        memory.core_get,
+        lambda: memory.core_update("user", "name", "x"),
+        lambda: memory.core_delete("user", "name"),
+    ):
         with pytest.raises(BrokenFile, match=r"core_memory.json: .*\.history"):
             call()
     assert (vault / "core_memory.json").read_text("utf-8") == text
 
 
 def test_F4_what_a_person_adds_by_hand_stays(memory: Muisti, vault: Path) -> None:
-    (vault / "core_memory.json").write_text('{"note": "mine", "user": {"age": 7, "tags": ["a"]}}', "utf-8")
+    (vault / "core_memory.json").write_text(
+        '{"note": "mine", "user": {"age": 7, "tags": ["a"]}}', "utf-8"
+    )
     assert dict(memory.core_get().user) == {"age": "7", "tags": '["a"]'}
     memory.core_update("agent", "tone", "kind")
     assert json.loads((vault / "core_memory.json").read_text("utf-8")) == {
@@ -119,7 +134,9 @@ def test_C1_what_is_private_does_not_enter_it(memory: Muisti, vault: Path) -> No
     memory.core_update("user", "door", "left <private>canary4711</private> of the gate")
     memory.core_init("- Name: Anna")
     assert memory.core_get().user["door"] == "left  of the gate"
-    assert not [path for path in vault.rglob("*") if path.is_file() and b"canary4711" in path.read_bytes()]
+    assert not [
+        path for path in vault.rglob("*") if path.is_file() and b"canary4711" in path.read_bytes()
+    ]
 
 
 @pytest.mark.needs_files("opens the vault several times")
@@ -151,7 +168,10 @@ def test_K2_on_a_full_disk_it_is_whole_old_or_whole_new(opened: Opener, vault: P
             failed += 1
         finally:
             disk.mend()
-        assert json.loads((vault / "core_memory.json").read_text("utf-8"))["user"]["name"] in ("Anna", "Bea")
+        assert json.loads((vault / "core_memory.json").read_text("utf-8"))["user"]["name"] in (
+            "Anna",
+            "Bea",
+        )
         if not disk.failed:
             break
     assert memory.core_get().user["name"] == "Bea"

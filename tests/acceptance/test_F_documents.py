@@ -48,7 +48,9 @@ def memory(opened: Opener) -> Muisti:
 def sections(memory: Muisti, tmp_path: Path) -> dict[str, tuple[str, str]]:
     """Everything that is in the index of documents: by id, without where the test lies, title and content."""
     rows = memory._services.index.document_sources()
-    found = [hit.memory for source in rows for hit in memory.search("the", source=source, limit=1000)]
+    found = [
+        hit.memory for source in rows for hit in memory.search("the", source=source, limit=1000)
+    ]
     return {one.id.removeprefix(f"{tmp_path}/"): (one.title, one.content) for one in found}
 
 
@@ -124,10 +126,14 @@ def test_F5_by_section(memory: Muisti, disk: Shelves, tmp_path: Path, case: str)
     disk.write("docs/a.md", text)
     shelf = memory.index_path(tmp_path / "docs")
     assert shelf.documents == 1
-    assert sections(memory, tmp_path) == {f"docs/a.md{anchor}": found for anchor, found in expected.items()}
+    assert sections(memory, tmp_path) == {
+        f"docs/a.md{anchor}": found for anchor, found in expected.items()
+    }
 
 
-def test_F5_ten_thousand_times_the_same_heading(memory: Muisti, disk: Shelves, tmp_path: Path) -> None:
+def test_F5_ten_thousand_times_the_same_heading(
+    memory: Muisti, disk: Shelves, tmp_path: Path
+) -> None:
     disk.write("docs/a.md", "# The\n\nx\n\n" * 10_000)
     memory.index_path(tmp_path / "docs")
     assert memory.get(f"{tmp_path}/docs/a.md#the-9999") is not None
@@ -136,7 +142,9 @@ def test_F5_ten_thousand_times_the_same_heading(memory: Muisti, disk: Shelves, t
 # -- Only what changed, gone what is gone
 
 
-def test_F5_only_changed_files_are_read_again(memory: Muisti, disk: Shelves, tmp_path: Path, reads: list[str]) -> None:
+def test_F5_only_changed_files_are_read_again(
+    memory: Muisti, disk: Shelves, tmp_path: Path, reads: list[str]
+) -> None:
     for name in ("a", "b", "c"):
         disk.write(f"docs/{name}.md", f"# About {name}\n\nthe walrus {name}\n")
     memory.index_path(tmp_path / "docs")
@@ -152,13 +160,17 @@ def test_F5_only_changed_files_are_read_again(memory: Muisti, disk: Shelves, tmp
     assert len(memory.search("walrus")) == 2
 
 
-def test_F5_a_changed_section_keeps_the_vectors_of_the_others(opened: Opener, disk: Shelves, tmp_path: Path) -> None:
+def test_F5_a_changed_section_keeps_the_vectors_of_the_others(
+    opened: Opener, disk: Shelves, tmp_path: Path
+) -> None:
     memory = opened(embedder="hashing", embed_on_save=False)
     disk.write("docs/guide.md", GUIDE)
     disk.write("docs/plain.md", "No heading at all.\n")
     memory.index_path(tmp_path / "docs")
     assert memory.reindex_missing() == 5
-    disk.write("docs/guide.md", GUIDE.replace("Clams", "Clams and snails") + "\n## New\n\nOne more.\n")
+    disk.write(
+        "docs/guide.md", GUIDE.replace("Clams", "Clams and snails") + "\n## New\n\nOne more.\n"
+    )
     memory.sync()
     assert memory.reindex_missing() == 2, "the changed one and the new one"
     disk.write("docs/guide.md", GUIDE)
@@ -170,7 +182,9 @@ def test_F5_a_changed_section_keeps_the_vectors_of_the_others(opened: Opener, di
     check_sound(memory)
 
 
-def test_F5_what_is_gone_is_not_found_and_what_was_renamed_is(memory: Muisti, disk: Shelves, tmp_path: Path) -> None:
+def test_F5_what_is_gone_is_not_found_and_what_was_renamed_is(
+    memory: Muisti, disk: Shelves, tmp_path: Path
+) -> None:
     disk.write("docs/a.md", "# A\n\nthe walrus\n")
     disk.write("docs/b.md", "# B\n\nthe walrus\n\n## C\n\nthe walrus again\n")
     memory.index_path(tmp_path / "docs")
@@ -188,7 +202,11 @@ def test_F5_a_single_file(memory: Muisti, disk: Shelves, tmp_path: Path) -> None
     disk.write("docs/a.md", "# A\n\nthe walrus\n")
     disk.write("docs/b.md", "# B\n\nthe walrus\n")
     shelf = memory.index_path(str(tmp_path / "docs" / "a.md"))
-    assert (shelf.documents, shelf.trusted, shelf.path) == (1, False, str(tmp_path / "docs" / "a.md"))
+    assert (shelf.documents, shelf.trusted, shelf.path) == (
+        1,
+        False,
+        str(tmp_path / "docs" / "a.md"),
+    )
     (hit,) = memory.search("walrus")
     assert (hit.source, hit.memory.source, hit.memory.kind) == ("document", "a.md", "document")
 
@@ -214,7 +232,9 @@ def test_F5_what_was_noted_is_searched_even_if_the_folder_is_away_for_a_while(
     check_sound(memory)
 
 
-def test_F5_a_folder_that_is_away_is_no_damage_of_the_index(memory: Muisti, disk: Shelves, tmp_path: Path) -> None:
+def test_F5_a_folder_that_is_away_is_no_damage_of_the_index(
+    memory: Muisti, disk: Shelves, tmp_path: Path
+) -> None:
     disk.write("docs/a.md", "# A\n\nthe walrus\n")
     memory.index_path(tmp_path / "docs", "docs")
     (tmp_path / "docs").rename(tmp_path / "unmounted")
@@ -226,7 +246,9 @@ def test_F5_a_folder_that_is_away_is_no_damage_of_the_index(memory: Muisti, disk
 # -- Beside the memories
 
 
-def test_F5_all_layers_know_a_section_and_nothing_changes_it(memory: Muisti, disk: Shelves, tmp_path: Path) -> None:
+def test_F5_all_layers_know_a_section_and_nothing_changes_it(
+    memory: Muisti, disk: Shelves, tmp_path: Path
+) -> None:
     place = disk.write("docs/guide.md", GUIDE)
     memory.index_path(tmp_path / "docs")
     saved = memory.save("Remembered for the sake of links")
@@ -234,7 +256,10 @@ def test_F5_all_layers_know_a_section_and_nothing_changes_it(memory: Muisti, dis
     assert memory.search_compact("clams")[0].id == section
     assert memory.details([section])[0].content == "## Food\n\nClams."
     assert memory.get(section) == memory.details([section])[0]
-    assert {one.id for one in memory.timeline(section)} >= {section, f"{tmp_path}/docs/guide.md#sleep"}
+    assert {one.id for one in memory.timeline(section)} >= {
+        section,
+        f"{tmp_path}/docs/guide.md#sleep",
+    }
     for call in (
         lambda: memory.update(section, content="x"),
         lambda: memory.delete(section),
@@ -246,8 +271,22 @@ def test_F5_all_layers_know_a_section_and_nothing_changes_it(memory: Muisti, dis
     assert [one.id for one in memory.list()] == [saved.id]
 
 
-@pytest.mark.parametrize("verb", ["link", "link_to", "supersede", "supersede_by", "touch", "reinforce", "deemphasize", "history"])
-def test_F5_whoever_takes_a_section_for_a_memory_is_told(memory: Muisti, disk: Shelves, tmp_path: Path, verb: str) -> None:
+@pytest.mark.parametrize(
+    "verb",
+    [
+        "link",
+        "link_to",
+        "supersede",
+        "supersede_by",
+        "touch",
+        "reinforce",
+        "deemphasize",
+        "history",
+    ],
+)
+def test_F5_whoever_takes_a_section_for_a_memory_is_told(
+    memory: Muisti, disk: Shelves, tmp_path: Path, verb: str
+) -> None:
     disk.write("docs/guide.md", GUIDE)
     memory.index_path(tmp_path / "docs")
     saved = memory.save("Remembered for the sake of links").id
@@ -266,19 +305,29 @@ def test_F5_whoever_takes_a_section_for_a_memory_is_told(memory: Muisti, disk: S
         calls[verb]()
 
 
-def test_F5_the_timeline_of_a_section_is_the_order_of_its_document(memory: Muisti, disk: Shelves, tmp_path: Path) -> None:
+def test_F5_the_timeline_of_a_section_is_the_order_of_its_document(
+    memory: Muisti, disk: Shelves, tmp_path: Path
+) -> None:
     disk.write("docs/a.md", "# Zebra\n\n1\n\n# Moose\n\n2\n\n# Ape\n\n3\n")
     memory.index_path(tmp_path / "docs")
-    assert [one.title for one in memory.timeline(f"{tmp_path}/docs/a.md#moose")] == ["Zebra", "Moose", "Ape"]
+    assert [one.title for one in memory.timeline(f"{tmp_path}/docs/a.md#moose")] == [
+        "Zebra",
+        "Moose",
+        "Ape",
+    ]
 
 
-def test_F5_a_section_that_was_found_can_be_explained(memory: Muisti, disk: Shelves, tmp_path: Path) -> None:
+def test_F5_a_section_that_was_found_can_be_explained(
+    memory: Muisti, disk: Shelves, tmp_path: Path
+) -> None:
     disk.write("docs/guide.md", GUIDE)
     memory.index_path(tmp_path / "docs")
     assert memory.explain("clams", memory.search("clams")[0].memory.id).recalled
 
 
-def test_F5_a_memory_is_not_merged_into_a_document(memory: Muisti, disk: Shelves, tmp_path: Path) -> None:
+def test_F5_a_memory_is_not_merged_into_a_document(
+    memory: Muisti, disk: Shelves, tmp_path: Path
+) -> None:
     disk.write("docs/a.md", "The walrus eats clams on the shore.\n")
     memory.index_path(tmp_path / "docs")
     saved = memory.save("The walrus eats clams on the shore.")
@@ -287,7 +336,9 @@ def test_F5_a_memory_is_not_merged_into_a_document(memory: Muisti, disk: Shelves
 
 
 @pytest.mark.parametrize("beside", ["document", "message"])
-def test_F5_a_memory_is_not_hidden_by_what_says_the_same(memory: Muisti, disk: Shelves, tmp_path: Path, beside: str) -> None:
+def test_F5_a_memory_is_not_hidden_by_what_says_the_same(
+    memory: Muisti, disk: Shelves, tmp_path: Path, beside: str
+) -> None:
     saved = memory.save("The walrus eats clams on the shore.", importance=0.2)
     memory.deemphasize(saved.id, 0.9)
     if beside == "document":
@@ -298,7 +349,9 @@ def test_F5_a_memory_is_not_hidden_by_what_says_the_same(memory: Muisti, disk: S
     assert saved.id in {hit.memory.id for hit in memory.search("walrus clams")}
 
 
-def test_B3_without_the_index_all_comes_back(opened: Opener, disk: Shelves, tmp_path: Path, vault: Path) -> None:
+def test_B3_without_the_index_all_comes_back(
+    opened: Opener, disk: Shelves, tmp_path: Path, vault: Path
+) -> None:
     disk.write("docs/guide.md", GUIDE)
     disk.write("docs/bad.md", b"\xff")
     disk.write("gone/a.md", "the walrus was here\n")
@@ -310,7 +363,10 @@ def test_B3_without_the_index_all_comes_back(opened: Opener, disk: Shelves, tmp_
     first.save("The walrus is remembered")
 
     def state(memory: Muisti) -> tuple[object, ...]:
-        found = [(hit.memory.id, hit.memory.trusted, hit.memory.project, hit.score) for hit in memory.search("walrus")]
+        found = [
+            (hit.memory.id, hit.memory.trusted, hit.memory.project, hit.score)
+            for hit in memory.search("walrus")
+        ]
         return found, memory.shelves(), memory.problems(), fingerprint(memory)
 
     before = state(first)
@@ -321,4 +377,6 @@ def test_B3_without_the_index_all_comes_back(opened: Opener, disk: Shelves, tmp_
     again = opened(embedder="none", record_recall=False)
     assert state(again) == before
     assert [shelf.path for shelf in again.shelves()] == ["MEMORY.md", str(tmp_path / "docs")]
-    assert [problem.path for problem in again.verify(deep=True).problems] == [f"{tmp_path}/docs/bad.md"]
+    assert [problem.path for problem in again.verify(deep=True).problems] == [
+        f"{tmp_path}/docs/bad.md"
+    ]

@@ -32,7 +32,9 @@ def memory(opened: Opener) -> Muisti:
 # -- What is left out
 
 
-def test_F5_folders_that_are_not_meant_are_left_out(memory: Muisti, disk: Shelves, tmp_path: Path, vault: Path) -> None:
+def test_F5_folders_that_are_not_meant_are_left_out(
+    memory: Muisti, disk: Shelves, tmp_path: Path, vault: Path
+) -> None:
     memory.save("The walrus is remembered")
     (vault / "README.md").write_text("the walrus of the vault\n")
     disk.write("other/muisti.toml", "")
@@ -44,11 +46,17 @@ def test_F5_folders_that_are_not_meant_are_left_out(memory: Muisti, disk: Shelve
     for path in ("a.md", "sub/B.MD", "sub/c.markdown"):
         disk.write(path, f"the walrus of {path}\n")
     memory.index_path(tmp_path, "all")
-    assert sorted(ids(memory.search("walrus", source="all"), tmp_path)) == ["a.md", "sub/B.MD", "sub/c.markdown"]
+    assert sorted(ids(memory.search("walrus", source="all"), tmp_path)) == [
+        "a.md",
+        "sub/B.MD",
+        "sub/c.markdown",
+    ]
     assert len(memory.search("walrus", source="memory")) == 1
 
 
-def test_F5_a_vault_behind_a_link_is_left_out_too(disk: Shelves, tmp_path: Path, clock: FakeClock) -> None:
+def test_F5_a_vault_behind_a_link_is_left_out_too(
+    disk: Shelves, tmp_path: Path, clock: FakeClock
+) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with bootstrap.open(tmp_path / "link", clock=clock, settings={"embedder": "none"}) as memory:
@@ -75,19 +83,29 @@ def test_F5_links_are_not_followed(memory: Muisti, disk: Shelves, tmp_path: Path
     assert memory.search("walrus") == []
 
 
-def test_F5_a_link_that_is_named_is_what_it_leads_to(memory: Muisti, disk: Shelves, tmp_path: Path) -> None:
+def test_F5_a_link_that_is_named_is_what_it_leads_to(
+    memory: Muisti, disk: Shelves, tmp_path: Path
+) -> None:
     disk.write("docs/a.md", "the walrus\n")
     (tmp_path / "link").symlink_to(tmp_path / "docs")
     assert memory.index_path(tmp_path / "link").path == str(tmp_path / "docs")
     assert memory.index_path(tmp_path / "link" / "..").path == str(tmp_path)
 
 
-def test_F5_relative_paths_and_home(memory: Muisti, disk: Shelves, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_F5_relative_paths_and_home(
+    memory: Muisti, disk: Shelves, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     disk.write("home/notes/a.md", "the walrus\n")
     disk.write("vault/handbook/b.md", "the walrus too\n")
     monkeypatch.chdir(tmp_path / "home")
-    assert memory.index_path("notes/").path == memory.index_path("~/notes").path == str(tmp_path / "home" / "notes")
-    assert memory.index_path(tmp_path / "vault" / "handbook").path == "handbook", "within the vault it moves with the vault"
+    assert (
+        memory.index_path("notes/").path
+        == memory.index_path("~/notes").path
+        == str(tmp_path / "home" / "notes")
+    )
+    assert memory.index_path(tmp_path / "vault" / "handbook").path == "handbook", (
+        "within the vault it moves with the vault"
+    )
     assert {hit.memory.source for hit in memory.search("walrus")} == {"notes/a.md", "handbook/b.md"}
     memory.forget_path("notes")
     assert [shelf.path for shelf in memory.shelves()] == ["handbook"]
@@ -154,7 +172,9 @@ def test_F5_a_folder_that_cannot_be_listed_is_not_taken_for_empty(
 
 
 @pytest.mark.parametrize("seconds", [2**40, 2**33, 0, -(2**33), -(2**40)])
-def test_F5_times_that_make_no_sense(memory: Muisti, disk: Shelves, tmp_path: Path, seconds: int) -> None:
+def test_F5_times_that_make_no_sense(
+    memory: Muisti, disk: Shelves, tmp_path: Path, seconds: int
+) -> None:
     place = disk.write("docs/a.md", "the walrus\n")
     os.utime(place, (seconds, seconds))
     memory.index_path(tmp_path / "docs")
@@ -175,10 +195,21 @@ def test_F5_hostile_names(memory: Muisti, disk: Shelves, tmp_path: Path, name: b
     memory.index_path(tmp_path / "docs")
     (hit,) = memory.search("walrus")
     assert memory.details([hit.memory.id])[0].content == hit.memory.content
-    assert [found.memory.id for found in memory.search("walrus", source=hit.memory.source)] == [hit.memory.id]
+    assert [found.memory.id for found in memory.search("walrus", source=hit.memory.source)] == [
+        hit.memory.id
+    ]
     block = memory.context("walrus")
     assert block.count("</memories>") == 1
-    assert len([line for line in block.splitlines() if line.startswith("<memory ") and line.endswith(">")]) == 1
+    assert (
+        len(
+            [
+                line
+                for line in block.splitlines()
+                if line.startswith("<memory ") and line.endswith(">")
+            ]
+        )
+        == 1
+    )
     assert len(memory.search("otter")) == 1
     os.unlink(os.fsencode(tmp_path / "docs") + b"/" + name)
     memory.sync()
@@ -196,14 +227,18 @@ def test_F5_a_folder_whose_name_is_not_utf_8(memory: Muisti, disk: Shelves, tmp_
         memory.index_path(folder)
 
 
-def test_K2_a_file_of_the_vault_whose_name_is_not_utf_8_does_not_close_it(opened: Opener, vault: Path) -> None:
+def test_K2_a_file_of_the_vault_whose_name_is_not_utf_8_does_not_close_it(
+    opened: Opener, vault: Path
+) -> None:
     opened(embedder="none").save("The walrus is remembered", kind="fact")
     (vault / "facts" / os.fsdecode(b"caf\xe9.md")).write_text("A fact about coffee\n")
     again = opened(embedder="none")
     assert len(again.search("walrus")) == 1
 
 
-def test_K2_a_memory_whose_time_makes_no_sense_does_not_close_the_vault(opened: Opener, vault: Path) -> None:
+def test_K2_a_memory_whose_time_makes_no_sense_does_not_close_the_vault(
+    opened: Opener, vault: Path
+) -> None:
     saved = opened(embedder="none").save("The walrus is remembered", kind="fact")
     os.utime(vault / str(saved.file_path), (2**40, 2**40))
     assert len(opened(embedder="none").search("walrus")) == 1
@@ -219,7 +254,9 @@ def test_F5_a_message_and_a_document_may_have_names_alike(opened: Opener, vault:
     check_sound(memory)
 
 
-def test_K2_noted_while_the_index_is_locked(opened: Opener, disk: Shelves, tmp_path: Path, vault: Path) -> None:
+def test_K2_noted_while_the_index_is_locked(
+    opened: Opener, disk: Shelves, tmp_path: Path, vault: Path
+) -> None:
     disk.write("docs/a.md", "the walrus\n")
     (tmp_path / "empty").mkdir()
     memory = opened(embedder="none", index_timeout=0.2)
@@ -248,14 +285,24 @@ def test_C1_what_is_private_is_neither_found_nor_shown_nor_kept(
     place = disk.write("docs/a.md", text)
     memory.index_path(tmp_path / "docs")
     for word in ("canary1", "canary2", "canary3", "canary4", "canary5", KEY):
-        assert [hit for hit in memory.search(word, mode="keyword") if word in hit.memory.content] == []
+        assert [
+            hit for hit in memory.search(word, mode="keyword") if word in hit.memory.content
+        ] == []
     shown = memory.context("walrus")
     assert "canary" not in shown
     assert KEY not in shown
     assert "after" in shown
-    held_by = [file for file in (vault / ".muisti").rglob("*") if file.is_file() and b"canary" in file.read_bytes()]
+    held_by = [
+        file
+        for file in (vault / ".muisti").rglob("*")
+        if file.is_file() and b"canary" in file.read_bytes()
+    ]
     assert held_by == []
-    assert not any(KEY.encode() in file.read_bytes() for file in (vault / ".muisti").rglob("*") if file.is_file())
+    assert not any(
+        KEY.encode() in file.read_bytes()
+        for file in (vault / ".muisti").rglob("*")
+        if file.is_file()
+    )
     assert place.read_text() == text
 
 
@@ -296,7 +343,9 @@ def test_F5_bad_input_names_the_field_and_changes_nothing(
 
 
 @pytest.mark.parametrize("path", ["missing", "", "a\0b", "x" * 5000, 5, None, b"docs"])
-def test_F5_forgetting_what_is_not_searched(memory: Muisti, disk: Shelves, tmp_path: Path, path: str) -> None:
+def test_F5_forgetting_what_is_not_searched(
+    memory: Muisti, disk: Shelves, tmp_path: Path, path: str
+) -> None:
     disk.write("docs/a.md", "the walrus\n")
     memory.index_path(tmp_path / "docs")
     with pytest.raises(InvalidRequest, match="^path: "):
@@ -305,7 +354,9 @@ def test_F5_forgetting_what_is_not_searched(memory: Muisti, disk: Shelves, tmp_p
 
 
 @pytest.mark.parametrize("source", [5, "", ["memory", "nosuch"], [5], "\0", "x" * 5000])
-def test_F5_a_source_that_is_none(memory: Muisti, disk: Shelves, tmp_path: Path, source: str) -> None:
+def test_F5_a_source_that_is_none(
+    memory: Muisti, disk: Shelves, tmp_path: Path, source: str
+) -> None:
     disk.write("docs/a.md", "the walrus\n")
     memory.index_path(tmp_path / "docs")
     with pytest.raises(InvalidRequest, match="^source: "):
@@ -331,7 +382,9 @@ def test_F5_a_shelf_without_documents_may_be_asked(memory: Muisti, tmp_path: Pat
 
 
 @pytest.mark.parametrize("trusted", ["no", 1])
-def test_F5_trust_is_said_plainly(memory: Muisti, disk: Shelves, tmp_path: Path, trusted: bool) -> None:
+def test_F5_trust_is_said_plainly(
+    memory: Muisti, disk: Shelves, tmp_path: Path, trusted: bool
+) -> None:
     disk.write("docs/a.md", "the walrus\n")
     with pytest.raises((InvalidRequest, InvalidMemory), match="^trusted: "):
         memory.index_path(tmp_path / "docs", trusted=trusted)

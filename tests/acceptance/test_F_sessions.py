@@ -10,7 +10,12 @@ from tests.conftest import FakeClock
 
 def test_F1_a_session_starts_active_and_ends_completed(memory: Muisti, clock: FakeClock) -> None:
     session = memory.start_session("web")
-    assert (session.status, session.project, session.ended_at, session.started_at) == ("active", "web", None, clock.now())
+    assert (session.status, session.project, session.ended_at, session.started_at) == (
+        "active",
+        "web",
+        None,
+        clock.now(),
+    )
     clock.forward(hours=2)
     ended = memory.end_session(session.id, "Built the login page", tool_calls=12)
     assert (ended.status, ended.ended_at, ended.summary, ended.tool_calls) == (
@@ -24,7 +29,9 @@ def test_F1_a_session_starts_active_and_ends_completed(memory: Muisti, clock: Fa
     assert memory.list_sessions("api") == []
 
 
-def test_F1_starting_an_active_session_again_changes_nothing(memory: Muisti, clock: FakeClock) -> None:
+def test_F1_starting_an_active_session_again_changes_nothing(
+    memory: Muisti, clock: FakeClock
+) -> None:
     first = memory.start_session("web", session_id="mine")
     clock.forward(hours=1)
     assert memory.start_session("web", session_id="mine") == first
@@ -56,14 +63,21 @@ def test_F1_a_memory_may_name_a_session_that_was_never_started(memory: Muisti) -
 
 
 def test_F1_an_unknown_session_is_an_error_not_an_empty_answer(memory: Muisti) -> None:
-    for call in (memory.end_session, memory.get_session, memory.get_by_session, memory.get_session_context):
+    for call in (
+        memory.end_session,
+        memory.get_session,
+        memory.get_by_session,
+        memory.get_session_context,
+    ):
         with pytest.raises(SessionNotFound, match="nobody"):
             call("nobody")
     with pytest.raises(InvalidRequest, match="tool_calls"):
         memory.end_session(memory.start_session().id, tool_calls=-1)
 
 
-def test_F2_the_context_of_a_session_is_in_the_order_of_time(memory: Muisti, clock: FakeClock) -> None:
+def test_F2_the_context_of_a_session_is_in_the_order_of_time(
+    memory: Muisti, clock: FakeClock
+) -> None:
     session = memory.start_session()
     contents = ["First thing", "Second thing", "Third thing"]
     for content in contents:
@@ -83,7 +97,12 @@ def test_F1_ending_twice_or_going_on_keeps_what_is_known(memory: Muisti, clock: 
     again = memory.end_session(session.id)
     assert (again.summary, again.tool_calls, again.ended_at) == ("Built it", 4, clock.now())
     resumed = memory.start_session(session_id=session.id)
-    assert (resumed.status, resumed.project, resumed.started_at, resumed.ended_at) == ("active", "web", session.started_at, None)
+    assert (resumed.status, resumed.project, resumed.started_at, resumed.ended_at) == (
+        "active",
+        "web",
+        session.started_at,
+        None,
+    )
 
 
 def test_F1_what_is_saved_in_a_session_belongs_to_its_project(memory: Muisti) -> None:

@@ -15,7 +15,11 @@ def test_F3_the_whole_chat_with_its_breaks(opened: Opener) -> None:
     memory.append_message(CHAT, "user", "after")
     assert [one.content for one in memory.window(CHAT)] == ["after"]
     whole = memory.window(CHAT, whole=True)
-    assert [(one.content, one.type) for one in whole] == [("before", None), ("", "session_break"), ("after", None)]
+    assert [(one.content, one.type) for one in whole] == [
+        ("before", None),
+        ("", "session_break"),
+        ("after", None),
+    ]
     assert [one.content for one in memory.window(CHAT, 1, whole=True)] == ["after"]
 
 

@@ -13,7 +13,13 @@ from tests.conftest import FakeClock, Opener
 
 SECTORS = ["emotional", "semantic", "reflective", "procedural", "episodic"]
 """From the one that fades most slowly to the one that fades fastest."""
-RATES = {"emotional": 0.003, "semantic": 0.005, "reflective": 0.008, "procedural": 0.01, "episodic": 0.02}
+RATES = {
+    "emotional": 0.003,
+    "semantic": 0.005,
+    "reflective": 0.008,
+    "procedural": 0.01,
+    "episodic": 0.02,
+}
 
 
 @pytest.fixture
@@ -33,14 +39,20 @@ def saliences(memory: Muisti) -> dict[str, tuple[float, int]]:
 
 @pytest.mark.parametrize("sector", SECTORS)
 @pytest.mark.parametrize("days", [0, 1, 7, 30, 90])
-def test_G1_salience_falls_with_time_by_the_rate_of_the_sector(memory: Muisti, clock: FakeClock, sector: str, days: int) -> None:
+def test_G1_salience_falls_with_time_by_the_rate_of_the_sector(
+    memory: Muisti, clock: FakeClock, sector: str, days: int
+) -> None:
     saved = memory.save("Something to remember", sector=sector, kind="note")
     clock.forward(days=days)
-    assert salience(memory, saved) == pytest.approx(max(0.05, math.exp(-RATES[sector] / 0.6 * days)))
+    assert salience(memory, saved) == pytest.approx(
+        max(0.05, math.exp(-RATES[sector] / 0.6 * days))
+    )
 
 
 def test_G1_the_sectors_keep_their_order(memory: Muisti, clock: FakeClock) -> None:
-    saved = [memory.save(f"Remember {n}", sector=sector, kind="note") for n, sector in enumerate(SECTORS)]
+    saved = [
+        memory.save(f"Remember {n}", sector=sector, kind="note") for n, sector in enumerate(SECTORS)
+    ]
     for _ in range(4):
         clock.forward(days=7)
         found = [salience(memory, one) for one in saved]
@@ -57,7 +69,9 @@ def test_G1_what_is_more_important_fades_less(memory: Muisti, clock: FakeClock) 
 
 
 def test_G1_use_protects(memory: Muisti, clock: FakeClock) -> None:
-    unused, once, often = (memory.save(f"Remember number {n}", kind="note", sector="episodic") for n in range(3))
+    unused, once, often = (
+        memory.save(f"Remember number {n}", kind="note", sector="episodic") for n in range(3)
+    )
     for saved, times in ((once, 1), (often, 20)):
         for _ in range(times):
             memory.details([saved.id])
@@ -71,12 +85,17 @@ def test_G1_use_protects(memory: Muisti, clock: FakeClock) -> None:
 
 
 def test_G1_never_below_the_floor_nor_above_what_it_was(memory: Muisti, clock: FakeClock) -> None:
-    old, weak = memory.save("Remember this", kind="note"), memory.save("And that", kind="note", salience=0.01)
+    old, weak = (
+        memory.save("Remember this", kind="note"),
+        memory.save("And that", kind="note", salience=0.01),
+    )
     for _ in range(50):
         memory.details([weak.id])
     clock.forward(days=36500)
     assert salience(memory, old) == 0.05
-    assert salience(memory, weak) == 0.01  # use does not make it stronger than whoever saved it wanted
+    assert (
+        salience(memory, weak) == 0.01
+    )  # use does not make it stronger than whoever saved it wanted
 
 
 def test_G1_recalling_does_not_undo_fading(memory: Muisti, clock: FakeClock) -> None:
@@ -89,8 +108,12 @@ def test_G1_recalling_does_not_undo_fading(memory: Muisti, clock: FakeClock) -> 
     assert before < salience(memory, saved) <= before + 0.02
 
 
-@pytest.mark.parametrize("step", [{"hours": 1}, {"days": 1}, {"days": 10}], ids=["hourly", "daily", "once"])
-def test_G1_however_often_decay_runs_it_comes_to_the_same(memory: Muisti, clock: FakeClock, step: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "step", [{"hours": 1}, {"days": 1}, {"days": 10}], ids=["hourly", "daily", "once"]
+)
+def test_G1_however_often_decay_runs_it_comes_to_the_same(
+    memory: Muisti, clock: FakeClock, step: dict[str, float]
+) -> None:
     saved = memory.save("Remember this", kind="note", sector="episodic")
     end = clock.now().replace(day=20)
     while clock.now() < end:
@@ -100,7 +123,9 @@ def test_G1_however_often_decay_runs_it_comes_to_the_same(memory: Muisti, clock:
     assert salience(memory, saved) == pytest.approx(math.exp(-0.02 / 0.6 * 10))
 
 
-def test_G2_decay_tells_how_many_changed_and_nothing_when_asked_again_at_once(memory: Muisti, clock: FakeClock) -> None:
+def test_G2_decay_tells_how_many_changed_and_nothing_when_asked_again_at_once(
+    memory: Muisti, clock: FakeClock
+) -> None:
     memory.save("A decision", kind="decision")
     memory.save("A summary", kind="summary")
     for n in range(3):
@@ -143,7 +168,9 @@ KINDS = [
 def test_G2_kinds_override_the_sector(
     memory: Muisti, clock: FakeClock, kind: str, days: int, expected: float, importance: float
 ) -> None:
-    saved = memory.save("Something to remember", kind=kind, sector="episodic", importance=importance)
+    saved = memory.save(
+        "Something to remember", kind=kind, sector="episodic", importance=importance
+    )
     clock.forward(days=days)
     assert salience(memory, saved) == pytest.approx(expected)
 
@@ -169,9 +196,13 @@ def test_G2_use_stops_fading_and_does_not_undo_it(memory: Muisti, clock: FakeClo
     assert salience(memory, saved) == pytest.approx(0.9 ** (3 + 2))
 
 
-def test_G2_use_does_not_undo_the_fading_of_a_file_written_by_hand(memory: Muisti, clock: FakeClock, vault: Path) -> None:
+def test_G2_use_does_not_undo_the_fading_of_a_file_written_by_hand(
+    memory: Muisti, clock: FakeClock, vault: Path
+) -> None:
     (vault / "context").mkdir(exist_ok=True)
-    (vault / "context" / "by-hand.md").write_text("---\ncreated_at: 2026-02-28T12:00:00Z\n---\n\nSomething to remember\n")
+    (vault / "context" / "by-hand.md").write_text(
+        "---\ncreated_at: 2026-02-28T12:00:00Z\n---\n\nSomething to remember\n"
+    )
     memory.sync()
     (saved,) = memory.list()
     assert saved.kind == "context"
@@ -203,7 +234,9 @@ def test_G1_a_clock_that_goes_back_never_raises_it(memory: Muisti, clock: FakeCl
     assert salience(memory, saved) < before[saved.id][0]
 
 
-def test_G1_use_under_a_clock_that_went_back_does_not_raise_it_either(memory: Muisti, clock: FakeClock) -> None:
+def test_G1_use_under_a_clock_that_went_back_does_not_raise_it_either(
+    memory: Muisti, clock: FakeClock
+) -> None:
     summary = memory.save("And the summary", kind="summary")
     clock.forward(days=30)
     memory.decay_salience()
@@ -221,9 +254,14 @@ def test_G1_a_clock_before_the_memory_counts_as_no_time(memory: Muisti, clock: F
 
 
 @pytest.mark.parametrize("lost", ["reindexed", "deleted"])
-def test_B3_and_G1_the_index_is_not_where_strength_lives(opened: Opener, clock: FakeClock, vault: Path, lost: str) -> None:
+def test_B3_and_G1_the_index_is_not_where_strength_lives(
+    opened: Opener, clock: FakeClock, vault: Path, lost: str
+) -> None:
     memory = opened(embedder="none")
-    saved = [memory.save(f"Remember number {n}", kind=kind) for n, kind in enumerate(["note", "context", "decision", "summary"])]
+    saved = [
+        memory.save(f"Remember number {n}", kind=kind)
+        for n, kind in enumerate(["note", "context", "decision", "summary"])
+    ]
     clock.forward(days=9)
     memory.search("remember")
     clock.forward(days=2)

@@ -56,7 +56,9 @@ def test_G3_what_a_person_deleted_comes_back_as_it_was(memory: Muisti, clock: Fa
     assert memory.restore(weak.id) == before
 
 
-def test_G3_what_is_restored_from_the_archive_is_not_the_next_to_go(memory: Muisti, clock: FakeClock) -> None:
+def test_G3_what_is_restored_from_the_archive_is_not_the_next_to_go(
+    memory: Muisti, clock: FakeClock
+) -> None:
     saved = numbered(memory, clock, 4)
     memory.deemphasize(saved[0].id, 0.8)
     assert ids(memory.evict(size(memory) - 1, to=0.99)) == [saved[0].id]
@@ -86,13 +88,17 @@ def test_G3_the_strength_of_an_archived_one_is_known_from_the_journal(
 
 
 @pytest.mark.parametrize("salience", ["x", 7, None, [], True])
-def test_G3_a_journal_that_was_edited_badly_breaks_nothing(memory: Muisti, vault: Path, salience: object) -> None:
+def test_G3_a_journal_that_was_edited_badly_breaks_nothing(
+    memory: Muisti, vault: Path, salience: object
+) -> None:
     weak = memory.save("A weak one", kind="note", salience=0.15)
     memory.cleanup(0.2)
     memory.restore(weak.id)
     (journal,) = (vault / "journal").glob("*.jsonl")
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    edited = [{**line, "salience": salience} if line["event"] == "restored" else line for line in lines]
+    edited = [
+        {**line, "salience": salience} if line["event"] == "restored" else line for line in lines
+    ]
     journal.write_text("".join(json.dumps(line) + "\n" for line in edited))
     memory.sync()
     assert rebuilt(memory) == {weak.id: pytest.approx(0.15)}

@@ -18,8 +18,12 @@ def memory(opened: Opener) -> Muisti:
 
 def everything(vault: Path) -> dict[str, bytes]:
     """All but the index."""
-    found = {path.relative_to(vault).as_posix(): path for path in vault.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in found.items() if not name.startswith(".muisti/")}
+    found = {
+        path.relative_to(vault).as_posix(): path for path in vault.rglob("*") if path.is_file()
+    }
+    return {
+        name: path.read_bytes() for name, path in found.items() if not name.startswith(".muisti/")
+    }
 
 
 def ids(memories: object) -> list[str]:
@@ -34,7 +38,9 @@ def numbered(memory: Muisti, clock: FakeClock, count: int) -> list[Memory]:
     """One a day, all of one size."""
     saved = []
     for number in range(count):
-        saved.append(memory.save(f"Remember thing number {number:03d}. " + "Filler. " * 50, kind="note"))
+        saved.append(
+            memory.save(f"Remember thing number {number:03d}. " + "Filler. " * 50, kind="note")
+        )
         clock.forward(days=1)
     return saved
 
@@ -42,7 +48,9 @@ def numbered(memory: Muisti, clock: FakeClock, count: int) -> list[Memory]:
 # -- Cleanup
 
 
-def test_G3_cleanup_moves_the_weak_to_the_trash_the_weakest_first(memory: Muisti, vault: Path) -> None:
+def test_G3_cleanup_moves_the_weak_to_the_trash_the_weakest_first(
+    memory: Muisti, vault: Path
+) -> None:
     kept = memory.save("Strong enough", kind="note", salience=0.2)
     weak = memory.save("A weak one", kind="note", salience=0.15)
     weaker = memory.save("A weaker thing", kind="note", salience=0.1)
@@ -63,12 +71,16 @@ def test_G3_cleanup_goes_by_the_strength_now(memory: Muisti, clock: FakeClock) -
     assert memory.cleanup(0.5) == []
 
 
-def test_G3_cleanup_leaves_protected_kinds_pinned_ones_and_the_active_session(memory: Muisti) -> None:
+def test_G3_cleanup_leaves_protected_kinds_pinned_ones_and_the_active_session(
+    memory: Muisti,
+) -> None:
     active, ended = memory.start_session(), memory.start_session()
     free = memory.save("Of a session that is over", kind="note", salience=0.05, session_id=ended.id)
     memory.save("We decided it", kind="decision", salience=0.05)
     memory.save("A pinned note", kind="note", salience=0.05, pinned=True)
-    working = memory.save("Of the session that runs", kind="note", salience=0.05, session_id=active.id)
+    working = memory.save(
+        "Of the session that runs", kind="note", salience=0.05, session_id=active.id
+    )
     memory.end_session(ended.id)
     assert ids(memory.cleanup(1.0, dry_run=True)) == [free.id]
     assert ids(memory.cleanup(1.0)) == [free.id]
@@ -94,7 +106,12 @@ def test_G3_a_dry_run_tells_the_same_and_changes_nothing(memory: Muisti, vault: 
 
 
 def test_G3_more_than_one_batch(memory: Muisti) -> None:
-    memory.save_batch([{"content": f"Weak thing number {n}", "kind": "note", "salience": 0.05} for n in range(230)])
+    memory.save_batch(
+        [
+            {"content": f"Weak thing number {n}", "kind": "note", "salience": 0.05}
+            for n in range(230)
+        ]
+    )
     assert len(memory.cleanup(0.5)) == 230
     assert memory.get_stats().deleted_count == 230
 
@@ -107,7 +124,9 @@ def test_G3_a_limit_that_is_none_is_refused(memory: Muisti, wrong: float) -> Non
     assert len(memory.list()) == 1
 
 
-def test_G3_what_a_person_just_pinned_stays_and_the_index_sees_it(memory: Muisti, vault: Path) -> None:
+def test_G3_what_a_person_just_pinned_stays_and_the_index_sees_it(
+    memory: Muisti, vault: Path
+) -> None:
     saved = memory.save("Weak thing", kind="note", salience=0.05)
     path = vault / str(saved.file_path)
     path.write_text(path.read_text().replace("---\n", "---\npinned: true\n", 1))
@@ -126,7 +145,9 @@ def test_G3_below_the_limit_nothing_moves(memory: Muisti, clock: FakeClock) -> N
     assert memory.evict() == []
 
 
-def test_G3_evict_archives_the_longest_unused_until_a_share_is_left(memory: Muisti, clock: FakeClock, vault: Path) -> None:
+def test_G3_evict_archives_the_longest_unused_until_a_share_is_left(
+    memory: Muisti, clock: FakeClock, vault: Path
+) -> None:
     saved = numbered(memory, clock, 20)
     memory.touch(saved[0].id)
     limit = size(memory) - 1
@@ -138,7 +159,9 @@ def test_G3_evict_archives_the_longest_unused_until_a_share_is_left(memory: Muis
     assert len(list((vault / "archive").rglob("*.md"))) == 4
     for one in moved:
         assert memory.get(one.id, include_deleted=True) is None
-    assert not set(ids(moved)) & {found.memory.id for found in memory.search("thing number 002", limit=50)}
+    assert not set(ids(moved)) & {
+        found.memory.id for found in memory.search("thing number 002", limit=50)
+    }
 
 
 def test_G3_those_of_one_use_go_by_age(memory: Muisti, clock: FakeClock) -> None:
@@ -148,7 +171,9 @@ def test_G3_those_of_one_use_go_by_age(memory: Muisti, clock: FakeClock) -> None
     assert ids(memory.evict(size(memory) - 1, to=0.6)) == ids(saved[:3])
 
 
-def test_G3_evict_leaves_decisions_pinned_ones_and_the_active_session(memory: Muisti, clock: FakeClock) -> None:
+def test_G3_evict_leaves_decisions_pinned_ones_and_the_active_session(
+    memory: Muisti, clock: FakeClock
+) -> None:
     session = memory.start_session()
     memory.save("We decided it", kind="decision")
     memory.save("A pinned note", kind="note", pinned=True)
@@ -160,7 +185,9 @@ def test_G3_evict_leaves_decisions_pinned_ones_and_the_active_session(memory: Mu
     assert len(memory.list()) == 3
 
 
-def test_G3_what_was_archived_comes_back_as_it_was(memory: Muisti, clock: FakeClock, vault: Path) -> None:
+def test_G3_what_was_archived_comes_back_as_it_was(
+    memory: Muisti, clock: FakeClock, vault: Path
+) -> None:
     first, other = numbered(memory, clock, 2)
     memory.link(first.id, other.id, "BUILDS_ON")
     memory.deemphasize(first.id, 0.3)
@@ -193,14 +220,19 @@ def test_G3_archived_ones_are_no_vanished_files(opened: Opener, clock: FakeClock
 
 
 @pytest.mark.needs_files("compares the names of files")
-def test_G3_two_of_one_title_do_not_collide_in_the_archive(memory: Muisti, clock: FakeClock) -> None:
+def test_G3_two_of_one_title_do_not_collide_in_the_archive(
+    memory: Muisti, clock: FakeClock
+) -> None:
     first = memory.save("The first text", title="Same", kind="note")
     memory.evict(0)
     second = memory.save("Another thing altogether", title="Same", kind="note")
     assert second.file_path == first.file_path
     memory.evict(0)
     assert set(ids(memory.archived())) == {first.id, second.id}
-    assert {memory.restore(one.id).content for one in (first, second)} == {"The first text", "Another thing altogether"}
+    assert {memory.restore(one.id).content for one in (first, second)} == {
+        "The first text",
+        "Another thing altogether",
+    }
     assert len(memory.list()) == 2
 
 
@@ -214,7 +246,9 @@ def test_G3_a_hard_delete_reaches_the_archive(memory: Muisti, vault: Path) -> No
 
 
 @pytest.mark.parametrize("live", [True, False])
-def test_G3_a_hard_delete_reaches_every_copy_in_the_archive(memory: Muisti, vault: Path, *, live: bool) -> None:
+def test_G3_a_hard_delete_reaches_every_copy_in_the_archive(
+    memory: Muisti, vault: Path, *, live: bool
+) -> None:
     saved = memory.save("Plughxyzzy to be erased", kind="note")
     text = (vault / str(saved.file_path)).read_bytes()
     for _ in range(3):
@@ -271,12 +305,19 @@ def test_G4_by_default_upkeep_only_notes_what_has_faded(memory: Muisti, clock: F
     memory.save("Strong thing", kind="note")
     clock.forward(days=100)
     report = memory.upkeep()
-    assert (report.decayed, report.cleaned, report.evicted, report.limit_bytes) == (1, (), (), 524_288_000)
+    assert (report.decayed, report.cleaned, report.evicted, report.limit_bytes) == (
+        1,
+        (),
+        (),
+        524_288_000,
+    )
     assert memory.upkeep().decayed == 0
     assert len(memory.list()) == 2
 
 
-def test_G4_upkeep_does_what_the_settings_of_the_vault_say(opened: Opener, clock: FakeClock, vault: Path) -> None:
+def test_G4_upkeep_does_what_the_settings_of_the_vault_say(
+    opened: Opener, clock: FakeClock, vault: Path
+) -> None:
     vault.mkdir()
     (vault / "muisti.toml").write_text("cleanup_below = 0.2\nevict_above = 2000\nevict_to = 0.5\n")
     memory = opened(embedder="none")

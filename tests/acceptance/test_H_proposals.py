@@ -27,7 +27,9 @@ def memory(opened: Opener) -> Muisti:
     return opened(embedder="none")
 
 
-def both(memory: Muisti, clock: FakeClock, old: str = PORT, new: str = NEW_PORT) -> tuple[Memory, Memory]:
+def both(
+    memory: Muisti, clock: FakeClock, old: str = PORT, new: str = NEW_PORT
+) -> tuple[Memory, Memory]:
     first = memory.save(old)
     clock.forward(hours=1)
     return first, memory.save(new)
@@ -40,17 +42,26 @@ def current(memory: Muisti, memory_id: str) -> Memory:
 
 
 @pytest.mark.parametrize(("old", "new", "type_"), CASES)
-def test_H3_it_is_proposed_with_its_confidence(memory: Muisti, clock: FakeClock, old: str, new: str, type_: str) -> None:
+def test_H3_it_is_proposed_with_its_confidence(
+    memory: Muisti, clock: FakeClock, old: str, new: str, type_: str
+) -> None:
     first, second = both(memory, clock, old, new)
     (link,) = memory.links(second.id)
-    assert (link.source, link.type, link.target, link.extracted_by) == (second.id, type_, first.id, "system")
+    assert (link.source, link.type, link.target, link.extracted_by) == (
+        second.id,
+        type_,
+        first.id,
+        "system",
+    )
     assert 0 < link.confidence < 1
     assert link.proposed
     assert memory.links(first.id) == [link]
 
 
 @pytest.mark.parametrize(("old", "new", "type_"), CASES)
-def test_H3_a_proposal_ends_and_hides_nothing(memory: Muisti, clock: FakeClock, old: str, new: str, type_: str) -> None:
+def test_H3_a_proposal_ends_and_hides_nothing(
+    memory: Muisti, clock: FakeClock, old: str, new: str, type_: str
+) -> None:
     first, second = both(memory, clock, old, new)
     assert [current(memory, one.id).valid_until for one in (first, second)] == [None, None]
     assert memory.superseding(first.id) is None
@@ -76,7 +87,9 @@ def test_H3_it_does_not_change_which_comes_first(opened: Opener, clock: FakeCloc
         ("The cat sleeps on the mat", "Quantum physics is a strange field"),
     ],
 )
-def test_H3_what_can_both_hold_is_left_in_peace(memory: Muisti, clock: FakeClock, old: str, new: str) -> None:
+def test_H3_what_can_both_hold_is_left_in_peace(
+    memory: Muisti, clock: FakeClock, old: str, new: str
+) -> None:
     _, second = both(memory, clock, old, new)
     assert memory.links(second.id) == []
 
@@ -127,7 +140,9 @@ def test_H3_turning_it_down_by_unlink(memory: Muisti, clock: FakeClock) -> None:
         memory.unlink(second.id, first.id, "SUPERSEDES")
 
 
-def test_H3_turning_it_down_does_not_reopen_what_a_person_ended(memory: Muisti, clock: FakeClock) -> None:
+def test_H3_turning_it_down_does_not_reopen_what_a_person_ended(
+    memory: Muisti, clock: FakeClock
+) -> None:
     first, second = both(memory, clock)
     end = second.links[0].created_at
     memory.update(first.id, valid_until=end)
@@ -136,7 +151,9 @@ def test_H3_turning_it_down_does_not_reopen_what_a_person_ended(memory: Muisti, 
 
 
 @pytest.mark.needs_files("looks at the bytes of a file")
-def test_H3_proposals_are_in_the_file_and_survive_the_index(memory: Muisti, clock: FakeClock) -> None:
+def test_H3_proposals_are_in_the_file_and_survive_the_index(
+    memory: Muisti, clock: FakeClock
+) -> None:
     _, second = both(memory, clock)
     text = (memory.root / str(second.file_path)).read_text()
     assert "SUPERSEDES" in text
@@ -158,8 +175,12 @@ def test_H3_at_most_a_few_are_proposed(memory: Muisti, clock: FakeClock) -> None
     assert found.links[0].created_at - clock.now() == timedelta(0)
 
 
-def test_H3_what_is_said_of_different_times_is_no_contradiction(memory: Muisti, clock: FakeClock) -> None:
+def test_H3_what_is_said_of_different_times_is_no_contradiction(
+    memory: Muisti, clock: FakeClock
+) -> None:
     change = clock.now() - timedelta(days=5)
     memory.save("The API runs on port 8080", valid_from=change)
-    before = memory.save("The API runs on port 9090", valid_from=change - timedelta(days=9), valid_until=change)
+    before = memory.save(
+        "The API runs on port 9090", valid_from=change - timedelta(days=9), valid_until=change
+    )
     assert before.links == ()

@@ -43,15 +43,25 @@ def pair(memory: Muisti, clock: FakeClock) -> tuple[Memory, Memory]:
 
 
 @pytest.mark.needs_files("looks at the bytes of a file")
-def test_H1_supersede_marks_the_old_memory_with_valid_until(memory: Muisti, clock: FakeClock) -> None:
+def test_H1_supersede_marks_the_old_memory_with_valid_until(
+    memory: Muisti, clock: FakeClock
+) -> None:
     old, new = pair(memory, clock)
     answered = memory.supersede(old.id, new.id)
     assert (answered.id, answered.valid_until) == (old.id, clock.now())
     assert current(memory, old).valid_until == clock.now()
     assert current(memory, new).valid_until is None
-    assert f"valid_until: {clock.now():%Y-%m-%dT%H:%M:%SZ}" in (memory.root / str(old.file_path)).read_text()
+    assert (
+        f"valid_until: {clock.now():%Y-%m-%dT%H:%M:%SZ}"
+        in (memory.root / str(old.file_path)).read_text()
+    )
     (link,) = memory.links(old.id)
-    assert (link.type, link.extracted_by, link.confidence, link.proposed) == ("SUPERSEDES", "system", 1.0, False)
+    assert (link.type, link.extracted_by, link.confidence, link.proposed) == (
+        "SUPERSEDES",
+        "system",
+        1.0,
+        False,
+    )
 
 
 def test_H1_superseding_returns_the_newer_version(memory: Muisti, clock: FakeClock) -> None:
@@ -93,8 +103,12 @@ def test_H1_an_end_that_was_known_before_stays(memory: Muisti, clock: FakeClock)
     assert current(memory, old).valid_until == end
 
 
-@pytest.mark.parametrize("starts", [None, -1, 1], ids=["always true", "since yesterday", "from tomorrow"])
-def test_H1_unlink_opens_it_again(memory: Muisti, clock: FakeClock, vault: Path, starts: int | None) -> None:
+@pytest.mark.parametrize(
+    "starts", [None, -1, 1], ids=["always true", "since yesterday", "from tomorrow"]
+)
+def test_H1_unlink_opens_it_again(
+    memory: Muisti, clock: FakeClock, vault: Path, starts: int | None
+) -> None:
     old, new = pair(memory, clock)
     if starts is not None:
         old = memory.update(old.id, valid_from=clock.now() + timedelta(days=starts))
@@ -136,10 +150,14 @@ def test_H1_a_successor_may_come_back_into_use(memory: Muisti, clock: FakeClock)
 
 
 @pytest.mark.parametrize("mode", ["keyword", "vector", "hybrid"])
-def test_E4_a_superseded_memory_never_stands_above_its_successor(opened: Opener, clock: FakeClock, mode: Mode) -> None:
+def test_E4_a_superseded_memory_never_stands_above_its_successor(
+    opened: Opener, clock: FakeClock, mode: Mode
+) -> None:
     memory = opened()
     old, new = pair(memory, clock)
-    memory.save_batch(["The cat sleeps on the sofa", "Deploys happen on Fridays", "Harbour seals eat fish"])
+    memory.save_batch(
+        ["The cat sleeps on the sofa", "Deploys happen on Fridays", "Harbour seals eat fish"]
+    )
     question = "Where is the office? Harbour Street?"
     assert memory.search(question, mode=mode)[0].memory.id == old.id
     memory.supersede(old.id, new.id)
@@ -148,7 +166,9 @@ def test_E4_a_superseded_memory_never_stands_above_its_successor(opened: Opener,
     assert found[0] == new.id
 
 
-def test_E4_the_successor_is_found_by_the_words_of_the_old_one_and_says_why(memory: Muisti, clock: FakeClock) -> None:
+def test_E4_the_successor_is_found_by_the_words_of_the_old_one_and_says_why(
+    memory: Muisti, clock: FakeClock
+) -> None:
     old, new = pair(memory, clock)
     assert [found.memory.id for found in memory.search("Harbour Street")] == [old.id]
     memory.supersede(old.id, new.id)
@@ -158,7 +178,11 @@ def test_E4_the_successor_is_found_by_the_words_of_the_old_one_and_says_why(memo
 
 
 def chained(memory: Muisti, clock: FakeClock, *kinds: str) -> list[Memory]:
-    texts = ["The office is at Harbour Street", "Everybody works in the tower", "People stay at home since May"]
+    texts = [
+        "The office is at Harbour Street",
+        "Everybody works in the tower",
+        "People stay at home since May",
+    ]
     saved = []
     for text, kind in zip(texts, kinds, strict=True):
         saved.append(memory.save(text, kind=kind))
@@ -168,8 +192,12 @@ def chained(memory: Muisti, clock: FakeClock, *kinds: str) -> list[Memory]:
     return saved
 
 
-@pytest.mark.parametrize("query", ["office Harbour Street", "Harbour Street office tower", "tower", "home since May"])
-def test_E4_a_chain_of_three_stands_in_its_order(memory: Muisti, clock: FakeClock, query: str) -> None:
+@pytest.mark.parametrize(
+    "query", ["office Harbour Street", "Harbour Street office tower", "tower", "home since May"]
+)
+def test_E4_a_chain_of_three_stands_in_its_order(
+    memory: Muisti, clock: FakeClock, query: str
+) -> None:
     saved = chained(memory, clock, "note", "note", "note")
     found = [result.memory.id for result in memory.search(query)]
     expected = [one.id for one in reversed(saved) if one.id in found]
@@ -177,7 +205,9 @@ def test_E4_a_chain_of_three_stands_in_its_order(memory: Muisti, clock: FakeCloc
     assert found[0] == saved[2].id
 
 
-def test_E4_a_filter_that_hides_the_middle_of_a_chain_does_not_break_it(memory: Muisti, clock: FakeClock) -> None:
+def test_E4_a_filter_that_hides_the_middle_of_a_chain_does_not_break_it(
+    memory: Muisti, clock: FakeClock
+) -> None:
     saved = chained(memory, clock, "fact", "note", "fact")
     found = [result.memory.id for result in memory.search("office Harbour Street", kind="fact")]
     assert found == [saved[2].id, saved[0].id]
@@ -200,7 +230,10 @@ def test_E4_filters_hold_for_successors_too(memory: Muisti, clock: FakeClock) ->
     new = memory.save("Everybody works in the tower", project="api")
     memory.supersede(old.id, new.id)
     assert [found.memory.id for found in memory.search("Harbour Street", project="web")] == [old.id]
-    assert [found.memory.id for found in memory.search("Harbour Street", project="*")] == [new.id, old.id]
+    assert [found.memory.id for found in memory.search("Harbour Street", project="*")] == [
+        new.id,
+        old.id,
+    ]
 
 
 def test_E4_what_is_no_longer_or_not_yet_true_steps_back(memory: Muisti, clock: FakeClock) -> None:
@@ -238,7 +271,9 @@ def told(memory: Muisti, clock: FakeClock) -> dict[str, str]:
     save(D, "A doubled fee is charged", valid_from=day(5))
     save(G, "Rosa conducts the singers")
     memory.supersede(by(A), by(B))
-    memory.link(by(D), by(C), "SUPERSEDES", valid_from=day(5))  # learnt on day 20 of what was so since day 5
+    memory.link(
+        by(D), by(C), "SUPERSEDES", valid_from=day(5)
+    )  # learnt on day 20 of what was so since day 5
     memory.supersede(by(F), by(G))
     clock.at = day(30)
     return ids
@@ -263,7 +298,11 @@ def told(memory: Muisti, clock: FakeClock) -> dict[str, str]:
         (2, 4, "ACF"),  # that the lift was broken was not known yet
         (2, 6, "ACEF"),
         (4, 4, "ACF"),
-        (10, 10, "AC"),  # the fee had changed, but nobody knew; that Kim would stop was known from the start
+        (
+            10,
+            10,
+            "AC",
+        ),  # the fee had changed, but nobody knew; that Kim would stop was known from the start
         (10, 20, "AD"),
         (25, 10, "AC"),
         (25, 25, "BDG"),
@@ -273,15 +312,27 @@ def told(memory: Muisti, clock: FakeClock) -> dict[str, str]:
 def test_H2_what_was_true_and_what_was_known(
     memory: Muisti, told: dict[str, str], as_of: int | None, known_at: int | None, expected: str
 ) -> None:
-    when: dict[str, Any] = {name: day(at) for name, at in (("as_of", as_of), ("known_at", known_at)) if at is not None}
+    when: dict[str, Any] = {
+        name: day(at) for name, at in (("as_of", as_of), ("known_at", known_at)) if at is not None
+    }
     assert "".join(sorted(told[one.id] for one in memory.list(**when))) == expected
 
 
 @pytest.mark.parametrize(
-    ("when", "expected"), [({"as_of": day(10)}, [A]), ({"as_of": day(25)}, [B]), ({"as_of": day(25), "known_at": day(10)}, [A])]
+    ("when", "expected"),
+    [
+        ({"as_of": day(10)}, [A]),
+        ({"as_of": day(25)}, [B]),
+        ({"as_of": day(25), "known_at": day(10)}, [A]),
+    ],
 )
-def test_H2_a_search_asks_in_time_too(memory: Muisti, told: dict[str, str], when: dict[str, Any], expected: list[str]) -> None:
-    found = [told[result.memory.id] for result in memory.search("the office at Harbour Street or the tower", **when)]
+def test_H2_a_search_asks_in_time_too(
+    memory: Muisti, told: dict[str, str], when: dict[str, Any], expected: list[str]
+) -> None:
+    found = [
+        told[result.memory.id]
+        for result in memory.search("the office at Harbour Street or the tower", **when)
+    ]
     assert found == expected
 
 
@@ -296,7 +347,9 @@ def test_H2_a_new_index_gives_the_same_answers(memory: Muisti, told: dict[str, s
 
 
 @pytest.mark.needs_files("edits a file by hand")
-def test_H2_exactly_one_is_current_even_if_only_the_link_was_written(memory: Muisti, clock: FakeClock) -> None:
+def test_H2_exactly_one_is_current_even_if_only_the_link_was_written(
+    memory: Muisti, clock: FakeClock
+) -> None:
     """The state that a crash between the two files of a supersede leaves behind."""
     old, new = pair(memory, clock)
     untouched = (memory.root / str(old.file_path)).read_bytes()

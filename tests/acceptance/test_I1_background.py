@@ -10,7 +10,19 @@ from typing import Any
 import pytest
 
 from muisti import InvalidMemory, InvalidRequest, Muisti, QueueStatus
-from tests.acceptance.background import DECIDED, MOVED, NOTE, STUCK, TEA, WEATHER, contents, events, holding, tell, waiting
+from tests.acceptance.background import (
+    DECIDED,
+    MOVED,
+    NOTE,
+    STUCK,
+    TEA,
+    WEATHER,
+    contents,
+    events,
+    holding,
+    tell,
+    waiting,
+)
 from tests.chat_server import serving
 from tests.conftest import FakeClock, Opener
 
@@ -24,7 +36,12 @@ def test_I1_an_exchange_becomes_memories(chat: Muisti, clock: FakeClock, vault: 
     chat.flush()
     (found,) = chat.list()
     assert found.content == "Anna's dentist is called Eero."
-    assert (found.source, found.trusted, found.session_id, found.project) == ("extracted", False, session.id, "apollo")
+    assert (found.source, found.trusted, found.session_id, found.project) == (
+        "extracted",
+        False,
+        session.id,
+        "apollo",
+    )
     assert (found.kind, found.importance, found.created_at) == ("fact", 0.9, said_at)
     assert waiting(vault) == []
     (event,) = events(vault, "extracted")
@@ -57,7 +74,9 @@ def test_I1_the_assistants_words_count_too(chat: Muisti) -> None:
 
 
 @pytest.mark.parametrize(("threshold", "kept"), [(0.0, 3), (0.3, 3), (0.4, 2), (0.7, 1), (1.0, 0)])
-def test_I1_threshold_of_the_settings(opened: Opener, threshold: float, kept: int, vault: Path) -> None:
+def test_I1_threshold_of_the_settings(
+    opened: Opener, threshold: float, kept: int, vault: Path
+) -> None:
     memory = opened(embedder="none", extract_threshold=threshold)
     assert len(tell(memory, WEATHER, TEA, DECIDED)) == kept
     assert len(events(vault, "extracted")) == 3, "also what teaches nothing is dealt with"
@@ -86,7 +105,9 @@ def test_I1_a_more_important_one_replaces_the_least(opened: Opener, vault: Path)
     gone = memory.get(tea.id, include_deleted=True)
     assert gone is not None
     assert gone.deleted_at is not None
-    assert [(one["memories"], one["reason"]) for one in events(vault, "deleted")] == [([tea.id], "replaced")]
+    assert [(one["memories"], one["reason"]) for one in events(vault, "deleted")] == [
+        ([tea.id], "replaced")
+    ]
     assert memory.restore(tea.id).content == tea.content, "it can be had back"
 
 
@@ -101,7 +122,10 @@ def test_I1_a_less_important_one_is_dropped(opened: Opener, vault: Path) -> None
 
 def test_I1_the_best_of_one_exchange_stay(opened: Opener) -> None:
     memory = opened(embedder="none", extract_per_session=2)
-    assert {one.importance for one in tell(memory, f"{TEA} {DECIDED} {WEATHER} {MOVED}")} == {0.69, 0.78}
+    assert {one.importance for one in tell(memory, f"{TEA} {DECIDED} {WEATHER} {MOVED}")} == {
+        0.69,
+        0.78,
+    }
 
 
 @pytest.mark.parametrize("mine", ["pinned", "trusted"])
@@ -117,7 +141,10 @@ def test_I1_what_somebody_saved_in_the_session_is_not_replaced(opened: Opener) -
     memory = opened(embedder="none", extract_per_session=1)
     memory.save("The cellar is damp", session_id="chat", importance=0.1)
     tell(memory, TEA, DECIDED)
-    assert contents(memory) == {"The cellar is damp", "Anna decided to use PostgreSQL for the shop."}
+    assert contents(memory) == {
+        "The cellar is damp",
+        "Anna decided to use PostgreSQL for the shop.",
+    }
 
 
 def test_I1_another_session_has_its_own_room(opened: Opener) -> None:
@@ -139,7 +166,10 @@ def test_I1_a_duplicate_uses_no_slot(opened: Opener, vault: Path) -> None:
 
 def test_I1_fifty_by_default(chat: Muisti) -> None:
     words = "bridge canal dune echo fjord grove harbour island jungle knoll lagoon meadow".split()
-    texts = [f"Remember that the {words[n % 12]} of {word} has the code {word[:2]}{n}." for n, word in enumerate(words * 5)]
+    texts = [
+        f"Remember that the {words[n % 12]} of {word} has the code {word[:2]}{n}."
+        for n, word in enumerate(words * 5)
+    ]
     for n in range(0, 60, 6):
         assert chat.extract_and_save("chat", " ".join(texts[n : n + 6]))
     chat.flush()
@@ -176,8 +206,14 @@ def test_I1_fifty_by_default(chat: Muisti) -> None:
     ],
     ids=lambda value: None if isinstance(value, str) else json.dumps(value, default=str)[:40],
 )
-def test_I1_bad_input_names_the_field_and_queues_nothing(chat: Muisti, vault: Path, wrong: dict[str, Any], field: str) -> None:
-    given: dict[str, Any] = {"session_id": "chat", "user_message": NOTE, "assistant_response": "Fine."} | wrong
+def test_I1_bad_input_names_the_field_and_queues_nothing(
+    chat: Muisti, vault: Path, wrong: dict[str, Any], field: str
+) -> None:
+    given: dict[str, Any] = {
+        "session_id": "chat",
+        "user_message": NOTE,
+        "assistant_response": "Fine.",
+    } | wrong
     with pytest.raises((InvalidRequest, InvalidMemory), match=rf"^{field}: "):
         chat.extract_and_save(**given)
     chat.flush()
@@ -196,7 +232,9 @@ def test_I1_bad_input_names_the_field_and_queues_nothing(chat: Muisti, vault: Pa
     ],
     ids=["NUL", "surrogate", "escape", "long"],
 )
-def test_I1_a_text_that_no_file_can_hold_is_dealt_with(opened: Opener, vault: Path, text: str) -> None:
+def test_I1_a_text_that_no_file_can_hold_is_dealt_with(
+    opened: Opener, vault: Path, text: str
+) -> None:
     """A chat may say anything. It must not come back at every start, nor keep the rest from being learnt."""
     memory = opened(embedder="none", max_content_bytes=100_000)
     assert memory.extract_and_save("chat", text, speaker="Anna")
@@ -214,9 +252,13 @@ PRIVATE = f"""Remember that my door code is <PRIVATE x="1">{CANARY} <private>{CA
 My token is {SECRET}, remember it. postgres://anna:{CANARY}@db.example/shop is the database. {DECIDED} <private>{CANARY}"""
 
 
-def test_C1_I1_nothing_private_reaches_the_disk(opened: Opener, vault: Path, impatient: None) -> None:
+def test_C1_I1_nothing_private_reaches_the_disk(
+    opened: Opener, vault: Path, impatient: None
+) -> None:
     stuck = opened(**STUCK)
-    assert stuck.extract_and_save("chat", PRIVATE, PRIVATE, speaker=f"Anna <private>{CANARY}</private>")
+    assert stuck.extract_and_save(
+        "chat", PRIVATE, PRIVATE, speaker=f"Anna <private>{CANARY}</private>"
+    )
     assert len(waiting(vault)) == 1
     assert [holding(vault, one) for one in (CANARY, SECRET)] == [[], []]
     stuck.close()
@@ -230,20 +272,32 @@ def test_C1_I1_nothing_private_reaches_the_disk(opened: Opener, vault: Path, imp
 @pytest.mark.parametrize("extractor", ["openai", "anthropic", "ollama"])
 def test_C1_I1_nothing_private_reaches_a_model(opened: Opener, vault: Path, extractor: str) -> None:
     with serving() as server:
-        content = f"Anna decided to use PostgreSQL, with the token {SECRET} <private>{CANARY}</private>"
-        server.reply = json.dumps({"memories": [{"kind": "fact", "content": content, "importance": 0.9, "about": None}]})
-        memory = opened(embedder="none", extractor=extractor, extractor_url=server.url, extractor_model="m")
-        memory.extract_and_save("chat", PRIVATE, PRIVATE, speaker=f"Anna <private>{CANARY}</private>")
+        content = (
+            f"Anna decided to use PostgreSQL, with the token {SECRET} <private>{CANARY}</private>"
+        )
+        server.reply = json.dumps(
+            {"memories": [{"kind": "fact", "content": content, "importance": 0.9, "about": None}]}
+        )
+        memory = opened(
+            embedder="none", extractor=extractor, extractor_url=server.url, extractor_model="m"
+        )
+        memory.extract_and_save(
+            "chat", PRIVATE, PRIVATE, speaker=f"Anna <private>{CANARY}</private>"
+        )
         memory.flush()
         asked = json.dumps([server.requests, server.headers, server.paths], ensure_ascii=False)
     assert "PostgreSQL" in asked
     assert CANARY not in asked
     assert SECRET not in asked
-    assert [one.content for one in memory.list()], "what the model says is screened as well, and kept"
+    assert [one.content for one in memory.list()], (
+        "what the model says is screened as well, and kept"
+    )
     assert [holding(vault, one) for one in (CANARY, SECRET)] == [[], []]
 
 
-def test_C1_I1_a_secret_is_not_cut_until_nobody_knows_it(opened: Opener, vault: Path, impatient: None) -> None:
+def test_C1_I1_a_secret_is_not_cut_until_nobody_knows_it(
+    opened: Opener, vault: Path, impatient: None
+) -> None:
     """An endless message is cut; what was a secret before the cut is none by its looks after it."""
     memory = opened(**STUCK, max_content_bytes=1000)
     text = "word " * 250
@@ -252,7 +306,9 @@ def test_C1_I1_a_secret_is_not_cut_until_nobody_knows_it(opened: Opener, vault: 
     assert holding(vault, SECRET[:12]) == []
 
 
-def test_C1_I1_a_message_that_is_private_as_a_whole_teaches_nothing(chat: Muisti, vault: Path) -> None:
+def test_C1_I1_a_message_that_is_private_as_a_whole_teaches_nothing(
+    chat: Muisti, vault: Path
+) -> None:
     chat.extract_and_save("chat", f"<private>Remember that {CANARY} is my code.</private>")
     chat.flush()
     assert chat.list() == []
@@ -260,7 +316,9 @@ def test_C1_I1_a_message_that_is_private_as_a_whole_teaches_nothing(chat: Muisti
     assert holding(vault, CANARY) == []
 
 
-def test_I4_the_queue_of_all_processes_is_read_in_one_place(opened: Opener, vault: Path, impatient: None) -> None:
+def test_I4_the_queue_of_all_processes_is_read_in_one_place(
+    opened: Opener, vault: Path, impatient: None
+) -> None:
     memory = opened(**STUCK)
     assert memory.queue_status() == QueueStatus()
     when = datetime(2026, 1, 2, tzinfo=UTC)

@@ -58,7 +58,14 @@ def test_I1_a_full_queue_refuses_with_one_warning(
 ) -> None:
     stuck = opened(**STUCK, extract_queue=3)
     with caplog.at_level(logging.WARNING, "muisti"):
-        assert [stuck.extract_and_save("chat", NOTE) for _ in range(6)] == [True, True, True, False, False, False]
+        assert [stuck.extract_and_save("chat", NOTE) for _ in range(6)] == [
+            True,
+            True,
+            True,
+            False,
+            False,
+            False,
+        ]
     assert stuck.metrics().counters["memory.extraction.refused"] == 3
     assert len(waiting(vault)) == 3
     assert len([one for one in caplog.messages if "too many wait" in one]) == 1
@@ -100,8 +107,12 @@ def test_I1_a_full_queue_takes_again_when_there_is_room(opened: Opener) -> None:
         assert memory.metrics().counters["memory.extraction.refused"] == 1
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES], ids=errno.errorcode.get)
-def test_I1_a_disk_that_takes_nothing_refuses(opened: Opener, vault: Path, code: int, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "code", [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES], ids=errno.errorcode.get
+)
+def test_I1_a_disk_that_takes_nothing_refuses(
+    opened: Opener, vault: Path, code: int, caplog: pytest.LogCaptureFixture
+) -> None:
     disk = FailingDisk(code, forever=True)
     memory = opened(embedder="none", disk=disk)
     disk.arm(1)
@@ -113,7 +124,9 @@ def test_I1_a_disk_that_takes_nothing_refuses(opened: Opener, vault: Path, code:
     assert len(tell(memory, NOTE)) == 1
 
 
-def test_I1_a_vault_that_cannot_be_written_refuses(opened: Opener, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_I1_a_vault_that_cannot_be_written_refuses(
+    opened: Opener, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened(embedder="none").close()
     monkeypatch.setattr("muisti.bootstrap._is_writable", lambda root: False)
     memory = opened(embedder="none")
@@ -132,7 +145,9 @@ def test_I1_a_locked_vault_is_not_waited_for(opened: Opener) -> None:
     assert len(memory.list()) == 1
 
 
-def test_I1_what_a_locked_vault_kept_back_is_done_later(opened: Opener, vault: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_I1_what_a_locked_vault_kept_back_is_done_later(
+    opened: Opener, vault: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Nobody has to restart a server for it."""
     memory, other = opened(embedder="none", lock_timeout=0.05), opened(embedder="none")
     with file_store(other).vault.lock():
@@ -146,7 +161,11 @@ def test_I1_what_a_locked_vault_kept_back_is_done_later(opened: Opener, vault: P
     assert len(memory.list()) == 2
     assert waiting(vault) == []
     counted = memory.metrics().counters
-    assert counted["memory.extraction.count"] == counted["memory.extraction.success"] + counted["memory.extraction.errors"] == 3
+    assert (
+        counted["memory.extraction.count"]
+        == counted["memory.extraction.success"] + counted["memory.extraction.errors"]
+        == 3
+    )
 
 
 def test_I1_a_broken_index_is_not_waited_for(opened: Opener, vault: Path) -> None:
@@ -184,7 +203,9 @@ def test_I1_an_error_that_nobody_foresaw_does_not_end_extraction(
     assert "nobody thought of this" in caplog.text
     assert len(tell(chat, DECIDED)) == 1
     assert chat.metrics().counters["memory.extraction.errors"] == 1
-    assert [one["user"] for one in waiting(vault) if "user" in one][:1] == [NOTE], "it is kept for the next start"
+    assert [one["user"] for one in waiting(vault) if "user" in one][:1] == [NOTE], (
+        "it is kept for the next start"
+    )
     chat.close()
     memory = opened(embedder="none")
     memory.resume_extraction()
@@ -195,7 +216,9 @@ def test_I1_an_error_that_nobody_foresaw_does_not_end_extraction(
 def test_I1_async(vault: Path) -> None:
     async def talk() -> tuple[list[Memory], dict[str, int]]:
         async with await MemoryService.open(vault, embedder="none") as memory:
-            taken = await asyncio.gather(*(memory.extract_and_save("chat", text, speaker="Anna") for text in (TEA, DECIDED)))
+            taken = await asyncio.gather(
+                *(memory.extract_and_save("chat", text, speaker="Anna") for text in (TEA, DECIDED))
+            )
             assert taken == [True, True]
             with pytest.raises(InvalidRequest, match=r"^mode: "):
                 await memory.extract_and_save("chat", NOTE, mode="poetry")
@@ -221,7 +244,9 @@ def once(vault: Path, count: int) -> None:
 def test_I1_two_objects_in_one_process(opened: Opener, vault: Path) -> None:
     both = [opened(embedder="none"), opened(embedder="none")]
     for n in range(40):
-        assert both[n % 2].extract_and_save("chat", f"Remember that subject{n} is stored in cabinet {n}.")
+        assert both[n % 2].extract_and_save(
+            "chat", f"Remember that subject{n} is stored in cabinet {n}."
+        )
         if n % 10 == 9:
             both[n % 3 % 2].resume_extraction()
     for one in both:
@@ -235,7 +260,9 @@ def test_I1_two_objects_in_one_process(opened: Opener, vault: Path) -> None:
 def test_I1_from_many_threads(chat: Muisti, vault: Path) -> None:
     def talk(first: int) -> None:
         for n in range(first, first + 10):
-            assert chat.extract_and_save(f"chat{first}", f"Remember that subject{n} is stored in cabinet {n}.")
+            assert chat.extract_and_save(
+                f"chat{first}", f"Remember that subject{n} is stored in cabinet {n}."
+            )
 
     threads = [threading.Thread(target=talk, args=(10 * n,)) for n in range(4)]
     for thread in threads:
@@ -263,7 +290,17 @@ memory.close()
 
 
 def talker(vault: Path, first: int, count: int, stuck: str = "") -> subprocess.Popen[str]:
-    command = [sys.executable, "-W", "error", "-c", TALKER, str(vault), str(first), str(count), stuck]
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        TALKER,
+        str(vault),
+        str(first),
+        str(count),
+        stuck,
+    ]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
@@ -325,10 +362,16 @@ def test_I4_counters(opened: Opener) -> None:
 def test_I4_a_failed_extraction_is_counted(opened: Opener) -> None:
     with serving() as server:
         server.reply = "no JSON at all"
-        memory = opened(embedder="none", extractor="openai", extractor_url=server.url, extractor_model="m")
+        memory = opened(
+            embedder="none", extractor="openai", extractor_url=server.url, extractor_model="m"
+        )
         tell(memory, NOTE)
     counters = memory.metrics().counters
-    assert [counters[f"memory.extraction.{name}"] for name in ("count", "success", "errors")] == [1, 0, 1]
+    assert [counters[f"memory.extraction.{name}"] for name in ("count", "success", "errors")] == [
+        1,
+        0,
+        1,
+    ]
     assert counters["memory.saved.count"] == 0
 
 
@@ -337,7 +380,11 @@ def test_I4_histograms(chat: Muisti) -> None:
     chat.save("Saved by hand")
     chat.search("tea")
     latencies = chat.metrics().latencies
-    assert {name: latencies[name].count for name in ("extraction", "save", "search")} == {"extraction": 2, "save": 1, "search": 1}
+    assert {name: latencies[name].count for name in ("extraction", "save", "search")} == {
+        "extraction": 2,
+        "save": 1,
+        "search": 1,
+    }
     for one in latencies.values():
         assert one.bounds == tuple(sorted(one.bounds))
         assert len(one.counts) == len(one.bounds) + 1

@@ -10,9 +10,14 @@ import pytest
 from muisti import InvalidRequest, Muisti, Utterance
 
 TALK = [
-    Utterance("I moved to Turku last month. How are you?", "Anna", at=datetime(2026, 3, 10, tzinfo=UTC)),
+    Utterance(
+        "I moved to Turku last month. How are you?", "Anna", at=datetime(2026, 3, 10, tzinfo=UTC)
+    ),
     Utterance("Nice! Thanks for telling me.", "Assistant", "assistant"),
-    Utterance("Remember that my dentist is called Eero. We decided to use PostgreSQL for the shop.", "Anna"),
+    Utterance(
+        "Remember that my dentist is called Eero. We decided to use PostgreSQL for the shop.",
+        "Anna",
+    ),
 ]
 
 
@@ -28,7 +33,9 @@ def test_I2_rules_keep_what_matters_and_drop_the_rest(memory: Muisti) -> None:
 
 def test_I2_what_is_kept_is_not_trusted_and_said_twice_is_one(memory: Muisti) -> None:
     first = memory.save_extracted(memory.extract(TALK), session_id="chat", project="home")
-    assert {(one.source, one.trusted, one.session_id, one.project) for one in first} == {("extracted", False, "chat", "home")}
+    assert {(one.source, one.trusted, one.session_id, one.project) for one in first} == {
+        ("extracted", False, "chat", "home")
+    }
     again = memory.save_extracted(memory.extract(TALK), session_id="chat", project="home")
     assert {one.id for one in again} == {one.id for one in first}
 
@@ -41,5 +48,11 @@ def test_I2_an_unknown_mode_is_named(memory: Muisti) -> None:
 
 
 def test_C1_private_parts_of_a_talk_are_not_extracted(memory: Muisti, vault: Path) -> None:
-    memory.save_extracted(memory.extract([Utterance("Remember that my code is <private>canary4711</private> for the door.")]))
-    assert not [path for path in vault.rglob("*") if path.is_file() and b"canary4711" in path.read_bytes()]
+    memory.save_extracted(
+        memory.extract(
+            [Utterance("Remember that my code is <private>canary4711</private> for the door.")]
+        )
+    )
+    assert not [
+        path for path in vault.rglob("*") if path.is_file() and b"canary4711" in path.read_bytes()
+    ]

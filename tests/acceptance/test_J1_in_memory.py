@@ -27,7 +27,9 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_J1_nothing_is_ever_written_to_the_disk(empty: Path) -> None:
     with Muisti.open(":memory:", embedder="hashing") as memory:
-        saved = memory.save("We chose PostgreSQL for its JSON support.", kind="decision", project="app")
+        saved = memory.save(
+            "We chose PostgreSQL for its JSON support.", kind="decision", project="app"
+        )
         memory.save_batch([f"Note number {number} about apples" for number in range(5)])
         memory.update(saved.id, content="We chose SQLite, for it needs no server.")
         memory.append_message("telegram_1", "user", "Do you remember what we chose?")
@@ -43,7 +45,10 @@ def test_J1_nothing_is_ever_written_to_the_disk(empty: Path) -> None:
 
 
 def test_J1_two_vaults_in_memory_know_nothing_of_each_other(clock: FakeClock) -> None:
-    with Muisti.open(":memory:", embedder="none") as one, Muisti.open(":memory:", embedder="none") as other:
+    with (
+        Muisti.open(":memory:", embedder="none") as one,
+        Muisti.open(":memory:", embedder="none") as other,
+    ):
         one.save("Apples")
         assert other.list() == []
     with Muisti.open(":memory:", embedder="none") as again:
@@ -61,11 +66,16 @@ def test_J1_every_role_opens_it(role: str, create: bool | None) -> None:
         assert str(memory.root) == ":memory:"
 
 
-def test_J1_settings_come_from_the_environment_and_the_arguments(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_J1_settings_come_from_the_environment_and_the_arguments(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (empty / "muisti.toml").write_text('project = "of the folder"\n')
     monkeypatch.setenv("MUISTI_SEARCH_LIMIT", "3")
     with Muisti.open(":memory:", embedder="none") as memory:
-        assert (memory.settings.search_limit, memory.settings.project) == (3, load_settings(environ={}).project)
+        assert (memory.settings.search_limit, memory.settings.project) == (
+            3,
+            load_settings(environ={}).project,
+        )
     with pytest.raises(SettingsError, match="no setting 'nonsense'"):
         Muisti.open(":memory:", nonsense=1)
     with pytest.raises(SettingsError):
@@ -82,7 +92,11 @@ def test_J1_the_environment_may_name_it(empty: Path, monkeypatch: pytest.MonkeyP
 
 def test_J1_what_needs_files_says_so(empty: Path) -> None:
     with Muisti.open(":memory:", embedder="none") as memory:
-        for needs_files in (memory.sync, lambda: memory.index_path(empty), lambda: memory.forget_path(empty)):
+        for needs_files in (
+            memory.sync,
+            lambda: memory.index_path(empty),
+            lambda: memory.forget_path(empty),
+        ):
             with pytest.raises(Unsupported, match=r"is not supported: a vault in memory .+: "):
                 needs_files()
         assert memory.shelves() == []

@@ -14,7 +14,9 @@ from tests.conftest import FakeClock, Opener
 
 
 def test_J1_sync_and_async_have_the_same_methods() -> None:
-    public = {name for name, value in vars(Muisti).items() if not name.startswith("_") and callable(value)} - {"make_ready"}
+    public = {
+        name for name, value in vars(Muisti).items() if not name.startswith("_") and callable(value)
+    } - {"make_ready"}
     for name in public - {"open", "close"}:
         method = getattr(MemoryService, name)
         assert inspect.iscoroutinefunction(method), name
@@ -25,7 +27,9 @@ def test_J1_sync_and_async_have_the_same_methods() -> None:
 def test_J1_async_does_what_sync_does(vault: Path) -> None:
     async def work() -> list[str]:
         async with await MemoryService.open(vault) as service:
-            await asyncio.gather(*(service.save(f"Async memory {n}", keywords=["a"]) for n in range(20)))
+            await asyncio.gather(
+                *(service.save(f"Async memory {n}", keywords=["a"]) for n in range(20))
+            )
             found = await service.search("async", limit=50)
             await service.delete(found[0].memory.id)
             return [m.content for m in await service.list()]
@@ -83,7 +87,12 @@ def test_J1_stats(memory: Muisti, clock: FakeClock) -> None:
     memory.delete(memory.save("z").id)
     memory.start_session()
     stats = memory.get_stats()
-    assert (stats.total_count, stats.deleted_count, stats.session_count, stats.total_tokens) == (2, 1, 1, 200)
+    assert (stats.total_count, stats.deleted_count, stats.session_count, stats.total_tokens) == (
+        2,
+        1,
+        1,
+        200,
+    )
     assert stats.by_kind == {"fact": 1, "note": 1}
     assert stats.by_project == {"": 1, "web": 1}
     assert (stats.oldest_memory, stats.newest_memory) == (first.created_at, second.created_at)
@@ -91,15 +100,28 @@ def test_J1_stats(memory: Muisti, clock: FakeClock) -> None:
 
 
 def _filled(memory: Muisti) -> None:
-    memory.save("# Heading\n\nwith --- dashes\n\n---\nand: yaml\n---\n", kind="decision", keywords=["a, b", "c"], project="web")
+    memory.save(
+        "# Heading\n\nwith --- dashes\n\n---\nand: yaml\n---\n",
+        kind="decision",
+        keywords=["a, b", "c"],
+        project="web",
+    )
     memory.save("<!-- muisti memory, 5 bytes -->\n---\n", kind="note", importance=0.9)
-    memory.save("猫\r\nと犬\r\n\n\n", tier="global", source="ai", files=["src/a.py"], summary="Cats: and dogs")
+    memory.save(
+        "猫\r\nと犬\r\n\n\n",
+        tier="global",
+        source="ai",
+        files=["src/a.py"],
+        summary="Cats: and dogs",
+    )
     saved = memory.save("Weak and used", salience=0.5)
     memory.reinforce(saved.id, 0.2)
 
 
 @pytest.mark.parametrize("form", ["markdown", "json"])
-def test_J7_export_and_import_bring_the_same_memories(opened: Opener, tmp_path: Path, clock: FakeClock, form: str) -> None:
+def test_J7_export_and_import_bring_the_same_memories(
+    opened: Opener, tmp_path: Path, clock: FakeClock, form: str
+) -> None:
     memory = opened()
     _filled(memory)
     file = tmp_path / ("out.json" if form == "json" else "out.md")
@@ -125,7 +147,9 @@ def test_J7_export_and_import_bring_the_same_memories(opened: Opener, tmp_path: 
         ):
             assert [getattr(m, field) for m in now] == [getattr(m, field) for m in was], field
         if form == "json":
-            assert [(m.salience, m.access_count) for m in now] == [(m.salience, m.access_count) for m in was]
+            assert [(m.salience, m.access_count) for m in now] == [
+                (m.salience, m.access_count) for m in was
+            ]
         assert other.verify(deep=True).ok
 
 
@@ -136,7 +160,10 @@ def test_J7_a_folder_of_plain_markdown_is_imported(memory: Muisti, tmp_path: Pat
     (notes / "sub" / "two.md").write_text("---\ntags: [x, y]\n---\nTagged\n")
     (notes / ".hidden.md").write_text("not this")
     assert memory.import_memories(notes, kind="note", project="old") == 2
-    assert {m.title: m.keywords for m in memory.list(project="old")} == {"One": (), "Tagged": ("x", "y")}
+    assert {m.title: m.keywords for m in memory.list(project="old")} == {
+        "One": (),
+        "Tagged": ("x", "y"),
+    }
 
 
 BAD_SOURCES = {
@@ -152,7 +179,9 @@ BAD_SOURCES = {
 
 
 @pytest.mark.parametrize("name", BAD_SOURCES)
-def test_J7_a_bad_source_is_named_and_nothing_is_imported(memory: Muisti, tmp_path: Path, name: str) -> None:
+def test_J7_a_bad_source_is_named_and_nothing_is_imported(
+    memory: Muisti, tmp_path: Path, name: str
+) -> None:
     source = tmp_path / name
     source.write_text(BAD_SOURCES[name])
     with pytest.raises(ImportFailed, match=name):

@@ -52,7 +52,9 @@ def test_memory_crud_operations_work_correctly(memory: Muisti) -> None:
         ("The API endpoint is /api/users", "semantic"),
     ],
 )
-def test_auto_classification_assigns_appropriate_sectors(memory: Muisti, content: str, sector: str) -> None:
+def test_auto_classification_assigns_appropriate_sectors(
+    memory: Muisti, content: str, sector: str
+) -> None:
     saved = memory.save(content)
     assert (saved.sector, saved.salience) == (sector, 1.0)
 
@@ -76,7 +78,10 @@ def test_concepts_extracted_from_content(memory: Muisti) -> None:
 
 def test_decay_reduces_salience_over_time_based_on_sector(memory: Muisti, clock: FakeClock) -> None:
     sectors = ("emotional", "semantic", "reflective", "procedural", "episodic")
-    saved = [memory.save(f"Test number {n}", sector=sector, kind="note") for n, sector in enumerate(sectors)]
+    saved = [
+        memory.save(f"Test number {n}", sector=sector, kind="note")
+        for n, sector in enumerate(sectors)
+    ]
     found = after(memory, clock, saved, days=7)
     assert found == sorted(found, reverse=True)
     assert len(set(found)) == 5
@@ -121,7 +126,9 @@ def test_hard_delete_removes_permanently(memory: Muisti, vault: Path) -> None:
     saved = memory.save("Plughxyzzy")
     assert memory.delete(saved.id, hard=True)
     assert memory.get(saved.id, include_deleted=True) is None
-    assert not [path for path in vault.rglob("*") if path.is_file() and b"lughxyzzy" in path.read_bytes()]
+    assert not [
+        path for path in vault.rglob("*") if path.is_file() and b"lughxyzzy" in path.read_bytes()
+    ]
 
 
 def test_restore_recovers_soft_deleted_memories(memory: Muisti) -> None:
@@ -143,12 +150,19 @@ def test_session_memory_links_track_usage_types(memory: Muisti) -> None:
     }
 
 
-def test_supersede_creates_relationship_and_marks_valid_until(memory: Muisti, clock: FakeClock) -> None:
+def test_supersede_creates_relationship_and_marks_valid_until(
+    memory: Muisti, clock: FakeClock
+) -> None:
     old, new = memory.save("Old fact"), memory.save("Something newer")
     memory.supersede(old.id, new.id)
     assert known(memory, old).valid_until == clock.now()
     (link,) = memory.links(old.id)
-    assert (link.source, link.type, link.target, link.confidence) == (new.id, "SUPERSEDES", old.id, 1.0)
+    assert (link.source, link.type, link.target, link.confidence) == (
+        new.id,
+        "SUPERSEDES",
+        old.id,
+        1.0,
+    )
 
 
 def test_get_superseding_memory_returns_newer_version(memory: Muisti) -> None:

@@ -31,7 +31,9 @@ def program() -> Path | None:
     """npm brings a package for each platform that may be this one; the one that runs is."""
     for found in sorted(PACKAGES.glob("claude-code-*/claude*")):
         try:
-            done = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=60)
+            done = subprocess.run(
+                [found, "--version"], capture_output=True, text=True, check=False, timeout=60
+            )
         except OSError:
             continue
         if "Claude Code" in done.stdout:
@@ -63,7 +65,15 @@ class Agent:
 
     def ask(self, prompt: str, *arguments: str) -> str:
         """What Claude Code answers to a prompt, all tools of muisti allowed."""
-        done = self.run("-p", prompt, "--plugin-dir", str(PLUGIN), "--allowedTools", "mcp__plugin_muisti_muisti", *arguments)
+        done = self.run(
+            "-p",
+            prompt,
+            "--plugin-dir",
+            str(PLUGIN),
+            "--allowedTools",
+            "mcp__plugin_muisti_muisti",
+            *arguments,
+        )
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
         return done.stdout.strip()
 
@@ -81,7 +91,9 @@ class Agent:
         """What a verb of muisti answers, as this user."""
         command = [*self.before, str(ROOT / ".venv" / "bin" / "muisti"), *arguments, "--json"]
         work = self.folder / "work"
-        done = subprocess.run(command, cwd=work, env=self.surroundings(), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=work, env=self.surroundings(), capture_output=True, text=True, check=False
+        )
         return json.loads(done.stdout)
 
     def surroundings(self) -> dict[str, str]:
@@ -116,7 +128,9 @@ class Agent:
             with self.opened() as memory:
                 return [one for one in memory.list_sessions() if one.ended_at is not None]
 
-        return sorted(waited(found, lambda sessions: len(sessions) >= count), key=lambda one: one.started_at)
+        return sorted(
+            waited(found, lambda sessions: len(sessions) >= count), key=lambda one: one.started_at
+        )
 
     def said(self, session: str) -> list[Message]:
         with self.opened() as memory:

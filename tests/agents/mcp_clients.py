@@ -27,11 +27,29 @@ def package(*parts: str) -> Path:
 
 def run(program: Path, *arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     """Run it with a home of its own, and out of reach of any network."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MUISTI_", "MCP_"))}
-    alone = {"HOME": str(home), "HTTPS_PROXY": "http://127.0.0.1:9", "HTTP_PROXY": "", "NO_COLOR": "1", "MUISTI_EMBEDDER": "none"}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MUISTI_", "MCP_"))
+    }
+    alone = {
+        "HOME": str(home),
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "HTTP_PROXY": "",
+        "NO_COLOR": "1",
+        "MUISTI_EMBEDDER": "none",
+    }
     home.mkdir(exist_ok=True)
     command = [str(NODE), str(program), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, cwd=home, env={**kept, **alone})
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        cwd=home,
+        env={**kept, **alone},
+    )
 
 
 def new_vault(path: Path) -> Path:

@@ -61,7 +61,12 @@ class Asked:
 
     def results(self) -> list[tuple[str, bool]]:
         """What the tools answered, in their order, and whether as an error."""
-        blocks = [block for message in self.messages if isinstance(message["content"], list) for block in message["content"]]
+        blocks = [
+            block
+            for message in self.messages
+            if isinstance(message["content"], list)
+            for block in message["content"]
+        ]
         return [
             ("\n".join(_texts(block.get("content", ""))), bool(block.get("is_error")))
             for block in blocks
@@ -148,7 +153,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self._note()
-        self._answer(404, {"type": "error", "error": {"type": "not_found_error", "message": "there is nothing here"}})
+        self._answer(
+            404,
+            {
+                "type": "error",
+                "error": {"type": "not_found_error", "message": "there is nothing here"},
+            },
+        )
 
     def do_CONNECT(self) -> None:
         """A program that takes this for its proxy wants to speak with somebody else: noted, and refused."""
@@ -201,7 +212,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _message(turn: Turn, body: dict[str, Any], number: int) -> dict[str, Any]:
-    blocks = [{**block, "id": f"toolu_{number:04}_{n}"} if "id" in block else block for n, block in enumerate(turn.blocks)]
+    blocks = [
+        {**block, "id": f"toolu_{number:04}_{n}"} if "id" in block else block
+        for n, block in enumerate(turn.blocks)
+    ]
     return {
         "id": f"msg_{number:04}",
         "type": "message",
@@ -210,7 +224,12 @@ def _message(turn: Turn, body: dict[str, Any], number: int) -> dict[str, Any]:
         "content": blocks,
         "stop_reason": turn.stop_reason,
         "stop_sequence": None,
-        "usage": {"input_tokens": 10, "output_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
+        "usage": {
+            "input_tokens": 10,
+            "output_tokens": 10,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+        },
     }
 
 
@@ -228,7 +247,10 @@ def _block_events(index: int, block: Block) -> Iterator[dict[str, Any]]:
     if block["type"] == "text":
         start, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
     else:
-        start, delta = {**block, "input": {}}, {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        start, delta = (
+            {**block, "input": {}},
+            {"type": "input_json_delta", "partial_json": json.dumps(block["input"])},
+        )
     yield {"type": "content_block_start", "index": index, "content_block": start}
     yield {"type": "content_block_delta", "index": index, "delta": delta}
     yield {"type": "content_block_stop", "index": index}

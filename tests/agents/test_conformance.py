@@ -31,7 +31,8 @@ DO_NOT_APPLY = {
     "tools-call-embedded-resource": FIXTURE + "test_embedded_resource",
     "tools-call-mixed-content": FIXTURE + "test_multiple_content_types",
     "tools-call-with-logging": FIXTURE + "test_tool_with_logging",
-    "tools-call-with-progress": FIXTURE + "test_tool_with_progress; progress is tested in tests/surfaces/mcp",
+    "tools-call-with-progress": FIXTURE
+    + "test_tool_with_progress; progress is tested in tests/surfaces/mcp",
     "tools-call-sampling": FIXTURE + "test_sampling; the client's model is never asked",
     "tools-call-elicitation": FIXTURE + "test_elicitation; the user is never asked",
     "elicitation-sep1034-defaults": FIXTURE + "test_elicitation_sep1034_defaults",

@@ -25,21 +25,45 @@ def inspect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Inspect]
 
     def ask(*options: str, fails: bool = False, to: list[str]) -> dict[str, Any]:
         era = ["--protocol-era", "modern"] if request.param == "http-modern" else []
-        done = run(program, "--cli", *era, "--quiet", "--format", "json", *options, *to, home=tmp_path / "home")
+        done = run(
+            program,
+            "--cli",
+            *era,
+            "--quiet",
+            "--format",
+            "json",
+            *options,
+            *to,
+            home=tmp_path / "home",
+        )
         assert fails or done.returncode == 0, done.stdout + done.stderr
         told = json.loads(done.stdout)
         return dict(told.get("result", told))
 
     if request.param == "stdio":
-        to = ["--transport", "stdio", "--", sys.executable, "-m", "muisti", "mcp", "--vault", str(vault)]
+        to = [
+            "--transport",
+            "stdio",
+            "--",
+            sys.executable,
+            "-m",
+            "muisti",
+            "mcp",
+            "--vault",
+            str(vault),
+        ]
         yield lambda *options, **how: ask(*options, **how, to=to)
     else:
         with serving(vault) as url:
-            yield lambda *options, **how: ask("--transport", "http", "--server-url", f"{url}/mcp", *options, **how, to=[])
+            yield lambda *options, **how: ask(
+                "--transport", "http", "--server-url", f"{url}/mcp", *options, **how, to=[]
+            )
 
 
 def call(inspect: Inspect, tool: str, **arguments: Any) -> dict[str, Any]:
-    answer = inspect("--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments))
+    answer = inspect(
+        "--method", "tools/call", "--tool-name", tool, "--tool-args-json", json.dumps(arguments)
+    )
     assert not answer.get("isError"), answer
     return dict(answer["structuredContent"])
 
@@ -50,11 +74,19 @@ def test_J4_every_tool_from_the_inspector(inspect: Inspect) -> None:
     old = call(inspect, "save", content="The lamp is green", kind="fact")["id"]
     new = call(inspect, "save", content="Since March the lantern of the harbour is blue")["id"]
     assert old in {one["id"] for one in call(inspect, "search", query="lamp", limit=5)["results"]}
-    assert [one["id"] for one in call(inspect, "timeline", id=old, before=1, after=1)["results"]] == [old, new]
+    assert [
+        one["id"] for one in call(inspect, "timeline", id=old, before=1, after=1)["results"]
+    ] == [old, new]
     assert call(inspect, "get", ids=[new])["memories"][0]["trust"] == "unverified"
-    assert call(inspect, "update", id=new, title="The harbour's lantern")["title"] == "The harbour's lantern"
+    assert (
+        call(inspect, "update", id=new, title="The harbour's lantern")["title"]
+        == "The harbour's lantern"
+    )
     assert call(inspect, "link", source=new, target=old, type="RELATED_TO")["target"] == old
-    assert call(inspect, "core_update", section="user", key="name", value="Anna") == {"section": "user", "key": "name"}
+    assert call(inspect, "core_update", section="user", key="name", value="Anna") == {
+        "section": "user",
+        "key": "name",
+    }
     assert call(inspect, "core_get")["user"] == {"name": "Anna"}
     assert call(inspect, "core_delete", section="user", key="name")["key"] == "name"
     assert call(inspect, "forget", id=old)["id"] == old
@@ -62,13 +94,29 @@ def test_J4_every_tool_from_the_inspector(inspect: Inspect) -> None:
 
 def test_J4_resources_prompts_and_errors_from_the_inspector(inspect: Inspect) -> None:
     saved = call(inspect, "save", content="The staging server is called Kaisla")["id"]
-    assert {one["uri"] for one in inspect("--method", "resources/list")["resources"]} == {"memory://recent", "memory://core"}
-    assert inspect("--method", "resources/templates/list")["resourceTemplates"][0]["uriTemplate"] == "memory://{id}"
+    assert {one["uri"] for one in inspect("--method", "resources/list")["resources"]} == {
+        "memory://recent",
+        "memory://core",
+    }
+    assert (
+        inspect("--method", "resources/templates/list")["resourceTemplates"][0]["uriTemplate"]
+        == "memory://{id}"
+    )
     for uri in ("memory://recent", f"memory://{saved}"):
-        assert "Kaisla" in inspect("--method", "resources/read", "--uri", uri)["contents"][0]["text"]
+        assert (
+            "Kaisla" in inspect("--method", "resources/read", "--uri", uri)["contents"][0]["text"]
+        )
     assert len(inspect("--method", "prompts/list")["prompts"]) == 2
     asked = ("--prompt-name", "recall_before_answering", "--prompt-args", "question=staging server")
     assert "Kaisla" in inspect("--method", "prompts/get", *asked)["messages"][0]["content"]["text"]
-    wrong = inspect("--method", "tools/call", "--tool-name", "get", "--tool-args-json", '{"ids": ["nothing"]}', fails=True)
+    wrong = inspect(
+        "--method",
+        "tools/call",
+        "--tool-name",
+        "get",
+        "--tool-args-json",
+        '{"ids": ["nothing"]}',
+        fails=True,
+    )
     assert wrong["isError"]
     assert "Search for it" in wrong["content"][0]["text"]

@@ -25,10 +25,20 @@ class Claude:
         self.work = home / "work"
         self.work.mkdir()
         kept = {
-            name: value for name, value in os.environ.items() if not name.startswith(("MUISTI_", "XDG_", "CLAUDE", "ANTHROPIC"))
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("MUISTI_", "XDG_", "CLAUDE", "ANTHROPIC"))
         }
-        quiet = {"DISABLE_TELEMETRY": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
-        nowhere = {"HTTPS_PROXY": "http://127.0.0.1:9", "MUISTI_STATE": str(home / "state"), "MUISTI_VAULT": str(home / "vault")}
+        quiet = {
+            "DISABLE_TELEMETRY": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+        }
+        nowhere = {
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "MUISTI_STATE": str(home / "state"),
+            "MUISTI_VAULT": str(home / "vault"),
+        }
         self.environment = {**kept, **quiet, **nowhere, "HOME": str(home)}
 
     def __call__(self, *arguments: str) -> str:
@@ -42,7 +52,13 @@ class Claude:
 
     def _run(self, *command: str) -> str:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=self.environment, cwd=self.work, timeout=120
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self.environment,
+            cwd=self.work,
+            timeout=120,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -94,7 +110,11 @@ def test_J6_the_plugin_does_what_install_does() -> None:
     assert installed is not None
     assert tuple(hooks) == installed.events == EVENTS
     for event, groups in hooks.items():
-        expected = {"type": "command", "command": f"muisti hook {event}", "timeout": installed.timeout}
+        expected = {
+            "type": "command",
+            "command": f"muisti hook {event}",
+            "timeout": installed.timeout,
+        }
         assert groups == [{"hooks": [expected]}]
     server = json.loads((PLUGIN / ".mcp.json").read_text())["mcpServers"]["muisti"]
     assert server == {"command": "muisti", "args": ["mcp"]}

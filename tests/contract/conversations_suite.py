@@ -20,7 +20,9 @@ class ConversationsContract:
     """Subclasses give `conversations` (empty), and `rewrite`, which changes stored bytes: (path, old, new)."""
 
     def message(self, content: str, **fields: object) -> Message:
-        return replace(Message(id=f"id {content}", chat=CHAT, role="user", content=content, at=NOON), **fields)
+        return replace(
+            Message(id=f"id {content}", chat=CHAT, role="user", content=content, at=NOON), **fields
+        )
 
     def test_nothing_was_said(self, conversations: FileConversations) -> None:
         assert list(conversations.files()) == []
@@ -31,9 +33,22 @@ class ConversationsContract:
         assert path == PATH
         [(found, stamp)] = conversations.files()
         first = conversations.read(path, None)
-        assert (found, stamp, first.chat, first.restarted, first.problems) == (path, first.offset.stat, CHAT, True, ())
+        assert (found, stamp, first.chat, first.restarted, first.problems) == (
+            path,
+            first.offset.stat,
+            CHAT,
+            True,
+            (),
+        )
         line = first.lines[0]
-        assert (line.place, line.id, line.at, line.role, line.content, line.type) == (0, one.id, NOON, "tool", one.content, "x")
+        assert (line.place, line.id, line.at, line.role, line.content, line.type) == (
+            0,
+            one.id,
+            NOON,
+            "tool",
+            one.content,
+            "x",
+        )
         assert line.meta == one.meta
         assert conversations.read(path, first.offset).lines == []
         conversations.append(CHAT, [self.message("three")])
@@ -42,12 +57,22 @@ class ConversationsContract:
 
     def test_new_lines_go_to_the_latest_file(self, conversations: FileConversations) -> None:
         tomorrow = NOON + timedelta(days=1)
-        paths = [conversations.append(CHAT, [self.message(f"{at}", at=at)]) for at in (NOON, tomorrow, NOON)]
-        assert [path.rpartition("/")[2] for path in paths] == ["2026-03-10.jsonl", "2026-03-11.jsonl", "2026-03-11.jsonl"]
+        paths = [
+            conversations.append(CHAT, [self.message(f"{at}", at=at)])
+            for at in (NOON, tomorrow, NOON)
+        ]
+        assert [path.rpartition("/")[2] for path in paths] == [
+            "2026-03-10.jsonl",
+            "2026-03-11.jsonl",
+            "2026-03-11.jsonl",
+        ]
 
     @pytest.mark.parametrize("new", ["other", "something longer"])
     def test_a_rewritten_file_starts_over(
-        self, conversations: FileConversations, rewrite: Callable[[str, bytes, bytes], None], new: str
+        self,
+        conversations: FileConversations,
+        rewrite: Callable[[str, bytes, bytes], None],
+        new: str,
     ) -> None:
         path = conversations.append(CHAT, [self.message("first"), self.message("x" * 1000)])
         known = conversations.read(path, None).offset

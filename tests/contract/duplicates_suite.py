@@ -32,15 +32,23 @@ def flipped(memory: Memory, bits: list[int]) -> Memory:
 class DuplicatesContract:
     """Subclasses give a fixture `index`: an open, empty index."""
 
-    @pytest.mark.parametrize("content", [TEXT, f"  {TEXT}\n", TEXT.replace(" ", "\n"), TEXT.replace("The", "Ｔｈｅ")])
-    def test_the_exact_twin_but_for_white_space_and_form(self, index: SearchIndex, content: str) -> None:
+    @pytest.mark.parametrize(
+        "content", [TEXT, f"  {TEXT}\n", TEXT.replace(" ", "\n"), TEXT.replace("The", "Ｔｈｅ")]
+    )
+    def test_the_exact_twin_but_for_white_space_and_form(
+        self, index: SearchIndex, content: str
+    ) -> None:
         add(index, filed(1, TEXT), filed(2, "Something else"))
         twin = index.same_content(filed(9, content))
         assert twin is not None
         assert twin.id == ident(1)
 
     def test_of_several_the_first(self, index: SearchIndex) -> None:
-        add(index, filed(2, TEXT), filed(1, TEXT, created_at=NOON.replace(year=2025), file_path="notes/older.md"))
+        add(
+            index,
+            filed(2, TEXT),
+            filed(1, TEXT, created_at=NOON.replace(year=2025), file_path="notes/older.md"),
+        )
         twin = index.same_content(filed(9, TEXT))
         assert twin is not None
         assert twin.created_at.year == 2025
@@ -51,8 +59,14 @@ class DuplicatesContract:
         assert index.same_content(filed(9, content)) is None
 
     @pytest.mark.parametrize("content", [TEXT, NEAR])
-    def test_those_that_share_telling_words_are_alike(self, index: SearchIndex, content: str) -> None:
-        add(index, filed(1, TEXT), *(filed(n, f"The weather on day {n} is fine") for n in range(2, 30)))
+    def test_those_that_share_telling_words_are_alike(
+        self, index: SearchIndex, content: str
+    ) -> None:
+        add(
+            index,
+            filed(1, TEXT),
+            *(filed(n, f"The weather on day {n} is fine") for n in range(2, 30)),
+        )
         assert ids(find_similar(index, filed(99, content), 12))[0] == ident(1)
 
     @pytest.mark.parametrize(
@@ -70,7 +84,9 @@ class DuplicatesContract:
 
     @_QUICK
     @given(bits=st.lists(st.integers(0, 63), max_size=3, unique=True))
-    def test_three_bits_apart_are_found_without_a_shared_word(self, index: SearchIndex, bits: list[int]) -> None:
+    def test_three_bits_apart_are_found_without_a_shared_word(
+        self, index: SearchIndex, bits: list[int]
+    ) -> None:
         add(index, filed(1, TEXT))
         new = replace(filed(9, "zebra"), simhash=flipped(filed(1, TEXT), bits).simhash)
         assert ids(find_similar(index, new, 12)) == [ident(1)]
@@ -98,7 +114,9 @@ class DuplicatesContract:
         new = filed(999, "The server is up!")
         assert ident(500) in ids(find_similar(index, new, 300))
 
-    @pytest.mark.parametrize("content", ["", "!", ":-)", "\0", '"', "a OR b AND NOT c", "x" * 100_000, "NEAR(a b)", "*"])
+    @pytest.mark.parametrize(
+        "content", ["", "!", ":-)", "\0", '"', "a OR b AND NOT c", "x" * 100_000, "NEAR(a b)", "*"]
+    )
     def test_any_text_may_be_asked_for(self, index: SearchIndex, content: str) -> None:
         add(index, filed(1, TEXT))
         assert index.same_content(filed(9, content or "x")) is None
@@ -115,8 +133,16 @@ class DuplicatesContract:
             (PLACE, {**PLACE, "user": "anna"}, False),
             ({**PLACE, "user": "anna"}, {**PLACE, "user": "bo"}, False),
             ({**PLACE, "user": "anna"}, {**PLACE, "user": "anna", "agent": "codex"}, True),
-            ({**PLACE, "tier": Tier.SESSION, "session_id": "s"}, {**PLACE, "tier": Tier.SESSION, "session_id": "s"}, True),
-            ({**PLACE, "tier": Tier.SESSION, "session_id": "s"}, {**PLACE, "tier": Tier.SESSION, "session_id": "t"}, False),
+            (
+                {**PLACE, "tier": Tier.SESSION, "session_id": "s"},
+                {**PLACE, "tier": Tier.SESSION, "session_id": "s"},
+                True,
+            ),
+            (
+                {**PLACE, "tier": Tier.SESSION, "session_id": "s"},
+                {**PLACE, "tier": Tier.SESSION, "session_id": "t"},
+                False,
+            ),
         ],
     )
     def test_only_where_the_new_one_would_be_seen(
@@ -126,9 +152,13 @@ class DuplicatesContract:
         assert (index.same_content(filed(9, TEXT, **here)) is not None) is seen
         assert bool(find_similar(index, filed(9, NEAR, **here), 12)) is seen
 
-    def test_the_dead_the_outdated_and_the_superseded_are_no_candidates(self, index: SearchIndex) -> None:
+    def test_the_dead_the_outdated_and_the_superseded_are_no_candidates(
+        self, index: SearchIndex
+    ) -> None:
         link = Link(source=ident(9), type=LinkType.SUPERSEDES, target=ident(3), created_at=NOON)
-        add(index, filed(1, TEXT, deleted_at=NOON), filed(2, TEXT, valid_until=NOON), filed(3, TEXT))
+        add(
+            index, filed(1, TEXT, deleted_at=NOON), filed(2, TEXT, valid_until=NOON), filed(3, TEXT)
+        )
         assert ids(find_similar(index, filed(99, NEAR), 12)) == [ident(3)]
         add(index, filed(9, "The login is elsewhere", links=(link,)))
         assert index.same_content(filed(99, TEXT)) is None
@@ -137,14 +167,30 @@ class DuplicatesContract:
     @pytest.mark.parametrize(("most_bits", "found"), [(3, "12"), (1, "1"), (0, "1")])
     def test_near_simhash(self, index: SearchIndex, most_bits: int, found: str) -> None:
         known = filed(1, TEXT)
-        add(index, known, flipped(filed(2, "other"), []), replace(filed(2, "other"), simhash=flipped(known, [1, 20]).simhash))
+        add(
+            index,
+            known,
+            flipped(filed(2, "other"), []),
+            replace(filed(2, "other"), simhash=flipped(known, [1, 20]).simhash),
+        )
         near = index.near_simhash(filed(9, TEXT), bands(known.simhash), most_bits, 10)
-        assert near == {ident(int(n)): flipped(known, [] if n == "1" else [1, 20]).simhash for n in found}
+        assert near == {
+            ident(int(n)): flipped(known, [] if n == "1" else [1, 20]).simhash for n in found
+        }
         assert index.near_simhash(filed(9, TEXT), (), most_bits, 10) == {}
 
     def test_with_words(self, index: SearchIndex) -> None:
-        add(index, filed(1, "apple pear"), filed(2, "apple fig"), filed(3, "plum"), filed(4, "apple", project="app"))
-        assert set(index.with_words(filed(9, "x"), ["appl", "pear"], 10, all_of_them=False)) == {ident(1), ident(2)}
+        add(
+            index,
+            filed(1, "apple pear"),
+            filed(2, "apple fig"),
+            filed(3, "plum"),
+            filed(4, "apple", project="app"),
+        )
+        assert set(index.with_words(filed(9, "x"), ["appl", "pear"], 10, all_of_them=False)) == {
+            ident(1),
+            ident(2),
+        }
         assert index.with_words(filed(9, "x"), ["appl", "pear"], 10, all_of_them=True) == {
             ident(1): filed(1, "apple pear").simhash
         }

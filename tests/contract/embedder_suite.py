@@ -27,7 +27,9 @@ NAUGHTY = [
 class EmbedderContract:
     """Subclasses give a fixture `embedder`."""
 
-    def test_vectors_have_length_one_and_the_dimensions_of_the_identity(self, embedder: Embedder) -> None:
+    def test_vectors_have_length_one_and_the_dimensions_of_the_identity(
+        self, embedder: Embedder
+    ) -> None:
         rows = embedder.embed_documents(TEXTS)
         assert rows.shape == (len(TEXTS), embedder.identity().dimensions)
         assert rows.dtype == np.float32
@@ -63,7 +65,9 @@ class EmbedderContract:
         assert embedder.count_tokens(text) > 5000
 
     def test_other_texts_have_other_vectors(self, embedder: Embedder) -> None:
-        one, other = embedder.embed_documents(["The cat sleeps on the sofa.", "Interest rates rose in March."])
+        one, other = embedder.embed_documents(
+            ["The cat sleeps on the sofa.", "Interest rates rose in March."]
+        )
         assert one @ other < 0.95
 
     def test_the_identity_stays(self, embedder: Embedder) -> None:

@@ -19,7 +19,11 @@ from tests.unit.test_fields import memories
 
 _QUICK = settings(
     max_examples=25,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.differing_executors],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.differing_executors,
+    ],
 )
 
 
@@ -47,14 +51,22 @@ class IndexContract:
         assert find_ids(index, "apples") == []
 
     def test_memories_that_swap_their_places(self, index: SearchIndex) -> None:
-        first, second = filed(1, "one", file_path="notes/a.md"), filed(2, "two", file_path="notes/b.md")
+        first, second = (
+            filed(1, "one", file_path="notes/a.md"),
+            filed(2, "two", file_path="notes/b.md"),
+        )
         add(index, first, second)
         add(index, replace(first, file_path="notes/b.md"), replace(second, file_path="notes/a.md"))
-        assert [m.file_path for m in index.many([first.id, second.id])] == ["notes/b.md", "notes/a.md"]
+        assert [m.file_path for m in index.many([first.id, second.id])] == [
+            "notes/b.md",
+            "notes/a.md",
+        ]
 
     def test_removed_and_written_in_one_transaction_is_written(self, index: SearchIndex) -> None:
         add(index, filed(1, "old"))
-        index.apply(IndexChanges(memories=[project_memory(filed(1, "new"))], removed=[ident(1), "nobody"]))
+        index.apply(
+            IndexChanges(memories=[project_memory(filed(1, "new"))], removed=[ident(1), "nobody"])
+        )
         found = index.get(ident(1))
         assert found is not None
         assert found.content == "new"
@@ -64,7 +76,11 @@ class IndexContract:
         no_text = project_memory(replace(filed(3, "three"), source="\ud800"))
         usage = JournalChanges(usage={ident(1): Usage(access_count=7)})
         with pytest.raises(MuistiError, match="surrogate"):
-            index.apply(IndexChanges([project_memory(filed(2, "two")), no_text], removed=[ident(1)], journal=usage))
+            index.apply(
+                IndexChanges(
+                    [project_memory(filed(2, "two")), no_text], removed=[ident(1)], journal=usage
+                )
+            )
         found = index.get(ident(1))
         assert found is not None
         assert found.access_count == 0
@@ -100,7 +116,11 @@ class IndexContract:
         memory = filed(1, "used")
         add(index, memory)
         later = NOON + timedelta(hours=1)
-        happen(index, Event("recalled", NOON, (memory.id,)), Event("reinforced", later, (memory.id,), None, {"salience": 0.4}))
+        happen(
+            index,
+            Event("recalled", NOON, (memory.id,)),
+            Event("reinforced", later, (memory.id,), None, {"salience": 0.4}),
+        )
         found = index.get(memory.id)
         assert found is not None
         assert (found.salience, found.access_count, found.last_accessed) == (0.4, 2, later)
@@ -110,7 +130,9 @@ class IndexContract:
         assert (again.salience, again.access_count) == (0.4, 2)
 
     def test_usage_is_what_was_written(self, index: SearchIndex) -> None:
-        usage = Usage(0.25, NOON, 3, NOON + timedelta(hours=1), NOON, 1.5, NOON, NOON - timedelta(days=1))
+        usage = Usage(
+            0.25, NOON, 3, NOON + timedelta(hours=1), NOON, 1.5, NOON, NOON - timedelta(days=1)
+        )
         index.apply(IndexChanges(journal=JournalChanges(usage={ident(1): usage})))
         assert index.usage([ident(1), ident(2)]) == {ident(1): usage}
         assert index.usage([]) == {}
@@ -135,7 +157,11 @@ class IndexContract:
     def test_a_restarted_journal_is_counted_from_the_start(self, index: SearchIndex) -> None:
         memory = filed(1, "counted")
         add(index, memory)
-        happen(index, *[Event("recalled", NOON, (memory.id,), "s")] * 3, Event("session_started", NOON, (), "old"))
+        happen(
+            index,
+            *[Event("recalled", NOON, (memory.id,), "s")] * 3,
+            Event("session_started", NOON, (), "old"),
+        )
         happen(index, Event("decayed", NOON), Event("documents_added", NOON, data={"path": "docs"}))
         happen(index, Event("recalled", NOON, (memory.id,), "s"), restart=True)
         found = index.get(memory.id)
@@ -167,13 +193,28 @@ class IndexContract:
             Event("recalled", NOON + timedelta(minutes=1), (memory.id,), "s"),
             Event("used", NOON + timedelta(minutes=2), (memory.id,), "s", {"use": "updated"}),
             Event("used", NOON + timedelta(minutes=2), (memory.id,), "s", {"use": "nonsense"}),
-            Event("session_ended", NOON + timedelta(minutes=3), (), "s", {"summary": "done", "tool_calls": 4}),
+            Event(
+                "session_ended",
+                NOON + timedelta(minutes=3),
+                (),
+                "s",
+                {"summary": "done", "tool_calls": 4},
+            ),
         )
         session = index.session("s")
         assert session is not None
-        assert (session.project, session.status, session.summary, session.tool_calls) == ("app", "completed", "done", 4)
+        assert (session.project, session.status, session.summary, session.tool_calls) == (
+            "app",
+            "completed",
+            "done",
+            4,
+        )
         assert session.ended_at == NOON + timedelta(minutes=3)
-        assert [use.use for use in index.session_uses(session_id="s")] == [Use.CREATED, Use.RECALLED, Use.UPDATED]
+        assert [use.use for use in index.session_uses(session_id="s")] == [
+            Use.CREATED,
+            Use.RECALLED,
+            Use.UPDATED,
+        ]
         assert index.session_uses(session_id="other") == []
 
     def test_the_latest_time_up_to_which_decay_was_recorded(self, index: SearchIndex) -> None:
@@ -185,7 +226,11 @@ class IndexContract:
     def test_document_sources_come_and_go(self, index: SearchIndex) -> None:
         happen(
             index,
-            Event("documents_added", NOON, data={"path": "notes", "source": "Notes", "project": "app", "trusted": 1}),
+            Event(
+                "documents_added",
+                NOON,
+                data={"path": "notes", "source": "Notes", "project": "app", "trusted": 1},
+            ),
             Event("documents_added", NOON, data={"path": "docs"}),
         )
         assert index.sources() == [Shelf("docs", ""), Shelf("notes", "Notes", "app", True)]

@@ -15,9 +15,15 @@ from tests.unit.making import ANY_TIME, NOON
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 DATA = st.dictionaries(
-    st.sampled_from(["salience", "amount", "summary", "use", "project"]), st.none() | st.integers(-5, 5) | st.floats(0, 1) | WORDS
+    st.sampled_from(["salience", "amount", "summary", "use", "project"]),
+    st.none() | st.integers(-5, 5) | st.floats(0, 1) | WORDS,
 )
-EVENTS = st.lists(st.builds(Event, WORDS, ANY_TIME, st.lists(WORDS, max_size=3).map(tuple), st.none() | WORDS, DATA), max_size=5)
+EVENTS = st.lists(
+    st.builds(
+        Event, WORDS, ANY_TIME, st.lists(WORDS, max_size=3).map(tuple), st.none() | WORDS, DATA
+    ),
+    max_size=5,
+)
 
 
 class Rewriting(Protocol):
@@ -31,15 +37,25 @@ class JournalContract:
 
     def test_an_empty_journal(self, journal: FileJournal) -> None:
         delta = journal.read({})
-        assert (list(delta.events), dict(delta.offsets), delta.restarted, delta.problems) == ([], {}, False, ())
+        assert (list(delta.events), dict(delta.offsets), delta.restarted, delta.problems) == (
+            [],
+            {},
+            False,
+            (),
+        )
 
     def test_nothing_to_append(self, journal: FileJournal) -> None:
         journal.append([], durable=True)
         assert list(journal.read({}).events) == []
 
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+    @settings(
+        max_examples=40,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
     @given(batches=st.lists(EVENTS, max_size=3))
-    def test_events_come_back_as_they_were_in_their_order(self, journal: FileJournal, batches: list[list[Event]]) -> None:
+    def test_events_come_back_as_they_were_in_their_order(
+        self, journal: FileJournal, batches: list[list[Event]]
+    ) -> None:
         before = journal.read({})
         for batch in batches:
             journal.append(batch, durable=False)
@@ -58,7 +74,9 @@ class JournalContract:
         journal.append([Event("two", NOON), Event("three", NOON)], durable=durable)
         assert [event.name for event in journal.read(first.offsets).events] == ["two", "three"]
 
-    def test_a_rewritten_journal_starts_over(self, journal: FileJournal, rewrite: Rewriting) -> None:
+    def test_a_rewritten_journal_starts_over(
+        self, journal: FileJournal, rewrite: Rewriting
+    ) -> None:
         journal.append([Event("one", NOON), Event("two", NOON)], durable=True)
         offsets = journal.read({}).offsets
         rewrite(journal)

@@ -16,8 +16,16 @@ from tests.unit.making import NOON
 HOUR = timedelta(hours=1)
 
 
-def link(source: int, target: int, type_: LinkType = LinkType.RELATED_TO, hour: int = 0, **fields: Any) -> Link:
-    return Link(source=ident(source), type=type_, target=ident(target), created_at=NOON + hour * HOUR, **fields)
+def link(
+    source: int, target: int, type_: LinkType = LinkType.RELATED_TO, hour: int = 0, **fields: Any
+) -> Link:
+    return Link(
+        source=ident(source),
+        type=type_,
+        target=ident(target),
+        created_at=NOON + hour * HOUR,
+        **fields,
+    )
 
 
 def having(number: int, *links: Link, **fields: Any) -> Memory:
@@ -32,8 +40,18 @@ class LinksContract:
     """Subclasses give a fixture `index`: an open, empty index."""
 
     @pytest.mark.parametrize("type_", LinkType)
-    def test_a_link_comes_back_whole_from_both_ends(self, index: SearchIndex, type_: LinkType) -> None:
-        made = link(1, 2, type_, confidence=0.1 + 0.2, extracted_by=Finder.LLM, valid_from=NOON - HOUR, valid_until=NOON + HOUR)
+    def test_a_link_comes_back_whole_from_both_ends(
+        self, index: SearchIndex, type_: LinkType
+    ) -> None:
+        made = link(
+            1,
+            2,
+            type_,
+            confidence=0.1 + 0.2,
+            extracted_by=Finder.LLM,
+            valid_from=NOON - HOUR,
+            valid_until=NOON + HOUR,
+        )
         add(index, having(1, made), having(2))
         assert index.links_of([ident(1)]) == index.links_of([ident(2)]) == [made]
         found = index.get(ident(1))
@@ -41,7 +59,11 @@ class LinksContract:
         assert found.links == (made,)
 
     def test_oldest_first_each_once(self, index: SearchIndex) -> None:
-        late, early, back = link(1, 2, hour=2), link(1, 3, hour=1), link(2, 1, LinkType.CONFIRMS, hour=3)
+        late, early, back = (
+            link(1, 2, hour=2),
+            link(1, 3, hour=1),
+            link(2, 1, LinkType.CONFIRMS, hour=3),
+        )
         add(index, having(1, late, early), having(2, back), having(3))
         assert index.links_of([ident(1)]) == [early, late, back]
         assert index.links_of([ident(1), ident(2), ident(1)]) == [early, late, back]
@@ -51,7 +73,9 @@ class LinksContract:
 
     @pytest.mark.parametrize("end", [1, 2])
     @pytest.mark.parametrize("how", ["deleted", "removed", "never there"])
-    def test_links_without_one_of_their_ends_are_left_out_until_it_is_back(self, index: SearchIndex, end: int, how: str) -> None:
+    def test_links_without_one_of_their_ends_are_left_out_until_it_is_back(
+        self, index: SearchIndex, end: int, how: str
+    ) -> None:
         made = link(1, 2)
         both = {1: having(1, made), 2: having(2)}
         add(index, *(one for number, one in both.items() if how != "never there" or number != end))
@@ -66,7 +90,9 @@ class LinksContract:
         add(index, both[end])
         assert index.links_of([ident(1), ident(2)]) == [made]
 
-    def test_a_file_that_is_read_again_has_the_links_that_it_has_now(self, index: SearchIndex) -> None:
+    def test_a_file_that_is_read_again_has_the_links_that_it_has_now(
+        self, index: SearchIndex
+    ) -> None:
         add(index, having(1, link(1, 2), link(1, 3)), having(2), having(3))
         kept = link(1, 3, LinkType.BUILDS_ON)
         remove(index, 1)
@@ -79,13 +105,24 @@ class LinksContract:
         assert len(index.links_of([ident(2)])) == 1
 
     def test_successors(self, index: SearchIndex) -> None:
-        add(index, having(1), superseding(2, 1), superseding(3, 2), having(4, link(4, 3, LinkType.CONTRADICTS)))
-        assert index.successors([ident(n) for n in range(1, 5)]) == {ident(1): (ident(2),), ident(2): (ident(3),)}
+        add(
+            index,
+            having(1),
+            superseding(2, 1),
+            superseding(3, 2),
+            having(4, link(4, 3, LinkType.CONTRADICTS)),
+        )
+        assert index.successors([ident(n) for n in range(1, 5)]) == {
+            ident(1): (ident(2),),
+            ident(2): (ident(3),),
+        }
         assert index.successors([ident(2)]) == {ident(2): (ident(3),)}
         assert index.successors([]) == {}
 
     @pytest.mark.parametrize(("first", "second"), [(2, 3), (3, 2)])
-    def test_of_several_successors_the_latest(self, index: SearchIndex, first: int, second: int) -> None:
+    def test_of_several_successors_the_latest(
+        self, index: SearchIndex, first: int, second: int
+    ) -> None:
         add(index, having(1), superseding(first, 1, hour=1), superseding(second, 1, hour=2))
         assert index.successors([ident(1)])[ident(1)][-1] == ident(second)
 
@@ -111,11 +148,21 @@ class LinksContract:
         assert len(index.links_of([ident(1)])) == 1
 
     def test_a_deleted_successor_is_none(self, index: SearchIndex) -> None:
-        add(index, having(1), superseding(2, 1, hour=1), replace(superseding(3, 1, hour=2), deleted_at=NOON))
+        add(
+            index,
+            having(1),
+            superseding(2, 1, hour=1),
+            replace(superseding(3, 1, hour=2), deleted_at=NOON),
+        )
         assert index.successors([ident(1)]) == {ident(1): (ident(2),)}
 
     def test_what_is_superseded_ends_when_the_link_begins(self, index: SearchIndex) -> None:
-        add(index, having(1), superseding(2, 1, hour=5), superseding(3, 1, hour=9, valid_from=NOON + HOUR))
+        add(
+            index,
+            having(1),
+            superseding(2, 1, hour=5),
+            superseding(3, 1, hour=9, valid_from=NOON + HOUR),
+        )
         add(index, having(4, valid_until=NOON), superseding(5, 4))
         ends = {n: found.valid_until for n in (1, 2, 4) if (found := index.get(ident(n)))}
         assert ends == {1: NOON + HOUR, 2: None, 4: NOON}

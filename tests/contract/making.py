@@ -15,7 +15,11 @@ from muisti.recall.query import choose_terms, query_words
 from muisti.remember.index_rows import project_memory
 from tests.unit.making import a_memory
 
-SHARED_SUITE = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.differing_executors]
+SHARED_SUITE = [
+    HealthCheck.function_scoped_fixture,
+    HealthCheck.too_slow,
+    HealthCheck.differing_executors,
+]
 """What Hypothesis need not warn of in a suite that several adapters inherit."""
 
 
@@ -50,16 +54,26 @@ def happen(index: SearchIndex, *events: Event, restart: bool = False) -> None:
     index.apply(IndexChanges(journal=project_events(events, index, restart=restart)))
 
 
-def find(index: SearchIndex, query: str, where: Filter | None = None, limit: int = 10) -> list[LexicalHit]:
+def find(
+    index: SearchIndex, query: str, where: Filter | None = None, limit: int = 10
+) -> list[LexicalHit]:
     """Search by words as the recall pipeline does, without ranking."""
     where = where or Filter()
     found = query_words(query)
     if not found:
-        return [literal_hit(id_, query) for id_ in index.literal(query, where, limit)] if query else []
-    terms = choose_terms(found, index.frequencies(found), lambda word, most: similar_words(index, word, most))
-    return [explain_match(match, terms) for match in index.match(terms, where, limit)] if terms else []
+        return (
+            [literal_hit(id_, query) for id_ in index.literal(query, where, limit)] if query else []
+        )
+    terms = choose_terms(
+        found, index.frequencies(found), lambda word, most: similar_words(index, word, most)
+    )
+    return (
+        [explain_match(match, terms) for match in index.match(terms, where, limit)] if terms else []
+    )
 
 
-def find_ids(index: SearchIndex, query: str, where: Filter | None = None, limit: int = 10) -> list[str]:
+def find_ids(
+    index: SearchIndex, query: str, where: Filter | None = None, limit: int = 10
+) -> list[str]:
     """Return the ids of what a search by words finds."""
     return [hit.memory_id for hit in find(index, query, where, limit)]

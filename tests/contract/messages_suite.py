@@ -47,9 +47,24 @@ class MessagesContract:
         assert index.document_sources() == []
 
     def test_a_message_comes_back_as_it_was(self, index: SearchIndex) -> None:
-        line = a_line(0, "Hyvää\n\0päivää", role="tool", type="subagent_result", meta={"n": [1, {"ä": None}]}, id="a/b ~1")
+        line = a_line(
+            0,
+            "Hyvää\n\0päivää",
+            role="tool",
+            type="subagent_result",
+            meta={"n": [1, {"ä": None}]},
+            id="a/b ~1",
+        )
         say(index, line)
-        expected = Message(id=line.id, chat=CHAT, role="tool", content=line.content, at=NOON, type=line.type, meta=line.meta)
+        expected = Message(
+            id=line.id,
+            chat=CHAT,
+            role="tool",
+            content=line.content,
+            at=NOON,
+            type=line.type,
+            meta=line.meta,
+        )
         assert index.window(CHAT, 5) == [expected]
         assert index.find_messages(CHAT, [line.id, "x"]) == {line.id: expected}
         assert index.find_messages("other_1", [line.id]) == {}
@@ -65,7 +80,11 @@ class MessagesContract:
         say(index, a_line(200, "", type=SESSION_BREAK), a_line(210, "after"), path=later)
         assert said(index) == ["after"]
         whole = index.window(CHAT, 100, whole=True)
-        assert [message.content for message in whole] == [*(f"line {n}" for n in range(12)), "", "after"]
+        assert [message.content for message in whole] == [
+            *(f"line {n}" for n in range(12)),
+            "",
+            "after",
+        ]
         [chat] = index.chats()
         assert (chat.name, chat.messages, chat.since_break, chat.last_at) == (CHAT, 13, 1, NOON)
         assert chat.first_at == NOON - timedelta(hours=11)
@@ -105,19 +124,32 @@ class MessagesContract:
             say(index, a_line(0, "hello", id="x"), path=path)
         assert said(index) == ["hello"]
 
-    def test_messages_are_found_by_their_words_and_are_no_memories(self, index: SearchIndex) -> None:
+    def test_messages_are_found_by_their_words_and_are_no_memories(
+        self, index: SearchIndex
+    ) -> None:
         add(index, filed(1, "apples in a memory"))
-        say(index, a_line(0, "apples in a message", meta={"project": "app"}), a_line(10, "pears", role="assistant"))
+        say(
+            index,
+            a_line(0, "apples in a message", meta={"project": "app"}),
+            a_line(10, "pears", role="assistant"),
+        )
         found = find_ids(index, "apples")
         assert len(found) == 2
         assert find_ids(index, "apples", Filter(origins=("memory",))) == [filed(1, "x").id]
         (message_id,) = find_ids(index, "apples", Filter(origins=("message",)))
-        assert [message.content for message in index.messages([message_id]).values()] == ["apples in a message"]
+        assert [message.content for message in index.messages([message_id]).values()] == [
+            "apples in a message"
+        ]
         assert find_ids(index, "apples", Filter(session=CHAT)) == [message_id]
         assert index.get(message_id) is None
         text = index.get(message_id, any_origin=True)
         assert text is not None
-        assert (text.origin, text.project, text.session_id, text.created_at) == (Origin.MESSAGE, "app", CHAT, NOON)
+        assert (text.origin, text.project, text.session_id, text.created_at) == (
+            Origin.MESSAGE,
+            "app",
+            CHAT,
+            NOON,
+        )
         assert (text.kind, text.trusted, text.file_path) == ("message", True, PATH)
         assert ids(index.select(Filter(), order="created_at", limit=None)) == [filed(1, "x").id]
         assert index.stats().total_count == 1
@@ -127,20 +159,40 @@ class MessagesContract:
         say(index, *(a_line(10 * n, f"line {n}") for n in range(6)))
         middle = index.get(f"message:{CHAT}/2026-03-10/m30", any_origin=True)
         assert middle is not None
-        assert [one.content for one in index.around(middle, 2, 1)] == ["line 1", "line 2", "line 3", "line 4"]
+        assert [one.content for one in index.around(middle, 2, 1)] == [
+            "line 1",
+            "line 2",
+            "line 3",
+            "line 4",
+        ]
         found = index.candidates([middle.id], Filter())[middle.id]
-        assert [one.rpartition("/")[2] for one in (*found.before, *found.after)] == ["m20", "m10", "m40", "m50"]
+        assert [one.rpartition("/")[2] for one in (*found.before, *found.after)] == [
+            "m20",
+            "m10",
+            "m40",
+            "m50",
+        ]
 
     # -- Documents
 
     def test_sections_of_documents(self, index: SearchIndex) -> None:
         happen(index, Event("documents_added", NOON, data={"path": "docs", "source": "Manual"}))
-        write(index, "docs/a.md", Section("", "", "Opening words"), Section("setup", "Set up", "Install apples first"))
+        write(
+            index,
+            "docs/a.md",
+            Section("", "", "Opening words"),
+            Section("setup", "Set up", "Install apples first"),
+        )
         (section_id,) = find_ids(index, "apples")
         assert section_id == "docs/a.md#setup"
         section = index.get(section_id, any_origin=True)
         assert section is not None
-        assert (section.origin, section.source, section.title, section.project) == (Origin.DOCUMENT, "Manual", "Set up", "app")
+        assert (section.origin, section.source, section.title, section.project) == (
+            Origin.DOCUMENT,
+            "Manual",
+            "Set up",
+            "app",
+        )
         assert (section.kind, section.trusted, section.file_path) == ("document", True, "docs/a.md")
         assert index.document_sources() == ["Manual"]
         assert find_ids(index, "apples", Filter(documents=("Manual",))) == [section_id]
@@ -156,9 +208,17 @@ class MessagesContract:
         write(index, "docs/b.md", Section("", "", "another document"))
         middle = index.get("docs/a.md#s2", any_origin=True)
         assert middle is not None
-        assert [one.title for one in index.around(middle, 9, 9)] == ["Part 0", "Part 1", "Part 2", "Part 3"]
+        assert [one.title for one in index.around(middle, 9, 9)] == [
+            "Part 0",
+            "Part 1",
+            "Part 2",
+            "Part 3",
+        ]
 
     def test_ids_of_memories_come_before_those_of_other_texts(self, index: SearchIndex) -> None:
         say(index, a_line(0, "hello", id="0195f000"))
         add(index, filed(1, "a memory"))
-        assert index.matching_ids("0195f000", 10) == [filed(1, "x").id, f"message:{CHAT}/2026-03-10/0195f000"]
+        assert index.matching_ids("0195f000", 10) == [
+            filed(1, "x").id,
+            f"message:{CHAT}/2026-03-10/0195f000",
+        ]

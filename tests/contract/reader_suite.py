@@ -17,9 +17,32 @@ from tests.unit.making import NOON, faded
 DAY = timedelta(days=1)
 ALL = Filter(all_sessions=True, include_deleted=True)
 STORE = [
-    filed(1, "plain", created_at=NOON - 5 * DAY, keywords=("SQL", "db"), files=("src/A.py",), salience=0.2),
-    filed(2, "of a project", created_at=NOON - 4 * DAY, project="app", kind="decision", keywords=("db",), salience=0.9),
-    filed(3, "of a session", created_at=NOON - 3 * DAY, project="app", tier=Tier.SESSION, session_id="s", salience=0.5),
+    filed(
+        1,
+        "plain",
+        created_at=NOON - 5 * DAY,
+        keywords=("SQL", "db"),
+        files=("src/A.py",),
+        salience=0.2,
+    ),
+    filed(
+        2,
+        "of a project",
+        created_at=NOON - 4 * DAY,
+        project="app",
+        kind="decision",
+        keywords=("db",),
+        salience=0.9,
+    ),
+    filed(
+        3,
+        "of a session",
+        created_at=NOON - 3 * DAY,
+        project="app",
+        tier=Tier.SESSION,
+        session_id="s",
+        salience=0.5,
+    ),
     filed(
         4,
         "for all",
@@ -110,7 +133,13 @@ class ReaderContract:
     )
     def test_orders_and_pages(self, index: SearchIndex, order: Order, expected: str) -> None:
         saliences = (0.2, 0.3, 0.7, 0.5, 0.8, 0.9)
-        add(index, *(filed(n, f"text {n}", created_at=NOON + n * DAY, salience=s) for n, s in enumerate(saliences, start=1)))
+        add(
+            index,
+            *(
+                filed(n, f"text {n}", created_at=NOON + n * DAY, salience=s)
+                for n, s in enumerate(saliences, start=1)
+            ),
+        )
         happen(index, Event("touched", NOON + 9 * DAY, (STORE[0].id,)))
         found = ids(index.select(ALL, order=order, limit=None))
         assert "".join(memory_id[-1] for memory_id in found) == expected
@@ -152,14 +181,18 @@ class ReaderContract:
             (["sq"], False, set()),
         ],
     )
-    def test_by_keywords(self, stocked: SearchIndex, keywords: list[str], match_all: bool, expected: set[int]) -> None:
+    def test_by_keywords(
+        self, stocked: SearchIndex, keywords: list[str], match_all: bool, expected: set[int]
+    ) -> None:
         found = stocked.by_keywords(keywords, match_all=match_all, where=Filter(), limit=10)
         assert {int(memory.id[-1]) for memory in found} == expected
 
     def test_most_keywords_first_and_limits_after_filters(self, stocked: SearchIndex) -> None:
         found = stocked.by_keywords(["sql", "db"], match_all=False, where=Filter(), limit=1)
         assert ids(found) == [STORE[0].id]
-        found = stocked.by_keywords(["sql", "db"], match_all=False, where=Filter(tiers=("global",)), limit=1)
+        found = stocked.by_keywords(
+            ["sql", "db"], match_all=False, where=Filter(tiers=("global",)), limit=1
+        )
         assert ids(found) == [STORE[3].id]
 
     @pytest.mark.parametrize(
@@ -173,19 +206,27 @@ class ReaderContract:
             ({"session_id": "another"}, True),
         ],
     )
-    def test_same_content(self, stocked: SearchIndex, changes: dict[str, object], is_same: bool) -> None:
+    def test_same_content(
+        self, stocked: SearchIndex, changes: dict[str, object], is_same: bool
+    ) -> None:
         fields = {"content": "of a project", "project": "app", **changes}
         found = stocked.same_content(filed(99, str(fields.pop("content")), **fields))
         assert (found is not None and found.id == STORE[1].id) is is_same
 
-    def test_deleted_and_outdated_memories_are_no_duplicates_and_sessions_have_only_their_own(self, stocked: SearchIndex) -> None:
+    def test_deleted_and_outdated_memories_are_no_duplicates_and_sessions_have_only_their_own(
+        self, stocked: SearchIndex
+    ) -> None:
         assert stocked.same_content(filed(99, "in the trash")) is None
         assert stocked.same_content(filed(99, "true for a while")) is None
         assert stocked.same_content(replace(STORE[2], id="x", session_id="t")) is None
         assert stocked.same_content(replace(STORE[2], id="x")) is not None
 
     def test_around(self, index: SearchIndex) -> None:
-        add(index, *(filed(n, f"text {n}", created_at=NOON + n * DAY) for n in range(1, 8)), filed(9, "elsewhere", project="app"))
+        add(
+            index,
+            *(filed(n, f"text {n}", created_at=NOON + n * DAY) for n in range(1, 8)),
+            filed(9, "elsewhere", project="app"),
+        )
         middle = index.get(ident(4))
         assert middle is not None
         assert [m.id[-1] for m in index.around(middle, 2, 1)] == ["2", "3", "4", "5"]
@@ -198,17 +239,35 @@ class ReaderContract:
         assert middle is not None
         assert [m.id[-1] for m in index.around(middle, 5, 5)] == list("12345")
 
-    def test_candidates_are_those_asked_for_and_their_neighbours_in_the_session(self, index: SearchIndex) -> None:
-        add(index, *(filed(n, f"text {n}", created_at=NOON + n * DAY, session_id="s", importance=n / 10) for n in range(1, 8)))
+    def test_candidates_are_those_asked_for_and_their_neighbours_in_the_session(
+        self, index: SearchIndex
+    ) -> None:
         add(
-            index, filed(8, "y" * 200, valid_from=NOON, valid_until=NOON + DAY), filed(9, "gone", session_id="s", deleted_at=NOON)
+            index,
+            *(
+                filed(n, f"text {n}", created_at=NOON + n * DAY, session_id="s", importance=n / 10)
+                for n in range(1, 8)
+            ),
+        )
+        add(
+            index,
+            filed(8, "y" * 200, valid_from=NOON, valid_until=NOON + DAY),
+            filed(9, "gone", session_id="s", deleted_at=NOON),
         )
         found = index.candidates([ident(4), ident(8), "none"], Filter(ids=(ident(4), ident(3))))
         assert sorted(one[-1] for one in found) == list("234568")
         middle = found[ident(4)]
         assert (middle.before, middle.after) == ((ident(3), ident(2)), (ident(5), ident(6)))
-        assert (middle.created_at, middle.importance, middle.session_id) == (NOON + 4 * DAY, 0.4, "s")
-        assert (middle.opening, middle.content_hash, middle.origin) == ("text 4", filed(4, "text 4").content_hash, "memory")
+        assert (middle.created_at, middle.importance, middle.session_id) == (
+            NOON + 4 * DAY,
+            0.4,
+            "s",
+        )
+        assert (middle.opening, middle.content_hash, middle.origin) == (
+            "text 4",
+            filed(4, "text 4").content_hash,
+            "memory",
+        )
         assert {one[-1] for one, candidate in found.items() if candidate.allowed} == {"3", "4"}
         assert found[ident(6)].after == (ident(7),)
         lone = found[ident(8)]
@@ -227,16 +286,26 @@ class ReaderContract:
         ],
         ids=repr,
     )
-    def test_what_was_true_and_what_was_known(self, index: SearchIndex, where: Filter, expected: str) -> None:
+    def test_what_was_true_and_what_was_known(
+        self, index: SearchIndex, where: Filter, expected: str
+    ) -> None:
         """The second took the place of the first a day ago."""
-        link = Link(source=ident(2), type=LinkType.SUPERSEDES, target=ident(1), created_at=NOON - DAY)
-        add(index, filed(1, "old", created_at=NOON - 5 * DAY), filed(2, "new", created_at=NOON - DAY, links=(link,)))
+        link = Link(
+            source=ident(2), type=LinkType.SUPERSEDES, target=ident(1), created_at=NOON - DAY
+        )
+        add(
+            index,
+            filed(1, "old", created_at=NOON - 5 * DAY),
+            filed(2, "new", created_at=NOON - DAY, links=(link,)),
+        )
         found = index.select(where, order="created_at", limit=None)
         assert "".join(memory.id[-1] for memory in found) == expected
 
     def test_sessions_latest_first(self, index: SearchIndex) -> None:
         for n, project in enumerate(("app", "", "app")):
-            happen(index, Event("session_started", NOON + n * DAY, (), f"s{n}", {"project": project}))
+            happen(
+                index, Event("session_started", NOON + n * DAY, (), f"s{n}", {"project": project})
+            )
         assert [session.id for session in index.sessions(None, 10)] == ["s2", "s1", "s0"]
         assert [session.id for session in index.sessions("app", 10)] == ["s2", "s0"]
         assert [session.id for session in index.sessions("", 10)] == ["s1"]
@@ -248,7 +317,9 @@ class ReaderContract:
         assert dict(stats.by_kind) == {"note": 3, "decision": 1, "fact": 1}
         assert dict(stats.by_project) == {"": 2, "app": 2, "other": 1}
         assert dict(stats.by_sector) == {"semantic": 4, "emotional": 1}
-        assert stats.avg_salience == pytest.approx(sum(faded(STORE[n]).salience for n in (0, 1, 2, 3, 5)) / 5)
+        assert stats.avg_salience == pytest.approx(
+            sum(faded(STORE[n]).salience for n in (0, 1, 2, 3, 5)) / 5
+        )
         assert (stats.oldest_memory, stats.newest_memory) == (NOON - 5 * DAY, NOON - DAY)
         assert stats.index_size_bytes > 0
 

@@ -18,10 +18,26 @@ from tests.unit.making import ANY_SHARE, ANY_TIME, NOON
 
 DAY = timedelta(days=1)
 NAMES = st.sampled_from(
-    ["recalled", "touched", "reinforced", "merged", "deemphasized", "edited", "imported", "saved", "restored", "other"]
+    [
+        "recalled",
+        "touched",
+        "reinforced",
+        "merged",
+        "deemphasized",
+        "edited",
+        "imported",
+        "saved",
+        "restored",
+        "other",
+    ]
 )
 DATA = st.fixed_dictionaries(
-    {}, optional={"salience": ANY_SHARE, "access_count": st.integers(0, 10**6), "from": st.just("archive")}
+    {},
+    optional={
+        "salience": ANY_SHARE,
+        "access_count": st.integers(0, 10**6),
+        "from": st.just("archive"),
+    },
 )
 NEAR_TIME = st.floats(-400, 400).map(lambda days: NOON + days * DAY) | ANY_TIME
 """Mostly about now: what is centuries away has faded to the floor anyway."""
@@ -44,7 +60,10 @@ def anything(draw: st.DrawFn) -> Memory:
 
 
 def expected(memory: Memory, usage: Usage, now: datetime) -> float:
-    return strength(traced(memory, usage, KINDS[memory.kind].decay_per_day if memory.kind in KINDS else None), now)
+    return strength(
+        traced(memory, usage, KINDS[memory.kind].decay_per_day if memory.kind in KINDS else None),
+        now,
+    )
 
 
 def short(found: list[Footprint] | list[str]) -> str:
@@ -57,10 +76,19 @@ class StatisticsContract:
     @settings(max_examples=200, suppress_health_check=SHARED_SUITE)
     @given(memory=anything(), events=EVENTS, now=CLOCKS, noted=st.none() | NEAR_TIME)
     def test_salience_is_what_the_rule_says(
-        self, index: SearchIndex, clock: FakeClock, memory: Memory, events: list[Event], now: datetime, noted: datetime | None
+        self,
+        index: SearchIndex,
+        clock: FakeClock,
+        memory: Memory,
+        events: list[Event],
+        now: datetime,
+        noted: datetime | None,
     ) -> None:
         clock.at = now
-        mine = [replace(event, memory_ids=(memory.id,)) for event in (Event("saved", memory.created_at), *events)]
+        mine = [
+            replace(event, memory_ids=(memory.id,))
+            for event in (Event("saved", memory.created_at), *events)
+        ]
         remove(index, 1)
         add(index, memory)
         happen(index, *mine, *([Event("decayed", noted)] if noted else []), restart=True)
@@ -88,7 +116,11 @@ class StatisticsContract:
     def test_longest_unused_goes_by_the_last_use_and_then_by_age(self, index: SearchIndex) -> None:
         add(index, *(filed(n, "x" * n, created_at=NOON - (9 - n) * DAY) for n in range(1, 6)))
         assert short(index.longest_unused(())) == "12345"
-        happen(index, Event("recalled", NOON, (ident(1), ident(3))), Event("touched", NOON + DAY, (ident(2),)))
+        happen(
+            index,
+            Event("recalled", NOON, (ident(1), ident(3))),
+            Event("touched", NOON + DAY, (ident(2),)),
+        )
         assert short(index.longest_unused(())) == "45132"
         assert index.longest_unused(())[0] == Footprint(ident(4), 4)
 
@@ -117,7 +149,13 @@ class StatisticsContract:
 
     @pytest.mark.parametrize(
         ("protected", "among", "expected"),
-        [((), None, "12568"), (("decision",), None, "1568"), (("decision", "note"), None, ""), ((), "1378", "18"), ((), "", "")],
+        [
+            ((), None, "12568"),
+            (("decision",), None, "1568"),
+            (("decision", "note"), None, ""),
+            ((), "1378", "18"),
+            ((), "", ""),
+        ],
     )
     def test_what_upkeep_may_not_move_is_left_out(
         self, guarded: SearchIndex, protected: tuple[str, ...], among: str | None, expected: str
@@ -128,7 +166,13 @@ class StatisticsContract:
         assert short(guarded.weakest(0.5, protected, chosen)) == weak
 
     def test_the_weakest_first_and_none_that_is_as_strong(self, index: SearchIndex) -> None:
-        add(index, *(filed(n, f"text {n}", salience=s) for n, s in enumerate((0.5, 0.3, 0.4, 0.2), start=1)))
+        add(
+            index,
+            *(
+                filed(n, f"text {n}", salience=s)
+                for n, s in enumerate((0.5, 0.3, 0.4, 0.2), start=1)
+            ),
+        )
         assert short(index.weakest(0.5, ())) == "423"
         assert short(index.weakest(0.0, ())) == ""
         assert short(index.weakest(1.0, ())) == "4231"
@@ -139,9 +183,15 @@ class StatisticsContract:
         clock.forward(days=60)
         assert short(index.weakest(0.5, ())) == "1"
 
-    def test_faded_counts_since_it_was_last_noted(self, index: SearchIndex, clock: FakeClock) -> None:
+    def test_faded_counts_since_it_was_last_noted(
+        self, index: SearchIndex, clock: FakeClock
+    ) -> None:
         add(
-            index, filed(1, "fades"), filed(2, "fades too"), filed(3, "stays", kind="decision"), filed(4, "gone", deleted_at=NOON)
+            index,
+            filed(1, "fades"),
+            filed(2, "fades too"),
+            filed(3, "stays", kind="decision"),
+            filed(4, "gone", deleted_at=NOON),
         )
         assert index.count_decayed(0.001) == 0
         clock.forward(days=10)

@@ -61,7 +61,9 @@ def an_event(name: str, *numbers: int, **data: Any) -> Event:
 
 def a_message(number: int, content: str = "", **fields: Any) -> Message:
     """Return a message of the conversation."""
-    plain = Message(id=f"m{number}", chat=CHAT, role="user", content=content or f"message {number}", at=NOON)
+    plain = Message(
+        id=f"m{number}", chat=CHAT, role="user", content=content or f"message {number}", at=NOON
+    )
     return replace(plain, **fields)
 
 
@@ -78,14 +80,27 @@ class StoreContract:
     def test_an_empty_store(self, opened: Opened) -> None:
         store = opened.store
         store.prepare(wait=True)
-        assert (store.versions("x"), store.merged_ids(), store.archived(), store.archived_ids()) == ([], [], [], [])
+        assert (
+            store.versions("x"),
+            store.merged_ids(),
+            store.archived(),
+            store.archived_ids(),
+        ) == ([], [], [], [])
         assert (store.archived_memory("x"), store.events("x")) == (None, [])
         assert (store.core().user, store.core().agent) == ({}, {})
 
     def test_created_memories_are_stored_and_indexed(self, opened: Opened) -> None:
-        link = Link(source=ident(1), type=LinkType.CONFIRMS, target=ident(2), created_at=NOON, confidence=0.5)
+        link = Link(
+            source=ident(1),
+            type=LinkType.CONFIRMS,
+            target=ident(2),
+            created_at=NOON,
+            confidence=0.5,
+        )
         first = a_memory(1, "Apples are red", keywords=("fruit",), project="app", links=(link,))
-        committed = opened.commit(created=[first, a_memory(2, "Pears")], events=[an_event("saved", 1, 2)])
+        committed = opened.commit(
+            created=[first, a_memory(2, "Pears")], events=[an_event("saved", 1, 2)]
+        )
         assert committed.indexed
         assert set(committed.memories) == {ident(1), ident(2)}
         one = committed.memories[ident(1)]
@@ -98,7 +113,9 @@ class StoreContract:
 
     def test_memories_of_one_title_are_two(self, opened: Opened) -> None:
         opened.create(*(a_memory(number, f"Text {number}", title="Same") for number in range(1, 5)))
-        assert {opened.stored(number).memory.content for number in range(1, 5)} == {f"Text {n}" for n in range(1, 5)}
+        assert {opened.stored(number).memory.content for number in range(1, 5)} == {
+            f"Text {n}" for n in range(1, 5)
+        }
 
     def test_an_update_replaces_what_it_was_based_on(self, opened: Opened) -> None:
         opened.create(a_memory(1, "Old"))
@@ -119,15 +136,21 @@ class StoreContract:
         with pytest.raises(Conflict):
             opened.commit(updated=[Update(replace(first.memory, title="Mine"), first.revision)])
         assert opened.stored(1).memory.title == "Theirs"
-        opened.commit(updated=[Update(replace(first.memory, title="Mine"), first.revision, optional=True)])
+        opened.commit(
+            updated=[Update(replace(first.memory, title="Mine"), first.revision, optional=True)]
+        )
         assert opened.stored(1).memory.title == opened.known(1).title == "Theirs"
 
-    def test_the_version_before_is_kept_if_asked_for(self, opened: Opened, clock: FakeClock) -> None:
+    def test_the_version_before_is_kept_if_asked_for(
+        self, opened: Opened, clock: FakeClock
+    ) -> None:
         opened.create(a_memory(1, "First"))
         for content in ("Second", "Third"):
             stored = opened.stored(1)
             update = Update(rewritten(stored, content), stored.revision, keep_version=True)
-            opened.commit(updated=[update], events=[an_event("updated", 1), an_event("recalled", 1)])
+            opened.commit(
+                updated=[update], events=[an_event("updated", 1), an_event("recalled", 1)]
+            )
         first, second = opened.store.versions(ident(1))
         assert [one.memory.content for one in (first, second)] == ["First", "Second"]
         assert (first.merged, first.at, second.at > first.at) == (False, clock.now(), True)
@@ -160,7 +183,11 @@ class StoreContract:
         assert opened.index.get(ident(1)) is None
         assert opened.known(1).deleted_at == clock.now()
         trashed = opened.stored(1)
-        assert (trashed.memory.content, trashed.memory.project, trashed.memory.deleted_at) == ("Apples", "app", clock.now())
+        assert (trashed.memory.content, trashed.memory.project, trashed.memory.deleted_at) == (
+            "Apples",
+            "app",
+            clock.now(),
+        )
         committed = opened.commit(restored=[ident(1)])
         assert committed.memories[ident(1)] == before.memory
         assert opened.known(1).deleted_at is None
@@ -192,7 +219,15 @@ class StoreContract:
 
     def test_pages_of_the_archive(self, opened: Opened) -> None:
         opened.create(
-            *(a_memory(n, f"text {n}", created_at=NOON + timedelta(days=n), project="app" if n % 2 else "") for n in range(1, 6))
+            *(
+                a_memory(
+                    n,
+                    f"text {n}",
+                    created_at=NOON + timedelta(days=n),
+                    project="app" if n % 2 else "",
+                )
+                for n in range(1, 6)
+            )
         )
         opened.commit(archived=[opened.known(number) for number in (2, 5, 1, 3, 4)])
         assert [found.content for found in opened.store.archived(2)] == ["text 5", "text 4"]
@@ -212,7 +247,11 @@ class StoreContract:
             opened.commit(archived=[opened.known(1)])
         opened.commit(erased=[ident(1)], events=[an_event("erased", 1)])
         assert opened.index.get(ident(1), include_deleted=True) is None
-        assert (opened.store.versions(ident(1)), opened.store.archived_ids(), opened.store.merged_ids()) == ([], [], [])
+        assert (
+            opened.store.versions(ident(1)),
+            opened.store.archived_ids(),
+            opened.store.merged_ids(),
+        ) == ([], [], [])
         assert find_ids(opened.index, "secret", ALL) == []
         assert opened.known(2).content == "Stays"
         opened.commit(erased=[ident(1), "nobody"])  # that it is gone already is fine
@@ -221,7 +260,10 @@ class StoreContract:
 
     def test_events_are_told_in_their_order_and_reach_the_index(self, opened: Opened) -> None:
         opened.create(a_memory(1, "One"), a_memory(2, "Two"))
-        opened.commit(events=[an_event("recalled", 1, 2), an_event("linked", 2, target=ident(1))], durable=False)
+        opened.commit(
+            events=[an_event("recalled", 1, 2), an_event("linked", 2, target=ident(1))],
+            durable=False,
+        )
         opened.commit(events=[an_event("reinforced", 1, salience=0.25, note="ä\n", nothing=None)])
         told = opened.store.events(ident(1))
         assert [event.name for event in told] == ["recalled", "linked", "reinforced"]
@@ -244,14 +286,21 @@ class StoreContract:
 
     def test_core_memory(self, opened: Opened) -> None:
         opened.commit(core={"user": {"name": "Anna", "city": "Turku"}})
-        opened.commit(core={"user": {"city": None, "none": None}, "agent": {"tone": "kurz\nund knapp"}})
+        opened.commit(
+            core={"user": {"city": None, "none": None}, "agent": {"tone": "kurz\nund knapp"}}
+        )
         core = opened.store.core()
-        assert (dict(core.user), dict(core.agent)) == ({"name": "Anna"}, {"tone": "kurz\nund knapp"})
+        assert (dict(core.user), dict(core.agent)) == (
+            {"name": "Anna"},
+            {"tone": "kurz\nund knapp"},
+        )
 
     # -- Conversations
 
     def test_messages_are_written_and_indexed(self, opened: Opened) -> None:
-        said = a_message(1, "Hyvää\npäivää", role="tool", type="subagent_result", meta={"n": [1, {"ä": None}]})
+        said = a_message(
+            1, "Hyvää\npäivää", role="tool", type="subagent_result", meta={"n": [1, {"ä": None}]}
+        )
         committed = opened.commit(messages=[said, a_message(2, "apples")])
         assert (committed.indexed, dict(committed.memories)) == (True, {})
         opened.commit(messages=[a_message(3)])
@@ -293,13 +342,21 @@ class StoreContract:
             events=[an_event("saved", 6), an_event("updated", 1)],
         )
         assert committed.indexed
-        assert {memory.content for memory in committed.memories.values()} == {"Created", "Updated", "Text 2", "Text 3"}
+        assert {memory.content for memory in committed.memories.values()} == {
+            "Created",
+            "Updated",
+            "Text 2",
+            "Text 3",
+        }
         found = opened.index.select(ALL, order="created_at", limit=None)
         assert {(one.content, one.deleted_at is None) for one in found} == {
             ("Updated", True), ("Text 2", False), ("Text 3", True), ("Created", True),
         }  # fmt: skip
         assert opened.store.archived_ids() == [ident(4)]
-        assert sorted(one.memory.content for one in opened.store.versions(ident(1))) == ["Nearly 1", "Text 1"]
+        assert sorted(one.memory.content for one in opened.store.versions(ident(1))) == [
+            "Nearly 1",
+            "Text 1",
+        ]
         assert opened.store.versions(ident(2)) == []
         assert dict(opened.store.core().agent) == {"tone": "short"}
         assert len(opened.index.window(CHAT, 5)) == 1
@@ -311,7 +368,10 @@ class StoreContract:
         late = Update(replace(stored.memory, title="Late"), "another revision")
         with pytest.raises(Conflict):
             opened.commit(
-                created=[a_memory(2, "Apples")], updated=[late], core={"user": {"a": "b"}}, events=[an_event("saved", 1, 2)]
+                created=[a_memory(2, "Apples")],
+                updated=[late],
+                core={"user": {"a": "b"}},
+                events=[an_event("saved", 1, 2)],
             )
         assert opened.index.get(ident(2)) is None
         assert opened.stored(1) == stored
@@ -385,14 +445,22 @@ class StoreContract:
     def test_reading_needs_no_lock(self, opened: Opened) -> None:
         opened.store.prepare(wait=False)
         assert opened.stored(1).memory.content == "There"
-        assert (opened.store.events(ident(1)), opened.store.versions(ident(1)), opened.store.archived()) == ([], [], [])
+        assert (
+            opened.store.events(ident(1)),
+            opened.store.versions(ident(1)),
+            opened.store.archived(),
+        ) == ([], [], [])
         assert dict(opened.store.core().user) == {}
 
     # -- The index, the queue
 
     def test_a_repaired_index_has_everything(self, opened: Opened) -> None:
         opened.create(a_memory(1, "Apples"), a_memory(2, "Pears"))
-        opened.commit(trashed=[opened.known(2)], events=[an_event("recalled", 1)], messages=[a_message(1, "plums")])
+        opened.commit(
+            trashed=[opened.known(2)],
+            events=[an_event("recalled", 1)],
+            messages=[a_message(1, "plums")],
+        )
         before = opened.index.select(ALL, order="created_at", limit=None)
         opened.store.repair()
         assert opened.index.select(ALL, order="created_at", limit=None) == before
@@ -403,7 +471,11 @@ class StoreContract:
     def test_the_queue(self, opened: Opened) -> None:
         queue = opened.store.queue
         for number in (1, 2):
-            queue.put(Exchange(id=ident(number), at=NOON, session_id="s", user="I like apples", assistant=""))
+            queue.put(
+                Exchange(
+                    id=ident(number), at=NOON, session_id="s", user="I like apples", assistant=""
+                )
+            )
         assert queue.take_over() == []  # they are this process's own
         assert (queue.status().waiting, queue.status().oldest) == (2, NOON)
         queue.done(ident(1))

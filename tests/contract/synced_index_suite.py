@@ -67,7 +67,9 @@ def a_delta(*lines: MessageLine, path: str = PATH, restarted: bool = False) -> C
     return ConversationDelta(path.split("/")[1], path, offset, lines, restarted)
 
 
-def read_conversations(index: IndexState, *deltas: ConversationDelta, gone: Sequence[str] = ()) -> None:
+def read_conversations(
+    index: IndexState, *deltas: ConversationDelta, gone: Sequence[str] = ()
+) -> None:
     """Read new lines of conversations, as the file store does."""
     for delta in deltas:
         batch = IndexBatch(index)
@@ -100,7 +102,10 @@ class SyncedIndexContract:
 
     def test_what_is_seen_and_what_is_wrong(self, index: SyncedIndex) -> None:
         no_memory = SeenFile(FileStat(1, 2, 3), 4, "", None)
-        index.write(IndexChanges(), StateChanges(seen={"README.md": no_memory}, problems={"notes/x.md": ["broken"]}))
+        index.write(
+            IndexChanges(),
+            StateChanges(seen={"README.md": no_memory}, problems={"notes/x.md": ["broken"]}),
+        )
         assert index.seen() == {"README.md": no_memory}
         assert index.seen(["README.md", "other.md"]) == {"README.md": no_memory}
         assert index.seen(["other.md"]) == index.seen([]) == {}
@@ -111,18 +116,29 @@ class SyncedIndexContract:
         assert index.problems() == []
 
     def test_files_that_swap_their_places(self, index: SyncedIndex) -> None:
-        first, second = filed(1, "one", file_path="notes/a.md"), filed(2, "two", file_path="notes/b.md")
+        first, second = (
+            filed(1, "one", file_path="notes/a.md"),
+            filed(2, "two", file_path="notes/b.md"),
+        )
         put(index, first, second)
         put(index, replace(first, file_path="notes/b.md"), replace(second, file_path="notes/a.md"))
-        assert [m.file_path for m in index.many([first.id, second.id])] == ["notes/b.md", "notes/a.md"]
-        assert {path: one.memory_id for path, one in index.seen().items()} == {"notes/a.md": second.id, "notes/b.md": first.id}
+        assert [m.file_path for m in index.many([first.id, second.id])] == [
+            "notes/b.md",
+            "notes/a.md",
+        ]
+        assert {path: one.memory_id for path, one in index.seen().items()} == {
+            "notes/a.md": second.id,
+            "notes/b.md": first.id,
+        }
 
     def test_rows_and_what_was_seen_are_one_transaction(self, index: SyncedIndex) -> None:
         put(index, filed(1, "there"))
         clash = [filed(number, f"text {number}", file_path="notes/same.md") for number in (2, 3)]
         with pytest.raises(Exception, match=r".+"):
             index.write(
-                IndexChanges(memories=[project_memory(memory) for memory in clash], removed=[ident(1)]),
+                IndexChanges(
+                    memories=[project_memory(memory) for memory in clash], removed=[ident(1)]
+                ),
                 StateChanges(seen={"notes/1.md": None, "notes/same.md": seen(clash[0])}),
             )
         assert index.get(ident(1)) is not None
@@ -133,7 +149,11 @@ class SyncedIndexContract:
 
     def test_the_size_of_a_memory_is_that_of_its_file(self, index: SyncedIndex) -> None:
         batch = IndexBatch(index)
-        batch.put_file(StoredFile(filed(1, "short"), seen(filed(1, "short"))._replace(stat=FileStat(1000, 1, 1))))
+        batch.put_file(
+            StoredFile(
+                filed(1, "short"), seen(filed(1, "short"))._replace(stat=FileStat(1000, 1, 1))
+            )
+        )
         batch.write()
         assert index.live_bytes() == 1000
         assert [one.size for one in index.longest_unused(())] == [1000]
@@ -141,7 +161,10 @@ class SyncedIndexContract:
     # -- The journal
 
     def test_offsets_are_kept(self, index: SyncedIndex) -> None:
-        read_journal(index, JournalDelta([Event("saved", NOON)], {"2026-03.jsonl": ReadOffset(1, "x")}, False))
+        read_journal(
+            index,
+            JournalDelta([Event("saved", NOON)], {"2026-03.jsonl": ReadOffset(1, "x")}, False),
+        )
         assert index.journal_offsets() == {"2026-03.jsonl": ReadOffset(1, "x")}
         put(index, filed(1, "says nothing of the journal"))
         assert index.journal_offsets() == {"2026-03.jsonl": ReadOffset(1, "x")}
@@ -157,7 +180,9 @@ class SyncedIndexContract:
     def test_how_far_conversations_were_read(self, index: SyncedIndex) -> None:
         delta = a_delta(a_line(0, "one"), a_line(10, "two"))
         read_conversations(index, delta)
-        assert index.conversation_offsets() == index.conversation_offsets(PATH) == {PATH: delta.offset}
+        assert (
+            index.conversation_offsets() == index.conversation_offsets(PATH) == {PATH: delta.offset}
+        )
         assert index.conversation_offsets("other") == {}
         message_id = "message:telegram_1/2026-03-10/m0"
         assert index.said([message_id, "other"]) == {message_id: ("user", "one")}
@@ -168,13 +193,20 @@ class SyncedIndexContract:
 
     def test_a_file_that_is_read_anew(self, index: SyncedIndex) -> None:
         read_conversations(index, a_delta(a_line(0, "one"), a_line(10, "two")))
-        read_conversations(index, a_delta(a_line(0, "uno"), restarted=True), a_delta(a_line(10, "dos")))
+        read_conversations(
+            index, a_delta(a_line(0, "uno"), restarted=True), a_delta(a_line(10, "dos"))
+        )
         assert [message.content for message in index.window(CHAT, 5)] == ["uno", "dos"]
 
     @pytest.mark.parametrize("how", ["arrives late", "goes", "is read anew"])
-    def test_the_index_does_not_depend_on_the_order_of_events(self, index: SyncedIndex, how: str) -> None:
+    def test_the_index_does_not_depend_on_the_order_of_events(
+        self, index: SyncedIndex, how: str
+    ) -> None:
         """Two files with one id, and what a rebuild makes of them."""
-        first, second = (a_delta(a_line(0, path, id="x"), path=path) for path in (PATH.replace("-10.", "-09."), PATH))
+        first, second = (
+            a_delta(a_line(0, path, id="x"), path=path)
+            for path in (PATH.replace("-10.", "-09."), PATH)
+        )
         end = [first, second]
         if how == "arrives late":
             read_conversations(index, second, first)
@@ -192,7 +224,9 @@ class SyncedIndexContract:
 
     # -- Opening
 
-    def test_an_index_is_opened_without_the_lock_once_it_is_complete(self, index: SyncedIndex) -> None:
+    def test_an_index_is_opened_without_the_lock_once_it_is_complete(
+        self, index: SyncedIndex
+    ) -> None:
         index.stale = False
         put(index, filed(1, "there"))
         index.close()
@@ -222,7 +256,10 @@ class SyncedIndexContract:
         with index.builder() as builder:
             put(builder, filed(2, "new"))
             read_journal(builder, JournalDelta([], {"j": ReadOffset(1, "x")}, False))
-            assert (list(builder.seen()), builder.journal_offsets()) == (["notes/2.md"], {"j": ReadOffset(1, "x")})
+            assert (list(builder.seen()), builder.journal_offsets()) == (
+                ["notes/2.md"],
+                {"j": ReadOffset(1, "x")},
+            )
             assert index.get(ident(1)) is not None
             builder.swap()
         assert index.get(ident(1)) is None
@@ -239,8 +276,12 @@ class SyncedIndexContract:
 
     @_QUICK
     @given(order=st.permutations(range(5)), again=st.lists(st.integers(0, 4), max_size=4))
-    def test_equal_contents_have_equal_fingerprints_however_they_came_about(self, index: SyncedIndex, order, again) -> None:
-        every = [filed(n, f"text number {n} with word{n % 2}", keywords=(f"k{n}",)) for n in range(5)]
+    def test_equal_contents_have_equal_fingerprints_however_they_came_about(
+        self, index: SyncedIndex, order, again
+    ) -> None:
+        every = [
+            filed(n, f"text number {n} with word{n % 2}", keywords=(f"k{n}",)) for n in range(5)
+        ]
         with index.builder() as straight, index.builder() as devious:
             put(straight, *every)
             for n in order:

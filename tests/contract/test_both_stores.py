@@ -57,16 +57,30 @@ NTH = st.integers(0, 5)
 TEXT = st.sampled_from(TEXTS)
 PROJECT = st.sampled_from(["", "app"])
 OPERATIONS = st.one_of(
-    st.tuples(st.just("save"), TEXT, PROJECT, st.sampled_from(KINDS), st.sampled_from(["project", "global", "session"])),
+    st.tuples(
+        st.just("save"),
+        TEXT,
+        PROJECT,
+        st.sampled_from(KINDS),
+        st.sampled_from(["project", "global", "session"]),
+    ),
     st.tuples(st.just("save"), TEXT, PROJECT, st.sampled_from(KINDS), st.just("project")),
     st.tuples(st.just("update"), NTH, TEXT),
     st.tuples(st.just("label"), NTH, st.sampled_from(["sql", "auth", "SQL"])),
-    st.tuples(st.sampled_from(["delete", "erase", "restore", "touch", "reinforce", "deemphasize", "unmerge", "pin"]), NTH),
+    st.tuples(
+        st.sampled_from(
+            ["delete", "erase", "restore", "touch", "reinforce", "deemphasize", "unmerge", "pin"]
+        ),
+        NTH,
+    ),
     st.tuples(st.sampled_from(["link", "supersede"]), NTH, NTH),
     st.tuples(st.just("say"), st.sampled_from(CHATS), TEXT),
     st.tuples(st.just("break"), st.sampled_from(CHATS)),
     st.tuples(
-        st.just("core"), st.sampled_from(["user", "agent"]), st.sampled_from(["name", "tone"]), st.sampled_from(["", "x", "y"])
+        st.just("core"),
+        st.sampled_from(["user", "agent"]),
+        st.sampled_from(["name", "tone"]),
+        st.sampled_from(["", "x", "y"]),
     ),
     st.tuples(st.sampled_from(["start", "end"]), st.sampled_from(["s", "t"])),
     st.tuples(st.sampled_from(["search", "evict", "cleanup", "decay", "reindex"])),
@@ -77,7 +91,9 @@ OPERATIONS = st.one_of(
 class Both:
     """The same operations on a vault of files and on one in memory, with the same ids and the same time."""
 
-    def __init__(self, folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self._monkeypatch = monkeypatch
         self.clocks = FakeClock(), FakeClock()
         self.vaults = tuple(
@@ -120,7 +136,9 @@ class Both:
         _check_equal(answers[0], answers[1], rounding)
 
 
-def _do(vault: Muisti, clock: FakeClock, ids: Sequence[str], operation: Operation) -> Any:  # a table
+def _do(
+    vault: Muisti, clock: FakeClock, ids: Sequence[str], operation: Operation
+) -> Any:  # a table
     name, *rest = operation
     if rest and isinstance(rest[0], int) and name != "wait":
         if not ids:
@@ -129,7 +147,13 @@ def _do(vault: Muisti, clock: FakeClock, ids: Sequence[str], operation: Operatio
     match name:
         case "save":
             content, project, kind, tier = rest
-            return vault.save(content, project=project, kind=kind, tier=tier, session_id="s" if tier == "session" else None)
+            return vault.save(
+                content,
+                project=project,
+                kind=kind,
+                tier=tier,
+                session_id="s" if tier == "session" else None,
+            )
         case "update":
             return vault.update(rest[0], content=rest[1], by_session="s")
         case "label":
@@ -150,7 +174,9 @@ def _do(vault: Muisti, clock: FakeClock, ids: Sequence[str], operation: Operatio
             return vault.session_break(rest[0])
         case "core":
             section, key, value = rest
-            return vault.core_update(section, key, value) if value else vault.core_delete(section, key)
+            return (
+                vault.core_update(section, key, value) if value else vault.core_delete(section, key)
+            )
         case "start":
             return vault.start_session("app", session_id=rest[0])
         case "end":
@@ -204,20 +230,40 @@ def _check_equal(first: Any, second: Any, rounding: float) -> None:
         assert first == second
 
 
-def questions(ids: Sequence[str], now: datetime) -> Iterator[Callable[[Muisti], Any]]:
+def questions(  # shape: a table of calls
+    ids: Sequence[str], now: datetime
+) -> Iterator[Callable[[Muisti], Any]]:
     """Every verb that reads."""
     for query in QUERIES:
-        for options in ({}, {"project": "app"}, {"source": "message"}, {"session_id": "s", "include_deleted": True}):
+        for options in (
+            {},
+            {"project": "app"},
+            {"source": "message"},
+            {"session_id": "s", "include_deleted": True},
+        ):
             yield lambda vault, q=query, o=options: vault.search(q, record=False, **o)
         yield lambda vault, q=query: vault.search_compact(q, limit=3)
         yield lambda vault, q=query: vault.search_messages(q, chat=CHATS[0])
-    for order in ("created_at", "created_at_desc", "salience", "salience_asc", "last_accessed", "last_accessed_asc"):
+    for order in (
+        "created_at",
+        "created_at_desc",
+        "salience",
+        "salience_asc",
+        "last_accessed",
+        "last_accessed_asc",
+    ):
         yield lambda vault, o=order: vault.list(order_by=o, include_deleted=True, limit=50)
     for moment in (now, now - timedelta(days=20), now + timedelta(days=20)):
         yield lambda vault, at=moment: vault.list(as_of=at)
         yield lambda vault, at=moment: vault.list(known_at=at, as_of=now)
         yield lambda vault, at=moment: vault.list(since=at)
-    for filters in ({"keywords": ("sql",)}, {"min_salience": 0.5}, {"kind": "decision"}, {"tier": "session"}, {"session": "s"}):
+    for filters in (
+        {"keywords": ("sql",)},
+        {"min_salience": 0.5},
+        {"kind": "decision"},
+        {"tier": "session"},
+        {"session": "s"},
+    ):
         yield lambda vault, f=filters: vault.list(limit=50, **f)
     for id_ in (*ids, "nobody"):
         for name in ("get", "links", "superseding", "graph", "timeline", "related"):
@@ -227,7 +273,13 @@ def questions(ids: Sequence[str], now: datetime) -> Iterator[Callable[[Muisti], 
         yield lambda vault, i=id_: vault.explain("auth module postgres", i)
         yield lambda vault, i=id_: vault.find_ids(i[-8:])
     for session in ("s", "t", "nobody"):
-        for name in ("get_session", "get_by_session", "get_session_context", "session_uses", "get_raw_session_content"):
+        for name in (
+            "get_session",
+            "get_by_session",
+            "get_session_context",
+            "session_uses",
+            "get_raw_session_content",
+        ):
             yield lambda vault, s=session, n=name: getattr(vault, n)(s)
     for chat in CHATS:
         yield lambda vault, c=chat: vault.window(c)
@@ -256,7 +308,9 @@ def _told(history: Sequence[Any]) -> list[Any]:
 
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=25))
-def test_every_read_verb_answers_the_same(tmp_path_factory: pytest.TempPathFactory, operations: list[Operation]) -> None:
+def test_every_read_verb_answers_the_same(
+    tmp_path_factory: pytest.TempPathFactory, operations: list[Operation]
+) -> None:
     options = {"embedder": "none", "record_recall": True, "sync_on_open": False}
     with pytest.MonkeyPatch.context() as monkeypatch:
         both = Both(tmp_path_factory.mktemp("both") / "vault", options, monkeypatch)
@@ -271,7 +325,9 @@ def test_every_read_verb_answers_the_same(tmp_path_factory: pytest.TempPathFacto
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(TEXT, min_size=1, max_size=13, unique=True), query=st.sampled_from(QUERIES))
-def test_hybrid_searches_find_the_same(tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str) -> None:
+def test_hybrid_searches_find_the_same(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], query: str
+) -> None:
     """SQLite keeps vectors in two bytes a number: scores agree to four digits."""
     options = {"embedder": "hashing", "sync_on_open": False}
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -280,6 +336,11 @@ def test_hybrid_searches_find_the_same(tmp_path_factory: pytest.TempPathFactory,
             for text in texts:
                 both.run(("save", text, "", "note", "project"))
             for mode in ("hybrid", "vector"):
-                both.ask(lambda vault, m=mode: [(r.memory.id, r.score) for r in vault.search(query, mode=m, record=False)], 1e-3)
+                both.ask(
+                    lambda vault, m=mode: [
+                        (r.memory.id, r.score) for r in vault.search(query, mode=m, record=False)
+                    ],
+                    1e-3,
+                )
         finally:
             both.close()

@@ -80,13 +80,17 @@ class TestFileVersions(VersionsContract):
     def versions(self, root: Path) -> FileVersions:
         return FileVersions(root, Settings())
 
-    def test_thousands_of_texts_at_one_moment(self, versions: FileVersions, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_thousands_of_texts_at_one_moment(
+        self, versions: FileVersions, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Of each only a few names are tried, however many there are; and no other program's file is overwritten."""
         tried = noted(monkeypatch, "exists")
         other = FileVersions(root, Settings())
         for number in range(200):
             into = "one" if number % 2 else "other"
-            (other if number % 20 == 0 else versions).keep_merged(a_memory(number, f"text {number}"), into, NOON)
+            (other if number % 20 == 0 else versions).keep_merged(
+                a_memory(number, f"text {number}"), into, NOON
+            )
         named = [path for path in tried if ".history" in path.parts]
         assert len(named) <= 200 * 10
         kept = [one.memory.content for into in ("one", "other") for one in versions.versions(into)]
@@ -96,7 +100,9 @@ class TestFileVersions(VersionsContract):
         self, versions: FileVersions, vault: FileVault, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for number in range(1, 9):
-            one = vault.create([a_memory(number, f"text {number}", created_at=NOON + timedelta(days=number))])[0].memory
+            one = vault.create(
+                [a_memory(number, f"text {number}", created_at=NOON + timedelta(days=number))]
+            )[0].memory
             versions.archive({str(one.file_path): one.id})
         read = noted(monkeypatch, "read_bytes")
         assert [one.content for one in versions.archived(2, 3)] == ["text 5", "text 4"]
@@ -115,14 +121,20 @@ class TestFileLocation(LocationContract):
     def test_its_address_is_the_folder(self, location: Location, root: Path) -> None:
         assert (str(location), location.name) == (str(root), root.name)
 
-    @pytest.mark.parametrize("harm", [shutil.rmtree, lambda root: (root / "muisti.toml").unlink()], ids=["gone", "empty"])
-    def test_B5_a_folder_that_is_gone_is_told(self, location: Location, root: Path, harm: Callable[[Path], None]) -> None:
+    @pytest.mark.parametrize(
+        "harm", [shutil.rmtree, lambda root: (root / "muisti.toml").unlink()], ids=["gone", "empty"]
+    )
+    def test_B5_a_folder_that_is_gone_is_told(
+        self, location: Location, root: Path, harm: Callable[[Path], None]
+    ) -> None:
         harm(root)
         with pytest.raises(VaultNotFound, match="mount it"):
             location.check_available()
         assert location.disk_usage() >= 0
 
-    def test_its_size_is_that_of_the_files_without_the_index(self, location: Location, root: Path) -> None:
+    def test_its_size_is_that_of_the_files_without_the_index(
+        self, location: Location, root: Path
+    ) -> None:
         before = location.disk_usage()
         (root / "facts").mkdir()
         (root / "facts" / "a.md").write_bytes(b"x" * 1000)

@@ -61,7 +61,9 @@ class TestMemoryStore(StoreContract):
 
         with monkeypatch.context() as patched:
             patched.setattr(opened.index, "apply", busy)
-            assert not opened.commit(created=[a_memory(1, "Apples")], messages=[a_message(1, "pears")]).indexed
+            assert not opened.commit(
+                created=[a_memory(1, "Apples")], messages=[a_message(1, "pears")]
+            ).indexed
         assert not opened.commit(events=[an_event("recalled", 1)]).indexed
         opened.store.prepare(wait=False)
         assert (opened.known(1).access_count, opened.stored(1).indexed) == (1, True)
@@ -73,7 +75,11 @@ class TestMemoryReconciler:
     def opened(self, clock: FakeClock, index: MemoryIndex) -> Opened:
         opened = Opened(MemoryStore(Settings(), clock, index), index)
         opened.create(a_memory(1, "Apples"), a_memory(2, "Pears"))
-        opened.commit(trashed=[opened.known(2)], events=[an_event("recalled", 1)], messages=[a_message(1, "plums")])
+        opened.commit(
+            trashed=[opened.known(2)],
+            events=[an_event("recalled", 1)],
+            messages=[a_message(1, "plums")],
+        )
         return opened
 
     @pytest.fixture
@@ -83,9 +89,13 @@ class TestMemoryReconciler:
         return MemoryReconciler(store, index)
 
     def test_what_needs_files_says_so(self, reconciler: MemoryReconciler) -> None:
-        with pytest.raises(Unsupported, match="sync is not supported: a vault in memory has no files"):
+        with pytest.raises(
+            Unsupported, match="sync is not supported: a vault in memory has no files"
+        ):
             reconciler.sync()
-        with pytest.raises(Unsupported, match="index_path is not supported: .* open a vault in a folder"):
+        with pytest.raises(
+            Unsupported, match="index_path is not supported: .* open a vault in a folder"
+        ):
             reconciler.index_path("docs", None, None, trusted=None)
         with pytest.raises(Unsupported, match="forget_path"):
             reconciler.forget_path("docs")
@@ -100,8 +110,14 @@ class TestMemoryReconciler:
         ("changes", "parts"),
         [
             (IndexChanges(removed=[ident(1)]), {"texts", "words"}),
-            (IndexChanges(memories=[project_memory(filed(3, "Nobody stored this"))]), {"texts", "words"}),
-            (IndexChanges(journal=JournalChanges(usage={ident(1): Usage(access_count=7)})), {"usage"}),
+            (
+                IndexChanges(memories=[project_memory(filed(3, "Nobody stored this"))]),
+                {"texts", "words"},
+            ),
+            (
+                IndexChanges(journal=JournalChanges(usage={ident(1): Usage(access_count=7)})),
+                {"usage"},
+            ),
         ],
     )
     def test_a_rebuild_mends_what_verify_finds(
@@ -123,7 +139,9 @@ class TestMemoryLocation(LocationContract):
 
     def test_there_are_no_files(self, location: MemoryLocation) -> None:
         assert str(location) == ":memory:"
-        with pytest.raises(Unsupported, match="watch_files is not supported: a vault in memory has no files"):
+        with pytest.raises(
+            Unsupported, match="watch_files is not supported: a vault in memory has no files"
+        ):
             location.watch(threading.Event())
         with pytest.raises(Unsupported, match="notebook is not supported"):
             location.notebook("notes")

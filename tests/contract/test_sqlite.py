@@ -39,7 +39,9 @@ class TestSqliteIndex(SearchIndexContract):
 
 
 class TestSqliteSyncedIndex(SyncedIndexContract):
-    def test_a_second_opener_sees_the_same_and_a_swap(self, index: SqliteIndex, tmp_path: Path) -> None:
+    def test_a_second_opener_sees_the_same_and_a_swap(
+        self, index: SqliteIndex, tmp_path: Path
+    ) -> None:
         put(index, filed(1, "shared"))
         other = SqliteIndex(Database(tmp_path, 5), 5)
         assert other.open() is False
@@ -85,7 +87,9 @@ class TestMigrations:
         assert db.pragma("user_version") == 0
         migrate(db)
         assert db.pragma("user_version") == migrations()[-1][0]
-        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        tables = {
+            name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        }
         assert {
             "entries",
             "messages",
@@ -107,14 +111,18 @@ class TestMigrations:
         migrate(db)
         assert db.execute("SELECT * FROM sqlite_schema").fetchall() == before
 
-    def test_an_index_of_a_later_muisti_is_left_alone(self, db: apsw.Connection, tmp_path: Path) -> None:
+    def test_an_index_of_a_later_muisti_is_left_alone(
+        self, db: apsw.Connection, tmp_path: Path
+    ) -> None:
         migrate(db)
         db.pragma("user_version", 999)
         with pytest.raises(IndexTooNew, match="schema 999.*upgrade muisti.*reindex"):
             migrate(db)
         assert db.pragma("user_version") == 999
 
-    def test_a_step_that_fails_leaves_the_schema_as_it_was(self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_step_that_fails_leaves_the_schema_as_it_was(
+        self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         newest = migrations()[-1][0]
         steps = (*migrations(), (newest + 1, "CREATE TABLE extra (x); CREATE TABLE memories (y);"))
         monkeypatch.setattr(migrating, "migrations", lambda: steps)
@@ -122,9 +130,13 @@ class TestMigrations:
         with pytest.raises(apsw.SQLError):
             migrate(db)
         assert db.pragma("user_version") == newest
-        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'").fetchone() == (0,)
+        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'").fetchone() == (
+            0,
+        )
 
-    def test_rows_of_before_have_no_user_and_no_agent_and_their_files_are_read_again(self, db: apsw.Connection) -> None:
+    def test_rows_of_before_have_no_user_and_no_agent_and_their_files_are_read_again(
+        self, db: apsw.Connection
+    ) -> None:
         for number, sql in migrations()[:4]:
             db.execute(sql)
             db.pragma("user_version", number)
@@ -142,7 +154,9 @@ class TestMigrations:
         assert seen == [("notes/m.md", -1, "", "m"), ("notes/other.txt", 10, "none", None)]
         assert db.pragma("application_id") != COMPLETE
 
-    def test_a_later_step_is_added_to_an_earlier_index(self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_later_step_is_added_to_an_earlier_index(
+        self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         migrate(db)
         newest = migrations()[-1][0]
         steps = (*migrations(), (newest + 1, "CREATE TABLE extra (x);"))

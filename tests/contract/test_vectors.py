@@ -25,7 +25,16 @@ from muisti.storage.sqlite.vector_indexes.sqlite_vec import VecScan
 from muisti.storage.sqlite.vectors import SqliteVectors
 from tests.contract.making import add
 from tests.contract.synced_index_suite import put
-from tests.contract.vectors_making import FIRST, OTHER_SIZE, RECALL, Place, clustered, embedded, numbered, recall
+from tests.contract.vectors_making import (
+    FIRST,
+    OTHER_SIZE,
+    RECALL,
+    Place,
+    clustered,
+    embedded,
+    numbered,
+    recall,
+)
 from tests.contract.vectors_suite import VectorsContract
 
 KINDS = ["bits", "hnsw", "sqlite-vec"]
@@ -44,7 +53,9 @@ def opened(folder: Path, kind: str, closing: ExitStack) -> Place:
             put(builder, *memories)
             builder.swap()
 
-    return Place(index, SqliteVectors(database, kind), lambda: opened(folder, kind, closing), rebuild)
+    return Place(
+        index, SqliteVectors(database, kind), lambda: opened(folder, kind, closing), rebuild
+    )
 
 
 @pytest.fixture
@@ -83,8 +94,12 @@ class TestChoosing:
         with pytest.raises(SettingsError, match="'faiss': choose bits, hnsw or sqlite-vec"):
             make_scan("faiss")
 
-    @pytest.mark.parametrize(("kind", "module"), [("hnsw", "usearch.index"), ("sqlite-vec", "sqlite_vec")])
-    def test_without_its_package(self, monkeypatch: pytest.MonkeyPatch, kind: str, module: str) -> None:
+    @pytest.mark.parametrize(
+        ("kind", "module"), [("hnsw", "usearch.index"), ("sqlite-vec", "sqlite_vec")]
+    )
+    def test_without_its_package(
+        self, monkeypatch: pytest.MonkeyPatch, kind: str, module: str
+    ) -> None:
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(SettingsError, match=rf"pip install muisti\[{kind}\]"):
             make_scan(kind)
@@ -108,7 +123,10 @@ class TestDamage:
         ("sql", "report"),
         [
             ("DELETE FROM vectors WHERE v = 7", "memories with fewer or more vectors than noted"),
-            ("UPDATE vectors SET codes = substr(codes, 1, 63) WHERE v = 7", "1 vectors of another length"),
+            (
+                "UPDATE vectors SET codes = substr(codes, 1, 63) WHERE v = 7",
+                "1 vectors of another length",
+            ),
             ("DELETE FROM signs WHERE v = 7", "1 vectors without signs"),
             ("DELETE FROM embedded WHERE n = 3", "neither have vectors nor wait"),
             ("DELETE FROM entries WHERE n = 3", "vectors of memories that are gone"),
@@ -127,7 +145,9 @@ class TestDamage:
         assert any(report in line for line in place.index.check())
 
     @DAMAGE
-    def test_is_gone_after_building_anew(self, place: Place, tmp_path: Path, sql: str, report: str) -> None:
+    def test_is_gone_after_building_anew(
+        self, place: Place, tmp_path: Path, sql: str, report: str
+    ) -> None:
         self.damage(tmp_path, sql)
         place.rebuild(numbered(10))
         assert place.index.check() == []
@@ -136,12 +156,16 @@ class TestDamage:
             place.embed(numbered(10)[at], clustered(20)[2 * at : 2 * at + 2])
         assert recall(place, numbered(10), clustered(20)) == 1
 
-    def test_pages_that_cannot_be_read_do_not_keep_it_from_being_built_anew(self, place: Place, tmp_path: Path) -> None:
+    def test_pages_that_cannot_be_read_do_not_keep_it_from_being_built_anew(
+        self, place: Place, tmp_path: Path
+    ) -> None:
         place.index.close()
         file = next((tmp_path / "index").glob("index-*.db"))
         db = apsw.Connection(str(file))
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        (root,) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'vectors'").fetchone() or (0,)
+        (root,) = db.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'vectors'"
+        ).fetchone() or (0,)
         size = db.pragma("page_size")
         db.close()
         data = bytearray(file.read_bytes())
@@ -153,7 +177,9 @@ class TestDamage:
         assert place.vectors.prepare(FIRST).missing == 10
 
     @pytest.mark.parametrize("kind", KINDS)
-    def test_codes_cut_short_are_no_wrong_answer(self, place: Place, tmp_path: Path, closing: ExitStack, kind: str) -> None:
+    def test_codes_cut_short_are_no_wrong_answer(
+        self, place: Place, tmp_path: Path, closing: ExitStack, kind: str
+    ) -> None:
         self.damage(tmp_path, "UPDATE vectors SET codes = substr(codes, 1, 63) WHERE v = 7")
         other = opened(tmp_path / "index", kind, closing)
         with pytest.raises(IndexCorrupt):
@@ -197,7 +223,9 @@ class TestTheFileOfTheGraph:
         monkeypatch.setattr(hnsw, "_codes", counting)
         return counts
 
-    def test_the_next_process_takes_it_and_adds_what_is_new(self, place: Place, file: Path, added: list[int]) -> None:
+    def test_the_next_process_takes_it_and_adds_what_is_new(
+        self, place: Place, file: Path, added: list[int]
+    ) -> None:
         other = place.again()
         assert self.found(other) >= RECALL
         assert added == []
@@ -209,7 +237,9 @@ class TestTheFileOfTheGraph:
         assert added == [1]
         assert file.read_bytes() == before  # one more is not worth writing
 
-    def test_it_is_written_again_once_it_has_grown(self, place: Place, file: Path, added: list[int]) -> None:
+    def test_it_is_written_again_once_it_has_grown(
+        self, place: Place, file: Path, added: list[int]
+    ) -> None:
         place.fill(numbered(100, 9000), clustered(100, seed=8))
         place.nearest(clustered(1)[0])
         assert added == [100]
@@ -227,7 +257,9 @@ class TestTheFileOfTheGraph:
         assert added == [self.COUNT]
 
     @pytest.mark.parametrize("at", [0, 30, 100, 2000, -100])
-    def test_a_byte_of_it_changed(self, place: Place, file: Path, added: list[int], at: int) -> None:
+    def test_a_byte_of_it_changed(
+        self, place: Place, file: Path, added: list[int], at: int
+    ) -> None:
         data = bytearray(file.read_bytes())
         data[at] ^= 0x55
         file.write_bytes(data)
@@ -240,14 +272,18 @@ class TestTheFileOfTheGraph:
         assert self.found(place.again()) >= RECALL
 
     @pytest.mark.parametrize("identity", [FIRST, OTHER_SIZE], ids=["other index", "other size"])
-    def test_of_another_index(self, place: Place, file: Path, tmp_path: Path, closing: ExitStack, identity) -> None:
+    def test_of_another_index(
+        self, place: Place, file: Path, tmp_path: Path, closing: ExitStack, identity
+    ) -> None:
         stranger = opened(tmp_path / "stranger", "hnsw", closing)
         stranger.fill(self.MEMORIES, clustered(self.COUNT, identity.dimensions, seed=5), identity)
         stranger.nearest(clustered(1, identity.dimensions)[0], identity=identity)
         file.write_bytes((tmp_path / "stranger" / file.name).read_bytes())
         assert self.found(place.again()) >= RECALL
 
-    def test_of_another_size_though_it_says_otherwise(self, place: Place, file: Path, tmp_path: Path, closing: ExitStack) -> None:
+    def test_of_another_size_though_it_says_otherwise(
+        self, place: Place, file: Path, tmp_path: Path, closing: ExitStack
+    ) -> None:
         stranger = opened(tmp_path / "stranger", "hnsw", closing)
         stranger.fill(self.MEMORIES, clustered(self.COUNT, 32), OTHER_SIZE)
         stranger.nearest(clustered(1, 32)[0], identity=OTHER_SIZE)
@@ -257,7 +293,9 @@ class TestTheFileOfTheGraph:
         file.write_bytes(hnsw._MAGIC + digest + b"\n" + line + body)
         assert self.found(place.again()) >= RECALL
 
-    def test_removed_so_that_erased_memories_leave_no_trace(self, place: Place, file: Path, added: list[int]) -> None:
+    def test_removed_so_that_erased_memories_leave_no_trace(
+        self, place: Place, file: Path, added: list[int]
+    ) -> None:
         place.remove(self.MEMORIES[:2])
         place.nearest(clustered(1)[0])
         assert added == []
@@ -285,7 +323,9 @@ class TestTheFileOfTheGraph:
         assert third.ids(fresh[-1], 1) == [lost[-1].id]
         assert third.ids(fresh[0], 1) == [lost[0].id]
 
-    def test_it_cannot_be_saved(self, place: Place, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_it_cannot_be_saved(
+        self, place: Place, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         file.unlink()
 
         def full(*_: object) -> None:
@@ -295,7 +335,9 @@ class TestTheFileOfTheGraph:
         assert self.found(place.again()) >= RECALL
         assert not list(file.parent.glob("*hnsw*"))
 
-    def test_a_filter_that_lets_many_through(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_filter_that_lets_many_through(
+        self, place: Place, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(hnsw, "NARROW", 10)
         space, vectors = place.space(), clustered(self.COUNT)
         database = place.vectors._db  # type: ignore[attr-defined]
@@ -313,7 +355,12 @@ class TestTheFileOfTheGraph:
         others = [place.again() for _ in range(3)]
         more = numbered(200, 9000)
         add(place.index, *more)
-        place.vectors.add([embedded(memory, clustered(200, seed=8)[at : at + 1]) for at, memory in enumerate(more)])
+        place.vectors.add(
+            [
+                embedded(memory, clustered(200, seed=8)[at : at + 1])
+                for at, memory in enumerate(more)
+            ]
+        )
         for other in others:
             other.nearest(clustered(1)[0])
         assert [path.name for path in file.parent.glob("*hnsw*")] == [file.name]

@@ -31,7 +31,10 @@ class Bytes:
         raise NotImplementedError
 
 
-_QUICK = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+_QUICK = settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 
 class VaultContract:
@@ -43,7 +46,11 @@ class VaultContract:
         assert path == "notes/2026-03-10_a_title.md"
         again = vault.read(path)
         assert again is not None
-        assert (again.memory, again.seen.sha, again.seen.stat) == (file.memory, file.seen.sha, file.seen.stat)
+        assert (again.memory, again.seen.sha, again.seen.stat) == (
+            file.memory,
+            file.seen.sha,
+            file.seen.stat,
+        )
         assert dict(vault.scan()) == {path: file.seen.stat}
         assert raw.get(path).startswith(b"---\n")
 
@@ -54,7 +61,9 @@ class VaultContract:
             found = vault.read(str(file.memory.file_path))
             assert found is not None
             assert found.memory == file.memory
-            assert found.memory in [replace(memory, file_path=found.memory.file_path) for memory in drawn]
+            assert found.memory in [
+                replace(memory, file_path=found.memory.file_path) for memory in drawn
+            ]
             vault.erase(str(file.memory.file_path))
 
     @pytest.mark.parametrize("together", [True, False])
@@ -78,8 +87,14 @@ class VaultContract:
         assert vault.create([]) == []
 
     @pytest.mark.parametrize("field", ["summary", "keywords", "files"])
-    def test_what_could_not_be_read_again_is_not_written(self, vault: FileVault, field: str) -> None:
-        value = "x" * 200_000 if field == "summary" else tuple(f"{number} {'x' * 290}" for number in range(400))
+    def test_what_could_not_be_read_again_is_not_written(
+        self, vault: FileVault, field: str
+    ) -> None:
+        value = (
+            "x" * 200_000
+            if field == "summary"
+            else tuple(f"{number} {'x' * 290}" for number in range(400))
+        )
         with pytest.raises(InvalidMemory) as raised:
             vault.create([a_memory(1), a_memory(2, **{field: value})])
         assert raised.value.field == field
@@ -91,7 +106,11 @@ class VaultContract:
 
     def test_the_largest_content_with_much_around_it_is_read_again(self, vault: FileVault) -> None:
         full = a_memory(
-            1, "ä" * 524_288, title="x", summary="记" * 15_000, keywords=tuple(f"词{number}" for number in range(200))
+            1,
+            "ä" * 524_288,
+            title="x",
+            summary="记" * 15_000,
+            keywords=tuple(f"词{number}" for number in range(200)),
         )
         (file,) = vault.create([full])
         found = vault.read(str(file.memory.file_path))
@@ -103,28 +122,53 @@ class VaultContract:
     def test_a_rewrite_keeps_what_a_person_added(self, vault: FileVault, raw: Bytes) -> None:
         (file,) = vault.create([a_memory(title="Old", keywords=("k",))])
         path = str(file.memory.file_path)
-        mine = raw.get(path).replace(b"title: Old\n", b"title: Old # my title\n# my note\nmood: 'good'\n")
+        mine = raw.get(path).replace(
+            b"title: Old\n", b"title: Old # my title\n# my note\nmood: 'good'\n"
+        )
         raw.put(path, mine)
         found = vault.read(path)
         assert found is not None
-        changed = vault.rewrite(replace(found.memory, title="New", content="New text"), found.seen.sha)
+        changed = vault.rewrite(
+            replace(found.memory, title="New", content="New text"), found.seen.sha
+        )
         body = file.memory.content.encode()
-        assert raw.get(path) == mine.replace(b"title: Old", b"title: New").replace(body, b"New text")
+        assert raw.get(path) == mine.replace(b"title: Old", b"title: New").replace(
+            body, b"New text"
+        )
         again = vault.read(path)
         assert again is not None
-        assert (again.seen.sha, again.memory.title, again.memory.content) == (changed.seen.sha, "New", "New text")
+        assert (again.seen.sha, again.memory.title, again.memory.content) == (
+            changed.seen.sha,
+            "New",
+            "New text",
+        )
 
     @pytest.mark.parametrize(
-        "head", ["title:\n", "title: # why\n", "title: |\n  long\n", "keywords:\n  -\n  - a\nsummary: >\n  s\n"]
+        "head",
+        [
+            "title:\n",
+            "title: # why\n",
+            "title: |\n  long\n",
+            "keywords:\n  -\n  - a\nsummary: >\n  s\n",
+        ],
     )
-    def test_a_rewrite_of_whatever_a_person_wrote_is_readable(self, vault: FileVault, raw: Bytes, head: str) -> None:
+    def test_a_rewrite_of_whatever_a_person_wrote_is_readable(
+        self, vault: FileVault, raw: Bytes, head: str
+    ) -> None:
         raw.put("notes/x.md", f"---\nid: x\n{head}source: me\n---\n\nText\n".encode())
         found = vault.read("notes/x.md")
         assert found is not None
-        vault.rewrite(replace(found.memory, title="New: one", keywords=("b", "c"), summary="s: t"), found.seen.sha)
+        vault.rewrite(
+            replace(found.memory, title="New: one", keywords=("b", "c"), summary="s: t"),
+            found.seen.sha,
+        )
         again = vault.read("notes/x.md")
         assert again is not None
-        assert (again.memory.title, again.memory.keywords, again.memory.summary) == ("New: one", ("b", "c"), "s: t")
+        assert (again.memory.title, again.memory.keywords, again.memory.summary) == (
+            "New: one",
+            ("b", "c"),
+            "s: t",
+        )
 
     def test_a_rewrite_of_something_else_is_refused(self, vault: FileVault, raw: Bytes) -> None:
         (file,) = vault.create([a_memory()])
@@ -185,7 +229,11 @@ class VaultContract:
             vault.read(str(file.memory.file_path))
 
     @pytest.mark.parametrize(
-        "act", [lambda vault: vault.trash("notes/none.md", NOON), lambda vault: vault.restore(".trash/notes/none.md")]
+        "act",
+        [
+            lambda vault: vault.trash("notes/none.md", NOON),
+            lambda vault: vault.restore(".trash/notes/none.md"),
+        ],
     )
     def test_moving_what_is_not_there(self, vault: FileVault, act) -> None:
         with pytest.raises(VaultError):
@@ -200,17 +248,27 @@ class VaultContract:
         assert raw.get("decisions/by hand.md") == b"We chose SQLite.\r\nIt is enough.\r\n"
         adopted = vault.parse(vault.load("decisions/by hand.md"), adopt=True)
         assert adopted is not None
-        assert (adopted.memory.kind, adopted.memory.content) == ("decision", "We chose SQLite.\r\nIt is enough.")
-        assert raw.get("decisions/by hand.md").endswith(b"\r\n\r\nWe chose SQLite.\r\nIt is enough.\r\n")
+        assert (adopted.memory.kind, adopted.memory.content) == (
+            "decision",
+            "We chose SQLite.\r\nIt is enough.",
+        )
+        assert raw.get("decisions/by hand.md").endswith(
+            b"\r\n\r\nWe chose SQLite.\r\nIt is enough.\r\n"
+        )
         again = vault.parse(vault.load("decisions/by hand.md"), adopt=True)
         assert again is not None
         assert (again.memory.id, again.seen.sha) == (adopted.memory.id, adopted.seen.sha)
 
-    def test_a_file_outside_the_folders_is_no_memory_unless_it_has_an_id_of_ours(self, vault: FileVault, raw: Bytes) -> None:
+    def test_a_file_outside_the_folders_is_no_memory_unless_it_has_an_id_of_ours(
+        self, vault: FileVault, raw: Bytes
+    ) -> None:
         raw.put("README.md", b"# Read me\n")
         raw.put("docs/intro.md", b"---\nid: intro\n---\n\nA page of another program\n")
         raw.put("docs/broken.md", b"---\n: [\n---\n")
-        raw.put("drafts/x.md", b"---\nid: 01a1e155-2941-7f7c-b20c-b05c3e2449d3\nkind: fact\n---\n\nText\n")
+        raw.put(
+            "drafts/x.md",
+            b"---\nid: 01a1e155-2941-7f7c-b20c-b05c3e2449d3\nkind: fact\n---\n\nText\n",
+        )
         assert vault.parse(vault.load("docs/intro.md"), adopt=True) is None
         assert vault.parse(vault.load("docs/broken.md"), adopt=True) is None
         assert vault.parse(vault.load("README.md"), adopt=True) is None
@@ -230,7 +288,9 @@ class VaultContract:
             (b"x" * 3_000_000, "limit"),
         ],
     )
-    def test_a_broken_file_is_reported_and_left_alone(self, vault: FileVault, raw: Bytes, data: bytes, reason: str) -> None:
+    def test_a_broken_file_is_reported_and_left_alone(
+        self, vault: FileVault, raw: Bytes, data: bytes, reason: str
+    ) -> None:
         raw.put("notes/x.md", data)
         with pytest.raises(BrokenFile, match=reason) as raised:
             vault.parse(vault.load("notes/x.md"), adopt=True)
@@ -238,7 +298,14 @@ class VaultContract:
         assert raw.get("notes/x.md") == data
 
     def test_a_scan_finds_memories_and_nothing_else(self, vault: FileVault, raw: Bytes) -> None:
-        wanted = {"notes/a.md", "projects/p/facts/b.md", ".trash/notes/c.md", "d.md", "notes/sub/e.md", "notes/journal/f.md"}
+        wanted = {
+            "notes/a.md",
+            "projects/p/facts/b.md",
+            ".trash/notes/c.md",
+            "d.md",
+            "notes/sub/e.md",
+            "notes/journal/f.md",
+        }
         others = {
             "notes/.hidden.md",
             ".muisti/x.md",
@@ -252,7 +319,9 @@ class VaultContract:
             raw.put(path, b"x")
         assert {path for path, _ in vault.scan()} == wanted
 
-    def test_front_matter_follows_a_person_who_moves_a_file(self, vault: FileVault, raw: Bytes) -> None:
+    def test_front_matter_follows_a_person_who_moves_a_file(
+        self, vault: FileVault, raw: Bytes
+    ) -> None:
         (file,) = vault.create([a_memory(title="T")])
         old = str(file.memory.file_path)
         raw.put("projects/app/decisions/t.md", raw.get(old))

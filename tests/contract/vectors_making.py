@@ -29,11 +29,20 @@ TIED = 0.001
 RARE: dict[int, tuple[dict[str, Any], Filter]] = {
     0: ({"project": "rare"}, Filter(project="rare")),
     1: ({"kind": "decision"}, Filter(kinds=("decision",))),
-    2: ({"tier": Tier.SESSION, "session_id": "asking"}, Filter(session_id="asking", tiers=("session",))),
+    2: (
+        {"tier": Tier.SESSION, "session_id": "asking"},
+        Filter(session_id="asking", tiers=("session",)),
+    ),
     3: ({"tier": Tier.SESSION, "session_id": "other"}, Filter(session="other", all_sessions=True)),
     4: ({"created_at": NOON - timedelta(days=10)}, Filter(until=NOON - timedelta(days=5))),
-    5: ({"created_at": NOON + timedelta(days=10)}, Filter(since=NOON + timedelta(days=5), until=NOON + timedelta(days=15))),
-    6: ({"keywords": ("rare",), "deleted_at": NOON}, Filter(keywords=("Rare",), include_deleted=True)),
+    5: (
+        {"created_at": NOON + timedelta(days=10)},
+        Filter(since=NOON + timedelta(days=5), until=NOON + timedelta(days=15)),
+    ),
+    6: (
+        {"keywords": ("rare",), "deleted_at": NOON},
+        Filter(keywords=("Rare",), include_deleted=True),
+    ),
 }
 """One memory in a hundred is like this, and the filter that lets only those through."""
 
@@ -82,11 +91,16 @@ class Place:
     rebuild: Callable[[Sequence[Memory]], None]
     """Build the index anew from these memories; vectors of unchanged texts stay."""
 
-    def fill(self, memories: Sequence[Memory], vectors: Floats, identity: Identity = FIRST) -> Space:
+    def fill(
+        self, memories: Sequence[Memory], vectors: Floats, identity: Identity = FIRST
+    ) -> Space:
         """Memories with their vectors, equally many each."""
         self.vectors.prepare(identity)
         each = len(vectors) // len(memories)
-        rows = [embedded(m, vectors[at * each : (at + 1) * each], identity) for at, m in enumerate(memories)]
+        rows = [
+            embedded(m, vectors[at * each : (at + 1) * each], identity)
+            for at, m in enumerate(memories)
+        ]
         add(self.index, *memories)
         self.vectors.add(rows)
         return self.space(identity)
@@ -100,19 +114,29 @@ class Place:
     def space(self, identity: Identity = FIRST) -> Space:
         return next(space for space in self.vectors.spaces() if space.identity == identity)
 
-    def nearest(self, query: Floats, limit: int = 10, where: Filter | None = None, identity: Identity = FIRST) -> list[VectorHit]:
+    def nearest(
+        self,
+        query: Floats,
+        limit: int = 10,
+        where: Filter | None = None,
+        identity: Identity = FIRST,
+    ) -> list[VectorHit]:
         return self.vectors.nearest(self.space(identity), query, where or Filter(), limit)
 
     def ids(self, query: Floats, limit: int = 10, identity: Identity = FIRST) -> list[str]:
         return [hit.memory_id for hit in self.nearest(query, limit, identity=identity)]
 
 
-def recall(place: Place, memories: Sequence[Memory], vectors: Floats, identity: Identity = FIRST) -> float:
+def recall(
+    place: Place, memories: Sequence[Memory], vectors: Floats, identity: Identity = FIRST
+) -> float:
     """Which share of ten memories is as near as the ten that comparing with all gives, over many questions."""
     asked = questions(vectors, 30)
     cosines = (asked @ vectors.T).reshape(len(asked), len(memories), -1).max(axis=2)
     found = 0
     for query, row in zip(asked, cosines, strict=True):
-        near = {memories[at].id for at in np.flatnonzero(row >= np.sort(row)[-10:][0] - TIED).tolist()}
+        near = {
+            memories[at].id for at in np.flatnonzero(row >= np.sort(row)[-10:][0] - TIED).tolist()
+        }
         found += len(near & set(place.ids(query, 10, identity)))
     return found / (10 * len(asked))

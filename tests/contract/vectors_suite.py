@@ -37,7 +37,10 @@ class VectorsContract:
         place.fill(memories, vectors)
         for query in questions(vectors, 10):
             hits = place.nearest(query, 100)
-            true = {memory.id: float(vector @ query) for memory, vector in zip(memories, vectors, strict=True)}
+            true = {
+                memory.id: float(vector @ query)
+                for memory, vector in zip(memories, vectors, strict=True)
+            }
             assert {hit.memory_id for hit in hits} == set(true)
             assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
             assert all(abs(hit.score - true[hit.memory_id]) < OFF for hit in hits)
@@ -68,8 +71,18 @@ class VectorsContract:
         place.remove(memories[100:103])
         place.remove(memories[:100:3])
         left = [at for at in range(900) if not (100 <= at < 103 or (at < 100 and at % 3 == 0))]
-        for place_ in (place, place.again()):  # one that has the removed in memory, one that reads anew
-            assert recall(place_, [memories[at] for at in left], vectors.reshape(900, 5, -1)[left].reshape(-1, 64)) >= RECALL
+        for place_ in (
+            place,
+            place.again(),
+        ):  # one that has the removed in memory, one that reads anew
+            assert (
+                recall(
+                    place_,
+                    [memories[at] for at in left],
+                    vectors.reshape(900, 5, -1)[left].reshape(-1, 64),
+                )
+                >= RECALL
+            )
             assert memories[100].id not in place_.ids(vectors[500], 50)
 
     def test_most_are_removed(self, place: Place) -> None:
@@ -113,17 +126,26 @@ class VectorsContract:
     def test_filters_that_let_one_in_a_hundred_through(self, place: Place) -> None:
         vectors = clustered(2000)
         memories = [
-            filed(n, f"text {n}", **{"project": "app", **(RARE[n % 100][0] if n % 100 in RARE else {})}) for n in range(2000)
+            filed(
+                n,
+                f"text {n}",
+                **{"project": "app", **(RARE[n % 100][0] if n % 100 in RARE else {})},
+            )
+            for n in range(2000)
         ]
         place.fill(memories, vectors)
         for rest, (_, where) in RARE.items():
             for query in questions(vectors, 4):
                 hits = place.nearest(query, 10, where)
-                true = {memories[at].id: float(vectors[at] @ query) for at in range(rest, 2000, 100)}
+                true = {
+                    memories[at].id: float(vectors[at] @ query) for at in range(rest, 2000, 100)
+                }
                 assert len(hits) == 10, where
                 assert {hit.memory_id for hit in hits} <= set(true), where
                 best = sorted(true.values(), reverse=True)[:10]
-                assert all(abs(hit.score - score) < OFF for hit, score in zip(hits, best, strict=True)), where
+                assert all(
+                    abs(hit.score - score) < OFF for hit, score in zip(hits, best, strict=True)
+                ), where
             assert len(place.nearest(vectors[0], 50, where)) == 20, where
 
     def test_a_filter_that_lets_half_through(self, place: Place) -> None:
@@ -131,11 +153,16 @@ class VectorsContract:
         vectors = clustered(2000)
         cosines = vectors @ vectors[0]
         middle = np.median(cosines)
-        memories = [filed(n + 1, f"text {n}", kind="fact" if cosines[n] >= middle else "decision") for n in range(2000)]
+        memories = [
+            filed(n + 1, f"text {n}", kind="fact" if cosines[n] >= middle else "decision")
+            for n in range(2000)
+        ]
         place.fill(memories, vectors)
         hits = place.nearest(vectors[0], 10, Filter(kinds=("decision",)))
         assert len(hits) == 10
-        assert all(middle - 0.1 < hit.score < middle + OFF for hit in hits)  # far away, 64 signs tell little apart
+        assert all(
+            middle - 0.1 < hit.score < middle + OFF for hit in hits
+        )  # far away, 64 signs tell little apart
 
     def test_what_others_may_not_see_is_not_found(self, place: Place) -> None:
         mine = filed(1, "mine", tier=Tier.SESSION, session_id="me")
@@ -144,8 +171,12 @@ class VectorsContract:
         place.fill([mine, gone], vectors)
         assert place.nearest(vectors[0]) == []
         assert place.nearest(vectors[0], where=Filter(session_id="you")) == []
-        assert [hit.memory_id for hit in place.nearest(vectors[0], where=Filter(session_id="me"))] == [mine.id]
-        assert [hit.memory_id for hit in place.nearest(vectors[1], where=Filter(include_deleted=True))] == [gone.id]
+        assert [
+            hit.memory_id for hit in place.nearest(vectors[0], where=Filter(session_id="me"))
+        ] == [mine.id]
+        assert [
+            hit.memory_id for hit in place.nearest(vectors[1], where=Filter(include_deleted=True))
+        ] == [gone.id]
 
     # -- Reading
 
@@ -157,7 +188,9 @@ class VectorsContract:
         assert set(found) == {memories[3].id, memories[7].id}
         assert found[memories[3].id] == pytest.approx(float((vectors[6:8] @ query).max()), abs=OFF)
         assert place.vectors.similarities(space, query, []) == {}
-        assert place.vectors.similarities(space, -vectors[0], [memories[0].id])[memories[0].id] >= -1
+        assert (
+            place.vectors.similarities(space, -vectors[0], [memories[0].id])[memories[0].id] >= -1
+        )
 
     def test_what_a_memory_means_as_a_whole(self, place: Place) -> None:
         memories, vectors = numbered(2), clustered(6)
@@ -204,7 +237,9 @@ class VectorsContract:
         add(place.index, replace(memories[0], kind="decision", file_path="notes/moved.md"))
         assert place.nearest(vectors[0]) == before
         assert place.vectors.missing(space, 10) == []
-        assert [hit.memory_id for hit in place.nearest(vectors[0], where=Filter(kinds=("decision",)))] == [memories[0].id]
+        assert [
+            hit.memory_id for hit in place.nearest(vectors[0], where=Filter(kinds=("decision",)))
+        ] == [memories[0].id]
 
     def test_vectors_of_an_earlier_text_are_not_kept(self, place: Place) -> None:
         (memory,) = numbered(1)
@@ -229,7 +264,10 @@ class VectorsContract:
         place.fill(memories, vectors)
         place.embed(memories[0], vectors[5:6])
         hit = place.nearest(vectors[5], 1)[0]
-        assert place.vectors.similarities(place.space(), vectors[0], [memories[0].id])[memories[0].id] < 1 - OFF
+        assert (
+            place.vectors.similarities(place.space(), vectors[0], [memories[0].id])[memories[0].id]
+            < 1 - OFF
+        )
         assert hit.score > 1 - OFF
 
     def test_removed_and_back(self, place: Place) -> None:
@@ -298,9 +336,15 @@ class VectorsContract:
         assert place.ids(fresh[3], 1, new) == [memories[3].id]
         assert len(place.ids(fresh[3], 20, new)) == 19
         place.embed(memories[19], fresh[19:], new)
-        assert [(one.identity, one.serving, one.missing) for one in place.vectors.spaces()] == [(new, True, 0)]
+        assert [(one.identity, one.serving, one.missing) for one in place.vectors.spaces()] == [
+            (new, True, 0)
+        ]
         assert place.ids(fresh[19], 1, new) == [memories[19].id]
-        assert all(hit.score > 1 - OFF for at in range(20) for hit in place.nearest(fresh[at], 1, identity=new))
+        assert all(
+            hit.score > 1 - OFF
+            for at in range(20)
+            for hit in place.nearest(fresh[at], 1, identity=new)
+        )
         assert place.vectors.prepare(new) == place.space(new)
 
     def test_two_models_do_not_mix(self, place: Place) -> None:
@@ -308,7 +352,10 @@ class VectorsContract:
         memories, old, fresh = numbered(700), clustered(700), clustered(700, seed=7)
         place.fill(memories, old)
         place.vectors.prepare(SAME_SIZE)
-        swapped = [embedded(memory, fresh[at : at + 1], SAME_SIZE) for at, memory in enumerate(memories[:-1])]
+        swapped = [
+            embedded(memory, fresh[at : at + 1], SAME_SIZE)
+            for at, memory in enumerate(memories[:-1])
+        ]
         place.vectors.add(swapped)
         for _ in range(2):
             assert recall(place, memories, old) >= RECALL
@@ -345,7 +392,9 @@ class VectorsContract:
         for at in range(2):
             place.embed(memories[at], clustered(1, 32), OTHER_SIZE)
         place.remove(memories[2:])
-        assert [(one.identity, one.serving) for one in place.vectors.spaces()] == [(OTHER_SIZE, True)]
+        assert [(one.identity, one.serving) for one in place.vectors.spaces()] == [
+            (OTHER_SIZE, True)
+        ]
 
     def test_a_new_model_where_there_is_nothing_to_embed(self, place: Place) -> None:
         place.vectors.prepare(FIRST)
@@ -367,7 +416,10 @@ class VectorsContract:
         assert place.ids(vectors[700], 1) == [memories[700].id]
         changed = [*memories[2:], replace(memories[0], content="changed"), filed(5000, "new")]
         place.rebuild(changed[::-1])
-        assert set(place.vectors.missing(place.space(), 10)) == {memories[0].id, filed(5000, "new").id}
+        assert set(place.vectors.missing(place.space(), 10)) == {
+            memories[0].id,
+            filed(5000, "new").id,
+        }
         assert recall(place, memories[2:], vectors[2:]) >= RECALL
         place.embed(filed(5000, "new"), clustered(1, seed=8))
         assert place.ids(clustered(1, seed=8)[0], 1) == [filed(5000, "new").id]
@@ -378,5 +430,8 @@ class VectorsContract:
         place.vectors.prepare(OTHER_SIZE)
         place.embed(memories[0], clustered(1, 32), OTHER_SIZE)
         place.rebuild(memories)
-        assert [(one.identity, one.missing) for one in place.vectors.spaces()] == [(FIRST, 0), (OTHER_SIZE, 3)]
+        assert [(one.identity, one.missing) for one in place.vectors.spaces()] == [
+            (FIRST, 0),
+            (OTHER_SIZE, 3),
+        ]
         assert place.ids(clustered(1, 32)[0], 1, OTHER_SIZE) == [memories[0].id]

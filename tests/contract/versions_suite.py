@@ -18,17 +18,24 @@ from tests.unit.making import NOON, a_memory
 from tests.unit.test_fields import memories
 
 HOUR = timedelta(hours=1)
-_QUICK = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+_QUICK = settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 
-def created(vault: FileVault, number: int = 1, content: str = "Some text", **fields: object) -> Memory:
+def created(
+    vault: FileVault, number: int = 1, content: str = "Some text", **fields: object
+) -> Memory:
     return vault.create([a_memory(number, content, **fields)])[0].memory
 
 
 class VersionsContract:
     """Subclasses give the fixtures `versions`, `vault` and `raw` (the bytes of both)."""
 
-    def test_which_memories_have_merged_texts(self, versions: FileVersions, vault: FileVault) -> None:
+    def test_which_memories_have_merged_texts(
+        self, versions: FileVersions, vault: FileVault
+    ) -> None:
         assert versions.merged_ids() == []
         changed = created(vault)
         versions.keep_version(str(changed.file_path), changed.id, NOON + 4 * HOUR)
@@ -44,7 +51,9 @@ class VersionsContract:
         assert versions.archived_path("nobody") is None
         versions.forget("nobody")
 
-    def test_a_version_is_the_file_as_it_is_now(self, versions: FileVersions, vault: FileVault, raw: Bytes) -> None:
+    def test_a_version_is_the_file_as_it_is_now(
+        self, versions: FileVersions, vault: FileVault, raw: Bytes
+    ) -> None:
         one = created(vault)
         path = str(one.file_path)
         mine = raw.get(path).replace(b"---\n", b"---\nmine: stays  # so\n", 1)
@@ -67,11 +76,19 @@ class VersionsContract:
 
     def test_links_of_a_merged_text_are_kept_too(self, versions: FileVersions) -> None:
         memory = a_memory(2, "It says so")
-        link = Link(source=memory.id, type=LinkType.CONFIRMS, target="other", created_at=NOON, confidence=0.5)
+        link = Link(
+            source=memory.id,
+            type=LinkType.CONFIRMS,
+            target="other",
+            created_at=NOON,
+            confidence=0.5,
+        )
         versions.keep_merged(replace(memory, links=(link,)), "into", NOON)
         assert versions.versions("into")[0].memory.links == (link,)
 
-    def test_oldest_first_even_if_the_clock_stands_still(self, versions: FileVersions, vault: FileVault) -> None:
+    def test_oldest_first_even_if_the_clock_stands_still(
+        self, versions: FileVersions, vault: FileVault
+    ) -> None:
         one = created(vault)
         versions.keep_merged(a_memory(2, "later"), one.id, NOON + HOUR)
         versions.keep_merged(a_memory(3, "first"), one.id, NOON)
@@ -82,7 +99,9 @@ class VersionsContract:
         assert [kept.merged for kept in found] == [True, False, True, True]
         assert len({kept.at for kept in found}) == 4
 
-    def test_drop_takes_one_and_forget_all_of_one_memory(self, versions: FileVersions, raw: Bytes) -> None:
+    def test_drop_takes_one_and_forget_all_of_one_memory(
+        self, versions: FileVersions, raw: Bytes
+    ) -> None:
         for number, into in ((2, "a"), (3, "a"), (4, "b")):
             versions.keep_merged(a_memory(number, f"text {number}"), into, NOON)
         first, second = versions.versions("a")
@@ -94,7 +113,9 @@ class VersionsContract:
         assert len(versions.versions("b")) == 1
         assert len(raw.paths()) == 1
 
-    def test_what_cannot_be_read_is_left_out_and_left_alone(self, versions: FileVersions, raw: Bytes) -> None:
+    def test_what_cannot_be_read_is_left_out_and_left_alone(
+        self, versions: FileVersions, raw: Bytes
+    ) -> None:
         versions.keep_merged(a_memory(2, "fine"), "a", NOON)
         folder = PurePosixPath(versions.versions("a")[0].reference).parent
         for name, data in (
@@ -106,8 +127,12 @@ class VersionsContract:
         assert [kept.memory.content for kept in versions.versions("a")] == ["fine"]
         assert raw.get(f"{folder}/notes.md") == b"mine"
 
-    @pytest.mark.parametrize("odd", ["", ".", "..", "../notes", "a/b", "*", "[a-z]*", "\0", "x" * 300, "ä"])
-    def test_an_odd_id_leads_nowhere(self, versions: FileVersions, vault: FileVault, raw: Bytes, odd: str) -> None:
+    @pytest.mark.parametrize(
+        "odd", ["", ".", "..", "../notes", "a/b", "*", "[a-z]*", "\0", "x" * 300, "ä"]
+    )
+    def test_an_odd_id_leads_nowhere(
+        self, versions: FileVersions, vault: FileVault, raw: Bytes, odd: str
+    ) -> None:
         one = created(vault)
         versions.archive({str(created(vault, 2, "Archived").file_path): a_memory(2).id})
         assert versions.versions(odd) == []
@@ -145,7 +170,11 @@ class VersionsContract:
     def test_a_page_at_a_time(self, versions: FileVersions, vault: FileVault) -> None:
         for number in range(1, 6):
             one = created(
-                vault, number, f"text {number}", project="app" if number % 2 else "", created_at=NOON + number * 24 * HOUR
+                vault,
+                number,
+                f"text {number}",
+                project="app" if number % 2 else "",
+                created_at=NOON + number * 24 * HOUR,
             )
             versions.archive({str(one.file_path): one.id})
         assert [found.content for found in versions.archived(2)] == ["text 5", "text 4"]
@@ -159,14 +188,20 @@ class VersionsContract:
         versions.archive({str(one.file_path): one.id})
         found = versions.archived_memory(one.id)
         assert found is not None
-        assert (found.id, found.content, found.file_path) == (one.id, "One", versions.archived_path(one.id))
+        assert (found.id, found.content, found.file_path) == (
+            one.id,
+            "One",
+            versions.archived_path(one.id),
+        )
         assert versions.archived_memory(other.id) is None
         assert versions.archived_memory("*") is None
         raw.put(str(versions.archived_path(one.id)), b"\xff")
         with pytest.raises(BrokenFile):
             versions.archived_memory(one.id)
 
-    def test_its_place_may_have_been_taken(self, versions: FileVersions, vault: FileVault, raw: Bytes) -> None:
+    def test_its_place_may_have_been_taken(
+        self, versions: FileVersions, vault: FileVault, raw: Bytes
+    ) -> None:
         old = created(vault, 1, "Old", title="Same")
         versions.archive({str(old.file_path): old.id})
         new = created(vault, 2, "New", title="Same")
@@ -179,7 +214,9 @@ class VersionsContract:
         assert found is not None
         assert found.memory.id == old.id
 
-    def test_there_is_always_a_place_for_it(self, versions: FileVersions, vault: FileVault, raw: Bytes) -> None:
+    def test_there_is_always_a_place_for_it(
+        self, versions: FileVersions, vault: FileVault, raw: Bytes
+    ) -> None:
         old = created(vault, 1, "Old")
         versions.archive({str(old.file_path): old.id})
         archived = str(versions.archived_path(old.id))

@@ -17,7 +17,14 @@ from muisti.remember.index_rows import project_memory
 from tests.contract.making import SHARED_SUITE, add, filed, find, find_ids, ident, remove
 from tests.unit.making import NOON
 
-NAUGHTY = next((path for parent in Path(__file__).parents if (path := parent / "shared" / "data" / "blns.json").is_file()), None)
+NAUGHTY = next(
+    (
+        path
+        for parent in Path(__file__).parents
+        if (path := parent / "shared" / "data" / "blns.json").is_file()
+    ),
+    None,
+)
 SYNTAX = [
     '"', '""', '"unclosed', "AND", "OR NOT", "a AND", "NEAR(a b)", "a*", "*", "^a", "a:b", "title:x", "(", ")", "((a)", "-a", "+", "{a b}:c",
     "'", "';--", "\\", "a\0b", "\0", "a\nb", "rank:", "word_index", "-", "--", ":-)", "%", "_", "[]", "a NOT b", "\ufeff", "\u202e", "🎉",
@@ -27,7 +34,9 @@ SYNTAX = [
 class WordsContract:
     """Subclasses give a fixture `index`: an open, empty index."""
 
-    def test_words_are_found_in_text_title_keywords_files_and_summary(self, index: SearchIndex) -> None:
+    def test_words_are_found_in_text_title_keywords_files_and_summary(
+        self, index: SearchIndex
+    ) -> None:
         add(
             index,
             filed(1, "the body says apples"),
@@ -39,7 +48,9 @@ class WordsContract:
         )
         assert sorted(memory_id[-1] for memory_id in find_ids(index, "Apple")) == list("12345")
 
-    def test_the_index_is_in_step_with_inserts_updates_and_deletes(self, index: SearchIndex) -> None:
+    def test_the_index_is_in_step_with_inserts_updates_and_deletes(
+        self, index: SearchIndex
+    ) -> None:
         memory = filed(1, "first version about zebras")
         add(index, memory)
         assert find_ids(index, "zebras") == [memory.id]
@@ -53,8 +64,15 @@ class WordsContract:
         assert similar_words(index, "lions", 5) == []
 
     @settings(max_examples=20, suppress_health_check=SHARED_SUITE)
-    @given(steps=st.lists(st.tuples(st.integers(1, 4), st.sampled_from(["apple fig", "fig", "pear 记忆", ""])), max_size=10))
-    def test_any_changes_leave_it_in_step(self, index: SearchIndex, steps: list[tuple[int, str]]) -> None:
+    @given(
+        steps=st.lists(
+            st.tuples(st.integers(1, 4), st.sampled_from(["apple fig", "fig", "pear 记忆", ""])),
+            max_size=10,
+        )
+    )
+    def test_any_changes_leave_it_in_step(
+        self, index: SearchIndex, steps: list[tuple[int, str]]
+    ) -> None:
         alive: dict[int, str] = {}
         remove(index, *range(1, 5))
         for number, content in steps:
@@ -77,8 +95,12 @@ class WordsContract:
         ],
         ids=repr,
     )  # fmt: skip
-    def test_filters_work_inside_so_that_results_come_back_when_they_exist(self, index: SearchIndex, where: Filter) -> None:
-        crowd = [filed(n, "apple apple apple", project="crowd", salience=0.1) for n in range(1, 200)]
+    def test_filters_work_inside_so_that_results_come_back_when_they_exist(
+        self, index: SearchIndex, where: Filter
+    ) -> None:
+        crowd = [
+            filed(n, "apple apple apple", project="crowd", salience=0.1) for n in range(1, 200)
+        ]
         rare = filed(
             1000,
             "one apple among many other words",
@@ -103,7 +125,10 @@ class WordsContract:
         add(
             index,
             filed(1, "apple pear"),
-            filed(2, "apple and a great many other words that have nothing to do with it at all, on and on they go"),
+            filed(
+                2,
+                "apple and a great many other words that have nothing to do with it at all, on and on they go",
+            ),
             filed(3, "pear"),
             *(filed(n, f"filler number {n}") for n in range(10, 30)),
         )
@@ -116,7 +141,12 @@ class WordsContract:
 
     def test_a_title_of_its_own_weighs_more_than_the_body(self, index: SearchIndex) -> None:
         filler = [filed(n, f"filler number {n}") for n in range(10, 30)]
-        add(index, filed(1, "one word: apple"), filed(2, "one word: something", title="The apple"), *filler)
+        add(
+            index,
+            filed(1, "one word: apple"),
+            filed(2, "one word: something", title="The apple"),
+            *filler,
+        )
         assert find_ids(index, "apple")[0] == ident(2)
 
     @pytest.mark.parametrize(
@@ -139,8 +169,15 @@ class WordsContract:
             ("PostgreSQL replication", ["PostgreSLQ", "postgres"]),
         ],
     )  # fmt: skip
-    def test_languages_identifiers_and_slips_of_the_pen(self, index: SearchIndex, content: str, queries: list[str]) -> None:
-        add(index, filed(1, content), filed(2, "Something else entirely"), filed(3, "Другое 别的 その他"))
+    def test_languages_identifiers_and_slips_of_the_pen(
+        self, index: SearchIndex, content: str, queries: list[str]
+    ) -> None:
+        add(
+            index,
+            filed(1, content),
+            filed(2, "Something else entirely"),
+            filed(3, "Другое 别的 その他"),
+        )
         for query in queries:
             assert find_ids(index, query)[:1] == [ident(1)], query
 
@@ -183,10 +220,14 @@ class WordsContract:
             ("replicate", "replicator"),  # another form
         ],
     )
-    def test_words_near_another_are_among_the_candidates(self, index: SearchIndex, word: str, near: str) -> None:
+    def test_words_near_another_are_among_the_candidates(
+        self, index: SearchIndex, word: str, near: str
+    ) -> None:
         """A superset of other forms and misspellings; `muisti.recall.matching` decides."""
         row = project_memory(filed(1, "x"))
-        index.apply(IndexChanges(memories=[row._replace(words=Words(body=f"{near} something else"))]))
+        index.apply(
+            IndexChanges(memories=[row._replace(words=Words(body=f"{near} something else"))])
+        )
         assert near in index.words_near(word)
         assert "else" not in index.words_near(word)
 
@@ -199,10 +240,16 @@ class WordsContract:
 
     def test_bm25_is_as_fts5_counts_it(self, index: SearchIndex) -> None:
         """k1 1.2, b 0.75; title, labels and body weigh 3, 2 and 1; the length is that of all three together."""
-        add(index, filed(1, "apple pear"), filed(2, "some thing", title="Apple", keywords=("fig",)), filed(3, "a b c d e f g"))
+        add(
+            index,
+            filed(1, "apple pear"),
+            filed(2, "some thing", title="Apple", keywords=("fig",)),
+            filed(3, "a b c d e f g"),
+        )
         add(index, *(filed(n, "nothing here") for n in range(4, 9)))
         lengths = {
-            id_: sum(len(one.split()) for one in row) for id_, row in index.words_of([ident(n) for n in range(1, 9)]).items()
+            id_: sum(len(one.split()) for one in row)
+            for id_, row in index.words_of([ident(n) for n in range(1, 9)]).items()
         }
         average = sum(lengths.values()) / 8
         idf = math.log((8 - 2 + 0.5) / (2 + 0.5))
@@ -215,9 +262,19 @@ class WordsContract:
         add(index, *(filed(n, "apple") for n in range(1, 4)))
         assert all(0 < match.bm25 < 1e-5 for match in index.match([Term("appl")], Filter(), 5))
 
-    def test_a_prefix_and_alternatives_match_as_terms_of_their_own(self, index: SearchIndex) -> None:
-        add(index, filed(1, "东京"), filed(2, "apple"), filed(3, "pear"), *(filed(n, "filler") for n in range(4, 9)))
-        assert [match.memory_id for match in index.match([Term("东", prefix=True)], Filter(), 5)] == [ident(1)]
+    def test_a_prefix_and_alternatives_match_as_terms_of_their_own(
+        self, index: SearchIndex
+    ) -> None:
+        add(
+            index,
+            filed(1, "东京"),
+            filed(2, "apple"),
+            filed(3, "pear"),
+            *(filed(n, "filler") for n in range(4, 9)),
+        )
+        assert [
+            match.memory_id for match in index.match([Term("东", prefix=True)], Filter(), 5)
+        ] == [ident(1)]
         assert index.match([Term("东")], Filter(), 5) == []
         found = index.match([Term("none", alternatives=("appl", "pear"))], Filter(), 5)
         assert [match.memory_id for match in found] == [ident(2), ident(3)]
@@ -244,24 +301,33 @@ class WordsContract:
 
     @settings(max_examples=100, suppress_health_check=SHARED_SUITE)
     @given(query=st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
-    def test_any_text_is_a_safe_query_and_finds_the_text_itself(self, index: SearchIndex, query: str) -> None:
+    def test_any_text_is_a_safe_query_and_finds_the_text_itself(
+        self, index: SearchIndex, query: str
+    ) -> None:
         if query.strip() and "\0" not in query:
             add(index, filed(1, query))
             assert ident(1) in find_ids(index, query)
 
     @pytest.mark.skipif(
-        NAUGHTY is None, reason="needs the Big List of Naughty Strings at shared/data/blns.json beside the project"
+        NAUGHTY is None,
+        reason="needs the Big List of Naughty Strings at shared/data/blns.json beside the project",
     )
     def test_every_naughty_string_is_a_safe_query_and_is_found(self, index: SearchIndex) -> None:
         assert NAUGHTY is not None
         naughty = [text for text in json.loads(NAUGHTY.read_text("utf-8")) if text.strip()]
         add(index, *(filed(n, text) for n, text in enumerate(naughty)))
         assert len(naughty) > 400
-        missed = [text for n, text in enumerate(naughty) if ident(n) not in find_ids(index, text, limit=len(naughty))]
+        missed = [
+            text
+            for n, text in enumerate(naughty)
+            if ident(n) not in find_ids(index, text, limit=len(naughty))
+        ]
         assert missed == []
 
     def test_an_endless_query(self, index: SearchIndex) -> None:
         add(index, filed(1, "needle"))
-        endless = "".join(chr(0x4E00 + n % 20_000) + chr(0x4E00 + n // 20_000) for n in range(50_000))
+        endless = "".join(
+            chr(0x4E00 + n % 20_000) + chr(0x4E00 + n // 20_000) for n in range(50_000)
+        )
         assert find_ids(index, endless) == []
         assert find_ids(index, "needle " + " ".join(f"w{n}" for n in range(20_000))) == [ident(1)]

@@ -15,7 +15,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 
 def _blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 def test_readme_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +25,9 @@ def test_readme_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     blocks = _blocks(ROOT / "README.md", "python")
     assert blocks
     for block in blocks:
-        done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", block], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         assert "The relaunch is on March 15" in done.stdout
     assert list(tmp_path.rglob("*.md"))
@@ -34,11 +38,21 @@ def test_readme_commands_run(tmp_path: Path) -> None:
     block = next(block for block in _blocks(ROOT / "README.md", "sh") if "muisti save" in block)
     lines = [line for line in block.splitlines() if "muisti" in line and "pip install" not in line]
     script = "\n".join(
-        line.replace("3f2a91c0", '"$(muisti list --json -n 1 | grep -o \'"id": "[^"]*"\' | cut -c 8-43)"') for line in lines
+        line.replace(
+            "3f2a91c0", '"$(muisti list --json -n 1 | grep -o \'"id": "[^"]*"\' | cut -c 8-43)"'
+        )
+        for line in lines
     )
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "MUISTI_VAULT": str(tmp_path / "vault"), "PATH": path}
-    done = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
+    done = subprocess.run(
+        ["bash", "-euc", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        cwd=ROOT,
+    )
     assert done.returncode == 0, f"{script}\n{done.stderr}"
     table = done.stdout[done.stdout.index("score") :]
     assert "We chose PostgreSQL as our database" in table, "the search of the README finds nothing"
@@ -58,7 +72,13 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_generated_pages_are_fresh() -> None:
-    done = subprocess.run([sys.executable, "scripts/docs.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "scripts/docs.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
 
 
@@ -77,6 +97,10 @@ def test_front_matter_example_in_the_docs_is_a_memory(tmp_path: Path) -> None:
     (tmp_path / "decisions" / "example.md").write_text(example, "utf-8")
     with Muisti.open(tmp_path) as memory:
         (found,) = memory.list()
-        assert (found.title, found.kind, found.keywords) == ("Python and FastAPI", "decision", ("python", "backend"))
+        assert (found.title, found.kind, found.keywords) == (
+            "Python and FastAPI",
+            "decision",
+            ("python", "backend"),
+        )
         assert memory.verify(deep=True).ok
     assert (tmp_path / "decisions" / "example.md").read_text("utf-8") == example

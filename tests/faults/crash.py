@@ -56,10 +56,14 @@ def killed_at(k: int, vault: Path, clock: Clock, act: Callable[[Muisti], object]
     return ACKNOWLEDGED if said == ACKNOWLEDGED else KILLED
 
 
-def _live_and_die(k: int, vault: Path, clock: Clock, act: Callable[[Muisti], object], answer: int) -> None:
+def _live_and_die(
+    k: int, vault: Path, clock: Clock, act: Callable[[Muisti], object], answer: int
+) -> None:
     try:
         point = Failpoint(k)
-        memory = bootstrap.open(vault, clock=clock, disk=KillingDisk(point), settings={"sync_on_open": False})
+        memory = bootstrap.open(
+            vault, clock=clock, disk=KillingDisk(point), settings={"sync_on_open": False}
+        )
         _watch_index(memory, point)
         _watch_files(point)
         point.armed = True

@@ -30,8 +30,20 @@ def state(memory: Muisti) -> State:
 
 
 def _row(m: Memory, where: str, contents: dict[str, str]) -> tuple[object, ...]:
-    links = sorted((link.type.value, contents.get(link.target, "?"), link.proposed) for link in m.links)
-    return m.content, m.title, m.kind, m.project, where, m.valid_until is None, m.importance, m.pinned, tuple(links)
+    links = sorted(
+        (link.type.value, contents.get(link.target, "?"), link.proposed) for link in m.links
+    )
+    return (
+        m.content,
+        m.title,
+        m.kind,
+        m.project,
+        where,
+        m.valid_until is None,
+        m.importance,
+        m.pinned,
+        tuple(links),
+    )
 
 
 def mixed(found: State, before: State, after: State) -> bool:
@@ -52,7 +64,10 @@ def mixed(found: State, before: State, after: State) -> bool:
 
 def usage(memory: Muisti) -> dict[str, tuple[object, ...]]:
     """How strong each memory is and how it was used."""
-    return {m.id: (m.salience, m.access_count, m.last_accessed, m.updated_at) for m in everything(memory)}
+    return {
+        m.id: (m.salience, m.access_count, m.last_accessed, m.updated_at)
+        for m in everything(memory)
+    }
 
 
 def fingerprint(memory: Muisti) -> dict[str, str]:
@@ -73,7 +88,9 @@ def check_files_whole(vault: Path) -> None:
 
 def bodies(vault: Path) -> set[str]:
     """The text of every file, wherever it lies: with the memories, in the trash, the archive or the history."""
-    return {frontmatter.parse(path.read_text("utf-8")).body.strip() for path in markdown_files(vault)}
+    return {
+        frontmatter.parse(path.read_text("utf-8")).body.strip() for path in markdown_files(vault)
+    }
 
 
 def check_sound(memory: Muisti) -> None:

@@ -16,7 +16,11 @@ from muisti.remember.identity import new_id
 
 LONG = bool(os.environ.get("MUISTI_LONG"))
 AT = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
-MOVED, DECIDED, TEA = "I moved to Turku last month.", "We decided to use PostgreSQL for the shop.", "I prefer tea with lemon."
+MOVED, DECIDED, TEA = (
+    "I moved to Turku last month.",
+    "We decided to use PostgreSQL for the shop.",
+    "I prefer tea with lemon.",
+)
 AGAIN = 0.721
 """The importance of the first of them, 0.69, once it is said again."""
 
@@ -34,7 +38,11 @@ def exchange(n: int, text: str = "") -> Exchange:
 
 
 def events(vault: Path, name: str = "extracted") -> list[dict[str, Any]]:
-    lines = [json.loads(line) for path in sorted((vault / "journal").glob("*.jsonl")) for line in path.read_bytes().splitlines()]
+    lines = [
+        json.loads(line)
+        for path in sorted((vault / "journal").glob("*.jsonl"))
+        for line in path.read_bytes().splitlines()
+    ]
     return [line for line in lines if line["event"] == name]
 
 

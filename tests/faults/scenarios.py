@@ -45,7 +45,9 @@ def target(memory: Muisti) -> str:
 
 
 def _id(memory: Muisti, beginning: str) -> str:
-    found = [m for m in (*everything(memory), *memory.archived()) if m.content.startswith(beginning)]
+    found = [
+        m for m in (*everything(memory), *memory.archived()) if m.content.startswith(beginning)
+    ]
     return found[0].id if found else "00000000-0000-7000-8000-000000000000"
 
 
@@ -75,7 +77,9 @@ def _save_canary(memory: Muisti) -> None:
 
 
 def _batch(memory: Muisti) -> None:
-    memory.save_batch([{"content": f"Batch item {n} of four", "kind": kind} for n, kind in enumerate(_KINDS)])
+    memory.save_batch(
+        [{"content": f"Batch item {n} of four", "kind": kind} for n, kind in enumerate(_KINDS)]
+    )
 
 
 def _save_successor(memory: Muisti) -> None:
@@ -142,7 +146,11 @@ SCENARIOS = [
     Scenario("save", _save_target, adds=True),
     Scenario("save_batch", _batch, adds=True),
     Scenario("update", lambda m: m.update(target(m), content=f"{TARGET} now"), _save_target),
-    Scenario("update_kind", lambda m: m.update(target(m), kind="decision", project="apollo"), _save_target),
+    Scenario(
+        "update_kind",
+        lambda m: m.update(target(m), kind="decision", project="apollo"),
+        _save_target,
+    ),
     Scenario("delete", lambda m: m.delete(target(m)), _save_target),
     Scenario("restore", lambda m: m.restore(target(m)), _delete_target),
     Scenario("hard_delete", lambda m: m.delete(target(m), hard=True), _save_canary),
@@ -160,7 +168,12 @@ LINKING = [
 MERGING = [
     Scenario("merge", lambda m: m.save(NEARLY, kind="fact"), _save_target, adds=True),
     Scenario("merge_batch", _merge_batch, _save_target, stepwise=True, adds=True),
-    Scenario("unmerge", _unless_done("nothing is merged", lambda m: m.unmerge(target(m))), _save_merged, stepwise=True),
+    Scenario(
+        "unmerge",
+        _unless_done("nothing is merged", lambda m: m.unmerge(target(m))),
+        _save_merged,
+        stepwise=True,
+    ),
 ]
 UPKEEP = [
     Scenario("evict", lambda m: m.evict(0), _save_many, stepwise=True),
@@ -187,7 +200,9 @@ class Prepared:
         """What may be found afterwards: the new state, and, as long as nobody was told of it, the old one."""
         if acknowledged or self.scenario.by_itself:
             return found == self.after
-        return found in (self.before, self.after) or (self.scenario.stepwise and mixed(found, self.before, self.after))
+        return found in (self.before, self.after) or (
+            self.scenario.stepwise and mixed(found, self.before, self.after)
+        )
 
     def done(self, found: State) -> bool:
         """Whether a repetition ended where one call ends; or, if it adds, where two calls do."""
@@ -207,7 +222,9 @@ def prepared(scenario: Scenario, folder: Path, clock: Clock) -> Prepared:
         ready.before = state(memory)
     scenario.by_hand(ready.template)
     ready.texts = set() if scenario.name == "hard_delete" else bodies(ready.template)
-    with bootstrap.open(ready.copy(folder / "unharmed"), clock=clock, settings={"sync_on_open": False}) as memory:
+    with bootstrap.open(
+        ready.copy(folder / "unharmed"), clock=clock, settings={"sync_on_open": False}
+    ) as memory:
         scenario.act(memory)
         ready.after = state(memory)
         ready.texts |= bodies(memory.root)

@@ -85,10 +85,23 @@ def _saved(memory: Muisti, birds: Canaries, folder: Path) -> None:
         title=texts["title"],
         summary=texts["summary"],
         source=texts["source"],
-        keywords=[birds.control("save keywords"), birds.private("save keywords"), birds.secret("save keywords")],
-        files=[f"src/{birds.control('save files')}.py", f"src/{birds.private('save files')}", birds.secret("save files")],
+        keywords=[
+            birds.control("save keywords"),
+            birds.private("save keywords"),
+            birds.secret("save keywords"),
+        ],
+        files=[
+            f"src/{birds.control('save files')}.py",
+            f"src/{birds.private('save files')}",
+            birds.secret("save files"),
+        ],
     )
-    memory.save_batch([birds.text("batch 0"), {"content": birds.text("batch 1"), "summary": birds.text("batch summary")}])
+    memory.save_batch(
+        [
+            birds.text("batch 0"),
+            {"content": birds.text("batch 1"), "summary": birds.text("batch summary")},
+        ]
+    )
 
 
 def _updated(memory: Muisti, birds: Canaries, folder: Path) -> None:
@@ -98,13 +111,21 @@ def _updated(memory: Muisti, birds: Canaries, folder: Path) -> None:
         content=birds.text("update content"),
         title=birds.text("update title"),
         summary=birds.text("update summary"),
-        keywords=[birds.control("update keywords"), birds.private("update keywords"), birds.secret("update keywords")],
+        keywords=[
+            birds.control("update keywords"),
+            birds.private("update keywords"),
+            birds.secret("update keywords"),
+        ],
     )
     memory.update(one.id, content=f"What the gardener said then: {birds.text('update again')}")
 
 
 def _imported(memory: Muisti, birds: Canaries, folder: Path) -> None:
-    item = {"content": birds.text("json content"), "title": birds.text("json title"), "tags": [birds.secret("json tags")]}
+    item = {
+        "content": birds.text("json content"),
+        "title": birds.text("json title"),
+        "tags": [birds.secret("json tags")],
+    }
     (folder / "in.json").write_text(json.dumps([item]))
     lines = {"text": birds.text("jsonl content"), "summary": birds.text("jsonl summary")}
     (folder / "in.jsonl").write_text(json.dumps(lines) + "\n")
@@ -143,8 +164,12 @@ def _by_hand(memory: Muisti, birds: Canaries, folder: Path) -> None:
 def _merged(memory: Muisti, birds: Canaries, folder: Path) -> None:
     word, other = birds.control("merged"), birds.control("merged again")
     first = memory.save(f"The {word} {other} opens the gate of the garden at noon")
-    again = memory.save(f"the {word} {other} opens gate of the garden at noon. {birds.private('merged')}")
-    once_more = memory.save(f"The {word} {other} opens the gate of garden at noon! {birds.private('merged again')}")
+    again = memory.save(
+        f"the {word} {other} opens gate of the garden at noon. {birds.private('merged')}"
+    )
+    once_more = memory.save(
+        f"The {word} {other} opens the gate of garden at noon! {birds.private('merged again')}"
+    )
     assert {again.id, once_more.id} == {first.id}, "it was not merged"
     memory.unmerge(first.id)
 
@@ -172,8 +197,12 @@ REFUSED: dict[str, Refusal] = {
     "keyword": lambda memory, text: memory.save("A text", keywords=[f"{text} " * 2000]),
     "file": lambda memory, text: memory.save("A text", files=[f"{text} " * 2000]),
     "kind": lambda memory, text: memory.save(text, kind="no such kind"),
-    "update": lambda memory, text: memory.update(memory.save("A text").id, content=f"{text} " + "too long " * MOST_BYTES),
-    "session": lambda memory, text: memory.end_session(memory.start_session("p").id, f"{text} " + "long " * 20_000),
+    "update": lambda memory, text: memory.update(
+        memory.save("A text").id, content=f"{text} " + "too long " * MOST_BYTES
+    ),
+    "session": lambda memory, text: memory.end_session(
+        memory.start_session("p").id, f"{text} " + "long " * 20_000
+    ),
 }
 
 
@@ -182,8 +211,14 @@ REFUSED: dict[str, Refusal] = {
 
 def _kept(vault: Path) -> Places:
     """Every file of the vault but the one that a person wrote, names included."""
-    found = {path.relative_to(vault).as_posix(): path for path in vault.rglob("*") if path.is_file()}
-    return {name: name.encode() + b"\n" + path.read_bytes() for name, path in found.items() if name != BY_HAND}
+    found = {
+        path.relative_to(vault).as_posix(): path for path in vault.rglob("*") if path.is_file()
+    }
+    return {
+        name: name.encode() + b"\n" + path.read_bytes()
+        for name, path in found.items()
+        if name != BY_HAND
+    }
 
 
 def _sent(server: EmbedServer) -> bytes:
@@ -191,7 +226,10 @@ def _sent(server: EmbedServer) -> bytes:
 
 
 def _logged(caplog: pytest.LogCaptureFixture) -> bytes:
-    told = [f"{r.getMessage()} {r.args!r} {r.exc_text or r.exc_info!r}" for r in caplog.get_records("call")]
+    told = [
+        f"{r.getMessage()} {r.args!r} {r.exc_text or r.exc_info!r}"
+        for r in caplog.get_records("call")
+    ]
     return "\n".join([caplog.text, *told]).encode()
 
 
@@ -218,7 +256,11 @@ def _check(birds: Canaries, places: Places) -> None:
 
 
 def test_C1_no_byte_of_it_anywhere(
-    opened: Opener, server: EmbedServer, vault: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    opened: Opener,
+    server: EmbedServer,
+    vault: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     birds = Canaries()
@@ -238,7 +280,9 @@ def test_C1_no_byte_of_it_anywhere(
     _check(birds, closed | {"log": _logged(caplog)})
     _check_controls(birds, while_open, places)
     _check_controls(birds, closed, places)
-    assert len(birds.hidden_in((vault / BY_HAND).read_bytes())) >= 3, "the person's own file is theirs"
+    assert len(birds.hidden_in((vault / BY_HAND).read_bytes())) >= 3, (
+        "the person's own file is theirs"
+    )
 
 
 def _check_controls(birds: Canaries, kept: Places, places: Places) -> None:
@@ -246,13 +290,18 @@ def _check_controls(birds: Canaries, kept: Places, places: Places) -> None:
     index = b"".join(data for name, data in kept.items() if name.startswith(".muisti/"))
     files = b"".join(data for name, data in kept.items() if not name.startswith(".muisti/"))
     stored = [door for door in birds.shown if door not in ONLY_ASKED | {"log"}]
-    contents = [door for door in stored if door.endswith(("content", "again", "0", "1", "merged", "failed"))]
+    contents = [
+        door for door in stored if door.endswith(("content", "again", "0", "1", "merged", "failed"))
+    ]
     assert len(contents) >= 10
     assert birds.missing_in(files, [door for door in stored if not door.startswith("hand")]) == []
     assert birds.missing_in(index, [door for door in stored if door not in IN_HISTORY]) == []
     assert birds.missing_in(places["requests"], [*contents, *ONLY_ASKED]) == []
     assert birds.missing_in(places["log"], ["log"]) == []
-    assert birds.missing_in(places["export"], [door for door in contents if door not in IN_HISTORY]) == []
+    assert (
+        birds.missing_in(places["export"], [door for door in contents if door not in IN_HISTORY])
+        == []
+    )
     assert b"[redacted:" in files
 
 
@@ -269,12 +318,16 @@ def test_C1_what_is_refused_is_not_repeated(
     with pytest.raises((InvalidMemory, InvalidRequest)) as caught:
         refusal(memory, f"{hidden} stands in it")
     error = caught.value
-    said = f"{error!r} {error} {vars(error)} {error.args!r} {error.__cause__!r} {error.__context__!r}"
+    said = (
+        f"{error!r} {error} {vars(error)} {error.args!r} {error.__cause__!r} {error.__context__!r}"
+    )
     _check(birds, _kept(vault) | {"error": said.encode(), "log": _logged(caplog)})
 
 
 @pytest.mark.parametrize("hide", ["private", "secret"])
-@pytest.mark.parametrize("key", ["title", "keywords", "kind", "importance", "created_at", "links", "mine"])
+@pytest.mark.parametrize(
+    "key", ["title", "keywords", "kind", "importance", "created_at", "links", "mine"]
+)
 def test_C1_what_a_person_hides_in_front_matter_stays_in_their_file(
     opened: Opener, vault: Path, caplog: pytest.LogCaptureFixture, key: str, hide: str
 ) -> None:
@@ -298,7 +351,9 @@ def test_C1_nothing_is_left_of_a_text_that_was_all_private(opened: Opener, vault
     _check(birds, _kept(vault) | {"error": f"{caught.value!r} {vars(caught.value)}".encode()})
 
 
-def test_C1_the_search_for_canaries_finds_them(opened: Opener, server: EmbedServer, vault: Path) -> None:
+def test_C1_the_search_for_canaries_finds_them(
+    opened: Opener, server: EmbedServer, vault: Path
+) -> None:
     """With the tags forgotten and redaction off, each place holds what it must not hold: so the test above tells something."""
     birds = Canaries()
     memory = opened(embedder="openai", embedder_url=server.url, model="m", redact_secrets=False)

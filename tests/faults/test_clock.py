@@ -22,17 +22,28 @@ class Hands:
         return self.at
 
 
-MOMENTS = [datetime(1971, 1, 1, tzinfo=UTC), datetime(2026, 3, 9, tzinfo=UTC), datetime(2199, 12, 31, tzinfo=UTC)]
+MOMENTS = [
+    datetime(1971, 1, 1, tzinfo=UTC),
+    datetime(2026, 3, 9, tzinfo=UTC),
+    datetime(2199, 12, 31, tzinfo=UTC),
+]
 
 
 def _work(memory: Muisti) -> None:
     first = memory.list(order="asc")[0]
     before = memory.get(first.id)
     assert before is not None
-    for changed in (memory.reinforce(first.id), memory.touch(first.id), memory.update(first.id, importance=0.7)):
+    for changed in (
+        memory.reinforce(first.id),
+        memory.touch(first.id),
+        memory.update(first.id, importance=0.7),
+    ):
         assert changed.updated_at >= before.updated_at
         assert changed.salience >= before.salience
-        assert before.last_accessed is None or (changed.last_accessed or before.last_accessed) >= before.last_accessed
+        assert (
+            before.last_accessed is None
+            or (changed.last_accessed or before.last_accessed) >= before.last_accessed
+        )
     gone = memory.save(f"Trashed at {memory._services.clock.now()}")
     memory.delete(gone.id)
     memory.restore(gone.id)

@@ -12,7 +12,15 @@ from muisti import Muisti, SyncReport, bootstrap
 from muisti.errors import MuistiError, VaultError, VaultFull, VaultReadOnly
 from muisti.ports import Clock
 
-from .invariants import bodies, check_files_whole, check_found, check_rebuild, check_sound, leaks, state
+from .invariants import (
+    bodies,
+    check_files_whole,
+    check_found,
+    check_rebuild,
+    check_sound,
+    leaks,
+    state,
+)
 from .scenarios import CANARY, ORDERING, SCENARIOS, Prepared, Scenario, prepared
 from .starve import FailingDisk, ShortDisk
 
@@ -21,16 +29,32 @@ ERRORS = {errno.ENOSPC: VaultFull, errno.EIO: VaultError, errno.EACCES: VaultRea
 FAULTS = [(code, forever) for code in ERRORS for forever in (False, True)]
 
 
-@pytest.mark.parametrize(("code", "forever"), FAULTS, ids=lambda v: errno.errorcode[v] if v > 1 else ("once", "forever")[v])
+@pytest.mark.parametrize(
+    ("code", "forever"),
+    FAULTS,
+    ids=lambda v: errno.errorcode[v] if v > 1 else ("once", "forever")[v],
+)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
-def test_K2_error_at_every_step(scenario: Scenario, code: int, forever: bool, tmp_path: Path, clock: Clock) -> None:
+def test_K2_error_at_every_step(
+    scenario: Scenario, code: int, forever: bool, tmp_path: Path, clock: Clock
+) -> None:
     ready = prepared(scenario, tmp_path, clock)
-    assert _walk(ready, FailingDisk(code, forever=forever), ERRORS[code]) > (-1 if scenario.name == "reindex" else 2)
+    assert _walk(ready, FailingDisk(code, forever=forever), ERRORS[code]) > (
+        -1 if scenario.name == "reindex" else 2
+    )
 
 
-@pytest.mark.parametrize(("code", "forever"), [(errno.EIO, False), (errno.ENOSPC, True)], ids=["EIO-once", "ENOSPC-forever"])
-@pytest.mark.parametrize("scenario", [one for one in ORDERING if one.name != "merge_batch"], ids=str)
-def test_K2_error_at_every_step_of_upkeep(scenario: Scenario, code: int, forever: bool, tmp_path: Path, clock: Clock) -> None:
+@pytest.mark.parametrize(
+    ("code", "forever"),
+    [(errno.EIO, False), (errno.ENOSPC, True)],
+    ids=["EIO-once", "ENOSPC-forever"],
+)
+@pytest.mark.parametrize(
+    "scenario", [one for one in ORDERING if one.name != "merge_batch"], ids=str
+)
+def test_K2_error_at_every_step_of_upkeep(
+    scenario: Scenario, code: int, forever: bool, tmp_path: Path, clock: Clock
+) -> None:
     ready = prepared(scenario, tmp_path, clock)
     assert _walk(ready, FailingDisk(code, forever=forever), ERRORS[code]) > 2
 
@@ -39,7 +63,9 @@ def test_K2_error_at_every_step_of_upkeep(scenario: Scenario, code: int, forever
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_K2_short_write(scenario: Scenario, forever: bool, tmp_path: Path, clock: Clock) -> None:
     ready = prepared(scenario, tmp_path, clock)
-    assert _walk(ready, ShortDisk(errno.ENOSPC, forever=forever), VaultFull) >= (0 if scenario.name == "reindex" else 1)
+    assert _walk(ready, ShortDisk(errno.ENOSPC, forever=forever), VaultFull) >= (
+        0 if scenario.name == "reindex" else 1
+    )
 
 
 def _walk(ready: Prepared, disk: FailingDisk, expected: type[MuistiError]) -> int:
@@ -47,7 +73,9 @@ def _walk(ready: Prepared, disk: FailingDisk, expected: type[MuistiError]) -> in
     for k in range(1, MOST_STEPS):
         vault = ready.copy(ready.template.parent / "starved")
         try:
-            with bootstrap.open(vault, clock=ready.clock, disk=disk, settings={"sync_on_open": False}) as memory:
+            with bootstrap.open(
+                vault, clock=ready.clock, disk=disk, settings={"sync_on_open": False}
+            ) as memory:
                 disk.arm(k)
                 _starve(memory, ready, disk, expected)
             check_rebuild(vault, ready.clock)
@@ -61,7 +89,9 @@ def _walk(ready: Prepared, disk: FailingDisk, expected: type[MuistiError]) -> in
     pytest.fail(f"{ready.scenario} did not end within {MOST_STEPS} steps")
 
 
-def _starve(memory: Muisti, ready: Prepared, disk: FailingDisk, expected: type[MuistiError]) -> None:
+def _starve(
+    memory: Muisti, ready: Prepared, disk: FailingDisk, expected: type[MuistiError]
+) -> None:
     try:
         answer = ready.scenario.act(memory)
         told = not (isinstance(answer, SyncReport) and answer.problems)
@@ -72,7 +102,11 @@ def _starve(memory: Muisti, ready: Prepared, disk: FailingDisk, expected: type[M
     if told or not ready.scenario.by_itself:
         # While the disk still fails, everything that is there can be read and found.
         found = state(memory)
-        torn = disk.forever and ready.scenario.name == "save_batch" and set(ready.before) < set(found) < set(ready.after)
+        torn = (
+            disk.forever
+            and ready.scenario.name == "save_batch"
+            and set(ready.before) < set(found) < set(ready.after)
+        )
         assert torn or ready.allows(found, acknowledged=told)
         check_found(memory)
     disk.mend()

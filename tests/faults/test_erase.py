@@ -30,8 +30,16 @@ def _text(n: int) -> str:
 
 def _saved(memory: Muisti) -> list[str]:
     """Singles and a batch, some updated, so that old versions have existed; canaries in every field."""
-    ids = [memory.save(_text(n), keywords=[CANARIES[n]], files=[f"src/{CANARIES[n]}.py"]).id for n in range(20)]
-    ids += [m.id for m in memory.save_batch([{"content": _text(n), "summary": CANARIES[n]} for n in range(20, 40)])]
+    ids = [
+        memory.save(_text(n), keywords=[CANARIES[n]], files=[f"src/{CANARIES[n]}.py"]).id
+        for n in range(20)
+    ]
+    ids += [
+        m.id
+        for m in memory.save_batch(
+            [{"content": _text(n), "summary": CANARIES[n]} for n in range(20, 40)]
+        )
+    ]
     for n in range(40, 60):
         memory.update(ids[n - 40], content=_text(n), title=f"Title {CANARIES[n]}")
     return ids
@@ -103,7 +111,9 @@ def _check_erased(vault: Path, clock: Clock, ids: list[str]) -> None:
         check_sound(memory)
 
 
-def test_B6_versions_and_merged_texts_go_whenever_it_is_killed(tmp_path: Path, clock: Clock) -> None:
+def test_B6_versions_and_merged_texts_go_whenever_it_is_killed(
+    tmp_path: Path, clock: Clock
+) -> None:
     """What was killed and asked for again leaves nothing in `.history` either."""
     template, vault = tmp_path / "template", tmp_path / "vault"
     with bootstrap.open(template, clock=clock) as memory:
@@ -116,7 +126,11 @@ def test_B6_versions_and_merged_texts_go_whenever_it_is_killed(tmp_path: Path, c
         answer = killed_at(k, vault, clock, lambda m: m.delete(one.id, hard=True))
         with bootstrap.open(vault, clock=clock) as memory:
             memory.delete(one.id, hard=True)
-            left = [p for p in vault.rglob("*") if p.is_file() and any(c.encode() in p.read_bytes() for c in CANARIES[:2])]
+            left = [
+                p
+                for p in vault.rglob("*")
+                if p.is_file() and any(c.encode() in p.read_bytes() for c in CANARIES[:2])
+            ]
             assert not left, f"killed at step {k}: {left}"
         shutil.rmtree(vault)
         if answer == ACKNOWLEDGED:

@@ -51,7 +51,11 @@ def fill(memory: Muisti, clock: FakeClock, count: int = COUNT) -> dict[str, str]
 def live_files(vault: Path) -> dict[str, bytes]:
     """The memories' files that are neither in the trash nor in the archive, by path."""
     found = {path.relative_to(vault).as_posix(): path for path in vault.rglob("*.md")}
-    return {name: path.read_bytes() for name, path in found.items() if name[0] != "." and not name.startswith("archive/")}
+    return {
+        name: path.read_bytes()
+        for name, path in found.items()
+        if name[0] != "." and not name.startswith("archive/")
+    }
 
 
 def size(vault: Path) -> int:
@@ -90,7 +94,9 @@ def test_G4_everything_is_evicted_but_what_is_protected(vault: Path, clock: Fake
     check_rebuild(vault, clock)
 
 
-def test_G4_no_more_than_needed_goes_and_the_longest_unused_first(vault: Path, clock: FakeClock) -> None:
+def test_G4_no_more_than_needed_goes_and_the_longest_unused_first(
+    vault: Path, clock: FakeClock
+) -> None:
     """Measured on the files of live memories: the index file does not shrink, and would have everything evicted."""
     with bootstrap.open(vault, clock=clock) as memory:
         why = fill(memory, clock)
@@ -109,9 +115,13 @@ def test_G4_no_more_than_needed_goes_and_the_longest_unused_first(vault: Path, c
         last = len((vault / "archive").joinpath(_archived_name(vault, told[-1])).read_bytes())
         assert size(vault) + last > int(0.6 * limit), "one less would not have been enough"
         gone = [m.id for m in told]
-        queue = sorted((id_ for id_ in before if not why[id_]), key=lambda id_: _unused_since(before[id_]))
+        queue = sorted(
+            (id_ for id_ in before if not why[id_]), key=lambda id_: _unused_since(before[id_])
+        )
         assert gone == queue[: len(gone)]
-        assert memory.evict(limit, to=0.6) == [], "below the limit nothing happens, though it is no more than the share"
+        assert memory.evict(limit, to=0.6) == [], (
+            "below the limit nothing happens, though it is no more than the share"
+        )
         assert memory.get_stats().total_count == COUNT - len(gone)
 
 
@@ -144,13 +154,22 @@ def _erase(other: Muisti, id_: str) -> None:
     other.delete(id_, hard=True)
 
 
-@pytest.mark.parametrize("change", [_pin, _decide, _go_on, _trash, _erase], ids=lambda change: change.__name__)
+@pytest.mark.parametrize(
+    "change", [_pin, _decide, _go_on, _trash, _erase], ids=lambda change: change.__name__
+)
 def test_G4_what_changes_between_choosing_and_moving_stays(
-    vault: Path, clock: FakeClock, change: Callable[[Muisti, str], None], monkeypatch: pytest.MonkeyPatch
+    vault: Path,
+    clock: FakeClock,
+    change: Callable[[Muisti, str], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with bootstrap.open(vault, clock=clock) as memory, bootstrap.open(vault, clock=clock) as other:
         why = fill(memory, clock, 120)
-        of_ended = [m.id for m in memory.list(limit=None, session_id="ended") if m.session_id == "ended" and not why[m.id]]
+        of_ended = [
+            m.id
+            for m in memory.list(limit=None, session_id="ended")
+            if m.session_id == "ended" and not why[m.id]
+        ]
         chosen = of_ended[0]
         choose = clean._chosen
 
@@ -164,11 +183,17 @@ def test_G4_what_changes_between_choosing_and_moving_stays(
         told = {m.id for m in memory.evict(0)}
         stays = set(of_ended) if change is _go_on else {chosen}
         assert not told & stays
-        assert {m.id for m in memory.archived()} == told == {id_ for id_ in why if not why[id_]} - stays
+        assert (
+            {m.id for m in memory.archived()}
+            == told
+            == {id_ for id_ in why if not why[id_]} - stays
+        )
         check_clean(memory, told)
 
 
-def test_G4_a_file_that_a_person_pins_while_the_vault_is_open_stays(vault: Path, clock: FakeClock) -> None:
+def test_G4_a_file_that_a_person_pins_while_the_vault_is_open_stays(
+    vault: Path, clock: FakeClock
+) -> None:
     """The file is the truth: it counts what it says now, not what the index saw of it."""
     with bootstrap.open(vault, clock=clock) as memory:
         one = memory.save("A person pins this by hand", kind="note")
@@ -186,7 +211,9 @@ def test_G4_a_file_that_a_person_pins_while_the_vault_is_open_stays(vault: Path,
 
 
 @pytest.mark.parametrize("way", ["evict", "cleanup"])
-def test_G4_a_file_that_a_person_removed_while_the_vault_is_open_stops_nothing(vault: Path, clock: FakeClock, way: str) -> None:
+def test_G4_a_file_that_a_person_removed_while_the_vault_is_open_stops_nothing(
+    vault: Path, clock: FakeClock, way: str
+) -> None:
     with bootstrap.open(vault, clock=clock) as memory:
         ids = [memory.save(f"Item {n} tells of subject{n}", salience=0.05).id for n in range(10)]
         gone = memory.get(ids[3])
@@ -197,7 +224,9 @@ def test_G4_a_file_that_a_person_removed_while_the_vault_is_open_stops_nothing(v
         check_sound(memory)
 
 
-def test_G4_edited_by_hand_and_archived_before_anybody_looked(vault: Path, clock: FakeClock) -> None:
+def test_G4_edited_by_hand_and_archived_before_anybody_looked(
+    vault: Path, clock: FakeClock
+) -> None:
     """Whatever a person wrote goes along, and comes back as they wrote it."""
     with bootstrap.open(vault, clock=clock) as memory:
         one = memory.save("The kettle is blue", kind="note")
@@ -215,19 +244,25 @@ def test_G4_its_place_is_taken_when_it_comes_back(vault: Path, clock: FakeClock)
     with bootstrap.open(vault, clock=clock) as memory:
         ids = []
         for n in range(3):
-            ids.append(memory.save(f"Text {n} under the same title", title="The title", kind="note").id)
+            ids.append(
+                memory.save(f"Text {n} under the same title", title="The title", kind="note").id
+            )
             memory.evict(0)
         assert len(memory.archived()) == 3
         restored = [memory.restore(id_) for id_ in ids]
         assert len({m.file_path for m in restored}) == 3
-        assert {m.content for m in memory.list()} == {f"Text {n} under the same title" for n in range(3)}
+        assert {m.content for m in memory.list()} == {
+            f"Text {n} under the same title" for n in range(3)
+        }
         memory.evict(0)
         assert {m.id for m in memory.archived()} == set(ids)
         check_clean(memory, set(ids))
 
 
 @pytest.mark.parametrize("length", [40, 200])
-def test_G4_a_long_name_that_a_person_gave_comes_back(vault: Path, clock: FakeClock, length: int) -> None:
+def test_G4_a_long_name_that_a_person_gave_comes_back(
+    vault: Path, clock: FakeClock, length: int
+) -> None:
     with bootstrap.open(vault, clock=clock) as memory:
         (vault / "notes").mkdir()
         paths = [vault / "notes" / f"{'n' * length}{end}.md" for end in ("a", "b")]
@@ -256,7 +291,9 @@ def test_G4_what_was_copied_back_is_evicted_again(vault: Path, clock: FakeClock)
         one = memory.save("Archived, and then copied back by hand", kind="note")
         memory.evict(0)
         _copied_back(vault, memory, one.id)
-        memory.update(one.id, content="Archived, copied back, and then changed: now about lighthouses")
+        memory.update(
+            one.id, content="Archived, copied back, and then changed: now about lighthouses"
+        )
         memory.save("Another one about harbours", kind="note")
         assert len(memory.evict(0)) == 2
         assert memory.list() == []
@@ -271,7 +308,9 @@ def test_G4_what_was_copied_back_is_erased_at_both_places(vault: Path, clock: Fa
         memory.evict(0)
         _copied_back(vault, memory, one.id)
         assert memory.delete(one.id, hard=True)
-        assert [p for p in vault.rglob("*") if p.is_file() and b"flamingocanary" in p.read_bytes()] == []
+        assert [
+            p for p in vault.rglob("*") if p.is_file() and b"flamingocanary" in p.read_bytes()
+        ] == []
 
 
 @pytest.mark.parametrize("k", [3, 5, 9, 14, 19, 24])
@@ -297,7 +336,9 @@ def test_G4_killed_after_some_were_moved(vault: Path, clock: FakeClock, k: int) 
 def test_G4_two_processes_evict_while_another_pins(vault: Path) -> None:
     """Each memory goes once or stays, and none goes that was pinned."""
     with bootstrap.open(vault) as memory:
-        ids = {m.id for m in memory.save_batch([f"Item {n} tells of subject{n}" for n in range(COUNT)])}
+        ids = {
+            m.id for m in memory.save_batch([f"Item {n} tells of subject{n}" for n in range(COUNT)])
+        }
     said = together(vault, ("evict", 12), ("evict", 12), ("pin", 80))
     evicted = [id_ for one in said for id_ in one.get("ids", ())]
     pinned = set(said[2]["pinned"])

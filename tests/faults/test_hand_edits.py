@@ -65,7 +65,11 @@ class HandEdits(RuleBasedStateMachine):
         for _ in range(n):
             self.save("alpha", "fact", "")
 
-    @rule(word=WORDS, kind=st.sampled_from(sorted(FOLDERS.values())), project=st.sampled_from(["", "apollo"]))
+    @rule(
+        word=WORDS,
+        kind=st.sampled_from(sorted(FOLDERS.values())),
+        project=st.sampled_from(["", "apollo"]),
+    )
     def save(self, word: str, kind: str, project: str) -> None:
         body = self._text(word)
         saved = self.memory.save(body, kind=kind, project=project)
@@ -92,7 +96,12 @@ class HandEdits(RuleBasedStateMachine):
     @rule(data=st.data(), kind=st.sampled_from(sorted(FOLDERS.values())))
     def edit_front_matter(self, data: st.DataObject, kind: str) -> None:
         file = self._pick(data, lambda f: not f.broken and f"\nkind: {f.kind}\n" in self._read(f))
-        self._write(file, self._read(file).replace(f"\nkind: {file.kind}\n", f"\nkind: {kind}  # by hand\nmood: good\n", 1))
+        self._write(
+            file,
+            self._read(file).replace(
+                f"\nkind: {file.kind}\n", f"\nkind: {kind}  # by hand\nmood: good\n", 1
+            ),
+        )
         self._put(replace(file, kind=kind))
         self.synced()
 
@@ -104,7 +113,11 @@ class HandEdits(RuleBasedStateMachine):
         (self.vault / file.path).rename(self.vault / target)
         self._move(file, target)
 
-    @rule(data=st.data(), folder=st.sampled_from(sorted(FOLDERS)), project=st.sampled_from(["", "apollo", "zeus"]))
+    @rule(
+        data=st.data(),
+        folder=st.sampled_from(sorted(FOLDERS)),
+        project=st.sampled_from(["", "apollo", "zeus"]),
+    )
     def move(self, data: st.DataObject, folder: str, project: str) -> None:
         """To another kind's or project's folder: the front matter follows if it said what the old folder said."""
         file = self._pick(data, lambda f: self._wins(f) and self._alone(f) and not f.trashed)
@@ -117,7 +130,14 @@ class HandEdits(RuleBasedStateMachine):
         old_kind, old_project = _place(file.path)
         kind = FOLDERS[folder] if file.kind == old_kind else file.kind
         self._move(file, target)
-        self._put(replace(file, path=target, kind=kind, project=project if file.project == old_project else file.project))
+        self._put(
+            replace(
+                file,
+                path=target,
+                kind=kind,
+                project=project if file.project == old_project else file.project,
+            )
+        )
         self.synced()
 
     @rule(folder=st.sampled_from(sorted(FOLDERS)), word=WORDS)
@@ -145,7 +165,10 @@ class HandEdits(RuleBasedStateMachine):
         self._put(replace(file, path=target))
 
     @rule(
-        data=st.data(), how=st.sampled_from(["kind: [unclosed\n", "<<<<<<< ours\n=======\n>>>>>>> theirs\n", "kind: nonsense\n"])
+        data=st.data(),
+        how=st.sampled_from(
+            ["kind: [unclosed\n", "<<<<<<< ours\n=======\n>>>>>>> theirs\n", "kind: nonsense\n"]
+        ),
     )
     def break_it(self, data: st.DataObject, how: str) -> None:
         file = self._pick(data, lambda f: not f.broken and "\nmood" not in self._read(f))
@@ -158,7 +181,11 @@ class HandEdits(RuleBasedStateMachine):
     def mend(self, data: st.DataObject) -> None:
         file = self._pick(data, lambda f: f.broken)
         text = self._read(file)
-        for how in ("kind: [unclosed\n", "kind: nonsense\n", "<<<<<<< ours\n=======\n>>>>>>> theirs\n"):
+        for how in (
+            "kind: [unclosed\n",
+            "kind: nonsense\n",
+            "<<<<<<< ours\n=======\n>>>>>>> theirs\n",
+        ):
             text = text.replace(how, "", 1)
         self._write(file, text)
         self._put(replace(file, broken=False))
@@ -181,19 +208,29 @@ class HandEdits(RuleBasedStateMachine):
     @rule()
     def another_process_looks(self) -> None:
         with bootstrap.open(self.vault, settings={"vanished_share": 1.0}) as other:
-            assert len(everything(other)) == len({f.key for f in self.files.values() if not f.broken})
+            assert len(everything(other)) == len(
+                {f.key for f in self.files.values() if not f.broken}
+            )
 
     @invariant()
     def synced(self) -> None:
         report = self.memory.sync()
-        wanted = {f.key: f for f in sorted(self.files.values(), key=_rank, reverse=True) if not f.broken}
+        wanted = {
+            f.key: f for f in sorted(self.files.values(), key=_rank, reverse=True) if not f.broken
+        }
         found = {m.file_path: m for m in everything(self.memory)}
         assert found.keys() == {f.path for f in wanted.values()}
         for file in wanted.values():
             memory = found[file.path]
-            assert (memory.content, memory.kind, memory.project) == (file.body, file.kind, file.project)
+            assert (memory.content, memory.kind, memory.project) == (
+                file.body,
+                file.kind,
+                file.project,
+            )
             assert (memory.deleted_at is not None) == file.trashed
-            assert self.ids.setdefault(file.key, memory.id) == memory.id, "a memory keeps its identity"
+            assert self.ids.setdefault(file.key, memory.id) == memory.id, (
+                "a memory keeps its identity"
+            )
         troubled = {f.path for f in self.files.values() if f.broken or f.path not in found}
         assert {problem.path for problem in report.problems} == troubled
         assert {problem.path for problem in self.memory.verify(deep=True).problems} == troubled
@@ -239,7 +276,9 @@ def _place(path: str) -> tuple[str, str]:
     return (FOLDERS[parts[2]], parts[1]) if parts[0] == "projects" else (FOLDERS[parts[0]], "")
 
 
-HandEdits.TestCase.settings = settings(max_examples=400 if os.environ.get("MUISTI_LONG") else 30, stateful_step_count=15)
+HandEdits.TestCase.settings = settings(
+    max_examples=400 if os.environ.get("MUISTI_LONG") else 30, stateful_step_count=15
+)
 TestB5HandEdits = HandEdits.TestCase
 
 

@@ -26,7 +26,9 @@ PAGE = 4096
 
 def _fill(memory: Muisti) -> State:
     session = memory.start_session("apollo").id
-    memory.save_batch([{"content": f"Memory {n} about subject{n}", "keywords": [f"k{n}"]} for n in range(30)])
+    memory.save_batch(
+        [{"content": f"Memory {n} about subject{n}", "keywords": [f"k{n}"]} for n in range(30)]
+    )
     memory.save("A memory of a session", session_id=session)
     memory.reinforce(memory.list()[0].id, session_id=session)
     return state(memory)
@@ -61,7 +63,9 @@ DAMAGES = [_zero_header, _truncate, _empty, _garbage, _zero_pages, _remove]
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda d: d.__name__.strip("_"))
 @pytest.mark.parametrize("sync_on_open", [True, False], ids=["sync", "no sync"])
-def test_K2_damaged_while_closed(vault: Path, clock: Clock, damage: Callable[[Path], None], sync_on_open: bool) -> None:
+def test_K2_damaged_while_closed(
+    vault: Path, clock: Clock, damage: Callable[[Path], None], sync_on_open: bool
+) -> None:
     with bootstrap.open(vault, clock=clock) as memory:
         held = _fill(memory)
     damage(index_file(vault))
@@ -92,7 +96,8 @@ def test_K2_damaged_while_open(vault: Path, clock: Clock, damage: Callable[[Path
 
 
 @pytest.mark.parametrize(
-    "pointer", [b"", b"index-gone.db", b"\xff\xfe\x00", b"../../etc/passwd", b"lock", b"current", b"x" * 5000]
+    "pointer",
+    [b"", b"index-gone.db", b"\xff\xfe\x00", b"../../etc/passwd", b"lock", b"current", b"x" * 5000],
 )
 def test_K2_garbage_in_the_pointer(vault: Path, clock: Clock, pointer: bytes) -> None:
     with bootstrap.open(vault, clock=clock) as memory:
@@ -108,7 +113,9 @@ def test_K2_garbage_in_the_pointer(vault: Path, clock: Clock, pointer: bytes) ->
 
 
 @pytest.mark.parametrize("what", ["current", "tmp", "lock", "."])
-def test_B3_index_folder_removed_in_part_while_two_have_it_open(vault: Path, clock: Clock, what: str) -> None:
+def test_B3_index_folder_removed_in_part_while_two_have_it_open(
+    vault: Path, clock: Clock, what: str
+) -> None:
     with bootstrap.open(vault, clock=clock) as memory, bootstrap.open(vault, clock=clock) as other:
         held = _fill(memory)
         gone = vault / ".muisti" / what
@@ -129,13 +136,17 @@ def test_F_index_removed_just_before_a_recall_is_noted(vault: Path, clock: Clock
         for _ in range(5):
             memory.search("subject7")
             shutil.rmtree(vault / ".muisti")
-            time.sleep(0.08)  # longer than the recorder gathers; either order is right, this one is the rare one
+            time.sleep(
+                0.08
+            )  # longer than the recorder gathers; either order is right, this one is the rare one
             assert memory.search("subject7")
             assert state(memory) == held
         check_sound(memory)
 
 
-def test_F_a_new_index_whose_maker_died_is_not_taken_for_complete(vault: Path, clock: Clock) -> None:
+def test_F_a_new_index_whose_maker_died_is_not_taken_for_complete(
+    vault: Path, clock: Clock
+) -> None:
     """A process makes a new index and dies before it has filled it, at every step; another has the vault open."""
     with bootstrap.open(vault, clock=clock) as memory:
         held = _fill(memory)
@@ -163,7 +174,9 @@ def test_K2_lost_write_ahead_log(vault: Path, clock: Clock) -> None:
     assert log.stat().st_size > 0
     log.unlink()
     with bootstrap.open(vault, clock=clock) as memory:
-        assert {"Saved before the kill", "Changed before the kill"} <= {m.content for m in memory.list(limit=None)}
+        assert {"Saved before the kill", "Changed before the kill"} <= {
+            m.content for m in memory.list(limit=None)
+        }
         assert all(m.content != "Memory 3 about subject3" for m in memory.list(limit=None))
         check_found(memory)
         check_sound(memory)
@@ -213,7 +226,9 @@ TAMPERINGS = [
 
 
 @pytest.mark.parametrize("sql", TAMPERINGS)
-def test_K2_verify_reports_tampering_and_reindex_cures_it(vault: Path, clock: Clock, sql: str) -> None:
+def test_K2_verify_reports_tampering_and_reindex_cures_it(
+    vault: Path, clock: Clock, sql: str
+) -> None:
     with bootstrap.open(vault, clock=clock) as memory:
         _fill(memory)
         db = apsw.Connection(str(index_file(vault)))
@@ -249,9 +264,14 @@ def _check_flipped(vault: Path, clock: Clock, data: bytes, held: State) -> None:
             looked_at = index_file(vault).name
             wrong = state(memory) != held
             for n in (3, 17):
-                wrong |= not any(hit.memory.content == f"Memory {n} about subject{n}" for hit in memory.search(f"subject{n}"))
+                wrong |= not any(
+                    hit.memory.content == f"Memory {n} about subject{n}"
+                    for hit in memory.search(f"subject{n}")
+                )
             sound = memory.verify(deep=True).ok
-            healed = index_file(vault).name != looked_at  # a later call, `verify` too, met the damage and rebuilt the index
+            healed = (
+                index_file(vault).name != looked_at
+            )  # a later call, `verify` too, met the damage and rebuilt the index
             assert not wrong or healed or not sound, "a wrong answer that nothing tells of"
             memory.reindex()
             assert state(memory) == held

@@ -56,7 +56,9 @@ def test_K2_save_while_the_index_is_locked(impatient: Muisti, vault: Path, clock
 
 
 def test_K2_every_change_stands_while_the_index_is_locked(impatient: Muisti, vault: Path) -> None:
-    ids = [memory.id for memory in impatient.save_batch([f"Item {n} of the batch" for n in range(6)])]
+    ids = [
+        memory.id for memory in impatient.save_batch([f"Item {n} of the batch" for n in range(6)])
+    ]
     operations = [
         lambda: impatient.update(ids[0], content="Changed while locked"),
         lambda: impatient.update(ids[1], kind="decision"),
@@ -76,7 +78,9 @@ def test_K2_every_change_stands_while_the_index_is_locked(impatient: Muisti, vau
     assert impatient.restore(ids[2]).content == "Item 2 of the batch"
 
 
-def test_K2_another_process_sees_what_is_pending(impatient: Muisti, vault: Path, clock: Clock) -> None:
+def test_K2_another_process_sees_what_is_pending(
+    impatient: Muisti, vault: Path, clock: Clock
+) -> None:
     with held(vault):
         saved = impatient.save(TARGET)
     with bootstrap.open(vault, clock=clock) as other:
@@ -121,7 +125,9 @@ def test_K2_saving_goes_on_while_the_index_is_locked(impatient: Muisti, vault: P
     check_sound(impatient)
 
 
-def test_B6_text_that_a_reader_kept_in_the_log_goes_with_the_next_change(impatient: Muisti, vault: Path) -> None:
+def test_B6_text_that_a_reader_kept_in_the_log_goes_with_the_next_change(
+    impatient: Muisti, vault: Path
+) -> None:
     secret = impatient.save("The combination is xyzzyplugh")
     reader = apsw.Connection(str(index_file(vault)))
     reader.execute("BEGIN")

@@ -59,7 +59,16 @@ def _check_set_aside(vault: Path, tail: bytes) -> None:
     assert json.loads(lines[-1])["event"] == "touched"
 
 
-GARBAGE = [b"\x00\xff\xfe", b"not json", b"[1, 2]", b"{}", b'"text"', b'{"at": "x", "event": "touched"}', b"null", b"1" * 5000]
+GARBAGE = [
+    b"\x00\xff\xfe",
+    b"not json",
+    b"[1, 2]",
+    b"{}",
+    b'"text"',
+    b'{"at": "x", "event": "touched"}',
+    b"null",
+    b"1" * 5000,
+]
 GARBAGE += [b'{"at":"2026-03-10T12:00:00Z","event":"reinforced","memories":"abc"}', b"[" * 100_000]
 
 
@@ -73,7 +82,9 @@ def test_K2_garbage_in_the_middle_of_the_journal(vault: Path, clock: Clock, garb
         report = memory.sync()
         assert usage(memory) == before
         assert [problem.path for problem in report.problems] == [f"journal/{_journal(vault).name}"]
-        assert {problem.path for problem in memory.verify(deep=True).problems} == {f"journal/{_journal(vault).name}"}
+        assert {problem.path for problem in memory.verify(deep=True).problems} == {
+            f"journal/{_journal(vault).name}"
+        }
         live = fingerprint(memory)
         memory.reindex()
         assert fingerprint(memory) == live
@@ -112,7 +123,14 @@ def test_B5_older_copy_that_has_grown_differently(vault: Path, clock: Clock) -> 
         ids = _used(memory)
         common = b"".join(_journal(vault).read_bytes().splitlines(keepends=True)[:3])
         ours = _journal(vault).read_bytes()
-        line = json.dumps({"at": "2026-03-10T12:00:00Z", "event": "reinforced", "memories": [ids[1]], "salience": 0.4})
+        line = json.dumps(
+            {
+                "at": "2026-03-10T12:00:00Z",
+                "event": "reinforced",
+                "memories": [ids[1]],
+                "salience": 0.4,
+            }
+        )
         _journal(vault).write_bytes(common + (line + "\n").encode() * 30)
         assert _journal(vault).stat().st_size > len(ours)
         memory.sync()
@@ -130,7 +148,12 @@ def test_B5_lines_of_an_earlier_month_arrive_late(vault: Path, clock: Clock, nam
     with bootstrap.open(vault, clock=clock) as memory:
         ids = _used(memory)
         before = usage(memory)[ids[0]]
-        line = {"at": "2026-01-05T12:00:00Z", "event": "deemphasized", "memories": [ids[0]], "salience": 0.07}
+        line = {
+            "at": "2026-01-05T12:00:00Z",
+            "event": "deemphasized",
+            "memories": [ids[0]],
+            "salience": 0.07,
+        }
         (vault / "journal" / name).write_text(json.dumps(line) + "\n")
         memory.sync()
         assert usage(memory)[ids[0]] == before

@@ -11,7 +11,15 @@ from muisti import bootstrap
 from muisti.ports import Clock
 
 from .crash import ACKNOWLEDGED, killed_at
-from .invariants import bodies, check_files_whole, check_found, check_rebuild, check_sound, leaks, state
+from .invariants import (
+    bodies,
+    check_files_whole,
+    check_found,
+    check_rebuild,
+    check_sound,
+    leaks,
+    state,
+)
 from .scenarios import CANARY, ORDERING, REINFORCE, SCENARIOS, TARGET, Prepared, Scenario, prepared
 
 MOST_STEPS = 300

@@ -23,7 +23,11 @@ SUPERSEDE, UNLINK, UNMERGE = LINKING[0], LINKING[2], MERGING[2]
 
 def current(memory: Muisti) -> list[str]:
     """Which of the two are valid, as a reader sees it."""
-    return sorted(m.content for m in memory.list(limit=None) if m.content in (TARGET, SUCCESSOR) and m.valid_until is None)
+    return sorted(
+        m.content
+        for m in memory.list(limit=None)
+        if m.content in (TARGET, SUCCESSOR) and m.valid_until is None
+    )
 
 
 def test_H2_killed_and_repeated_later_and_taken_back(tmp_path: Path, clock: FakeClock) -> None:
@@ -91,7 +95,9 @@ def test_H2_the_clock_went_back_between_the_two(vault: Path, clock: FakeClock) -
         assert current(memory) == [SUCCESSOR, TARGET]
 
 
-def test_H2_the_other_way_round_while_the_index_does_not_know_of_the_first(tmp_path: Path, clock: FakeClock) -> None:
+def test_H2_the_other_way_round_while_the_index_does_not_know_of_the_first(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     """One process dies between the files and the index; another, which had the vault open before, wants the opposite."""
     ready = prepared(SUPERSEDE, tmp_path, clock)
     disk = FailingDisk(errno.EIO, forever=True)
@@ -128,7 +134,9 @@ def test_H2_the_successor_goes(vault: Path, clock: FakeClock, gone: str) -> None
         assert current(memory) == [SUCCESSOR]
 
 
-def test_H1_unmerge_was_killed_and_what_it_made_is_in_the_trash(tmp_path: Path, clock: FakeClock) -> None:
+def test_H1_unmerge_was_killed_and_what_it_made_is_in_the_trash(
+    tmp_path: Path, clock: FakeClock
+) -> None:
     """Whoever asks again gets the text that was merged, or is told where it is; never another memory for it."""
     ready = prepared(UNMERGE, tmp_path, clock)
     for k in range(1, 200):

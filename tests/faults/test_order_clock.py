@@ -20,7 +20,9 @@ SECTORS = ["episodic", "semantic", "procedural", "emotional", "reflective"]
 def _filled(memory: Muisti, clock: FakeClock) -> None:
     """Memories of every sector and of kinds that fade by a rule of their own, some used and some not, over forty days."""
     for n, kind in enumerate(["fact", "note", "summary", "context", "decision"] * 2):
-        one = memory.save(f"Number {n} is about subject{n}", kind=kind, sector=SECTORS[n % 5], importance=n / 10)
+        one = memory.save(
+            f"Number {n} is about subject{n}", kind=kind, sector=SECTORS[n % 5], importance=n / 10
+        )
         clock.forward(days=2)
         if n % 3 == 0:
             memory.reinforce(one.id)
@@ -38,8 +40,12 @@ def _is_no_stronger(now: dict[str, float], before: dict[str, float]) -> bool:
     return all(now[id_] <= before[id_] + 1e-12 for id_ in before)
 
 
-@pytest.mark.parametrize("back", [timedelta(minutes=5), timedelta(hours=1), timedelta(hours=23, minutes=59)], ids=str)
-def test_G2_a_step_back_after_fading_was_noted_makes_nothing_stronger(vault: Path, clock: FakeClock, back: timedelta) -> None:
+@pytest.mark.parametrize(
+    "back", [timedelta(minutes=5), timedelta(hours=1), timedelta(hours=23, minutes=59)], ids=str
+)
+def test_G2_a_step_back_after_fading_was_noted_makes_nothing_stronger(
+    vault: Path, clock: FakeClock, back: timedelta
+) -> None:
     with bootstrap.open(vault, clock=clock) as memory:
         _filled(memory, clock)
         assert memory.decay_salience() > 0
@@ -68,7 +74,9 @@ def test_G2_step_by_step_backwards(vault: Path, clock: FakeClock) -> None:
             assert _is_no_stronger(salience(memory), before)
 
 
-def test_G2_noted_in_the_right_year_after_it_was_noted_in_a_wrong_one(vault: Path, clock: FakeClock) -> None:
+def test_G2_noted_in_the_right_year_after_it_was_noted_in_a_wrong_one(
+    vault: Path, clock: FakeClock
+) -> None:
     """One call under a clock that was a year ahead does not switch off what keeps fading from being taken back."""
     with bootstrap.open(vault, clock=clock) as memory:
         _filled(memory, clock)
@@ -90,7 +98,9 @@ CALLS: dict[str, Callable[[Muisti], object]] = {
 
 @pytest.mark.parametrize("ahead", [DAY * 2, DAY * 365, DAY * 36500, -DAY * 365], ids=str)
 @pytest.mark.parametrize("call", CALLS)
-def test_G2_a_wrong_clock_for_one_call_leaves_no_trace(vault: Path, clock: FakeClock, call: str, ahead: timedelta) -> None:
+def test_G2_a_wrong_clock_for_one_call_leaves_no_trace(
+    vault: Path, clock: FakeClock, call: str, ahead: timedelta
+) -> None:
     with bootstrap.open(vault, clock=clock, settings={"record_recall": False}) as memory:
         _filled(memory, clock)
         right, before = clock.at, usage(memory)

@@ -49,7 +49,9 @@ def test_K1_eight_processes_save_at_once(vault: Path) -> None:
     with bootstrap.open(vault) as memory:
         found = everything(memory)
         assert {m.id for m in found} == set(acknowledged)
-        wanted = {f"Process {p} noted item {n} about subject{p}x{n}" for p in range(8) for n in range(250)}
+        wanted = {
+            f"Process {p} noted item {n} about subject{p}x{n}" for p in range(8) for n in range(250)
+        }
         assert Counter(m.content for m in found) == Counter(wanted)
         check_sound(memory)
     check_rebuild(vault, SystemClock())
@@ -61,7 +63,9 @@ def test_K1_same_text_from_many_processes_is_one_memory(vault: Path) -> None:
     with bootstrap.open(vault) as memory:
         assert {m.id for m in everything(memory)} == ids
         assert len(ids) == 5
-        assert sum(m.access_count for m in everything(memory)) == 15, "every repetition counts, the first does not"
+        assert sum(m.access_count for m in everything(memory)) == 15, (
+            "every repetition counts, the first does not"
+        )
         check_sound(memory)
 
 
@@ -75,7 +79,9 @@ def test_K1_mixed_operations_of_four_processes(vault: Path) -> None:
 def test_K1_reindex_in_a_loop_while_others_write_and_read(vault: Path) -> None:
     with bootstrap.open(vault) as memory:
         memory.save("The shared memory", salience=0.5)
-    said = together(vault, ("reindex", 25), ("reindex", 25), ("mixed", 120), ("mixed", 120), ("read", 200))
+    said = together(
+        vault, ("reindex", 25), ("reindex", 25), ("mixed", 120), ("mixed", 120), ("read", 200)
+    )
     _check_mixed(vault, [one for one in said if "mine" in one])
 
 

@@ -118,25 +118,35 @@ def test_K2_foreign_lines_in_a_queue(
     ],
     ids=str,
 )
-def test_K2_an_exchange_that_can_never_be_saved_is_done(two: Path, vault: Path, clock: Clock, odd: dict[str, str]) -> None:
+def test_K2_an_exchange_that_can_never_be_saved_is_done(
+    two: Path, vault: Path, clock: Clock, odd: dict[str, str]
+) -> None:
     """It must not come back at every start, nor keep the others from being learnt."""
     line = json.dumps({**WHOLE, "user": note(5), **odd}).encode()
     two.write_bytes(line + b"\n" + two.read_bytes())
     with finish(vault, clock) as memory:
-        assert {learnt(0), learnt(1)} <= {one.content for one in memory.list()} <= {learnt(0), learnt(1), learnt(5)}
+        assert (
+            {learnt(0), learnt(1)}
+            <= {one.content for one in memory.list()}
+            <= {learnt(0), learnt(1), learnt(5)}
+        )
         check_sound(memory)
     assert len(events(vault)) == 3
     check_once(vault)
 
 
-def test_K2_a_file_that_cannot_be_read_does_not_keep_the_others_back(two: Path, vault: Path, clock: Clock) -> None:
+def test_K2_a_file_that_cannot_be_read_does_not_keep_the_others_back(
+    two: Path, vault: Path, clock: Clock
+) -> None:
     (vault / ".queue" / "0.jsonl").mkdir()
     with finish(vault, clock) as memory:
         assert len(memory.list()) == 2
     assert queue_files(vault) == ["0.jsonl"]
 
 
-def test_K3_a_link_out_of_the_vault_is_not_followed(two: Path, vault: Path, clock: Clock, tmp_path: Path) -> None:
+def test_K3_a_link_out_of_the_vault_is_not_followed(
+    two: Path, vault: Path, clock: Clock, tmp_path: Path
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     theirs = elsewhere / "theirs.jsonl"
@@ -148,7 +158,9 @@ def test_K3_a_link_out_of_the_vault_is_not_followed(two: Path, vault: Path, cloc
     (vault / ".queue").symlink_to(elsewhere)
     with finish(vault, clock) as memory:
         assert memory.extract_and_save("chat", note(3)) is False
-    assert {path.name: path.read_bytes() for path in elsewhere.iterdir()} == {"theirs.jsonl": b"somebody's own\nwithout an end"}
+    assert {path.name: path.read_bytes() for path in elsewhere.iterdir()} == {
+        "theirs.jsonl": b"somebody's own\nwithout an end"
+    }
 
 
 def test_K2_two_readers_never_get_the_same(two: Path, vault: Path) -> None:
@@ -161,7 +173,9 @@ def test_K2_two_readers_never_get_the_same(two: Path, vault: Path) -> None:
     second.close()
 
 
-def test_K2_an_empty_file_of_the_dead_is_removed_and_the_own_one_is_kept(vault: Path, clock: Clock) -> None:
+def test_K2_an_empty_file_of_the_dead_is_removed_and_the_own_one_is_kept(
+    vault: Path, clock: Clock
+) -> None:
     with bootstrap.open(vault, clock=clock):
         pass
     mine = FileQueue(vault)

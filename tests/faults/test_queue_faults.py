@@ -20,7 +20,19 @@ from muisti.storage.files.queue import FileQueue
 
 from .crash import ACKNOWLEDGED, killed_at
 from .invariants import check_files_whole, check_sound
-from .queues import AGAIN, DECIDED, LONG, MOVED, TEA, check_once, events, exchange, finish, learnt, note
+from .queues import (
+    AGAIN,
+    DECIDED,
+    LONG,
+    MOVED,
+    TEA,
+    check_once,
+    events,
+    exchange,
+    finish,
+    learnt,
+    note,
+)
 from .starve import FailingDisk, ShortDisk
 
 # kill -9 in the middle, again and again -------------------------------------------------------------------------------
@@ -66,7 +78,9 @@ def test_K2_I1_killed_again_and_again(vault: Path) -> None:
         here, ended = talk_until_killed(vault, first, count, chance.randint(1, count // 4))
         told += here
         kills += not ended
-        first = (here[-1] if here else first) + 2  # the one after the last may have been accepted, but nobody was told
+        first = (
+            here[-1] if here else first
+        ) + 2  # the one after the last may have been accepted, but nobody was told
     assert kills >= 3
     left = sum(path.stat().st_size > 0 for path in (vault / ".queue").glob("*.jsonl"))
     with finish(vault) as memory:
@@ -74,7 +88,9 @@ def test_K2_I1_killed_again_and_again(vault: Path) -> None:
         assert len(found) == len(memory.list(limit=None, include_deleted=True)), "none twice"
         assert {learnt(n) for n in told} <= set(found), f"of {left} queues"
         assert len(told) <= len(found) <= len(told) + kills
-        assert {(one.importance, one.access_count, one.deleted_at) for one in found.values()} == {(0.9, 0, None)}
+        assert {(one.importance, one.access_count, one.deleted_at) for one in found.values()} == {
+            (0.9, 0, None)
+        }
         assert len(events(vault)) == len(found)
         check_sound(memory)
     check_once(vault)
@@ -107,7 +123,10 @@ def test_K1_I1_many_take_over_at_once(vault: Path) -> None:
             waiting.put(exchange(m))
         waiting.close()
     command = [sys.executable, "-W", "error", "-c", TALKER, str(vault)]
-    heirs = [subprocess.Popen([*command, str(n), str(n + 5)], stdout=subprocess.PIPE) for n in range(100, 130, 10)]
+    heirs = [
+        subprocess.Popen([*command, str(n), str(n + 5)], stdout=subprocess.PIPE)
+        for n in range(100, 130, 10)
+    ]
     for heir in heirs:
         out, _ = heir.communicate(timeout=120)
         assert out.endswith(b"done\n")
@@ -115,7 +134,8 @@ def test_K1_I1_many_take_over_at_once(vault: Path) -> None:
     with finish(vault) as memory:
         assert len(events(vault)) == 40 + 15
         assert Counter(one.content for one in memory.list(limit=None)) == Counter(
-            learnt(n) for n in (*range(40), *(first + n for first in (100, 110, 120) for n in range(5)))
+            learnt(n)
+            for n in (*range(40), *(first + n for first in (100, 110, 120) for n in range(5)))
         )
         check_sound(memory)
 
@@ -136,7 +156,9 @@ class Talk:
 
     def act(self, memory: Muisti) -> None:
         for text in self.texts:
-            if memory.extract_and_save("chat", text, speaker="User" if "subject" in text else "Anna"):
+            if memory.extract_and_save(
+                "chat", text, speaker="User" if "subject" in text else "Anna"
+            ):
                 with (memory.root.parent / "told").open("a") as told:
                     told.write(f"{text}\n")
             memory.flush()
@@ -164,7 +186,9 @@ def _moved_before(vault: Path, clock: Clock) -> None:
 
 def _raised_once(found: dict[str, float], told: list[str]) -> None:
     importance = found["Anna moved to Turku in February 2026."]
-    assert importance in (0.69, AGAIN), importance  # a crash may come before it matters more, but it never does so twice
+    assert importance in (0.69, AGAIN), (
+        importance
+    )  # a crash may come before it matters more, but it never does so twice
 
 
 def _tea_before(vault: Path, clock: Clock) -> None:
@@ -174,7 +198,10 @@ def _tea_before(vault: Path, clock: Clock) -> None:
 
 
 def _replaced(found: dict[str, float], told: list[str]) -> None:
-    kept = set(found) & {"Anna prefers tea with lemon.", "Anna decided to use PostgreSQL for the shop."}
+    kept = set(found) & {
+        "Anna prefers tea with lemon.",
+        "Anna decided to use PostgreSQL for the shop.",
+    }
     assert len(kept) == 1, "so many are kept of a session, and no more"
     assert not told or "Anna decided to use PostgreSQL for the shop." in kept
 
@@ -239,23 +266,38 @@ def test_K2_I1_killed_at_every_step(talk: Talk, tmp_path: Path, clock: Clock) ->
 
 
 FAULTS = [
-    pytest.param(kind(code, forever=forever), id=f"{kind.__name__}-{errno.errorcode[code]}-{'forever' if forever else 'once'}")
+    pytest.param(
+        kind(code, forever=forever),
+        id=f"{kind.__name__}-{errno.errorcode[code]}-{'forever' if forever else 'once'}",
+    )
     for kind, code, forever in [
         (FailingDisk, errno.EIO, False),
         (FailingDisk, errno.ENOSPC, True),
         (ShortDisk, errno.ENOSPC, False),
-        *([(FailingDisk, errno.EIO, True), (FailingDisk, errno.ENOSPC, False), (ShortDisk, errno.ENOSPC, True)] if LONG else ()),
+        *(
+            [
+                (FailingDisk, errno.EIO, True),
+                (FailingDisk, errno.ENOSPC, False),
+                (ShortDisk, errno.ENOSPC, True),
+            ]
+            if LONG
+            else ()
+        ),
     ]
 ]
 
 
 @pytest.mark.parametrize("disk", FAULTS)
-def test_K2_I1_an_error_at_every_step(talk: Talk, disk: FailingDisk, tmp_path: Path, clock: Clock) -> None:
+def test_K2_I1_an_error_at_every_step(
+    talk: Talk, disk: FailingDisk, tmp_path: Path, clock: Clock
+) -> None:
     template = talk.template(tmp_path / "template", clock)
     for k in range(1, 300):
         vault = Path(shutil.copytree(template, tmp_path / "starved"))
         try:
-            with bootstrap.open(vault, clock=clock, disk=disk, settings={"sync_on_open": False}) as memory:
+            with bootstrap.open(
+                vault, clock=clock, disk=disk, settings={"sync_on_open": False}
+            ) as memory:
                 disk.arm(k)
                 talk.act(memory)  # never raises
                 disk.mend()

@@ -20,7 +20,8 @@ from .invariants import check_found, check_sound, everything, state
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(
-    sys.platform != "linux" or os.getuid() != 0, reason="only root can become somebody who may not write"
+    sys.platform != "linux" or os.getuid() != 0,
+    reason="only root can become somebody who may not write",
 )
 
 
@@ -119,7 +120,9 @@ def test_K2_edits_are_seen_where_nothing_can_be_written(readable: Path, clock: C
             assert memory.search("anothersubject")
             assert memory.search("handicraft")
             assert memory.search("subject2")
-            assert not [hit for hit in memory.search("subject3") if "Memory 3" in hit.memory.content]
+            assert not [
+                hit for hit in memory.search("subject3") if "Memory 3" in hit.memory.content
+            ]
         _read_and_fail_to_write(readable, clock, count=6)
 
     as_nobody(look)
@@ -127,7 +130,9 @@ def test_K2_edits_are_seen_where_nothing_can_be_written(readable: Path, clock: C
 
 @as_root
 @pytest.mark.parametrize("index", ["unreadable", "missing", "damaged"])
-def test_K2_no_usable_index_where_nothing_can_be_written(readable: Path, clock: Clock, index: str) -> None:
+def test_K2_no_usable_index_where_nothing_can_be_written(
+    readable: Path, clock: Clock, index: str
+) -> None:
     folder = readable / ".muisti"
     if index == "missing":
         shutil.rmtree(folder)
@@ -147,7 +152,9 @@ def test_K2_unreadable_file_is_reported(readable: Path, clock: Clock) -> None:
     def look() -> None:
         with bootstrap.open(readable, clock=clock) as memory:
             assert memory.search("subject2")
-            assert [p.path for p in memory.sync().problems] == [closed.relative_to(readable).as_posix()]
+            assert [p.path for p in memory.sync().problems] == [
+                closed.relative_to(readable).as_posix()
+            ]
 
     as_nobody(look)
 
@@ -213,7 +220,9 @@ def test_K2_nothing_is_written_where_the_lock_cannot_be_had(readable: Path, cloc
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip("no small disk can be mounted here")
     yield disk
@@ -266,7 +275,10 @@ def test_K2_a_full_disk_can_be_opened_and_read(small_disk: Path, clock: Clock) -
     edited = next(vault.glob("notes/*memory_1_*.md"))
     edited.write_text(edited.read_text().replace("subject1", "anothersubject"))
     (vault / "notes" / "by hand.md").write_text("By hand, about handicraft.\n")
-    with (small_disk / "ballast").open("wb", buffering=0) as ballast, pytest.raises(OSError, match="space"):
+    with (
+        (small_disk / "ballast").open("wb", buffering=0) as ballast,
+        pytest.raises(OSError, match="space"),
+    ):
         while True:
             ballast.write(bytes(4096))
     try:

@@ -14,10 +14,28 @@ import pytest
 from muisti import bootstrap
 from muisti.storage.clock import SystemClock
 
-from .invariants import State, check_files_whole, check_found, check_rebuild, check_sound, leaks, state
+from .invariants import (
+    State,
+    check_files_whole,
+    check_found,
+    check_rebuild,
+    check_sound,
+    leaks,
+    state,
+)
 
 VICTIM = Path(__file__).with_name("victim.py")
-CALLS = ["write", "pwrite64", "fsync", "fdatasync", "rename", "linkat", "unlink", "ftruncate", "openat"]
+CALLS = [
+    "write",
+    "pwrite64",
+    "fsync",
+    "fdatasync",
+    "rename",
+    "linkat",
+    "unlink",
+    "ftruncate",
+    "openat",
+]
 LONG = bool(os.environ.get("MUISTI_LONG"))
 SAMPLES = 4
 strace = shutil.which("strace")
@@ -29,7 +47,9 @@ pytestmark = pytest.mark.slow
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if strace is None:
         pytest.skip("strace is not installed: `apt install strace`")
-    if subprocess.run([strace, "-o", os.devnull, "true"], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        [strace, "-o", os.devnull, "true"], capture_output=True, check=False
+    ).returncode:
         pytest.skip("strace may not trace here (a container without ptrace?)")
     vault = tmp_path_factory.mktemp("syscalls") / "vault"
     with bootstrap.open(vault) as memory:

@@ -56,7 +56,9 @@ def _sync(memory: Muisti) -> object:
 
 
 # What happens before, what is done, and what the talk is before and after it.
-CASES: dict[str, tuple[Callable[[Path], None], Callable[[Muisti], object], list[str], list[str]]] = {
+CASES: dict[
+    str, tuple[Callable[[Path], None], Callable[[Muisti], object], list[str], list[str]]
+] = {
     "first": (_nothing, _append, [], ["the new one"]),
     "next": (lambda _: None, _append, ["one", "two"], ["one", "two", "the new one"]),
     "torn": (_tear, _append, ["one", "two"], ["one", "two", "the new one"]),
@@ -108,16 +110,24 @@ def check_talk(vault: Path, case: str, *, acknowledged: bool) -> None:
         assert said(memory) == after, "a repetition must end where one call ends"
         _check_index(memory)
         live = fingerprint(memory)
-        assert [hit.memory.content for hit in memory.search_messages("two", chat=CHAT)][:1] == (["two"] if "two" in after else [])
+        assert [hit.memory.content for hit in memory.search_messages("two", chat=CHAT)][:1] == (
+            ["two"] if "two" in after else []
+        )
     if "torn" in case or case == "set_aside":
-        assert TORN in talk_file(vault).with_name(f"{FILE}.corrupt").read_bytes(), "nobody's bytes are lost"
+        assert TORN in talk_file(vault).with_name(f"{FILE}.corrupt").read_bytes(), (
+            "nobody's bytes are lost"
+        )
     shutil.rmtree(vault / ".muisti")
     with bootstrap.open(vault, clock=FakeClock()) as memory:
         assert (said(memory), fingerprint(memory)) == (after, live)
 
 
 def _check_index(memory: Muisti) -> None:
-    problems = [problem for problem in memory.verify(deep=True).problems if "set aside" not in problem.reason]
+    problems = [
+        problem
+        for problem in memory.verify(deep=True).problems
+        if "set aside" not in problem.reason
+    ]
     assert not problems
 
 
@@ -139,24 +149,39 @@ def test_K2_kill_at_every_step_of_a_talk(case: str, template: Path, tmp_path: Pa
     pytest.fail(f"{case} did not end")
 
 
-@pytest.mark.parametrize(("code", "forever"), FAULTS, ids=lambda v: errno.errorcode[v] if v > 1 else ("once", "forever")[v])
+@pytest.mark.parametrize(
+    ("code", "forever"),
+    FAULTS,
+    ids=lambda v: errno.errorcode[v] if v > 1 else ("once", "forever")[v],
+)
 @pytest.mark.parametrize("case", CASES)
-def test_K2_error_at_every_step_of_a_talk(case: str, code: int, forever: bool, template: Path, tmp_path: Path) -> None:
+def test_K2_error_at_every_step_of_a_talk(
+    case: str, code: int, forever: bool, template: Path, tmp_path: Path
+) -> None:
     assert _walk(case, FailingDisk(code, forever=forever), ERRORS[code], template, tmp_path) >= 2
 
 
 @pytest.mark.parametrize("forever", [False, True], ids=["once", "forever"])
 @pytest.mark.parametrize("case", CASES)
 def test_K2_short_write_of_a_talk(case: str, forever: bool, template: Path, tmp_path: Path) -> None:
-    assert _walk(case, ShortDisk(errno.ENOSPC, forever=forever), ERRORS[errno.ENOSPC], template, tmp_path) >= 1
+    assert (
+        _walk(
+            case, ShortDisk(errno.ENOSPC, forever=forever), ERRORS[errno.ENOSPC], template, tmp_path
+        )
+        >= 1
+    )
 
 
-def _walk(case: str, disk: FailingDisk, expected: type[MuistiError], template: Path, folder: Path) -> int:
+def _walk(
+    case: str, disk: FailingDisk, expected: type[MuistiError], template: Path, folder: Path
+) -> int:
     _, act, before, after = CASES[case]
     for k in range(1, MOST_STEPS):
         vault = _begun(template, folder / "starved", case)
         try:
-            with bootstrap.open(vault, clock=FakeClock(), disk=disk, settings={"sync_on_open": False}) as memory:
+            with bootstrap.open(
+                vault, clock=FakeClock(), disk=disk, settings={"sync_on_open": False}
+            ) as memory:
                 disk.arm(k)
                 try:
                     act(memory)
@@ -197,7 +222,9 @@ def _check_writers(vault: Path, writers: int, count: int) -> None:
     with bootstrap.open(vault) as memory:
         [chat] = memory.chats()
         assert chat.messages == len(wanted)
-        window = [(m.meta["writer"], m.meta["n"]) for m in memory.window(CHAT, min(1000, len(wanted)))]
+        window = [
+            (m.meta["writer"], m.meta["n"]) for m in memory.window(CHAT, min(1000, len(wanted)))
+        ]
         assert window == written[-len(window) :]
         assert memory.verify(deep=True).ok
         live = fingerprint(memory)
@@ -235,7 +262,9 @@ def test_K2_a_message_while_the_index_is_locked(vault: Path, clock: Clock) -> No
     with bootstrap.open(vault, clock=clock, settings=IMPATIENT) as memory:
         memory.append_message(CHAT, "user", "before", id="a")
         with held(vault):
-            pending = [memory.append_message(CHAT, "user", f"locked {n}", id=f"b{n}") for n in range(3)]
+            pending = [
+                memory.append_message(CHAT, "user", f"locked {n}", id=f"b{n}") for n in range(3)
+            ]
             assert all(message.index_pending for message in pending)
             memory.append_message(CHAT, "user", "locked 0", id="b0")
             with pytest.raises(IndexBusy, match="try again"):
@@ -248,7 +277,9 @@ def test_K2_a_message_while_the_index_is_locked(vault: Path, clock: Clock) -> No
         _check_index(memory)
 
 
-def test_K2_the_index_is_deleted_or_damaged_in_the_middle_of_a_talk(vault: Path, clock: Clock) -> None:
+def test_K2_the_index_is_deleted_or_damaged_in_the_middle_of_a_talk(
+    vault: Path, clock: Clock
+) -> None:
     with bootstrap.open(vault, clock=clock) as memory:
         memory.append_message(CHAT, "user", "one")
         shutil.rmtree(vault / ".muisti")
@@ -277,7 +308,9 @@ def test_K2_a_talk_where_nothing_can_be_written(clock: Clock, index: str) -> Non
             _tear(vault)
         elif index == "behind":
             with talk_file(vault).open("ab") as file:
-                file.write(b'{"ts":"2026-03-10T12:00:01Z","role":"user","content":"written by hand"}\n')
+                file.write(
+                    b'{"ts":"2026-03-10T12:00:01Z","role":"user","content":"written by hand"}\n'
+                )
         _open_to_all(folder)
         before = talk_file(vault).read_bytes()
 
@@ -286,11 +319,16 @@ def test_K2_a_talk_where_nothing_can_be_written(clock: Clock, index: str) -> Non
                 expected = ["The ferry leaves at noon"] + ["written by hand"] * (index == "behind")
                 assert said(memory) == expected
                 assert memory.search_messages("ferry")[0].memory.content == expected[0]
-                for call in (lambda: memory.append_message(CHAT, "user", "new"), lambda: memory.session_break("other_1")):
+                for call in (
+                    lambda: memory.append_message(CHAT, "user", "new"),
+                    lambda: memory.session_break("other_1"),
+                ):
                     with pytest.raises(VaultReadOnly, match="writ"):
                         call()
                 assert said(memory) == expected
-                assert [p.path for p in memory.sync().problems] == [f"conversations/{CHAT}/{FILE}"] * (index == "torn")
+                assert [p.path for p in memory.sync().problems] == [
+                    f"conversations/{CHAT}/{FILE}"
+                ] * (index == "torn")
 
         as_nobody(look)
         assert talk_file(vault).read_bytes() == before

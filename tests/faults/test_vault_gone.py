@@ -36,5 +36,8 @@ def test_B5_a_vault_that_is_gone_is_told(vault: Path, left: bool) -> None:
 
 
 def test_E4_a_time_beyond_the_calendar_is_refused(vault: Path) -> None:
-    with bootstrap.open(vault, settings={"embedder": "none"}) as memory, pytest.raises(InvalidRequest, match="since"):
+    with (
+        bootstrap.open(vault, settings={"embedder": "none"}) as memory,
+        pytest.raises(InvalidRequest, match="since"),
+    ):
         memory.list(since=datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))))

@@ -27,7 +27,14 @@ TEXTS = [
     "The bridge is closed for repairs until further notice",
     "Anna plays the violin in an orchestra",
 ]
-QUERIES = ["feline", "money plans", "cat sofa", "closed bridge", "musician of the orchestra", "submarine"]
+QUERIES = [
+    "feline",
+    "money plans",
+    "cat sofa",
+    "closed bridge",
+    "musician of the orchestra",
+    "submarine",
+]
 
 
 @pytest.fixture
@@ -37,7 +44,15 @@ def server() -> Iterator[EmbedServer]:
 
 
 def remote(opened: Opener, server: EmbedServer, **options: object) -> Muisti:
-    return opened(**{"embedder": "ollama", "embedder_url": server.url, "model": "m", "embedder_timeout": 5.0, **options})
+    return opened(
+        **{
+            "embedder": "ollama",
+            "embedder_url": server.url,
+            "model": "m",
+            "embedder_timeout": 5.0,
+            **options,
+        }
+    )
 
 
 def rows(memory: Muisti, sql: str) -> list[tuple[object, ...]]:
@@ -52,7 +67,10 @@ def rows(memory: Muisti, sql: str) -> list[tuple[object, ...]]:
 def answers(memory: Muisti) -> dict[tuple[str, str], list[tuple[str, float, str]]]:
     """What every query finds, in every mode."""
     return {
-        (query, mode): [(r.memory.id, round(r.score, 6), r.matched_snippet) for r in memory.search(query, mode=mode)]  # type: ignore[arg-type]
+        (query, mode): [
+            (r.memory.id, round(r.score, 6), r.matched_snippet)
+            for r in memory.search(query, mode=mode)
+        ]  # type: ignore[arg-type]
         for query in QUERIES
         for mode in ("hybrid", "vector", "keyword")
     }
@@ -73,16 +91,22 @@ def check_vectors(memory: Muisti, count: int) -> None:
     assert rows(memory, "SELECT count(*) FROM spaces") == [(1,)]
     assert rows(memory, "SELECT count(*) FROM unembedded") == [(0,)]
     assert rows(memory, "SELECT count(*), count(DISTINCT n) FROM embedded") == [(count, count)]
-    assert rows(memory, "SELECT count(*) FROM vectors") == rows(memory, "SELECT sum(pieces) FROM embedded")
+    assert rows(memory, "SELECT count(*) FROM vectors") == rows(
+        memory, "SELECT sum(pieces) FROM embedded"
+    )
     report = memory.verify(deep=True)
     assert report.ok, report.problems
 
 
 @pytest.mark.parametrize("how", ["reindex", "open"])
-def test_B3_without_the_index_the_same_searches_give_the_same_answers(opened: Opener, vault: Path, how: str) -> None:
+def test_B3_without_the_index_the_same_searches_give_the_same_answers(
+    opened: Opener, vault: Path, how: str
+) -> None:
     memory = opened(record_recall=False)
     memory.save_batch(TEXTS)
-    memory.save("# Long\n\n" + "\n\n".join(f"## Part {n}\n\n" + "Of this and that. " * 60 for n in range(2)))
+    memory.save(
+        "# Long\n\n" + "\n\n".join(f"## Part {n}\n\n" + "Of this and that. " * 60 for n in range(2))
+    )
     memory.save("Private", tier="session", session_id="s")
     before = answers(memory)
     memory.close()
@@ -94,16 +118,24 @@ def test_B3_without_the_index_the_same_searches_give_the_same_answers(opened: Op
     check_vectors(again, 7)
 
 
-def test_B3_reindex_keeps_the_vectors_without_asking_for_them_again(opened: Opener, server: EmbedServer) -> None:
+def test_B3_reindex_keeps_the_vectors_without_asking_for_them_again(
+    opened: Opener, server: EmbedServer
+) -> None:
     memory = remote(opened, server)
     saved = memory.save_batch(TEXTS)
     memory.delete(saved[0].id)
-    before = rows(memory, "SELECT m.id, v.first, v.last, v.scale, v.codes FROM vectors v JOIN memories m USING (n) ORDER BY m.id")
+    before = rows(
+        memory,
+        "SELECT m.id, v.first, v.last, v.scale, v.codes FROM vectors v JOIN memories m USING (n) ORDER BY m.id",
+    )
     asked = len(server.requests)
     memory.reindex()
     memory.reindex()
     assert len(server.requests) == asked
-    after = rows(memory, "SELECT m.id, v.first, v.last, v.scale, v.codes FROM vectors v JOIN memories m USING (n) ORDER BY m.id")
+    after = rows(
+        memory,
+        "SELECT m.id, v.first, v.last, v.scale, v.codes FROM vectors v JOIN memories m USING (n) ORDER BY m.id",
+    )
     assert after == before
     check_vectors(memory, 5)
     assert memory.search("docker compose", mode="vector")[0].memory.content == TEXTS[2]
@@ -111,7 +143,9 @@ def test_B3_reindex_keeps_the_vectors_without_asking_for_them_again(opened: Open
     check_vectors(memory, 6)
 
 
-def test_B3_reindex_embeds_only_what_was_changed_by_hand(opened: Opener, server: EmbedServer, vault: Path) -> None:
+def test_B3_reindex_embeds_only_what_was_changed_by_hand(
+    opened: Opener, server: EmbedServer, vault: Path
+) -> None:
     memory = remote(opened, server)
     saved = memory.save_batch(TEXTS)
     path = vault / str(saved[1].file_path)
@@ -171,12 +205,24 @@ def test_K2_a_hard_delete_reaches_into_full_blocks(opened: Opener) -> None:
         found /= np.linalg.norm(found, axis=1, keepdims=True)
         pieces = tuple(Piece(0, 1 + n % 20) for n in range(count))
         with parts.store.lock():
-            parts.vectors.add([Embedded(saved.id, source_hash(saved), embedder.identity(), pieces, found)])
-    numbers = {v for (v,) in rows(memory, f"SELECT v FROM vectors JOIN memories USING (n) WHERE id = '{gone.id}'")}
+            parts.vectors.add(
+                [Embedded(saved.id, source_hash(saved), embedder.identity(), pieces, found)]
+            )
+    numbers = {
+        v
+        for (v,) in rows(
+            memory, f"SELECT v FROM vectors JOIN memories USING (n) WHERE id = '{gone.id}'"
+        )
+    }
 
     def in_blocks() -> set[object]:
         blocks = rows(memory, "SELECT numbers FROM sign_blocks")
-        return {v for (block,) in blocks if isinstance(block, bytes) for v in np.frombuffer(block, np.int64).tolist()}
+        return {
+            v
+            for (block,) in blocks
+            if isinstance(block, bytes)
+            for v in np.frombuffer(block, np.int64).tolist()
+        }
 
     assert len(numbers) == 10
     assert numbers <= in_blocks()
@@ -214,7 +260,9 @@ def _waiting(opened: Opener, count: int) -> None:
 
 
 @pytest.mark.parametrize("batches", [0, 1, 2])
-def test_K2_killed_while_vectors_are_made(opened: Opener, vault: Path, server: EmbedServer, batches: int) -> None:
+def test_K2_killed_while_vectors_are_made(
+    opened: Opener, vault: Path, server: EmbedServer, batches: int
+) -> None:
     _waiting(opened, 80)
 
     def held(handler: Handler, texts: list[str]) -> None:
@@ -238,7 +286,9 @@ def test_K2_killed_while_vectors_are_made(opened: Opener, vault: Path, server: E
     check_vectors(memory, 80)
 
 
-def test_K2_killed_at_any_moment_of_filling(opened: Opener, vault: Path, server: EmbedServer) -> None:
+def test_K2_killed_at_any_moment_of_filling(
+    opened: Opener, vault: Path, server: EmbedServer
+) -> None:
     """Again and again, each time a little later: in the end everything is there."""
     _waiting(opened, 150)
     for number in range(3):
@@ -274,7 +324,9 @@ def test_K1_two_processes_fill_at_once(opened: Opener, vault: Path, server: Embe
     check_vectors(memory, 150)
 
 
-def test_K1_saves_during_a_fill_are_embedded_too(opened: Opener, vault: Path, server: EmbedServer) -> None:
+def test_K1_saves_during_a_fill_are_embedded_too(
+    opened: Opener, vault: Path, server: EmbedServer
+) -> None:
     _waiting(opened, 100)
     process = _process(vault, server, "wait")
     assert process.stdout is not None
@@ -293,7 +345,9 @@ def test_K1_saves_during_a_fill_are_embedded_too(opened: Opener, vault: Path, se
 
 
 @pytest.mark.parametrize("what", ["folder", "file", "pointer"])
-def test_K2_an_index_deleted_while_open_is_healed_by_the_next_search(opened: Opener, vault: Path, what: str) -> None:
+def test_K2_an_index_deleted_while_open_is_healed_by_the_next_search(
+    opened: Opener, vault: Path, what: str
+) -> None:
     memory = opened(record_recall=False)
     memory.save_batch(TEXTS)
     before = answers(memory)
@@ -335,9 +389,16 @@ def test_K2_a_damaged_index_is_healed_or_told_of(opened: Opener, damage: str) ->
 
 
 @pytest.mark.parametrize(
-    "damage", ["DELETE FROM vectors WHERE v = 2", "DELETE FROM signs WHERE v = 2", "DELETE FROM entries WHERE n = 2"]
+    "damage",
+    [
+        "DELETE FROM vectors WHERE v = 2",
+        "DELETE FROM signs WHERE v = 2",
+        "DELETE FROM entries WHERE n = 2",
+    ],
 )
-def test_K2_lost_rows_are_told_of_by_verify_and_made_again_by_reindex(opened: Opener, damage: str) -> None:
+def test_K2_lost_rows_are_told_of_by_verify_and_made_again_by_reindex(
+    opened: Opener, damage: str
+) -> None:
     memory = opened(record_recall=False)
     memory.save_batch(TEXTS)
     path = file_store(memory).index._db.path  # type: ignore[attr-defined]

@@ -73,7 +73,9 @@ def read(memory: Muisti, number: int, count: int) -> Report:
     """Look for what has been there from the beginning: it must be found every time."""
     for _ in range(count):
         hits = memory.search("The shared memory", limit=5)
-        assert "The shared memory" in [hit.memory.content for hit in hits], "the shared memory was not found"
+        assert "The shared memory" in [hit.memory.content for hit in hits], (
+            "the shared memory was not found"
+        )
         assert memory.get(hits[0].memory.id) is not None
     return {}
 

@@ -38,7 +38,9 @@ def answer(tool: Tool, call: Call) -> Answer:
             return Answer(str(anyio.run(partial(tool.call, dict(call)))))
         return Answer(str(tool.call(dict(call))))
     except Exception as error:
-        return Answer(str(error), type(error).__name__ if not isinstance(error, ToolError) else "ToolError")
+        return Answer(
+            str(error), type(error).__name__ if not isinstance(error, ToolError) else "ToolError"
+        )
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
@@ -54,7 +56,9 @@ class Pair:
     """The two tools, each with a folder of its own."""
 
     def __init__(self, sdk: Path, memory: Muisti, *, asynchronous: bool = False) -> None:
-        self.theirs: Tool = (BetaAsyncLocalFilesystemMemoryTool if asynchronous else BetaLocalFilesystemMemoryTool)(str(sdk))
+        self.theirs: Tool = (
+            BetaAsyncLocalFilesystemMemoryTool if asynchronous else BetaLocalFilesystemMemoryTool
+        )(str(sdk))
         self.ours: Tool = (AsyncVaultMemoryTool if asynchronous else VaultMemoryTool)(memory)
         self.their_files, self.our_files = sdk / "memories", memory.root / "memories"
         for tool in (self.theirs, self.ours):

@@ -18,9 +18,18 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "anthropic_memory.py"
 
 
 def run(api: MessagesApi, vault: Path, said: str) -> str:
-    environment = {**os.environ, "ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "made-up", "MUISTI_EMBEDDER": "none"}
+    environment = {
+        **os.environ,
+        "ANTHROPIC_BASE_URL": api.url,
+        "ANTHROPIC_API_KEY": "made-up",
+        "MUISTI_EMBEDDER": "none",
+    }
     done = subprocess.run(
-        [sys.executable, str(EXAMPLE), str(vault), said], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, str(EXAMPLE), str(vault), said],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -30,7 +39,12 @@ def test_J6_the_example_remembers_across_runs(vault: Path) -> None:
     with serving() as api:
         api.script = [
             calls("memory", command="view", path="/memories"),
-            calls("memory", command="create", path="/memories/dog.md", file_text="The dog is called Musti.\n"),
+            calls(
+                "memory",
+                command="create",
+                path="/memories/dog.md",
+                file_text="The dog is called Musti.\n",
+            ),
             calls("memory", command="view", path="/memories/cat.md"),
             says("I have noted that."),
         ]
@@ -39,7 +53,9 @@ def test_J6_the_example_remembers_across_runs(vault: Path) -> None:
         )
         assert api.asked[0].body["tools"] == [{"type": "memory_20250818", "name": "memory"}]
         (empty, _), (made, _), (missing, failed) = api.asked[-1].results()
-        assert empty.startswith("Here're the files and directories up to 2 levels deep in /memories")
+        assert empty.startswith(
+            "Here're the files and directories up to 2 levels deep in /memories"
+        )
         assert made == "File created successfully at: /memories/dog.md"
         assert failed
         assert missing == "The path /memories/cat.md does not exist. Please provide a valid path."
@@ -67,9 +83,17 @@ def test_the_async_client_uses_the_async_tool(vault: Path) -> None:
 
     with serving() as api:
         api.script = [
-            calls("memory", command="create", path="/memories/cat.md", file_text="The cat is called Misu.\n"),
+            calls(
+                "memory",
+                command="create",
+                path="/memories/cat.md",
+                file_text="The cat is called Misu.\n",
+            ),
             calls("memory", command="create", path="/memories/cat.md"),
             says("Noted."),
         ]
         assert anyio.run(talk, api) == "Noted."
-        assert api.asked[-1].results()[1] == ("Invalid `file_text` parameter: None. It should be a text.", True)
+        assert api.asked[-1].results()[1] == (
+            "Invalid `file_text` parameter: None. It should be a text.",
+            True,
+        )

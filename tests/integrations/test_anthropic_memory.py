@@ -20,7 +20,11 @@ SECRET = "AKIA" + "IOSFODNN7EXAMPLF"
 
 
 def view(path: object, view_range: object = None) -> Call:
-    return {"command": "view", "path": path, **({} if view_range is None else {"view_range": view_range})}
+    return {
+        "command": "view",
+        "path": path,
+        **({} if view_range is None else {"view_range": view_range}),
+    }
 
 
 def create(path: str, file_text: object = "one\ntwo\nthree\n") -> Call:
@@ -32,7 +36,12 @@ def str_replace(path: str, old_str: str, new_str: str) -> Call:
 
 
 def insert(path: str, insert_line: object, insert_text: str) -> Call:
-    return {"command": "insert", "path": path, "insert_line": insert_line, "insert_text": insert_text}
+    return {
+        "command": "insert",
+        "path": path,
+        "insert_line": insert_line,
+        "insert_text": insert_text,
+    }
 
 
 def delete(path: str) -> Call:
@@ -84,7 +93,10 @@ def test_J6_both_answer_the_same(pair: Pair, calls: list[Call]) -> None:
 
 def test_J6_both_introduce_themselves_alike(pair: Pair) -> None:
     assert pair.ours.to_dict() == pair.theirs.to_dict()
-    assert pair.both({"command": "format", "path": "/memories"})[0] == pair.both({"command": "format", "path": "/memories"})[1]
+    assert (
+        pair.both({"command": "format", "path": "/memories"})[0]
+        == pair.both({"command": "format", "path": "/memories"})[1]
+    )
 
 
 LONG = "n" * 201
@@ -127,24 +139,32 @@ REFUSED: dict[str, tuple[list[Call], Call, str]] = {
 
 
 @pytest.mark.parametrize(("there", "call", "told", "why"), DIFFERENT.values(), ids=DIFFERENT.keys())
-def test_K3_ours_differs_for_a_reason(pair: Pair, there: list[Call], call: Call, told: str, why: str) -> None:
+def test_K3_ours_differs_for_a_reason(
+    pair: Pair, there: list[Call], call: Call, told: str, why: str
+) -> None:
     pair.agree(*there)
     before = tree(pair.our_files)
     theirs, ours = pair.both(call)
     assert told in ours.text
     assert ours.raised in ("", "ToolError")
-    assert ours != theirs or tree(pair.our_files) != tree(pair.their_files), "there is no difference: take it out of the table"
+    assert ours != theirs or tree(pair.our_files) != tree(pair.their_files), (
+        "there is no difference: take it out of the table"
+    )
     assert why
     if ours.raised:
         assert tree(pair.our_files) == before
 
 
 @pytest.mark.parametrize(("there", "call", "told"), REFUSED.values(), ids=REFUSED.keys())
-def test_K3_ours_tells_the_model_where_theirs_fails(pair: Pair, there: list[Call], call: Call, told: str) -> None:
+def test_K3_ours_tells_the_model_where_theirs_fails(
+    pair: Pair, there: list[Call], call: Call, told: str
+) -> None:
     pair.agree(*there)
     before = tree(pair.our_files)
     theirs, ours = pair.both(call)
-    assert theirs.raised not in ("", "ToolError"), "theirs can answer this now: take it out of the table"
+    assert theirs.raised not in ("", "ToolError"), (
+        "theirs can answer this now: take it out of the table"
+    )
     assert ours.raised == "ToolError"
     assert told in ours.text
     assert tree(pair.our_files) == before
@@ -154,10 +174,17 @@ def test_K3_a_file_that_is_no_text(pair: Pair) -> None:
     for folder in (pair.their_files, pair.our_files):
         (folder / "a.png").write_bytes(b"\x89PNG\xff\x00")
     pair.agree(view("/memories"))
-    for call in (view("/memories/a.png"), str_replace("/memories/a.png", "P", "x"), insert("/memories/a.png", 0, "x")):
+    for call in (
+        view("/memories/a.png"),
+        str_replace("/memories/a.png", "P", "x"),
+        insert("/memories/a.png", 0, "x"),
+    ):
         theirs, ours = pair.both(call)
         assert theirs.raised == "UnicodeDecodeError"
-        assert ours == Answer("File /memories/a.png is not UTF-8 text (byte 0); it cannot be shown or edited", "ToolError")
+        assert ours == Answer(
+            "File /memories/a.png is not UTF-8 text (byte 0); it cannot be shown or edited",
+            "ToolError",
+        )
 
 
 @pytest.mark.parametrize("target", ["inside", "outside"])
@@ -167,8 +194,12 @@ def test_K3_links_are_not_followed(pair: Pair, tmp_path: Path, target: str) -> N
     for folder in (pair.their_files, pair.our_files):
         (folder / "real").mkdir()
         (folder / "real" / "key.md").write_text("yours")
-        (folder / "link").symlink_to(tmp_path / "secret" if target == "outside" else folder / "real")
-        (folder / "file.md").symlink_to((tmp_path / "secret" if target == "outside" else folder / "real") / "key.md")
+        (folder / "link").symlink_to(
+            tmp_path / "secret" if target == "outside" else folder / "real"
+        )
+        (folder / "file.md").symlink_to(
+            (tmp_path / "secret" if target == "outside" else folder / "real") / "key.md"
+        )
     calls = [
         view("/memories/link/key.md"),
         view("/memories/file.md"),
@@ -184,14 +215,21 @@ def test_K3_links_are_not_followed(pair: Pair, tmp_path: Path, target: str) -> N
         assert theirs in (None, ours)
     assert (tmp_path / "secret" / "key.md").read_text() == "not yours"
     assert [path.name for path in (tmp_path / "secret").iterdir()] == ["key.md"]
-    assert "link" not in answer(pair.ours, view("/memories")).text, "theirs lists links, ours does not"
+    assert "link" not in answer(pair.ours, view("/memories")).text, (
+        "theirs lists links, ours does not"
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_both_refuse_what_is_no_file(pair: Pair) -> None:
     for folder in (pair.their_files, pair.our_files):
         os.mkfifo(folder / "pipe")
-    for call in (view("/memories"), view("/memories/pipe"), delete("/memories/pipe"), insert("/memories/pipe", 0, "x")):
+    for call in (
+        view("/memories"),
+        view("/memories/pipe"),
+        delete("/memories/pipe"),
+        insert("/memories/pipe", 0, "x"),
+    ):
         theirs, ours = pair.both(call)
         assert ours == theirs
 
@@ -206,10 +244,18 @@ def test_both_clear_all(tmp_path: Path, memory: Muisti) -> None:
 NAMES = ["a.md", "b.txt", "c", "d", "d/e.md", "d/f", "d/f/g.md", "h/i/j.md"]
 paths = st.sampled_from(NAMES).flatmap(
     lambda name: st.sampled_from(
-        [f"/memories/{name}"] * 6 + [f"/memories/{name}/", f"/memories//{name}", f"/memories/./{name}", f"/memories/d/../{name}"]
+        [f"/memories/{name}"] * 6
+        + [
+            f"/memories/{name}/",
+            f"/memories//{name}",
+            f"/memories/./{name}",
+            f"/memories/d/../{name}",
+        ]
     )
 )
-texts = st.text(st.sampled_from("ab \n\r\t中é") | st.characters(exclude_categories=["Cs", "Cc"]), max_size=30)
+texts = st.text(
+    st.sampled_from("ab \n\r\t中é") | st.characters(exclude_categories=["Cs", "Cc"]), max_size=30
+)
 
 
 class SameCalls(RuleBasedStateMachine):
@@ -226,7 +272,9 @@ class SameCalls(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def place(self, path: str) -> Path:
-        return Path(os.path.normpath(self.pair.their_files / path.removeprefix("/memories").lstrip("/")))
+        return Path(
+            os.path.normpath(self.pair.their_files / path.removeprefix("/memories").lstrip("/"))
+        )
 
     def below_a_file(self, path: str) -> bool:
         """Where theirs fails with an exception of Python's; the table has it."""
@@ -237,7 +285,10 @@ class SameCalls(RuleBasedStateMachine):
         if not self.below_a_file(path):
             self.pair.agree(create(path, text))
 
-    @rule(path=paths | st.just("/memories"), lines=st.none() | st.lists(st.integers(-3, 9), max_size=3))
+    @rule(
+        path=paths | st.just("/memories"),
+        lines=st.none() | st.lists(st.integers(-3, 9), max_size=3),
+    )
     def view(self, path: str, lines: list[int] | None) -> None:
         self.pair.agree(view(path, lines))
 
@@ -259,7 +310,9 @@ class SameCalls(RuleBasedStateMachine):
         source, target = self.place(old), self.place(new)
         if self.below_a_file(old) or self.below_a_file(new) or source in target.parents:
             return
-        if source.exists() or target.exists() or target.parent.exists():  # else theirs leaves folders behind; see the table
+        if (
+            source.exists() or target.exists() or target.parent.exists()
+        ):  # else theirs leaves folders behind; see the table
             self.pair.agree(rename(old, new))
 
     @invariant()

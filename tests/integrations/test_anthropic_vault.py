@@ -43,7 +43,9 @@ def sources(memory: Muisti, query: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_J6_notes_are_found_at_once_and_as_they_are_now(memory: Muisti, tool: VaultMemoryTool, name: str) -> None:
+def test_J6_notes_are_found_at_once_and_as_they_are_now(
+    memory: Muisti, tool: VaultMemoryTool, name: str
+) -> None:
     path, kept = f"/memories/{name}", f"memories/{name}"
     tool.call(create(path, "# Dog\n\nThe dog is called Musti.\n"))
     assert sources(memory, "Musti") == [kept]
@@ -70,7 +72,9 @@ def test_B3_notes_survive_a_restart_and_the_loss_of_the_index(
     assert again.verify().ok
 
 
-def test_B5_what_a_person_writes_there_is_seen_and_found(memory: Muisti, tool: VaultMemoryTool) -> None:
+def test_B5_what_a_person_writes_there_is_seen_and_found(
+    memory: Muisti, tool: VaultMemoryTool
+) -> None:
     tool.call(view("/memories"))
     memory.root.joinpath("memories", "cat.md").write_text("The cat is called Misu.\n", "utf-8")
     assert "/memories/cat.md" in str(tool.call(view("/memories")))
@@ -86,7 +90,9 @@ def test_a_picture_among_the_notes_is_no_problem(memory: Muisti, tool: VaultMemo
     assert not memory.sync().problems
 
 
-def test_C1_what_a_person_keeps_private_is_not_shown_nor_lost(memory: Muisti, tool: VaultMemoryTool) -> None:
+def test_C1_what_a_person_keeps_private_is_not_shown_nor_lost(
+    memory: Muisti, tool: VaultMemoryTool
+) -> None:
     tool.call(create(A))
     text = "The safe: <private>4711</private> behind the picture.\n"
     memory.root.joinpath("memories", "dog.md").write_text(text, "utf-8")
@@ -140,7 +146,11 @@ def test_what_is_changed_is_kept_as_it_was(memory: Muisti, tool: VaultMemoryTool
 
 def test_memories_of_the_vault_are_not_within_reach(memory: Muisti, tool: VaultMemoryTool) -> None:
     saved = memory.save("The relaunch is on March 15.")
-    for path in (f"/memories/../{saved.file_path}", "/memories/../muisti.toml", "/memories/../.muisti/lock"):
+    for path in (
+        f"/memories/../{saved.file_path}",
+        "/memories/../muisti.toml",
+        "/memories/../.muisti/lock",
+    ):
         with pytest.raises(ToolError, match="would escape"):
             tool.call(view(path))
     assert str(tool.call(view("/memories"))).count("\n") == 1
@@ -157,7 +167,9 @@ def test_each_folder_is_a_world_of_its_own(memory: Muisti) -> None:
     assert "Halli" in str(ben.call(view(A)))
     with pytest.raises(ToolError, match="would escape"):
         anna.call(view("/memories/../ben/dog.md"))
-    assert [str(r.memory.file_path) for r in memory.search("dog", project="A")] == ["memories/anna/dog.md"]
+    assert [str(r.memory.file_path) for r in memory.search("dog", project="A")] == [
+        "memories/anna/dog.md"
+    ]
     assert sorted(sources(memory, "dog")) == ["memories/anna/dog.md", "memories/ben/dog.md"]
 
 
@@ -220,7 +232,12 @@ def test_K2_a_vault_that_cannot_be_written_is_read(tmp_path: Path) -> None:
                 tool = VaultMemoryTool(memory)
                 assert "Musti" in str(tool.call(view(A)))
                 assert sources(memory, "Musti") == ["memories/dog.md"]
-                for call in (create("/memories/b.md"), insert(A, 0, "x"), delete(A), rename(A, "/memories/b.md")):
+                for call in (
+                    create("/memories/b.md"),
+                    insert(A, 0, "x"),
+                    delete(A),
+                    rename(A, "/memories/b.md"),
+                ):
                     with pytest.raises(ToolError, match="make it writable for this user"):
                         tool.call(call)
 
@@ -234,7 +251,9 @@ def test_a_vault_that_was_closed_still_has_its_files(
 ) -> None:
     """The file is written, the log says that search lags behind, and the next open finds it."""
     memory.close()
-    assert tool.call(create(A, "The dog is called Musti.\n")) == f"File created successfully at: {A}"
+    assert (
+        tool.call(create(A, "The dog is called Musti.\n")) == f"File created successfully at: {A}"
+    )
     assert "searched as it was" in caplog.text
 
 
@@ -257,23 +276,35 @@ def _note(vault: Path, number: int, count: int) -> None:
         tool = VaultMemoryTool(memory)
         for n in range(count):
             tool.call(insert("/memories/log.md", 0, f"process {number} line {n}"))
-            tool.call(create(f"/memories/{number}/{n}.md", f"process {number} file {n} subject{number}number{n}\n"))
+            tool.call(
+                create(
+                    f"/memories/{number}/{n}.md",
+                    f"process {number} file {n} subject{number}number{n}\n",
+                )
+            )
 
 
 def test_K1_processes_that_edit_one_file_lose_no_line(vault: Path) -> None:
     count, context = 20, multiprocessing.get_context("spawn")
     with bootstrap.open(vault, settings={"embedder": "none"}) as memory:
         VaultMemoryTool(memory).call(create("/memories/log.md", ""))
-        started = [context.Process(target=_note, args=(vault, number, count)) for number in range(4)]
+        started = [
+            context.Process(target=_note, args=(vault, number, count)) for number in range(4)
+        ]
         for process in started:
             process.start()
         for process in started:
             process.join(timeout=300)
         assert [process.exitcode for process in started] == [0] * 4
         lines = memory.root.joinpath("memories", "log.md").read_text("utf-8").splitlines()
-        assert sorted(lines) == sorted(f"process {number} line {n}" for number in range(4) for n in range(count))
+        assert sorted(lines) == sorted(
+            f"process {number} line {n}" for number in range(4) for n in range(count)
+        )
         for number in range(4):
-            assert sources(memory, f"subject{number}number{count - 1}")[0] == f"memories/{number}/{count - 1}.md"
+            assert (
+                sources(memory, f"subject{number}number{count - 1}")[0]
+                == f"memories/{number}/{count - 1}.md"
+            )
         assert memory.verify().ok
 
 
@@ -298,7 +329,9 @@ WRITES: dict[str, Callable[[FileNotebook], object]] = {
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
-def test_K2_a_disk_that_fails_leaves_the_old_or_the_new(tmp_path: Path, write: Callable[[FileNotebook], object]) -> None:
+def test_K2_a_disk_that_fails_leaves_the_old_or_the_new(
+    tmp_path: Path, write: Callable[[FileNotebook], object]
+) -> None:
     for last in range(100):
         root = tmp_path / str(last)
         with bootstrap.open(root, settings={"embedder": "none"}) as memory:
@@ -336,5 +369,7 @@ def test_without_the_sdk_it_says_what_to_install() -> None:
         except ImportError as error:
             print(error)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "the memory tool needs Anthropic's SDK: pip install 'muisti[anthropic]'\n"

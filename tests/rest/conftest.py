@@ -70,7 +70,11 @@ def check_problem(response: httpx2.Response, status: int, name: str) -> dict[str
     """It is a problem document of this sort; what it says."""
     told: dict[str, object] = response.json()
     assert response.headers["content-type"] == "application/problem+json"
-    assert (response.status_code, told["status"], told["type"]) == (status, status, f"urn:muisti:{name}"), response.text
+    assert (response.status_code, told["status"], told["type"]) == (
+        status,
+        status,
+        f"urn:muisti:{name}",
+    ), response.text
     assert told["title"]
     assert told["detail"]
     return told

@@ -47,7 +47,9 @@ def listening(base: str) -> Iterator[Heard]:
 
 
 def found(base: str, query: str) -> list[str]:
-    told = httpx2.get(f"{base}/api/search", params={"query": query, "mode": "keyword"}, timeout=PATIENT).json()
+    told = httpx2.get(
+        f"{base}/api/search", params={"query": query, "mode": "keyword"}, timeout=PATIENT
+    ).json()
     return [one["memory"]["content"] for one in told["results"]]
 
 
@@ -101,7 +103,9 @@ def test_B5_a_checkout_of_hundreds_is_one_batch(live: str, memory: Muisti) -> No
 
 def test_B5_what_the_server_itself_writes_is_told_too(live: str) -> None:
     with listening(live) as heard:
-        made = httpx2.post(f"{live}/api/memories", json={"content": "Redis holds the sessions"}, timeout=PATIENT).json()
+        made = httpx2.post(
+            f"{live}/api/memories", json={"content": "Redis holds the sessions"}, timeout=PATIENT
+        ).json()
         name, told = heard.get(timeout=60)
         assert (name, told["added"]) == ("changed", 0)
         assert told["files"] == [made["filePath"]]
@@ -145,7 +149,9 @@ def test_B5_no_more_than_so_many_listen(memory: Muisti) -> None:
         check_problem(httpx2.get(f"{base}/api/events", timeout=PATIENT), 503, "too-many-listeners")
 
 
-def test_B5_a_folder_of_memories_that_is_moved_here_is_taken_in(live: str, memory: Muisti, tmp_path: Path) -> None:
+def test_B5_a_folder_of_memories_that_is_moved_here_is_taken_in(
+    live: str, memory: Muisti, tmp_path: Path
+) -> None:
     away = tmp_path / "away" / "facts"
     away.mkdir(parents=True)
     (away / "mine.md").write_text("The office is in Oulu\n")

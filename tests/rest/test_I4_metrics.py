@@ -15,16 +15,27 @@ def numbers(client: TestClient) -> dict[tuple[str, tuple[tuple[str, str], ...]],
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/plain")
     families = text_string_to_metric_families(response.text)
-    return {(one.name, tuple(sorted(one.labels.items()))): one.value for family in families for one in family.samples}
+    return {
+        (one.name, tuple(sorted(one.labels.items()))): one.value
+        for family in families
+        for one in family.samples
+    }
 
 
 def test_I4_the_five_counters_of_the_specification(client: TestClient, memory: Muisti) -> None:
-    client.post("/api/extract", json={"sessionId": "c", "userMessage": "I prefer short answers with bullet points."})
+    client.post(
+        "/api/extract",
+        json={"sessionId": "c", "userMessage": "I prefer short answers with bullet points."},
+    )
     assert memory.flush(timeout=10)
     client.post("/api/memories", json={"content": "Redis holds the sessions"})
     client.get("/api/search", params={"query": "sessions"})
     told = numbers(client)
-    counters = {name: value for (name, labels), value in told.items() if name.startswith("memory_") and not labels}
+    counters = {
+        name: value
+        for (name, labels), value in told.items()
+        if name.startswith("memory_") and not labels
+    }
     assert counters == {
         "memory_extraction_count_total": 1,
         "memory_extraction_success_total": 1,
@@ -46,8 +57,15 @@ def test_I4_latencies_queues_and_sizes(client: TestClient, memory: Muisti) -> No
     assert told["muisti_vault_bytes", ()] > 100
     assert told["muisti_index_bytes", ()] > 0
     assert (told["muisti_vectors_waiting", ()], told["muisti_extraction_waiting", ()]) == (0, 0)
-    requests = {labels: value for (name, labels), value in told.items() if name == "muisti_http_request_seconds_count"}
-    assert requests[(("method", "GET"), ("route", "/api/memories/{memory_id}"), ("status", "404"))] == 3
+    requests = {
+        labels: value
+        for (name, labels), value in told.items()
+        if name == "muisti_http_request_seconds_count"
+    }
+    assert (
+        requests[(("method", "GET"), ("route", "/api/memories/{memory_id}"), ("status", "404"))]
+        == 3
+    )
 
 
 def test_I4_no_address_of_a_client_becomes_a_name(client: TestClient) -> None:
@@ -62,7 +80,12 @@ def test_I4_what_waits_to_be_extracted(client: TestClient, memory: Muisti) -> No
     queue = memory.root / ".queue"
     queue.mkdir()
     ids = [f"0195f000-0000-7000-8000-00000000000{number}" for number in (1, 2)]
-    said = {"at": "2026-03-10T12:00:00Z", "session_id": "chat", "user": "I prefer tea.", "assistant": ""}
+    said = {
+        "at": "2026-03-10T12:00:00Z",
+        "session_id": "chat",
+        "user": "I prefer tea.",
+        "assistant": "",
+    }
     lines = [*(said | {"id": id_} for id_ in ids), {"done": ids[0]}]
     (queue / "other.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     assert numbers(client)["muisti_extraction_waiting", ()] == 1

@@ -38,11 +38,23 @@ def test_J3_all_routes_answer_as_described(memory: Muisti, tmp_path: Path) -> No
     memory.append_message("telegram_1", "user", "hello there")
     config = tmp_path / "schemathesis.toml"
     config.write_text(CONFIG)
-    how = ["--max-examples", str(EXAMPLES)] if EXAMPLES else ["--max-examples", "3", "--phases", "fuzzing"]
+    how = (
+        ["--max-examples", str(EXAMPLES)]
+        if EXAMPLES
+        else ["--max-examples", "3", "--phases", "fuzzing"]
+    )
     program = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run"]
     with served(memory, write_rate=0) as base:
         done = subprocess.run(
-            [*program, f"{base}/openapi.json", "--exclude-path", ENDLESS, "--continue-on-failure", "--no-color", *how],
+            [
+                *program,
+                f"{base}/openapi.json",
+                "--exclude-path",
+                ENDLESS,
+                "--continue-on-failure",
+                "--no-color",
+                *how,
+            ],
             capture_output=True,
             text=True,
             check=False,

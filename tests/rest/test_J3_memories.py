@@ -9,7 +9,12 @@ from muisti import Muisti
 from tests.conftest import FakeClock, Opener
 from tests.rest.conftest import check_problem
 
-TOPICS = ("PostgreSQL keeps the orders", "Redis holds the sessions", "Deployments happen on Fridays", "The office is in Oulu")
+TOPICS = (
+    "PostgreSQL keeps the orders",
+    "Redis holds the sessions",
+    "Deployments happen on Fridays",
+    "The office is in Oulu",
+)
 
 
 @pytest.fixture
@@ -45,30 +50,52 @@ def test_J3_a_list_goes_page_by_page(client: TestClient, known: list[str]) -> No
     assert seen == list(reversed(known))
 
 
-def test_J3_a_list_can_be_narrowed_and_ordered(client: TestClient, known: list[str], memory: Muisti) -> None:
+def test_J3_a_list_can_be_narrowed_and_ordered(
+    client: TestClient, known: list[str], memory: Muisti
+) -> None:
     memory.update(known[0], kind="decision")
-    assert [one["id"] for one in client.get("/api/memories?kind=decisions").json()["items"]] == [known[0]]
-    oldest = client.get("/api/memories", params={"orderBy": "created_at", "order": "asc"}).json()["items"]
+    assert [one["id"] for one in client.get("/api/memories?kind=decisions").json()["items"]] == [
+        known[0]
+    ]
+    oldest = client.get("/api/memories", params={"orderBy": "created_at", "order": "asc"}).json()[
+        "items"
+    ]
     assert [one["id"] for one in oldest] == known
     check_problem(client.get("/api/memories?colour=red"), 422, "invalid-request")
 
 
 def test_J3_a_batch_is_all_or_nothing(client: TestClient, memory: Muisti) -> None:
     items = [{"content": topic} for topic in TOPICS]
-    bad = client.post("/api/memories/batch", json={"items": [*items, {"content": "x", "kind": "nonsense"}]})
+    bad = client.post(
+        "/api/memories/batch", json={"items": [*items, {"content": "x", "kind": "nonsense"}]}
+    )
     check_problem(bad, 422, "invalid-memory")
     assert memory.get_stats().total_count == 0
-    assert [one["content"] for one in client.post("/api/memories/batch", json={"items": items}).json()] == list(TOPICS)
+    assert [
+        one["content"] for one in client.post("/api/memories/batch", json={"items": items}).json()
+    ] == list(TOPICS)
 
 
-def test_J3_patch_changes_what_is_named_and_put_the_rest_too(client: TestClient, known: list[str]) -> None:
+def test_J3_patch_changes_what_is_named_and_put_the_rest_too(
+    client: TestClient, known: list[str]
+) -> None:
     address = f"/api/memories/{known[0]}"
-    assert client.patch(address, json={"keywords": ["db"], "summary": "Why", "kind": "decision"}).json()["keywords"] == ["db"]
+    assert client.patch(
+        address, json={"keywords": ["db"], "summary": "Why", "kind": "decision"}
+    ).json()["keywords"] == ["db"]
     told = client.patch(address, json={"importance": 0.9}).json()
     assert (told["keywords"], told["summary"], told["importance"]) == (["db"], "Why", 0.9)
     told = client.put(address, json={"content": "PostgreSQL keeps everything"}).json()
-    assert (told["content"], told["keywords"], told["summary"]) == ("PostgreSQL keeps everything", [], "")
-    assert (told["title"], told["importance"], told["kind"]) == ("PostgreSQL keeps everything", 0.5, "decision")
+    assert (told["content"], told["keywords"], told["summary"]) == (
+        "PostgreSQL keeps everything",
+        [],
+        "",
+    )
+    assert (told["title"], told["importance"], told["kind"]) == (
+        "PostgreSQL keeps everything",
+        0.5,
+        "decision",
+    )
 
 
 def test_J3_null_takes_a_time_back(client: TestClient, known: list[str]) -> None:
@@ -78,28 +105,46 @@ def test_J3_null_takes_a_time_back(client: TestClient, known: list[str]) -> None
     check_problem(client.patch(address, json={"title": None}), 422, "invalid-request")
 
 
-def test_J3_two_editors_do_not_overwrite_each_other(client: TestClient, known: list[str], clock: FakeClock) -> None:
+def test_J3_two_editors_do_not_overwrite_each_other(
+    client: TestClient, known: list[str], clock: FakeClock
+) -> None:
     address = f"/api/memories/{known[0]}"
     read = client.get(address)
     clock.forward(seconds=1)
-    first = client.patch(address, json={"content": "PostgreSQL 17 keeps them"}, headers={"If-Match": read.headers["ETag"]})
+    first = client.patch(
+        address,
+        json={"content": "PostgreSQL 17 keeps them"},
+        headers={"If-Match": read.headers["ETag"]},
+    )
     assert first.status_code == 200
-    late = client.patch(address, json={"content": "Something else"}, headers={"If-Match": read.headers["ETag"]})
+    late = client.patch(
+        address, json={"content": "Something else"}, headers={"If-Match": read.headers["ETag"]}
+    )
     assert known[0] in str(check_problem(late, 412, "stale-version")["detail"])
     assert client.get(address).json()["content"] == "PostgreSQL 17 keeps them"
-    again = client.put(address, json={"content": "Something else"}, headers={"If-Match": first.headers["ETag"]})
+    again = client.put(
+        address, json={"content": "Something else"}, headers={"If-Match": first.headers["ETag"]}
+    )
     assert again.status_code == 200
 
 
-def test_J3_a_change_of_the_title_alone_is_another_version(client: TestClient, known: list[str]) -> None:
+def test_J3_a_change_of_the_title_alone_is_another_version(
+    client: TestClient, known: list[str]
+) -> None:
     address = f"/api/memories/{known[0]}"
     tag = client.get(address).headers["ETag"]
     client.patch(address, json={"title": "Mine"})  # at the same moment, by the clock
     assert client.get(address).headers["ETag"] != tag
-    check_problem(client.patch(address, json={"title": "Yours"}, headers={"If-Match": tag}), 412, "stale-version")
+    check_problem(
+        client.patch(address, json={"title": "Yours"}, headers={"If-Match": tag}),
+        412,
+        "stale-version",
+    )
 
 
-def test_J3_being_found_is_no_new_version(client: TestClient, known: list[str], memory: Muisti, clock: FakeClock) -> None:
+def test_J3_being_found_is_no_new_version(
+    client: TestClient, known: list[str], memory: Muisti, clock: FakeClock
+) -> None:
     address = f"/api/memories/{known[0]}"
     tag = client.get(address).headers["ETag"]
     clock.forward(days=30)
@@ -109,12 +154,17 @@ def test_J3_being_found_is_no_new_version(client: TestClient, known: list[str], 
 
 
 @pytest.mark.parametrize(
-    ("given", "status"), [("*", 200), ('"no"', 412), ("rubbish", 412), ("", 412), ("W/{tag}", 412), ('"x", {tag}', 200)]
+    ("given", "status"),
+    [("*", 200), ('"no"', 412), ("rubbish", 412), ("", 412), ("W/{tag}", 412), ('"x", {tag}', 200)],
 )
-def test_J3_forms_of_if_match(client: TestClient, known: list[str], given: str, status: int) -> None:
+def test_J3_forms_of_if_match(
+    client: TestClient, known: list[str], given: str, status: int
+) -> None:
     address = f"/api/memories/{known[0]}"
     tag = client.get(address).headers["ETag"]
-    response = client.patch(address, json={"title": "New"}, headers={"If-Match": given.replace("{tag}", tag)})
+    response = client.patch(
+        address, json={"title": "New"}, headers={"If-Match": given.replace("{tag}", tag)}
+    )
     assert response.status_code == status
 
 
@@ -123,21 +173,37 @@ def test_J3_if_match_holds_against_other_processes_and_edits_by_hand(
 ) -> None:
     address = f"/api/memories/{known[0]}"
     tag = client.get(address).headers["ETag"]
-    opened(embedder="none").update(known[0], importance=0.9)  # the vault opened once more, as by another process
-    check_problem(client.patch(address, json={"title": "Mine"}, headers={"If-Match": tag}), 412, "stale-version")
+    opened(embedder="none").update(
+        known[0], importance=0.9
+    )  # the vault opened once more, as by another process
+    check_problem(
+        client.patch(address, json={"title": "Mine"}, headers={"If-Match": tag}),
+        412,
+        "stale-version",
+    )
     tag = client.get(address).headers["ETag"]
     file = memory.root / client.get(address).json()["filePath"]
     file.write_text(file.read_text().replace("importance: 0.9", "importance: 0.8"))
-    check_problem(client.patch(address, json={"title": "Mine"}, headers={"If-Match": tag}), 412, "stale-version")
+    check_problem(
+        client.patch(address, json={"title": "Mine"}, headers={"If-Match": tag}),
+        412,
+        "stale-version",
+    )
     fresh = client.get(address)
     assert fresh.json()["importance"] == 0.8
-    answer = client.patch(address, json={"title": "Mine"}, headers={"If-Match": fresh.headers["ETag"]})
+    answer = client.patch(
+        address, json={"title": "Mine"}, headers={"If-Match": fresh.headers["ETag"]}
+    )
     assert (answer.status_code, answer.json()["importance"]) == (200, 0.8)
     assert answer.headers["ETag"] == client.get(address).headers["ETag"]
 
 
 def test_J3_if_match_on_a_memory_that_is_gone(client: TestClient) -> None:
-    check_problem(client.patch("/api/memories/none-1", json={"title": "x"}, headers={"If-Match": "*"}), 404, "memory-not-found")
+    check_problem(
+        client.patch("/api/memories/none-1", json={"title": "x"}, headers={"If-Match": "*"}),
+        404,
+        "memory-not-found",
+    )
 
 
 def test_J3_delete_restore_and_erase(client: TestClient, known: list[str], memory: Muisti) -> None:
@@ -162,14 +228,25 @@ def test_J3_stronger_and_weaker(client: TestClient, known: list[str]) -> None:
 
 def test_J3_links_both_ways(client: TestClient, known: list[str]) -> None:
     one, two = known[:2]
-    made = client.post(f"/api/memories/{one}/links", json={"target": two, "type": "DEPENDS_ON", "confidence": 0.8})
+    made = client.post(
+        f"/api/memories/{one}/links", json={"target": two, "type": "DEPENDS_ON", "confidence": 0.8}
+    )
     assert (made.status_code, made.json()["source"], made.json()["confidence"]) == (201, one, 0.8)
     assert client.get(f"/api/memories/{two}/links").json() == [made.json()]
     graph = client.get(f"/api/memories/{one}/graph", params={"depth": 2}).json()
     assert ([m["id"] for m in graph["memories"]], graph["links"]) == ([one, two], [made.json()])
-    assert client.delete(f"/api/memories/{one}/links", params={"target": two, "type": "DEPENDS_ON"}).status_code == 204
+    assert (
+        client.delete(
+            f"/api/memories/{one}/links", params={"target": two, "type": "DEPENDS_ON"}
+        ).status_code
+        == 204
+    )
     assert client.get(f"/api/memories/{one}/links").json() == []
-    check_problem(client.post(f"/api/memories/{one}/links", json={"target": "none-1"}), 404, "memory-not-found")
+    check_problem(
+        client.post(f"/api/memories/{one}/links", json={"target": "none-1"}),
+        404,
+        "memory-not-found",
+    )
 
 
 def test_J3_supersede_and_history(client: TestClient, known: list[str], clock: FakeClock) -> None:
@@ -178,12 +255,22 @@ def test_J3_supersede_and_history(client: TestClient, known: list[str], clock: F
     assert client.get(f"/api/memories/{old}/superseding").json() == {"memory": None}
     assert client.post(f"/api/memories/{old}/supersede", json={"newId": new}).json()["validUntil"]
     assert client.get(f"/api/memories/{old}/superseding").json()["memory"]["id"] == new
-    assert "superseded" in {one["what"] for one in client.get(f"/api/memories/{old}/history").json()}
+    assert "superseded" in {
+        one["what"] for one in client.get(f"/api/memories/{old}/history").json()
+    }
 
 
 def test_J3_what_was_merged_can_be_taken_apart(client: TestClient) -> None:
-    first = client.post("/api/memories", json={"content": "The auth module is in src/auth/index.ts"}).json()
-    again = client.post("/api/memories", json={"content": "The authentication module is located in src/auth/index.ts"}).json()
+    first = client.post(
+        "/api/memories", json={"content": "The auth module is in src/auth/index.ts"}
+    ).json()
+    again = client.post(
+        "/api/memories",
+        json={"content": "The authentication module is located in src/auth/index.ts"},
+    ).json()
     assert again["id"] == first["id"]
     apart = client.post(f"/api/memories/{first['id']}/unmerge").json()
-    assert (apart["content"], apart["id"] != first["id"]) == ("The authentication module is located in src/auth/index.ts", True)
+    assert (apart["content"], apart["id"] != first["id"]) == (
+        "The authentication module is located in src/auth/index.ts",
+        True,
+    )

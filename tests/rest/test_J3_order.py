@@ -14,7 +14,9 @@ from tests.rest.conftest import check_problem, client_of
 
 
 def events_of(text: str) -> list[tuple[str, dict[str, object]]]:
-    return [(name, json.loads(data)) for name, data in re.findall(r"event: (\w+)\ndata: (.*)\n", text)]
+    return [
+        (name, json.loads(data)) for name, data in re.findall(r"event: (\w+)\ndata: (.*)\n", text)
+    ]
 
 
 def test_J3_stats(client: TestClient, memory: Muisti) -> None:
@@ -23,7 +25,9 @@ def test_J3_stats(client: TestClient, memory: Muisti) -> None:
     assert (told["totalCount"], told["byKind"]) == (1, {"fact": 1})
 
 
-def test_J3_the_trash_is_listed_and_emptied(client: TestClient, memory: Muisti, clock: FakeClock) -> None:
+def test_J3_the_trash_is_listed_and_emptied(
+    client: TestClient, memory: Muisti, clock: FakeClock
+) -> None:
     ids = [memory.save(text).id for text in ("Redis holds the sessions", "The office is in Oulu")]
     for id_ in ids:
         clock.forward(minutes=1)
@@ -34,7 +38,9 @@ def test_J3_the_trash_is_listed_and_emptied(client: TestClient, memory: Muisti, 
     assert client.get("/api/trash").json() == {"items": [], "nextOffset": None}
 
 
-def test_J3_the_trash_and_nothing_else_is_read(client: TestClient, memory: Muisti, clock: FakeClock) -> None:
+def test_J3_the_trash_and_nothing_else_is_read(
+    client: TestClient, memory: Muisti, clock: FakeClock
+) -> None:
     texts = [{"content": f"Place {n} is {n * 7919}", "project": f"p{n % 3}"} for n in range(12)]
     saved = memory.save_batch(texts)
     session = memory.start_session("apollo").id
@@ -56,7 +62,9 @@ def test_J3_the_trash_and_nothing_else_is_read(client: TestClient, memory: Muist
             memory.archived(**wrong)
 
 
-def test_J3_the_archive_goes_on_past_a_file_that_cannot_be_read(client: TestClient, memory: Muisti, clock: FakeClock) -> None:
+def test_J3_the_archive_goes_on_past_a_file_that_cannot_be_read(
+    client: TestClient, memory: Muisti, clock: FakeClock
+) -> None:
     saved = []
     for n in range(5):
         clock.forward(days=1)
@@ -72,8 +80,14 @@ def test_J3_the_archive_goes_on_past_a_file_that_cannot_be_read(client: TestClie
     assert found == [saved[n].id for n in (4, 2, 1, 0)]
     address = f"/api/memories/{saved[0].id}"
     check_problem(client.get(address), 404, "memory-not-found")
-    assert client.get(address, params={"includeArchived": "true"}).json()["content"] == "Place 0 is 0"
-    check_problem(client.get(f"/api/memories/{saved[3].id}", params={"includeArchived": "true"}), 409, "broken-file")
+    assert (
+        client.get(address, params={"includeArchived": "true"}).json()["content"] == "Place 0 is 0"
+    )
+    check_problem(
+        client.get(f"/api/memories/{saved[3].id}", params={"includeArchived": "true"}),
+        409,
+        "broken-file",
+    )
 
 
 def test_J3_readiness_while_the_embedder_has_never_answered(opened: Opener) -> None:
@@ -103,7 +117,9 @@ def test_J3_export(client: TestClient, memory: Muisti, form: str) -> None:
     memory.save("Redis holds the sessions", kind="fact")
     response = client.get("/api/export", params={"format": form, "kind": "fact"})
     assert response.text == memory.export_memories(format=form)
-    assert response.headers["content-type"].startswith("application/json" if form == "json" else "text/markdown")
+    assert response.headers["content-type"].startswith(
+        "application/json" if form == "json" else "text/markdown"
+    )
 
 
 def test_J3_what_is_exported_can_be_imported(client: TestClient, memory: Muisti) -> None:
@@ -114,7 +130,11 @@ def test_J3_what_is_exported_can_be_imported(client: TestClient, memory: Muisti)
     found = client.get(f"/api/memories/{one.id}").json()
     assert (found["content"], found["trusted"]) == ("Redis holds the sessions", False)
     assert client.post("/api/import", json={"memories": exported}).json() == {"imported": 0}
-    told = check_problem(client.post("/api/import", json={"memories": [{"content": "x"}, {"id": "../x"}]}), 422, "import-failed")
+    told = check_problem(
+        client.post("/api/import", json={"memories": [{"content": "x"}, {"id": "../x"}]}),
+        422,
+        "import-failed",
+    )
     assert str(told["detail"]).startswith("memory 2:")
     assert "/" not in str(told["detail"]).replace("../x", "")
 
@@ -127,7 +147,10 @@ def test_J3_reindex_tells_how_far_it_is(client: TestClient, memory: Muisti) -> N
     assert [name for name, _ in told][-1] == "done"
     assert ("progress", {"done": 20, "total": 20}) in told
     assert client.get("/api/stats").json()["totalCount"] == 20
-    assert events_of(client.post("/api/reindex", json={"vectors": True}).text)[-1] == ("done", {"embedded": 0})
+    assert events_of(client.post("/api/reindex", json={"vectors": True}).text)[-1] == (
+        "done",
+        {"embedded": 0},
+    )
 
 
 def test_J3_files_and_index_agree(client: TestClient, memory: Muisti) -> None:
@@ -139,7 +162,9 @@ def test_J3_files_and_index_agree(client: TestClient, memory: Muisti) -> None:
     assert client.get("/api/verify").json()["ok"] is True
 
 
-def test_J3_many_files_that_vanish_are_not_forgotten_unasked(client: TestClient, memory: Muisti) -> None:
+def test_J3_many_files_that_vanish_are_not_forgotten_unasked(
+    client: TestClient, memory: Muisti
+) -> None:
     saved = memory.save_batch([f"Note number {n} is about topic {n}" for n in range(10)])
     for one in saved:
         (memory.root / str(one.file_path)).unlink()
@@ -155,7 +180,10 @@ def test_J3_health_and_readiness(client: TestClient, memory: Muisti) -> None:
     (memory.root / "facts" / "broken.md").write_text("---\ntitle: [\n---\nText\n")
     memory.sync()
     told = client.get("/ready").json()
-    assert (told["status"], [one["path"] for one in told["problems"]]) == ("degraded", ["facts/broken.md"])
+    assert (told["status"], [one["path"] for one in told["problems"]]) == (
+        "degraded",
+        ["facts/broken.md"],
+    )
 
 
 def test_J3_the_description_works_offline(client: TestClient) -> None:
@@ -174,7 +202,12 @@ def test_J3_every_route_says_what_it_does_and_how_it_fails(client: TestClient) -
             where = f"{method} {path}"
             assert operation.get("description"), where
             for code, answer in operation["responses"].items():
-                assert int(code) < 400 or list(answer["content"]) == ["application/problem+json"], where
+                assert int(code) < 400 or list(answer["content"]) == ["application/problem+json"], (
+                    where
+                )
             assert {"401", "403", "421", "503"} <= operation["responses"].keys(), where
-            assert "requestBody" not in operation or {"400", "413", "415", "422"} <= operation["responses"].keys(), where
+            assert (
+                "requestBody" not in operation
+                or {"400", "413", "415", "422"} <= operation["responses"].keys()
+            ), where
     assert "HTTPValidationError" not in told["components"]["schemas"]

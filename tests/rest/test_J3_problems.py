@@ -48,9 +48,16 @@ def leaves(kind: type[Exception]) -> set[type[Exception]]:
     return {leaf for one in below for leaf in leaves(one)} if below else {kind}
 
 
-@pytest.mark.parametrize(("error", "status", "name"), EVERY, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("error", "status", "name"), EVERY, ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_J3_every_error_has_its_status(
-    client: TestClient, memory: Muisti, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int, name: str
+    client: TestClient,
+    memory: Muisti,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    status: int,
+    name: str,
 ) -> None:
     def fail() -> None:
         raise error
@@ -87,15 +94,21 @@ def test_J3_fields_have_the_names_that_clients_know() -> None:
         (b'{"content": "a", "session_id": "x"}', 422, "invalid-request"),
     ],
 )
-def test_J3_bodies_that_cannot_be_read(client: TestClient, body: bytes, status: int, name: str) -> None:
-    response = client.post("/api/memories", content=body, headers={"Content-Type": "application/json"})
+def test_J3_bodies_that_cannot_be_read(
+    client: TestClient, body: bytes, status: int, name: str
+) -> None:
+    response = client.post(
+        "/api/memories", content=body, headers={"Content-Type": "application/json"}
+    )
     check_problem(response, status, name)
 
 
 def test_J3_odd_meta_is_refused_not_an_error_of_the_server(client: TestClient) -> None:
     for meta in ('{"a": NaN}', '{"a": "\\ud800"}', '{"a": ' + "[" * 200 + "]" * 200 + "}"):
         body = f'{{"role": "user", "content": "x", "meta": {meta}}}'
-        response = client.post("/api/chats/a_b/messages", content=body, headers={"Content-Type": "application/json"})
+        response = client.post(
+            "/api/chats/a_b/messages", content=body, headers={"Content-Type": "application/json"}
+        )
         assert response.status_code == 422, meta
 
 
@@ -108,7 +121,10 @@ def test_J3_no_such_address_and_no_such_method(client: TestClient) -> None:
 
 
 def test_J3_what_nobody_expected_tells_nothing_of_the_inside(
-    client: TestClient, memory: Muisti, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    client: TestClient,
+    memory: Muisti,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def fail() -> None:
         raise RuntimeError("secret detail")
@@ -127,17 +143,33 @@ def test_K2_a_full_disk_is_told_and_nothing_is_lost(opened: Opener) -> None:
     with client_of(memory) as client:
         one = client.post("/api/memories", json={"content": "PostgreSQL keeps the orders"}).json()
         disk.arm(1)
-        check_problem(client.post("/api/memories", json={"content": "Redis holds the sessions"}), 507, "vault-full")
-        check_problem(client.patch(f"/api/memories/{one['id']}", json={"content": "Something else"}), 507, "vault-full")
+        check_problem(
+            client.post("/api/memories", json={"content": "Redis holds the sessions"}),
+            507,
+            "vault-full",
+        )
+        check_problem(
+            client.patch(f"/api/memories/{one['id']}", json={"content": "Something else"}),
+            507,
+            "vault-full",
+        )
         check_problem(client.put("/api/core/user/name", json={"value": "Anna"}), 507, "vault-full")
-        assert client.get(f"/api/memories/{one['id']}").json()["content"] == "PostgreSQL keeps the orders"
+        assert (
+            client.get(f"/api/memories/{one['id']}").json()["content"]
+            == "PostgreSQL keeps the orders"
+        )
         assert client.get("/api/search", params={"query": "orders"}).json()["results"]
         disk.mend()
-        assert client.post("/api/memories", json={"content": "Redis holds the sessions"}).status_code == 201
+        assert (
+            client.post("/api/memories", json={"content": "Redis holds the sessions"}).status_code
+            == 201
+        )
         assert client.get("/api/stats").json()["totalCount"] == 2
 
 
-def test_B5_a_vault_that_is_gone_is_told_and_not_made_anew(client: TestClient, memory: Muisti) -> None:
+def test_B5_a_vault_that_is_gone_is_told_and_not_made_anew(
+    client: TestClient, memory: Muisti
+) -> None:
     one = client.post("/api/memories", json={"content": "PostgreSQL keeps the orders"}).json()
     away = memory.root.with_name("elsewhere")
     shutil.move(memory.root, away)
@@ -151,4 +183,6 @@ def test_B5_a_vault_that_is_gone_is_told_and_not_made_anew(client: TestClient, m
     assert client.get("/health").status_code == 200
     assert not memory.root.exists()
     shutil.move(away, memory.root)
-    assert client.get(f"/api/memories/{one['id']}").json()["content"] == "PostgreSQL keeps the orders"
+    assert (
+        client.get(f"/api/memories/{one['id']}").json()["content"] == "PostgreSQL keeps the orders"
+    )

@@ -27,25 +27,39 @@ def test_J3_the_answer_is_that_of_python(client: TestClient, known: str, memory:
     assert {one["source"] for one in told["results"]} == {"memory", "message"}
     assert (told["mode"], bool(told["degraded"])) == (found.mode, bool(found.degraded))
     posted = client.post("/api/search", json={"query": "which database", "limit": 5}).json()
-    assert [one["memory"]["id"] for one in posted["results"]] == [one["memory"]["id"] for one in told["results"]]
+    assert [one["memory"]["id"] for one in posted["results"]] == [
+        one["memory"]["id"] for one in told["results"]
+    ]
 
 
 def test_J3_filters(client: TestClient, known: str) -> None:
-    params = {"query": "database sessions", "kind": ["decision"], "source": "memory", "keywords": "db", "minSalience": "0.5"}
+    params = {
+        "query": "database sessions",
+        "kind": ["decision"],
+        "source": "memory",
+        "keywords": "db",
+        "minSalience": "0.5",
+    }
     found = client.get("/api/search", params=params).json()["results"]
     assert [one["memory"]["id"] for one in found] == [known]
-    late = client.get("/api/search", params={"query": "database", "since": "2027-01-01T00:00:00Z"}).json()
+    late = client.get(
+        "/api/search", params={"query": "database", "since": "2027-01-01T00:00:00Z"}
+    ).json()
     assert late["results"] == []
 
 
 def test_J3_three_layers(client: TestClient, known: str) -> None:
-    compact = client.get("/api/search/compact", params={"query": "database", "source": "memory"}).json()
+    compact = client.get(
+        "/api/search/compact", params={"query": "database", "source": "memory"}
+    ).json()
     assert list(compact[0]) == ["id", "title", "kind", "score", "createdAt"]
     around = client.get(f"/api/search/timeline/{known}", params={"before": 1, "after": 0}).json()
     assert [one["id"] for one in around][-1] == known
     whole = client.post("/api/search/details", json={"ids": [known]}).json()
     assert [one["content"] for one in whole] == ["We chose PostgreSQL as our database"]
-    told = check_problem(client.post("/api/search/details", json={"ids": [known, "none-1"]}), 404, "memory-not-found")
+    told = check_problem(
+        client.post("/api/search/details", json={"ids": [known, "none-1"]}), 404, "memory-not-found"
+    )
     assert "none-1" in str(told["detail"])
 
 
@@ -62,7 +76,9 @@ def test_J3_context_keeps_to_its_budget(client: TestClient, known: str, memory: 
     assert "PostgreSQL" in told
     assert "Anna" in told
     assert told == memory.context("database", budget=300)
-    check_problem(client.post("/api/context", json={"query": "database", "budget": 1}), 422, "invalid-request")
+    check_problem(
+        client.post("/api/context", json={"query": "database", "budget": 1}), 422, "invalid-request"
+    )
 
 
 @pytest.mark.parametrize(

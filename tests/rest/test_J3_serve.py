@@ -33,7 +33,12 @@ def vault(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", RUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 @contextmanager
@@ -56,7 +61,12 @@ def serving(vault: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str
 def test_J3_it_serves_until_it_is_told_to_stop(vault: Path, sign: signal.Signals) -> None:
     with serving(vault) as (process, url):
         assert httpx2.get(f"{url}/api/stats").json()["totalCount"] == 1
-        assert httpx2.post(f"{url}/api/memories", json={"content": "The office is in Oulu"}).status_code == 201
+        assert (
+            httpx2.post(
+                f"{url}/api/memories", json={"content": "The office is in Oulu"}
+            ).status_code
+            == 201
+        )
         process.send_signal(sign)
         _, told = process.communicate(timeout=20)
         assert (process.returncode, "Stopped." in told) == (0, True)
@@ -79,12 +89,17 @@ def test_K3_the_token_of_a_file(vault: Path, tmp_path: Path) -> None:
     file.chmod(0o600)
     with serving(vault, "--token-file", str(file)) as (_, url):
         assert httpx2.get(f"{url}/api/stats").status_code == 401
-        assert httpx2.get(f"{url}/api/stats", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+        assert (
+            httpx2.get(f"{url}/api/stats", headers={"Authorization": f"Bearer {TOKEN}"}).status_code
+            == 200
+        )
 
 
 def test_J3_a_port_that_is_taken(vault: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        _, told = run("--vault", str(vault), "--port", str(taken.getsockname()[1])).communicate(timeout=20)
+        _, told = run("--vault", str(vault), "--port", str(taken.getsockname()[1])).communicate(
+            timeout=20
+        )
     assert "try another --port" in told
 
 
@@ -101,7 +116,9 @@ def test_J3_it_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_I1_a_killed_server_extracts_what_it_had_accepted_when_it_starts_again(vault: Path) -> None:
-    unreachable = 'extractor = "ollama"\nextractor_model = "none"\nextractor_url = "http://127.0.0.1:9"\n'
+    unreachable = (
+        'extractor = "ollama"\nextractor_model = "none"\nextractor_url = "http://127.0.0.1:9"\n'
+    )
     (vault / "muisti.toml").write_text(f'embedder = "none"\n{unreachable}')
     body = {"userMessage": "I moved to Turku last month.", "assistantResponse": "Noted."}
     with serving(vault) as (process, url):

@@ -16,21 +16,39 @@ def test_J3_a_session_begins_and_ends(client: TestClient) -> None:
     assert (begun.status_code, begun.json()["status"]) == (201, "active")
     id_ = begun.json()["id"]
     client.post(f"/api/sessions/{id_}/memories", json={"content": "Redis holds the sessions"})
-    ended = client.post(f"/api/sessions/{id_}/end", json={"summary": "Set up Redis", "toolCalls": 3}).json()
-    assert (ended["status"], ended["summary"], ended["toolCalls"]) == ("completed", "Set up Redis", 3)
+    ended = client.post(
+        f"/api/sessions/{id_}/end", json={"summary": "Set up Redis", "toolCalls": 3}
+    ).json()
+    assert (ended["status"], ended["summary"], ended["toolCalls"]) == (
+        "completed",
+        "Set up Redis",
+        3,
+    )
     assert client.get(f"/api/sessions/{id_}").json() == ended
     assert client.get("/api/sessions", params={"project": "shop"}).json() == [ended]
-    assert [one["content"] for one in client.get(f"/api/sessions/{id_}/context").json()] == ["Redis holds the sessions"]
-    assert client.get(f"/api/sessions/{id_}/text").json() == {"content": "Redis holds the sessions", "tokenCount": 6}
+    assert [one["content"] for one in client.get(f"/api/sessions/{id_}/context").json()] == [
+        "Redis holds the sessions"
+    ]
+    assert client.get(f"/api/sessions/{id_}/text").json() == {
+        "content": "Redis holds the sessions",
+        "tokenCount": 6,
+    }
     assert [one["use"] for one in client.get(f"/api/sessions/{id_}/uses").json()] == ["created"]
 
 
 def test_J3_a_session_notes_what_it_used(client: TestClient, memory: Muisti) -> None:
     one = memory.save("Redis holds the sessions")
     assert client.post("/api/sessions", json={"sessionId": "mine"}).json()["id"] == "mine"
-    assert client.post("/api/sessions/mine/uses", json={"memoryId": one.id, "use": "recalled"}).status_code == 204
+    assert (
+        client.post(
+            "/api/sessions/mine/uses", json={"memoryId": one.id, "use": "recalled"}
+        ).status_code
+        == 204
+    )
     assert client.get("/api/sessions/mine/uses").json()[0]["memoryId"] == one.id
-    check_problem(client.post("/api/sessions/mine/uses", json={"memoryId": "none-1"}), 404, "memory-not-found")
+    check_problem(
+        client.post("/api/sessions/mine/uses", json={"memoryId": "none-1"}), 404, "memory-not-found"
+    )
 
 
 @pytest.mark.parametrize("end", ["", "/context", "/text", "/uses"])
@@ -45,32 +63,51 @@ def test_J3_conversations(client: TestClient) -> None:
     assert first.status_code == 201
     assert client.post("/api/chats/telegram_1/messages", json=said).json()["id"] == "m1"
     client.post("/api/chats/telegram_1/messages", json={"role": "assistant", "content": "In Oulu"})
-    assert [one["content"] for one in client.get("/api/chats/telegram_1/messages").json()] == ["Where is the office?", "In Oulu"]
+    assert [one["content"] for one in client.get("/api/chats/telegram_1/messages").json()] == [
+        "Where is the office?",
+        "In Oulu",
+    ]
     assert client.get("/api/chats").json()[0] | {"firstAt": "", "lastAt": ""} == {
         "name": "telegram_1", "messages": 2, "firstAt": "", "lastAt": "", "sinceBreak": 2,
     }  # fmt: skip
     assert client.post("/api/chats/telegram_1/break").status_code == 201
     assert client.get("/api/chats/telegram_1/messages").json() == []
-    check_problem(client.post("/api/chats/telegram_1/messages", json={**said, "content": "Another"}), 422, "invalid-request")
+    check_problem(
+        client.post("/api/chats/telegram_1/messages", json={**said, "content": "Another"}),
+        422,
+        "invalid-request",
+    )
     check_problem(client.post("/api/chats/..%5C../messages", json=said), 422, "invalid-request")
 
 
 def test_J3_core_memory(client: TestClient) -> None:
     assert client.get("/api/core").json() == {"user": {}, "agent": {}}
-    assert client.put("/api/core/user/name", json={"value": "Anna"}).json()["user"] == {"name": "Anna"}
-    assert client.post("/api/core", json={"text": "- Name: Bert"}).json()["user"] == {"name": "Anna"}
+    assert client.put("/api/core/user/name", json={"value": "Anna"}).json()["user"] == {
+        "name": "Anna"
+    }
+    assert client.post("/api/core", json={"text": "- Name: Bert"}).json()["user"] == {
+        "name": "Anna"
+    }
     assert client.delete("/api/core/user/name").json()["user"] == {}
-    assert "name" in str(check_problem(client.delete("/api/core/user/name"), 404, "core-entry-not-found")["detail"])
+    assert "name" in str(
+        check_problem(client.delete("/api/core/user/name"), 404, "core-entry-not-found")["detail"]
+    )
     check_problem(client.put("/api/core/nobody/name", json={"value": "x"}), 422, "invalid-request")
-    check_problem(client.put("/api/core/user/name", json={"value": "x" * 30_000}), 422, "invalid-request")
+    check_problem(
+        client.put("/api/core/user/name", json={"value": "x" * 30_000}), 422, "invalid-request"
+    )
 
 
-def test_J3_no_path_of_a_client_is_read_unless_the_server_says_so(client: TestClient, tmp_path: Path) -> None:
+def test_J3_no_path_of_a_client_is_read_unless_the_server_says_so(
+    client: TestClient, tmp_path: Path
+) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n\nThe office is in Oulu\n")
     for path in (str(tmp_path / "notes.md"), "/etc", "../..", "~", "/nowhere"):
         check_problem(client.post("/api/documents", json={"path": path}), 403, "path-not-allowed")
     for path in (str(tmp_path / "notes.md"), "/etc/passwd"):
-        check_problem(client.delete("/api/documents", params={"path": path}), 404, "document-not-found")
+        check_problem(
+            client.delete("/api/documents", params={"path": path}), 404, "document-not-found"
+        )
     assert client.get("/api/documents").json() == []
 
 
@@ -81,25 +118,44 @@ def test_J3_documents_of_an_allowed_folder(memory: Muisti, tmp_path: Path) -> No
         (folder / "notes.md").write_text("# Notes\n\nThe office is in Oulu\n")
     (allowed / "link.md").symlink_to(other / "notes.md")
     with client_of(memory, document_folders=(allowed,)) as client:
-        for path in (other, other / "notes.md", allowed / ".." / "docs-secret", allowed / "link.md"):
-            check_problem(client.post("/api/documents", json={"path": str(path)}), 403, "path-not-allowed")
+        for path in (
+            other,
+            other / "notes.md",
+            allowed / ".." / "docs-secret",
+            allowed / "link.md",
+        ):
+            check_problem(
+                client.post("/api/documents", json={"path": str(path)}), 403, "path-not-allowed"
+            )
         made = client.post("/api/documents", json={"path": str(allowed), "source": "Handbook"})
         assert (made.status_code, made.json()["documents"]) == (201, 1)
-        found = client.get("/api/search", params={"query": "office", "source": "Handbook"}).json()["results"]
+        found = client.get("/api/search", params={"query": "office", "source": "Handbook"}).json()[
+            "results"
+        ]
         assert [one["source"] for one in found] == ["document"]
         assert client.get("/api/documents").json() == [made.json()]
-        assert client.delete("/api/documents", params={"path": made.json()["path"]}).status_code == 204
+        assert (
+            client.delete("/api/documents", params={"path": made.json()["path"]}).status_code == 204
+        )
         assert client.get("/api/documents").json() == []
 
 
 def test_J3_extraction(client: TestClient, memory: Muisti) -> None:
-    said = {"sessionId": "chat-1", "userMessage": "I prefer short answers with bullet points.", "assistantResponse": "Noted."}
+    said = {
+        "sessionId": "chat-1",
+        "userMessage": "I prefer short answers with bullet points.",
+        "assistantResponse": "Noted.",
+    }
     accepted = client.post("/api/extract", json=said)
     assert (accepted.status_code, accepted.json()) == (202, {"accepted": True})
     assert memory.flush(timeout=10)
     found = client.get("/api/sessions/chat-1/memories").json()
     assert [one["memoryType"] for one in found] == ["preference"]
-    check_problem(client.post("/api/extract", json={"sessionId": "c", "userMessage": " "}), 422, "invalid-request")
+    check_problem(
+        client.post("/api/extract", json={"sessionId": "c", "userMessage": " "}),
+        422,
+        "invalid-request",
+    )
 
 
 def test_J3_extraction_can_be_looked_at_first(client: TestClient, memory: Muisti) -> None:

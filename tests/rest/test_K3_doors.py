@@ -24,12 +24,16 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
         "127.0.0.2", "0.0.0.0", "169.254.169.254", "[::ffff:127.0.0.1]", "", " ", "localhost, evil.com", "local\thost", "2130706433", "localhost:evil",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("path", ["/api/stats", "/health", "/docs", "/openapi.json", "/metrics", "/nothing"])
+@pytest.mark.parametrize(
+    "path", ["/api/stats", "/health", "/docs", "/openapi.json", "/metrics", "/nothing"]
+)
 def test_K3_a_forged_host_is_refused_everywhere(client: TestClient, host: str, path: str) -> None:
     check_problem(client.get(path, headers={"Host": host}), 421, "wrong-host")
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8765", "127.0.0.1", "127.0.0.1:9999", "[::1]", "[::1]:8765"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:8765", "127.0.0.1", "127.0.0.1:9999", "[::1]", "[::1]:8765"]
+)
 def test_K3_this_machine_has_several_names(client: TestClient, host: str) -> None:
     assert client.get("/health", headers={"Host": host}).status_code == 200
 
@@ -45,7 +49,9 @@ def test_K3_another_page_is_refused(client: TestClient, memory: Muisti, origin: 
     headers = {"Origin": origin}
     check_problem(client.get("/api/stats", headers=headers), 403, "wrong-origin")
     check_problem(client.get("/health", headers=headers), 403, "wrong-origin")
-    check_problem(client.post("/api/memories", json={"content": "x"}, headers=headers), 403, "wrong-origin")
+    check_problem(
+        client.post("/api/memories", json={"content": "x"}, headers=headers), 403, "wrong-origin"
+    )
     check_problem(client.options("/api/memories", headers=headers), 403, "wrong-origin")
     assert memory.get_stats().total_count == 0
 
@@ -61,12 +67,23 @@ def test_K3_our_own_page_may_ask(client: TestClient) -> None:
 def test_K3_what_a_page_embeds_without_an_origin_is_refused(client: TestClient) -> None:
     for site in ("cross-site", "same-site"):
         check_problem(
-            client.get("/api/stats", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}), 403, "wrong-origin"
+            client.get("/api/stats", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}),
+            403,
+            "wrong-origin",
         )
         check_problem(
-            client.get("/api/export", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}), 403, "wrong-origin"
+            client.get(
+                "/api/export", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
+            ),
+            403,
+            "wrong-origin",
         )
-        assert client.get("/docs", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}).status_code == 200
+        assert (
+            client.get(
+                "/docs", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
+            ).status_code
+            == 200
+        )
     assert client.get("/api/stats", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
 
 
@@ -74,11 +91,21 @@ def test_K3_a_page_that_was_allowed(memory: Muisti) -> None:
     with client_of(memory, allowed_origins=("http://localhost:3000",)) as client:
         headers = {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "cross-site"}
         ahead = client.options("/api/memories", headers=headers)
-        assert (ahead.status_code, ahead.headers["access-control-allow-origin"]) == (204, "http://localhost:3000")
+        assert (ahead.status_code, ahead.headers["access-control-allow-origin"]) == (
+            204,
+            "http://localhost:3000",
+        )
         made = client.post("/api/memories", json={"content": "Asked by a page"}, headers=headers)
-        assert (made.status_code, made.headers["access-control-allow-origin"]) == (201, "http://localhost:3000")
+        assert (made.status_code, made.headers["access-control-allow-origin"]) == (
+            201,
+            "http://localhost:3000",
+        )
         assert "access-control-allow-credentials" not in made.headers
-        check_problem(client.get("/api/stats", headers={"Origin": "http://localhost:3001"}), 403, "wrong-origin")
+        check_problem(
+            client.get("/api/stats", headers={"Origin": "http://localhost:3001"}),
+            403,
+            "wrong-origin",
+        )
 
 
 @pytest.mark.parametrize(
@@ -103,7 +130,9 @@ def test_K3_without_the_token_nothing_is_told(memory: Muisti, given: str | None)
             response = client.get(path, headers=headers)
             check_problem(response, 401, "wrong-token")
             assert response.headers["www-authenticate"] == "Bearer"
-        assert client.post("/api/memories", json={"content": "x"}, headers=headers).status_code == 401
+        assert (
+            client.post("/api/memories", json={"content": "x"}, headers=headers).status_code == 401
+        )
         assert client.get("/health", headers=headers).json() == {"status": "ok"}
     assert memory.get_stats().total_count == 0
 
@@ -111,9 +140,16 @@ def test_K3_without_the_token_nothing_is_told(memory: Muisti, given: str | None)
 def test_K3_with_the_token(memory: Muisti) -> None:
     with client_of(memory, token=TOKEN) as client:
         assert client.get("/api/stats", headers=BEARER).status_code == 200
-        assert client.get("/api/stats", headers={"Authorization": f"bearer {TOKEN}"}).status_code == 200
-        check_problem(client.get("/api/stats", headers={**BEARER, "Host": "evil.com"}), 421, "wrong-host")
-        check_problem(client.get("/api/stats", headers={**BEARER, "Origin": "null"}), 403, "wrong-origin")
+        assert (
+            client.get("/api/stats", headers={"Authorization": f"bearer {TOKEN}"}).status_code
+            == 200
+        )
+        check_problem(
+            client.get("/api/stats", headers={**BEARER, "Host": "evil.com"}), 421, "wrong-host"
+        )
+        check_problem(
+            client.get("/api/stats", headers={**BEARER, "Origin": "null"}), 403, "wrong-origin"
+        )
         assert client.get("/openapi.json", headers=BEARER).json()["security"] == [{"token": []}]
 
 
@@ -127,13 +163,20 @@ def test_K3_a_browser_is_let_in_by_its_address_and_then_by_a_cookie(memory: Muis
         assert "SameSite=strict" in cookie
         assert client.get("/api/stats").status_code == 200
         check_problem(
-            client.post("/api/memories", json={"content": "x"}, headers={"Origin": "http://evil.com"}), 403, "wrong-origin"
+            client.post(
+                "/api/memories", json={"content": "x"}, headers={"Origin": "http://evil.com"}
+            ),
+            403,
+            "wrong-origin",
         )
     with client_of(memory, token=TOKEN) as other:
         check_problem(other.get("/docs", params={"token": "wrong"}), 401, "wrong-token")
         check_problem(other.get("/api/stats", params={"token": TOKEN}), 401, "wrong-token")
         assert (
-            other.get(f"{BASE}//evil.com/x", params={"token": TOKEN}, follow_redirects=False).headers["location"] == "/evil.com/x"
+            other.get(
+                f"{BASE}//evil.com/x", params={"token": TOKEN}, follow_redirects=False
+            ).headers["location"]
+            == "/evil.com/x"
         )
         other.cookies.clear()
         other.cookies.set("muisti-8765", cookie.split("=", 1)[1].split(";")[0])
@@ -153,7 +196,9 @@ def test_K3_a_token_that_could_be_guessed(token: str) -> None:
         Serving(token=token)
 
 
-@pytest.mark.parametrize("origin", ["null", "*", "localhost:3000", "http://a/", "http://a/b", "ftp://a"])
+@pytest.mark.parametrize(
+    "origin", ["null", "*", "localhost:3000", "http://a/", "http://a/b", "ftp://a"]
+)
 def test_K3_an_origin_that_is_none(origin: str) -> None:
     with pytest.raises(SettingsError, match="origin"):
         Serving(allowed_origins=(origin,))
@@ -179,14 +224,21 @@ def test_K3_a_server_for_all_addresses_goes_by_numbers_and_given_names(memory: M
 )
 def test_K3_a_body_must_be_json(client: TestClient, memory: Muisti, kind: str | None) -> None:
     headers = {} if kind is None else {"Content-Type": kind}
-    check_problem(client.post("/api/memories", content=b'{"content": "x"}', headers=headers), 415, "not-json")
-    check_problem(client.post("/api/memories/x/restore", content=b"a=b", headers=headers), 415, "not-json")
+    check_problem(
+        client.post("/api/memories", content=b'{"content": "x"}', headers=headers), 415, "not-json"
+    )
+    check_problem(
+        client.post("/api/memories/x/restore", content=b"a=b", headers=headers), 415, "not-json"
+    )
     assert memory.get_stats().total_count == 0
 
 
 def test_K3_json_with_a_charset_is_json(client: TestClient) -> None:
     headers = {"Content-Type": "application/json; charset=utf-8"}
-    assert client.post("/api/memories", content=b'{"content": "x y z"}', headers=headers).status_code == 201
+    assert (
+        client.post("/api/memories", content=b'{"content": "x y z"}', headers=headers).status_code
+        == 201
+    )
 
 
 def test_K3_too_many_changes_have_to_wait(memory: Muisti) -> None:
@@ -218,7 +270,9 @@ def test_K3_the_bucket_fills_again_for_each_client_by_itself() -> None:
     assert len(pace._buckets) <= Pace.MOST_CLIENTS
 
 
-@pytest.mark.parametrize("path", ["/health", "/api/stats", "/docs", "/nothing", "/api/memories/none"])
+@pytest.mark.parametrize(
+    "path", ["/health", "/api/stats", "/docs", "/nothing", "/api/memories/none"]
+)
 def test_K3_every_answer_has_safe_headers(client: TestClient, path: str) -> None:
     headers = client.get(path).headers
     policy = headers["content-security-policy"]
@@ -231,7 +285,9 @@ def test_K3_every_answer_has_safe_headers(client: TestClient, path: str) -> None
 
 def test_K3_a_cookie_or_a_host_that_is_no_such_thing() -> None:
     assert [host_name(one) for one in ("a:0", "a:99999", "[::1", "a b", "a/b")] == [None] * 5
-    assert [is_loopback(one) for one in ("localhost", "127.9.9.9", "::1", "10.0.0.1", "evil.com", "")] == [
+    assert [
+        is_loopback(one) for one in ("localhost", "127.9.9.9", "::1", "10.0.0.1", "evil.com", "")
+    ] == [
         True,
         True,
         True,

@@ -73,12 +73,18 @@ def test_K3_pieces_that_are_too_many_are_told_so(base: str, connected: Connect) 
         time.sleep(0.5)
 
     check_problem(
-        httpx2.post(f"{base}/api/memories", content=pieces(), headers={"Content-Type": "application/json"}), 413, "too-large"
+        httpx2.post(
+            f"{base}/api/memories", content=pieces(), headers={"Content-Type": "application/json"}
+        ),
+        413,
+        "too-large",
     )
 
 
 @pytest.mark.parametrize("length", [str(2**20 + 1), str(2**40), "9" * 18])
-def test_K3_a_length_that_is_too_much_is_refused_unread(base: str, connected: Connect, length: str) -> None:
+def test_K3_a_length_that_is_too_much_is_refused_unread(
+    base: str, connected: Connect, length: str
+) -> None:
     connection = connected()
     connection.sendall(f"{HEAD}Content-Length: {length}\r\n\r\n{{".encode())
     told = answer_of(connection)
@@ -89,10 +95,16 @@ def test_K3_a_length_that_is_too_much_is_refused_unread(base: str, connected: Co
 def test_K3_who_is_refused_hears_why_and_may_go_on(base: str) -> None:
     with httpx2.Client(base_url=base) as client:
         for _ in range(5):
-            refused = client.post("/api/memories", content=b"x" * 60_000, headers={"Content-Type": "text/plain"})
+            refused = client.post(
+                "/api/memories", content=b"x" * 60_000, headers={"Content-Type": "text/plain"}
+            )
             check_problem(refused, 415, "not-json")
             check_problem(
-                client.post("/api/memories", json={"content": "x" * 60_000}, headers={"Origin": "null"}), 403, "wrong-origin"
+                client.post(
+                    "/api/memories", json={"content": "x" * 60_000}, headers={"Origin": "null"}
+                ),
+                403,
+                "wrong-origin",
             )
         assert client.get("/health").status_code == 200
 
@@ -125,7 +137,9 @@ def test_K3_a_body_that_never_comes_is_given_up(base: str, connected: Connect) -
     assert b"urn:muisti:too-slow" in answer_of(connection)
 
 
-@pytest.mark.parametrize("head", [b"", b"GET /health HTTP/1.1\r\n", b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "])
+@pytest.mark.parametrize(
+    "head", [b"", b"GET /health HTTP/1.1\r\n", b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "]
+)
 def test_K3_headers_that_drip_are_given_up(base: str, connected: Connect, head: bytes) -> None:
     connection = connected()
     connection.sendall(head)

@@ -27,11 +27,31 @@ BODIES = [
     ("/api/memories", {"content": "Some text about {name}", "kind": "{name}"}),
     ("/api/memories", {"content": "Some text about {name}", "title": "{name}"}),
     ("/api/memories", {"content": "Some text about {name}", "sessionId": "{name}"}),
-    ("/api/memories", {"content": "Some text about {name}", "files": ["{name}"], "keywords": ["{name}"], "source": "{name}"}),
+    (
+        "/api/memories",
+        {
+            "content": "Some text about {name}",
+            "files": ["{name}"],
+            "keywords": ["{name}"],
+            "source": "{name}",
+        },
+    ),
     ("/api/sessions", {"project": "{name}"}),
     ("/api/sessions", {"sessionId": "{name}"}),
     ("/api/documents", {"path": "{name}"}),
-    ("/api/import", {"memories": [{"id": "{name}", "content": "Imported text", "file_path": "{name}", "project": "{name}"}]}),
+    (
+        "/api/import",
+        {
+            "memories": [
+                {
+                    "id": "{name}",
+                    "content": "Imported text",
+                    "file_path": "{name}",
+                    "project": "{name}",
+                }
+            ]
+        },
+    ),
     ("/api/search/details", {"ids": ["{name}"]}),
     ("/api/extract", {"sessionId": "{name}", "userMessage": "I prefer tea", "project": "{name}"}),
     ("/api/core", {"text": "- Name: {name}"}),
@@ -43,7 +63,11 @@ def filled(value: object, name: str) -> object:
         return value.replace("{name}", name)
     if isinstance(value, list):
         return [filled(item, name) for item in value]
-    return {key: filled(item, name) for key, item in value.items()} if isinstance(value, dict) else value
+    return (
+        {key: filled(item, name) for key, item in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 def outside(vault: Path) -> set[Path]:
@@ -58,7 +82,9 @@ def check_inside(memory: Muisti, before: set[Path]) -> None:
 
 
 @pytest.mark.parametrize(("method", "template"), ROUTES, ids=lambda value: value)
-def test_K3_in_every_address(client: TestClient, memory: Muisti, method: str, template: str) -> None:
+def test_K3_in_every_address(
+    client: TestClient, memory: Muisti, method: str, template: str
+) -> None:
     memory.save("PostgreSQL keeps the orders")
     before = outside(memory.root)
     for name in CORPUS:
@@ -69,8 +95,12 @@ def test_K3_in_every_address(client: TestClient, memory: Muisti, method: str, te
     check_inside(memory, before)
 
 
-@pytest.mark.parametrize(("path", "body"), BODIES, ids=lambda value: value if isinstance(value, str) else ",".join(value))
-def test_K3_in_every_body(client: TestClient, memory: Muisti, path: str, body: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("path", "body"), BODIES, ids=lambda value: value if isinstance(value, str) else ",".join(value)
+)
+def test_K3_in_every_body(
+    client: TestClient, memory: Muisti, path: str, body: dict[str, object]
+) -> None:
     before = outside(memory.root)
     for name in CORPUS:
         response = client.post(path, json=filled(body, name))
@@ -86,6 +116,12 @@ def test_K3_in_every_chat_and_core_entry(client: TestClient, memory: Muisti) -> 
     for name in CORPUS:
         said = {"role": "user", "content": "hello", "id": name if name.strip() else "x"}
         for chat in (name, f"telegram_{name}"):
-            assert client.post(f"/api/chats/{quote(chat, safe='')}/messages", json=said).status_code < 500
-        assert client.put(f"/api/core/user/{quote(name, safe='')}", json={"value": name}).status_code < 500
+            assert (
+                client.post(f"/api/chats/{quote(chat, safe='')}/messages", json=said).status_code
+                < 500
+            )
+        assert (
+            client.put(f"/api/core/user/{quote(name, safe='')}", json={"value": name}).status_code
+            < 500
+        )
     check_inside(memory, before)

@@ -18,7 +18,11 @@ from tests.rest.test_B5_live import PATIENT, listening
 from tests.web.test_pages import PAGES
 
 TOKEN = "correct-horse-battery-staple"
-READING = {"Accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none"}
+READING = {
+    "Accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Site": "none",
+}
 """What a browser sends when somebody opens a page."""
 
 
@@ -70,10 +74,19 @@ def test_J5_every_page_is_served_and_protected(pages: TestClient, path: str) -> 
     assert "muisti" in read(pages.get(path))
 
 
-def test_J5_a_memory_of_the_api_is_one_of_the_page_and_the_other_way(pages: TestClient, memory: Muisti) -> None:
-    made = pages.post("/api/memories", json={"content": "The office is in Oulu", "title": "Office"}).json()
+def test_J5_a_memory_of_the_api_is_one_of_the_page_and_the_other_way(
+    pages: TestClient, memory: Muisti
+) -> None:
+    made = pages.post(
+        "/api/memories", json={"content": "The office is in Oulu", "title": "Office"}
+    ).json()
     assert "The office is in Oulu" in read(pages.get(f"/memory/{made['id']}"))
-    fields = {"csrf": csrf(pages), "content": "The lighthouse is white", "kind": "", "importance": "0.5"}
+    fields = {
+        "csrf": csrf(pages),
+        "content": "The lighthouse is white",
+        "kind": "",
+        "importance": "0.5",
+    }
     answer = pages.post("/new", data=fields, headers={"Origin": BASE}, follow_redirects=False)
     assert answer.status_code == 303
     there = answer.headers["location"].partition("?")[0].removeprefix("/memory/")
@@ -99,11 +112,23 @@ def test_J5_the_api_is_not_in_the_way_of_the_page(pages: TestClient) -> None:
     assert "Rebuild the index" in read(pages.get("/status"))
     assert "openapi.json" in pages.get("/docs").text
     told = pages.get("/openapi.json").json()["paths"]
-    assert not [path for path in told if not path.startswith("/api/") and path not in ("/health", "/ready", "/metrics")]
+    assert not [
+        path
+        for path in told
+        if not path.startswith("/api/") and path not in ("/health", "/ready", "/metrics")
+    ]
 
 
 @pytest.mark.parametrize(
-    "path", ["/nowhere", "/memory/unknown", "/memory/unknown/edit", "/memory/", "/chat?name=nobody", "/status/sync"]
+    "path",
+    [
+        "/nowhere",
+        "/memory/unknown",
+        "/memory/unknown/edit",
+        "/memory/",
+        "/chat?name=nobody",
+        "/status/sync",
+    ],
 )
 def test_J5_what_is_not_there_is_a_page_for_whoever_reads(pages: TestClient, path: str) -> None:
     text = read(pages.get(path), 404)
@@ -111,14 +136,21 @@ def test_J5_what_is_not_there_is_a_page_for_whoever_reads(pages: TestClient, pat
     assert "To the search" in text
 
 
-@pytest.mark.parametrize("path", ["/api/nowhere", "/api/memories/unknown", "/api", "/metrics/x", "/static/x/none.js"])
+@pytest.mark.parametrize(
+    "path", ["/api/nowhere", "/api/memories/unknown", "/api", "/metrics/x", "/static/x/none.js"]
+)
 def test_J3_what_is_not_there_is_a_problem_for_programs(pages: TestClient, path: str) -> None:
     answer = pages.get(path)
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/nowhere"), ("POST", "/nowhere"), ("DELETE", "/"), ("PUT", "/status")])
-def test_J3_programs_get_problems_at_every_address(pages: TestClient, method: str, path: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/nowhere"), ("POST", "/nowhere"), ("DELETE", "/"), ("PUT", "/status")],
+)
+def test_J3_programs_get_problems_at_every_address(
+    pages: TestClient, method: str, path: str
+) -> None:
     answer = pages.request(method, path, headers={"Accept": "*/*"})
     assert answer.status_code in (404, 405)
     assert answer.headers["content-type"] == "application/problem+json"
@@ -144,11 +176,26 @@ def test_K3_a_link_from_elsewhere_may_lead_here(pages: TestClient) -> None:
 def test_K3_a_form_of_another_page_changes_nothing(pages: TestClient, memory: Muisti) -> None:
     one = memory.list()[0]
     fields = {"csrf": csrf(pages)}
-    for headers in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
-        assert pages.post(f"/memory/{one.id}/delete", data=fields, headers=headers).status_code == 403
-    assert pages.post(f"/memory/{one.id}/delete", data={"csrf": "made.up"}, headers={"Origin": BASE}).status_code == 403
+    for headers in (
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ):
+        assert (
+            pages.post(f"/memory/{one.id}/delete", data=fields, headers=headers).status_code == 403
+        )
+    assert (
+        pages.post(
+            f"/memory/{one.id}/delete", data={"csrf": "made.up"}, headers={"Origin": BASE}
+        ).status_code
+        == 403
+    )
     assert memory.get(one.id) is not None
-    check_problem(pages.post("/api/memories", data={"content": "x"}, headers={"Origin": BASE}), 415, "not-json")
+    check_problem(
+        pages.post("/api/memories", data={"content": "x"}, headers={"Origin": BASE}),
+        415,
+        "not-json",
+    )
 
 
 def test_K3_a_browser_is_let_in_by_the_address_with_the_token(memory: Muisti) -> None:
@@ -166,12 +213,19 @@ def test_K3_a_browser_is_let_in_by_the_address_with_the_token(memory: Muisti) ->
         for path in PAGES:
             read(client.get(path))
         fields = {"csrf": csrf(client), "section": "user", "key": "language", "value": "Finnish"}
-        assert client.post("/core", data=fields, headers={"Origin": BASE}, follow_redirects=False).status_code == 303
+        assert (
+            client.post(
+                "/core", data=fields, headers={"Origin": BASE}, follow_redirects=False
+            ).status_code
+            == 303
+        )
     assert memory.core_get().user == {"language": "Finnish"}
 
 
 @pytest.mark.parametrize("path", [*PAGES, "/nowhere"])
-def test_J5_a_vault_that_is_gone_gives_a_page_that_says_what_to_do(pages: TestClient, memory: Muisti, path: str) -> None:
+def test_J5_a_vault_that_is_gone_gives_a_page_that_says_what_to_do(
+    pages: TestClient, memory: Muisti, path: str
+) -> None:
     away = memory.root.with_name("away")
     shutil.move(memory.root, away)
     text = read(pages.get(path), 503)
@@ -186,7 +240,9 @@ def test_J5_a_vault_that_is_gone_gives_a_page_that_says_what_to_do(pages: TestCl
     assert "Sessions" in read(pages.get("/"))
 
 
-def test_J5_an_empty_folder_where_the_vault_was_is_no_empty_vault(pages: TestClient, memory: Muisti) -> None:
+def test_J5_an_empty_folder_where_the_vault_was_is_no_empty_vault(
+    pages: TestClient, memory: Muisti
+) -> None:
     away = memory.root.with_name("away")
     shutil.move(memory.root, away)
     memory.root.mkdir()
@@ -211,7 +267,9 @@ def test_B5_open_pages_are_told_of_an_edit_and_show_it(memory: Muisti) -> None:
         client.close()
 
 
-def test_B5_a_checkout_of_hundreds_does_not_set_open_pages_going_hundreds_of_times(memory: Muisti) -> None:
+def test_B5_a_checkout_of_hundreds_does_not_set_open_pages_going_hundreds_of_times(
+    memory: Muisti,
+) -> None:
     folder = memory.root / "notes"
     folder.mkdir(exist_ok=True)
     with served(memory, pages=True, live=True, settle=0.1) as base, listening(base):
@@ -257,13 +315,17 @@ def test_K3_a_form_of_another_page_is_refused_with_a_page(memory: Muisti) -> Non
     saved = memory.save("Redis holds the sessions")
     with paged(memory) as client:
         headers = {"Origin": "http://evil.com", "Sec-Fetch-Site": "cross-site"}
-        assert "another site" in outside(client.post(f"/memory/{saved.id}/delete", data={"x": "1" * 1000}, headers=headers), 403)
+        assert "another site" in outside(
+            client.post(f"/memory/{saved.id}/delete", data={"x": "1" * 1000}, headers=headers), 403
+        )
         assert memory.get(saved.id) is not None
 
 
 def test_K3_a_form_that_is_sent_after_the_server_was_started_anew(memory: Muisti) -> None:
     with paged(memory, token=TOKEN) as client:
-        assert "/?token=…" in outside(client.post("/new", data={"content": "Written long ago"}), 401)
+        assert "/?token=…" in outside(
+            client.post("/new", data={"content": "Written long ago"}), 401
+        )
     assert memory.get_stats().total_count == 0
 
 
@@ -274,7 +336,9 @@ def test_K3_what_is_for_programs_tells_problems_to_browsers_too(memory: Muisti, 
         check_problem(client.get(path, headers={"Host": "evil.com"}), 421, "wrong-host")
 
 
-@pytest.mark.parametrize("headers", [{"Accept": "*/*"}, {"Accept": "application/json"}, {"Sec-Fetch-Mode": "cors"}])
+@pytest.mark.parametrize(
+    "headers", [{"Accept": "*/*"}, {"Accept": "application/json"}, {"Sec-Fetch-Mode": "cors"}]
+)
 def test_K3_programs_and_scripts_are_told_problems(memory: Muisti, headers: dict[str, str]) -> None:
     with paged(memory, token=TOKEN) as client:
         check_problem(client.get("/", headers=headers), 401, "wrong-token")

@@ -23,8 +23,12 @@ def test_only_what_a_person_may_edit(tmp_path: Path, name: str, theirs: bool) ->
     assert watch._is_theirs(Change.modified, str(tmp_path / name)) is theirs
 
 
-@pytest.mark.parametrize(("change", "theirs"), [(Change.added, True), (Change.deleted, True), (Change.modified, False)])
-def test_a_folder_that_comes_or_goes_is_heard_of(tmp_path: Path, change: Change, theirs: bool) -> None:
+@pytest.mark.parametrize(
+    ("change", "theirs"), [(Change.added, True), (Change.deleted, True), (Change.modified, False)]
+)
+def test_a_folder_that_comes_or_goes_is_heard_of(
+    tmp_path: Path, change: Change, theirs: bool
+) -> None:
     watch = FolderWatch(tmp_path, threading.Event())
     assert watch._is_theirs(change, str(tmp_path / "projects" / "shop")) is theirs
     (tmp_path / "shop v1.2").mkdir()
@@ -32,10 +36,14 @@ def test_a_folder_that_comes_or_goes_is_heard_of(tmp_path: Path, change: Change,
 
 
 def test_what_is_elsewhere_is_not_ours(tmp_path: Path) -> None:
-    assert not FolderWatch(tmp_path / "a", threading.Event())._is_theirs(Change.modified, str(tmp_path / "b.md"))
+    assert not FolderWatch(tmp_path / "a", threading.Event())._is_theirs(
+        Change.modified, str(tmp_path / "b.md")
+    )
 
 
-def test_a_folder_that_cannot_be_watched_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_watched_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stop = threading.Event()
     watch = FolderWatch(tmp_path, stop)
     asked: list[bool | None] = []

@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks import datasets, order, order_tables, order_vaults, quality, speed, speed_tables, tables, texts
+from benchmarks import (
+    datasets,
+    order,
+    order_tables,
+    order_vaults,
+    quality,
+    speed,
+    speed_tables,
+    tables,
+    texts,
+)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +43,10 @@ def test_speed_ratios_are_positive(found: Any) -> None:
     assert {"muisti", "bare", "naive", "noting"} <= found["search"]["200"].keys()
     upkeep = found["upkeep"]["200"]
     assert upkeep["memories"] == 200
-    assert min(upkeep["open_ratio"], upkeep["reindex_per_second"], upkeep["index_bytes_per_memory"]) > 0
+    assert (
+        min(upkeep["open_ratio"], upkeep["reindex_per_second"], upkeep["index_bytes_per_memory"])
+        > 0
+    )
 
 
 def test_speed_tables_fit_the_page(found: Any, tmp_path: Path) -> None:
@@ -55,7 +68,10 @@ def test_order_compares_every_kind_of_save_and_tells_its_steps(kept_in_order: An
     assert kept_in_order["save"].keys() == kept_in_order["shares"].keys() == kinds
     assert kept_in_order["save"]["new"]["100"]["kept"] == 6
     assert kept_in_order["save"]["the same again"]["100"]["kept"] == 0
-    assert all(sum(row.values()) - row["ms"] == pytest.approx(1) for row in kept_in_order["shares"]["new"].values())
+    assert all(
+        sum(row.values()) - row["ms"] == pytest.approx(1)
+        for row in kept_in_order["shares"]["new"].values()
+    )
 
 
 def test_order_fades_as_numpy_does(kept_in_order: Any) -> None:
@@ -78,9 +94,16 @@ def test_order_tables_fit_the_page(kept_in_order: Any, tmp_path: Path) -> None:
 
 def test_order_says_which_limit_is_broken() -> None:
     slow = {"ratio": 9.0}
-    found: Any = {"save": {"new": slow, "old": {"ratio": 1.0}}, "fade": {"decay_salience": slow, "difference": 0.1}}
+    found: Any = {
+        "save": {"new": slow, "old": {"ratio": 1.0}},
+        "fade": {"decay_salience": slow, "difference": 0.1},
+    }
     found["fade"]["every salience, sorted"] = {"ratio": 1.0}
-    assert [line.split()[0] for line in order_tables.broken(found)] == ["a", "decay_salience", "salience"]
+    assert [line.split()[0] for line in order_tables.broken(found)] == [
+        "a",
+        "decay_salience",
+        "salience",
+    ]
 
 
 def test_texts_are_the_same_in_every_run_and_need_no_data(tmp_path: Path) -> None:
@@ -92,7 +115,9 @@ def test_texts_are_the_same_in_every_run_and_need_no_data(tmp_path: Path) -> Non
     assert 20 <= len(first[0].content.split()) <= 150
 
 
-def test_quality_without_data_says_what_to_get(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quality_without_data_says_what_to_get(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert quality.main(["--data", str(tmp_path), "--json", str(tmp_path / "out.json")]) == 1
     said = capsys.readouterr().err
     assert all(name in said for name in datasets.HOW_TO_GET)
@@ -104,6 +129,9 @@ def test_quality_scores_a_ranking() -> None:
     assert quality.folded(["a1", "b1", "a2"], {"a1": "a", "a2": "a", "b1": "b"}) == ["a", "b"]
 
 
-@pytest.mark.parametrize(("written", "meant"), [("D1:05", ["D1:5"]), ("D:1:5", ["D1:5"]), ("D8:6; D9:17", ["D8:6", "D9:17"])])
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("D1:05", ["D1:5"]), ("D:1:5", ["D1:5"]), ("D8:6; D9:17", ["D8:6", "D9:17"])],
+)
 def test_evidence_is_normalised(written: str, meant: list[str]) -> None:
     assert datasets._turn_ids(written) == meant

@@ -18,10 +18,17 @@ class Cli:
     """Runs the real command in a process of its own."""
 
     def __init__(self, vault: Path, cwd: Path) -> None:
-        self.environment = {**os.environ, "MUISTI_VAULT": str(vault), "COLUMNS": "100", "NO_COLOR": "1"}
+        self.environment = {
+            **os.environ,
+            "MUISTI_VAULT": str(vault),
+            "COLUMNS": "100",
+            "NO_COLOR": "1",
+        }
         self.cwd = cwd
 
-    def run(self, *arguments: str, given: str | None = None, code: int = 0) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, given: str | None = None, code: int = 0
+    ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [sys.executable, "-m", "muisti", *arguments],
             input=given,
@@ -53,10 +60,24 @@ def test_J2_without_a_vault_it_explains_itself(cli: Cli, vault: Path) -> None:
 
 
 def test_J2_save_and_search(cli: Cli) -> None:
-    said = cli.run("save", "We chose PostgreSQL", "for its JSON support", "--kind", "decision", "-k", "database")
+    said = cli.run(
+        "save",
+        "We chose PostgreSQL",
+        "for its JSON support",
+        "--kind",
+        "decision",
+        "-k",
+        "database",
+    )
     assert "Remembered decision" in said.stdout
     assert "decisions/" in said.stdout
-    cli.run("save", "-", "--project", "shop", given="Fixed the login bug\n\nThe cookie was not renewed.\n")
+    cli.run(
+        "save",
+        "-",
+        "--project",
+        "shop",
+        given="Fixed the login bug\n\nThe cookie was not renewed.\n",
+    )
     table = cli.run("search", "which", "database?").stdout
     assert "We chose PostgreSQL for its JSON support" in table
     assert "score" in table
@@ -77,7 +98,10 @@ def test_J2_a_memory_is_named_by_the_end_of_its_id(cli: Cli, vault: Path) -> Non
     short = saved["id"][-8:]
     assert "Short names are handy" in cli.run("show", short).stdout
     assert cli.run("show", short, "--raw").stdout == "Short names are handy\n"
-    assert "Updated" in cli.run("update", short, "--importance", "0.9", "--content", "Other text").stdout
+    assert (
+        "Updated"
+        in cli.run("update", short, "--importance", "0.9", "--content", "Other text").stdout
+    )
     cli.run("touch", short)
     cli.run("deemphasize", short, "--amount", "0.5")
     assert "Salience 0.55" in cli.run("reinforce", short).stdout
@@ -139,8 +163,13 @@ def test_J2_upkeep(cli: Cli, vault: Path, tmp_path: Path) -> None:
     (vault / "facts" / "bad.md").unlink()
     cli.run("export", "-o", str(tmp_path / "out.md"))
     other = tmp_path / "other"
-    assert cli.run("import", str(tmp_path / "out.md"), "--vault", str(other)).stdout == "New: 1 memory.\n"
-    assert json.loads(cli.run("export", "--format", "json").stdout)[0]["content"] == "Edited by hand"
+    assert (
+        cli.run("import", str(tmp_path / "out.md"), "--vault", str(other)).stdout
+        == "New: 1 memory.\n"
+    )
+    assert (
+        json.loads(cli.run("export", "--format", "json").stdout)[0]["content"] == "Edited by hand"
+    )
     assert "memories" in cli.run("stats").stdout
     assert "search_limit" in cli.run("settings").stdout
 
@@ -163,8 +192,12 @@ BAD_CALLS = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "code", "says"), BAD_CALLS, ids=lambda value: str(value)[:30])
-def test_J2_bad_calls_are_told_in_one_line(cli: Cli, arguments: list[str], code: int, says: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"), BAD_CALLS, ids=lambda value: str(value)[:30]
+)
+def test_J2_bad_calls_are_told_in_one_line(
+    cli: Cli, arguments: list[str], code: int, says: str
+) -> None:
     cli.run("init", cli.environment["MUISTI_VAULT"])
     done = cli.run(*arguments, code=code)
     assert says in done.stderr
@@ -205,7 +238,11 @@ def test_J2_starting_loads_neither_the_engine_nor_the_tables() -> None:
     assert said.stdout.strip() == "[]"
 
 
-LIKENESS, SECRETS, WHEN = "muisti.remember.likeness.wording", "muisti.text.secrets", "muisti.text.time_expressions.question"
+LIKENESS, SECRETS, WHEN = (
+    "muisti.remember.likeness.wording",
+    "muisti.text.secrets",
+    "muisti.text.time_expressions.question",
+)
 MODELS = ("numpy", "onnxruntime")
 
 
@@ -221,12 +258,20 @@ MODELS = ("numpy", "onnxruntime")
         (["--version"], ["muisti.engine", "apsw", "rich.console"]),
     ],
 )
-def test_J2_a_verb_loads_no_tables_that_it_does_not_need(cli: Cli, arguments: list[str], spared: list[str]) -> None:
+def test_J2_a_verb_loads_no_tables_that_it_does_not_need(
+    cli: Cli, arguments: list[str], spared: list[str]
+) -> None:
     cli.run("save", "We chose PostgreSQL as our database")
-    one = _only_id(cli)  # a file that was just written is read once more, for its private parts too; from now on it is known
+    one = _only_id(
+        cli
+    )  # a file that was just written is read once more, for its private parts too; from now on it is known
     cli.environment["PYTHONPROFILEIMPORTTIME"] = "1"
     said = cli.run(*[one if argument == "ID" else argument for argument in arguments]).stderr
-    loaded = {line.rpartition("|")[2].strip() for line in said.splitlines() if line.startswith("import time:")}
+    loaded = {
+        line.rpartition("|")[2].strip()
+        for line in said.splitlines()
+        if line.startswith("import time:")
+    }
     assert "muisti" in loaded
     assert loaded.isdisjoint(spared)
 
@@ -256,22 +301,32 @@ def test_J2_demo_runs_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
     assert list(place.iterdir()) == []
 
 
-def test_K5_nothing_but_the_note_of_a_checked_model_is_left_in_the_home(cli: Cli, tmp_path: Path) -> None:
+def test_K5_nothing_but_the_note_of_a_checked_model_is_left_in_the_home(
+    cli: Cli, tmp_path: Path
+) -> None:
     home = tmp_path / "empty home"
     home.mkdir()
-    cli.environment |= {"HOME": str(home), "TMPDIR": str(home), "XDG_CACHE_HOME": str(home / "cache")}
+    cli.environment |= {
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "XDG_CACHE_HOME": str(home / "cache"),
+    }
     cli.environment.pop("XDG_DATA_HOME", None)
     cli.run("save", "A text that gets a vector")
     assert cli.json("search", "texts with vectors")
     left = [str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()]
-    assert [name for name in left if not name.startswith("cache/muisti/models/")] == []  # ONNX Runtime 1.29 left a device id
+    assert [
+        name for name in left if not name.startswith("cache/muisti/models/")
+    ] == []  # ONNX Runtime 1.29 left a device id
 
 
 def test_J2_a_terminal_gets_a_progress_bar(cli: Cli) -> None:
     cli.run("save", "Something")
     parent, child = pty.openpty()
     command = [sys.executable, "-m", "muisti", "reindex"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=child, env=cli.environment, check=True, text=True)
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=child, env=cli.environment, check=True, text=True
+    )
     os.close(child)
     os.close(parent)
     assert "The index is new: 1 memory." in done.stdout
@@ -323,4 +378,9 @@ def test_J2_sessions_are_named_by_the_end_of_their_id(cli: Cli) -> None:
     listed = cli.json("session", "list")
     assert isinstance(listed, list)
     kept = listed[0]
-    assert (kept["summary"], kept["tool_calls"], kept["project"], kept["status"]) == ("Done", 3, "web", "active")
+    assert (kept["summary"], kept["tool_calls"], kept["project"], kept["status"]) == (
+        "Done",
+        3,
+        "web",
+        "active",
+    )

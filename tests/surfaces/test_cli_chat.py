@@ -34,11 +34,17 @@ def write(cli: Cli, path: str, text: str) -> Path:
 
 
 def test_J2_chat_log_window_break_list(cli: Cli) -> None:
-    assert cli.run("chat", "log", "cli_main", "user", "Where", "do otters sleep?").stdout == "Written to cli_main.\n"
+    assert (
+        cli.run("chat", "log", "cli_main", "user", "Where", "do otters sleep?").stdout
+        == "Written to cli_main.\n"
+    )
     cli.run("chat", "log", "cli_main", "assistant", "On the water.", "--type", "reply")
     window = cli.run("chat", "window", "cli_main").stdout
     assert (
-        window.index("user") < window.index("Where do otters sleep?") < window.index("assistant") < window.index("On the water.")
+        window.index("user")
+        < window.index("Where do otters sleep?")
+        < window.index("assistant")
+        < window.index("On the water.")
     )
     assert "reply" in window
     assert "otters" not in cli.run("chat", "window", "cli_main", "-n", "1").stdout
@@ -54,16 +60,37 @@ def test_J2_chat_log_window_break_list(cli: Cli) -> None:
 
 def test_J2_chat_with_json(cli: Cli) -> None:
     said: Any = cli.json(
-        "chat", "log", "cli_main", "user", "Hello", "--meta", '{"model": "m"}', "--at", "2026-01-31T12:00:00Z", "--id", "7"
+        "chat",
+        "log",
+        "cli_main",
+        "user",
+        "Hello",
+        "--meta",
+        '{"model": "m"}',
+        "--at",
+        "2026-01-31T12:00:00Z",
+        "--id",
+        "7",
     )
-    assert (said["chat"], said["role"], said["content"], said["id"]) == ("cli_main", "user", "Hello", "7")
-    assert (said["meta"], said["at"], said["type"]) == ({"model": "m"}, "2026-01-31T12:00:00Z", None)
+    assert (said["chat"], said["role"], said["content"], said["id"]) == (
+        "cli_main",
+        "user",
+        "Hello",
+        "7",
+    )
+    assert (said["meta"], said["at"], said["type"]) == (
+        {"model": "m"},
+        "2026-01-31T12:00:00Z",
+        None,
+    )
     again: Any = cli.json("chat", "log", "cli_main", "user", "Hello", "--id", "7")
     assert again["at"] == said["at"], "written once"
     window: Any = cli.json("chat", "window", "cli_main")
     assert [one["id"] for one in window] == ["7"]
     chats: Any = cli.json("chat", "list")
-    assert [(one["name"], one["messages"], one["since_break"]) for one in chats] == [("cli_main", 1, 1)]
+    assert [(one["name"], one["messages"], one["since_break"]) for one in chats] == [
+        ("cli_main", 1, 1)
+    ]
     broken: Any = cli.json("chat", "break", "cli_main")
     assert broken["type"] == "session_break"
     assert cli.json("chat", "window", "cli_main") == []
@@ -78,9 +105,9 @@ def test_J2_chat_search(cli: Cli) -> None:
     assert "otters hold" in found
     assert "remembered" not in found
     narrowed: Any = cli.json("chat", "search", "otters", "--chat", "cli_main")
-    assert [(one["source"], one["message"]["chat"], one["message"]["role"]) for one in narrowed] == [
-        ("message", "cli_main", "user")
-    ]
+    assert [
+        (one["source"], one["message"]["chat"], one["message"]["role"]) for one in narrowed
+    ] == [("message", "cli_main", "user")]
     nothing = cli.run("chat", "search", "submarine")
     assert nothing.stdout == ""
     assert "muisti chat list" in nothing.stderr
@@ -92,9 +119,18 @@ def test_J2_chat_log_reads_standard_input(cli: Cli) -> None:
     cli.run("chat", "log", "cli_main", "user", "-", given="from a pipe\n")
     window: Any = cli.json("chat", "window", "cli_main")
     assert [one["content"] for one in window] == ["first line\nsecond line", "from a pipe"]
-    assert cli.run("chat", "log", "cli_main", "user", given="\n", code=1).stderr.startswith("Error: content: ")
+    assert cli.run("chat", "log", "cli_main", "user", given="\n", code=1).stderr.startswith(
+        "Error: content: "
+    )
     arguments = [sys.executable, "-m", "muisti", "chat", "log", "cli_main", "user"]
-    bad = subprocess.run(arguments, input=b"a \xff b", capture_output=True, check=False, env=cli.environment, cwd=cli.cwd)
+    bad = subprocess.run(
+        arguments,
+        input=b"a \xff b",
+        capture_output=True,
+        check=False,
+        env=cli.environment,
+        cwd=cli.cwd,
+    )
     assert bad.returncode == 1
     assert bad.stderr.startswith(b"Error: content: 'byte 2'")
     assert len(cli.json("chat", "window", "cli_main")) == 2  # type: ignore[arg-type]
@@ -113,7 +149,9 @@ def test_J2_chat_log_reads_standard_input(cli: Cli) -> None:
         (("search", " "), 1, "Error: query: "), (("search",), 2, "QUERY"), (("log",), 2, "CHAT"), (("log", "cli_main"), 2, "ROLE"), (("window",), 2, "CHAT"),
     ],
 )  # fmt: skip
-def test_J2_chat_bad_input(cli: Cli, vault: Path, arguments: tuple[str, ...], code: int, told: str) -> None:
+def test_J2_chat_bad_input(
+    cli: Cli, vault: Path, arguments: tuple[str, ...], code: int, told: str
+) -> None:
     cli.run("save", "So that there is a vault")
     refused = cli.run("chat", *arguments, given="", code=code)
     assert told in refused.stderr
@@ -131,7 +169,12 @@ def test_J2_an_error_is_json_where_json_is_asked_for(cli: Cli) -> None:
 
 def test_J2_messages_do_not_command_the_terminal(cli: Cli) -> None:
     cli.run("chat", "log", "cli_main", "user", given=EVIL)
-    for arguments in (("chat", "window", "cli_main"), ("chat", "search", "evil"), ("search", "evil"), ("compact", "evil")):
+    for arguments in (
+        ("chat", "window", "cli_main"),
+        ("chat", "search", "evil"),
+        ("search", "evil"),
+        ("compact", "evil"),
+    ):
         shown = cli.run(*arguments)
         assert not {"\x1b", "\x07", "\x9b"} & {*shown.stdout, *shown.stderr}, arguments
     assert "[bold]markup[/bold]" in cli.run("chat", "window", "cli_main").stdout
@@ -151,15 +194,21 @@ def test_J2_index_search_list_forget(cli: Cli) -> None:
     assert "Guide > Food" in found
     assert "document" in found
     narrowed: Any = cli.json("search", "otters", "--source", "docs/guide.md")
-    assert {(one["source"], one["memory"]["source"], one["memory"]["trusted"]) for one in narrowed} == {
-        ("document", "docs/guide.md", False)
-    }
+    assert {
+        (one["source"], one["memory"]["source"], one["memory"]["trusted"]) for one in narrowed
+    } == {("document", "docs/guide.md", False)}
     several: Any = cli.json("search", "otters", "--source", "memory", "--source", "message")
     assert [one["source"] for one in several] == ["memory"]
     assert "docs/guide.md" in cli.run("search", "otters", "--source", "nosuch", code=1).stderr
     assert 'trust="unverified"' in cli.run("context", "clams").stdout
     shelf: Any = cli.json("index", "docs", "--source", "manual", "--project", "zoo", "--trusted")
-    assert shelf == {"path": docs, "source": "manual", "project": "zoo", "trusted": True, "documents": 1}
+    assert shelf == {
+        "path": docs,
+        "source": "manual",
+        "project": "zoo",
+        "trusted": True,
+        "documents": 1,
+    }
     assert cli.json("index") == [shelf]
     listed = cli.run("index").stdout
     assert "manual" in listed

@@ -37,8 +37,13 @@ def test_J2_extract_shows_and_keeps(cli: Cli, tmp_path: Path) -> None:
     assert cli.json("list") == []
     (tmp_path / "talk.txt").write_text(TALK, "utf-8")
     kept: Any = cli.json("extract", "talk.txt", "--save", "--project", "home")
-    assert {(one["project"], one["trusted"], one["source"]) for one in kept} == {("home", False, "extracted")}
-    assert "0 memories kept, 2 known already" in cli.run("extract", "talk.txt", "--save", "--project", "home").stderr
+    assert {(one["project"], one["trusted"], one["source"]) for one in kept} == {
+        ("home", False, "extracted")
+    }
+    assert (
+        "0 memories kept, 2 known already"
+        in cli.run("extract", "talk.txt", "--save", "--project", "home").stderr
+    )
     assert "worth keeping" in cli.run("extract", given="Assistant: Hello there!\n").stderr
     assert "source" in cli.run("extract", "missing.txt", code=1).stderr
     assert "coding" in cli.run("extract", "--mode", "poetry", given=TALK, code=1).stderr
@@ -57,7 +62,10 @@ def test_how_a_transcript_is_read(text: str, expected: list[tuple[str, str, str]
     assert [(one.speaker, one.role, one.text) for one in utterances(text)] == expected
 
 
-@pytest.mark.parametrize("text", ['{"broken', '{"role": "user"}', '{"content": 5}', '{"role": "user", "content": "a"}\nbroken'])
+@pytest.mark.parametrize(
+    "text",
+    ['{"broken', '{"role": "user"}', '{"content": 5}', '{"role": "user", "content": "a"}\nbroken'],
+)
 def test_a_line_that_is_no_message_is_named(text: str) -> None:
     with pytest.raises(InvalidRequest, match=r"^source: 'line \d'"):
         utterances(text)

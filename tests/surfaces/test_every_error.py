@@ -27,7 +27,9 @@ MADE: dict[type[errors.MuistiError], errors.MuistiError] = {
     errors.InvalidMemory: errors.InvalidMemory("title", QUOTED, "it is too long"),
     errors.InvalidRequest: errors.InvalidRequest("mode", QUOTED, "choose hybrid"),
     errors.CoreEntryNotFound: errors.CoreEntryNotFound("user", QUOTED, ()),
-    errors.Unsupported: errors.Unsupported("sync", "a vault in memory has no files; open a folder instead"),
+    errors.Unsupported: errors.Unsupported(
+        "sync", "a vault in memory has no files; open a folder instead"
+    ),
     errors.BrokenFile: errors.BrokenFile("facts/a.md", "has no front matter"),
     ConfigurationProblem: ConfigurationProblem(Path("settings.json"), "is no JSON"),
 }
@@ -48,7 +50,11 @@ def _all_errors() -> list[type[errors.MuistiError]]:
                 importlib.import_module(module.name)
             except ImportError:
                 continue
-    return [one for one in dict.fromkeys(_every(errors.MuistiError)) if one.__module__.startswith("muisti.")]
+    return [
+        one
+        for one in dict.fromkeys(_every(errors.MuistiError))
+        if one.__module__.startswith("muisti.")
+    ]
 
 
 ERRORS = _all_errors()
@@ -62,7 +68,9 @@ def _made(kind: type[errors.MuistiError]) -> errors.MuistiError:
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Muisti]:
     """An open vault of which a method is made to fail."""
-    with bootstrap.open(tmp_path_factory.mktemp("errors") / "vault", settings={"embedder": "none"}) as memory:
+    with bootstrap.open(
+        tmp_path_factory.mktemp("errors") / "vault", settings={"embedder": "none"}
+    ) as memory:
         yield memory
 
 
@@ -74,7 +82,13 @@ def client(broken: Muisti) -> Iterator[TestClient]:
 
 def test_all_of_them_were_found() -> None:
     names = {kind.__name__ for kind in ERRORS}
-    assert {"MuistiError", "Unsupported", "ConfigurationProblem", "CommandRefused", "VaultReadOnly"} <= names
+    assert {
+        "MuistiError",
+        "Unsupported",
+        "ConfigurationProblem",
+        "CommandRefused",
+        "VaultReadOnly",
+    } <= names
 
 
 @every_error
@@ -94,7 +108,10 @@ def test_no_two_have_the_same_title() -> None:
 
 @every_error
 def test_rest_page_and_agents_tell_the_same(
-    client: TestClient, broken: Muisti, monkeypatch: pytest.MonkeyPatch, kind: type[errors.MuistiError]
+    client: TestClient,
+    broken: Muisti,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: type[errors.MuistiError],
 ) -> None:
     error = _made(kind)
 
@@ -105,7 +122,11 @@ def test_rest_page_and_agents_tell_the_same(
 
     problem = client.get("/api/stats")
     body = problem.json()
-    assert (problem.status_code, body["status"], body["title"]) == (kind.status, kind.status, kind.title)
+    assert (problem.status_code, body["status"], body["title"]) == (
+        kind.status,
+        kind.status,
+        kind.title,
+    )
     assert body["detail"] == str(error)
     assert body.get("nextStep", "") == kind.next_step
 
@@ -125,12 +146,16 @@ def test_rest_page_and_agents_tell_the_same(
     message = run(asked)
     assert message.startswith(f"{kind.title}: ")
     assert kind.next_step in message
-    assert ("Tell the user" in message) == (kind.status in (403, 500, 501, 503, 507) and not kind.is_temporary)
+    assert ("Tell the user" in message) == (
+        kind.status in (403, 500, 501, 503, 507) and not kind.is_temporary
+    )
 
 
 @every_error
 def test_the_command_line_tells_the_same(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: type[errors.MuistiError]
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    kind: type[errors.MuistiError],
 ) -> None:
     error = _made(kind)
 
@@ -145,7 +170,12 @@ def test_the_command_line_tells_the_same(
         assert ended.value.code == kind.exit_code
         said = capsys.readouterr().err
         if arguments:
-            expected = {"error": kind.__name__, "message": str(error), "title": kind.title, "next_step": kind.next_step}
+            expected = {
+                "error": kind.__name__,
+                "message": str(error),
+                "title": kind.title,
+                "next_step": kind.next_step,
+            }
             assert json.loads(said) == expected
         else:
             assert said == f"Error: {error}\n"

@@ -30,7 +30,9 @@ def said(vault: Path, *lines: str) -> list[str]:
 
 def test_I1_a_chat_remembers_across_restarts(vault: Path) -> None:
     assert said(vault, "Where do I live?") == ["I do not know that yet."]
-    assert said(vault, "My dog is called Musti.", "I live in Turku.") == ["I will remember that."] * 2
+    assert (
+        said(vault, "My dog is called Musti.", "I live in Turku.") == ["I will remember that."] * 2
+    )
     assert said(vault, "/new", "What is my dog called?", "Where do I live?") == [
         "User's dog is called Musti.",
         "User lives in Turku.",
@@ -45,7 +47,17 @@ def test_the_chat_is_at_most_forty_lines() -> None:
 def server(vault: Path) -> Iterator[str]:
     """The address of a server in a process of its own."""
     Muisti.open(vault, embedder="none").close()
-    command = [sys.executable, "-m", "muisti.surfaces.cli.main", "serve", "--vault", str(vault), "--port", "0", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "muisti.surfaces.cli.main",
+        "serve",
+        "--vault",
+        str(vault),
+        "--port",
+        "0",
+        "--json",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     told = ""
@@ -59,9 +71,13 @@ def server(vault: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("program", ["rest.py", "rest.sh", "rest.mjs"])
 def test_J3_the_examples_talk_to_the_server(server: str, program: str) -> None:
-    runner = {".py": sys.executable, ".sh": shutil.which("sh"), ".mjs": shutil.which("node")}[Path(program).suffix]
+    runner = {".py": sys.executable, ".sh": shutil.which("sh"), ".mjs": shutil.which("node")}[
+        Path(program).suffix
+    ]
     if runner is None or (program == "rest.sh" and shutil.which("curl") is None):
         pytest.skip(f"{program} needs what is not installed here")
-    done = subprocess.run([runner, str(EXAMPLES / program), server], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [runner, str(EXAMPLES / program), server], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert any(word in done.stdout for word in ("Viiru", "29 March", "Fridays"))

@@ -36,12 +36,27 @@ def filled(opened: Opener) -> Path:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"project": "shop"}, {"project": "shop", "unfiled": True}, {"kind": "decision"}, {"since": None}],
+    [
+        {},
+        {"project": "shop"},
+        {"project": "shop", "unfiled": True},
+        {"kind": "decision"},
+        {"since": None},
+    ],
 )
 @pytest.mark.parametrize(
-    "query", ["which database did we choose", "when does the deploy run", "Redis", "yesterday's deploy", "zebra"]
+    "query",
+    [
+        "which database did we choose",
+        "when does the deploy run",
+        "Redis",
+        "yesterday's deploy",
+        "zebra",
+    ],
 )
-def test_it_finds_what_the_engine_finds(filled: Path, opened: Opener, query: str, options: dict[str, object]) -> None:
+def test_it_finds_what_the_engine_finds(
+    filled: Path, opened: Opener, query: str, options: dict[str, object]
+) -> None:
     source = {"source": ("memory", "document"), **options}
     whole = opened(embedder="none").search(query, mode="keyword", limit=5, record=False, **source)
     glanced = for_hook(filled).search(query, limit=5, mode="keyword", **source)
@@ -70,7 +85,9 @@ def test_an_index_that_is_not_in_order_is_mended(filled: Path, damage: str) -> N
     memory.close()
 
 
-def test_the_copy_of_an_index_goes_with_the_vault(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_copy_of_an_index_goes_with_the_vault(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A vault that cannot be written is searched through a private copy, and a hook ends without finalizers."""
     monkeypatch.setattr(bootstrap, "_is_writable", lambda root: False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -94,7 +111,9 @@ def test_it_loads_little(filled: Path) -> None:
         "assert memory.search('which database did we choose', limit=5, mode='keyword', record=False)\n"
         "print(*sys.modules)"
     )
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     dear = {
         "click",
         "rich",
@@ -114,7 +133,11 @@ def test_every_name_of_the_lazy_packages_is_there() -> None:
     import muisti.ports
 
     for package in (muisti.model, muisti.ports):
-        told = {name for names in getattr(package, "_HOMES", getattr(package, "_MODULES", {})).values() for name in names.split()}
+        told = {
+            name
+            for names in getattr(package, "_HOMES", getattr(package, "_MODULES", {})).values()
+            for name in names.split()
+        }
         assert told <= set(package.__all__)
         assert all(getattr(package, name) is not None for name in package.__all__)
         with pytest.raises(AttributeError, match="nothing_such"):

@@ -22,7 +22,9 @@ def test_a_worktree_is_in_the_project_of_its_repository(tmp_path: Path) -> None:
     git = ["git", "-C", str(tmp_path / "shop"), "-c", "user.name=a", "-c", "user.email=a@b.c"]
     subprocess.run(["git", "init", "-q", str(tmp_path / "shop")], check=True)
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "one"], check=True)
-    subprocess.run([*git, "worktree", "add", "-q", "-b", "other", str(tmp_path / "other name")], check=True)
+    subprocess.run(
+        [*git, "worktree", "add", "-q", "-b", "other", str(tmp_path / "other name")], check=True
+    )
     assert project_at(tmp_path / "other name") == "shop"
 
 
@@ -36,7 +38,9 @@ def test_a_worktree_with_a_relative_link_is_too(tmp_path: Path) -> None:
     assert project_at(tmp_path / "liar") == "liar"
 
 
-def test_outside_of_a_repository_and_at_home_there_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_of_a_repository_and_at_home_there_is_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert project_at(tmp_path) == ""
     (tmp_path / ".git").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))  # somebody who keeps dot files in git

@@ -24,7 +24,9 @@ ANY_LINE = (
     .filter(lambda text: redact_text(text, Settings()) == text)
 )
 ANY_CONTENT = (
-    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=80)
+    st.text(
+        st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=80
+    )
     .filter(str.strip)
     .filter(lambda text: redact_text(text, Settings()) == text)
 )
@@ -44,7 +46,9 @@ def faded(memory: Memory, now: datetime = NOON) -> Memory:
     return replace(memory, salience=strength(trace, now))
 
 
-def a_memory(number: int = 1, content: str = "We chose PostgreSQL for its JSON support.", **fields: Any) -> Memory:
+def a_memory(
+    number: int = 1, content: str = "We chose PostgreSQL for its JSON support.", **fields: Any
+) -> Memory:
     """A whole memory; the number makes it another one."""
     plain = Memory(
         id=f"0195f000-0000-7000-8000-{number:012d}",

@@ -46,13 +46,21 @@ def test_words_that_nobody_has_are_not_looked_for(index: Watched) -> None:
 
 
 def test_common_words_are_added_as_long_as_few_memories_have_them(index: Watched) -> None:
-    add(index, *(filed(n, f"common word{n}") for n in range(1, MOST_BY_WORDS + 10)), filed(900, "rare common"))
+    add(
+        index,
+        *(filed(n, f"common word{n}") for n in range(1, MOST_BY_WORDS + 10)),
+        filed(900, "rare common"),
+    )
     find_similar(index, filed(999, "rare common"), 5)
     assert index.asked == (("rare",), False)
 
 
 def test_if_even_the_rarest_word_is_common_all_of_them_are_asked_for(index: Watched) -> None:
-    add(index, *(filed(n, f"server is up n{n}") for n in range(1, MOST_BY_WORDS + 10)), filed(900, "server is up"))
+    add(
+        index,
+        *(filed(n, f"server is up n{n}") for n in range(1, MOST_BY_WORDS + 10)),
+        filed(900, "server is up"),
+    )
     found = find_similar(index, filed(999, "server is up"), 300)
     words, all_of_them = index.asked
     assert all_of_them
@@ -62,9 +70,19 @@ def test_if_even_the_rarest_word_is_common_all_of_them_are_asked_for(index: Watc
 
 def test_far_away_simhashes_are_left_out_but_of_short_texts(index: Watched) -> None:
     long = "apples pears plums figs dates grapes melons zebras"
-    add(index, filed(1, "zebras"), filed(2, f"{long} zebras lions tigers bears wolves foxes cats dogs cows hens"))
+    add(
+        index,
+        filed(1, "zebras"),
+        filed(2, f"{long} zebras lions tigers bears wolves foxes cats dogs cows hens"),
+    )
     new = filed(99, "zebras graze on the wide plains of the south")
-    assert hamming(filed(2, f"{long} zebras lions tigers bears wolves foxes cats dogs cows hens").simhash, new.simhash) > FAR
+    assert (
+        hamming(
+            filed(2, f"{long} zebras lions tigers bears wolves foxes cats dogs cows hens").simhash,
+            new.simhash,
+        )
+        > FAR
+    )
     assert ident(2) not in ids(find_similar(index, new, 5))
     assert ident(2) in ids(find_similar(index, filed(99, "zebras"), 5))
 

@@ -23,7 +23,11 @@ from muisti.settings import Settings, load_settings
 from tests.chat_server import ChatServer, Script, broken_off, endless, said, saying, serving, silent
 
 KEY = "sk-very-secret-0123456789"
-CLIENTS: dict[str, type[RemoteChat]] = {"openai": OpenAIChat, "anthropic": AnthropicChat, "ollama": OllamaChat}
+CLIENTS: dict[str, type[RemoteChat]] = {
+    "openai": OpenAIChat,
+    "anthropic": AnthropicChat,
+    "ollama": OllamaChat,
+}
 Maker = Callable[..., RemoteChat]
 
 
@@ -90,7 +94,13 @@ def test_how_anthropic_is_asked(server: ChatServer) -> None:
 def test_how_ollama_is_asked(server: ChatServer) -> None:
     body = asked(server, OllamaChat(server.url, "llama"))
     options = body.pop("options")
-    assert body == {"model": "llama", "messages": TALK, "stream": False, "format": "json", "think": False}
+    assert body == {
+        "model": "llama",
+        "messages": TALK,
+        "stream": False,
+        "format": "json",
+        "think": False,
+    }
     assert isinstance(options, dict)
     assert (options["temperature"], options["num_predict"]) == (0, 4096)
     assert server.paths == ["/api/chat"]
@@ -143,7 +153,10 @@ def test_a_form_that_is_refused_is_left_for_good(
 def test_a_question_that_is_refused_in_every_form(make: Maker, server: ChatServer) -> None:
     chat = make()
     server.script = [saying("too long", 400)] * 3
-    with pytest.raises(ExtractorUnavailable, match=r"answered 400 \(too long\); check the extractor's url and model"):
+    with pytest.raises(
+        ExtractorUnavailable,
+        match=r"answered 400 \(too long\); check the extractor's url and model",
+    ):
         chat.complete("the task", "the talk")
     server.script.clear()
     assert chat.complete("the task", "the talk") == server.reply
@@ -154,7 +167,11 @@ def test_a_question_that_is_refused_in_every_form(make: Maker, server: ChatServe
 
 
 def test_thoughts_are_no_part_of_the_text(server: ChatServer) -> None:
-    parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "one "}, {"type": "text", "text": "two"}]
+    parts = [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "text", "text": "one "},
+        {"type": "text", "text": "two"},
+    ]
     for chat, answer in (
         (AnthropicChat(server.url, "m", KEY), {"content": parts}),
         (OpenAIChat(server.url, "m", KEY), {"choices": [{"message": {"content": parts}}]}),
@@ -195,10 +212,18 @@ def test_an_answer_without_a_text(make: Maker, server: ChatServer, step: Script)
 
 @pytest.mark.parametrize(
     "step",
-    [broken_off, saying("busy", 500), saying("overloaded", 529), saying("slow down", 429, Retry_After="0"), saying("", 429)],
+    [
+        broken_off,
+        saying("busy", 500),
+        saying("overloaded", 529),
+        saying("slow down", 429, Retry_After="0"),
+        saying("", 429),
+    ],
     ids=["broken off", "500", "529", "429 with a time", "429 without"],
 )
-def test_what_passes_by_itself_is_tried_again(make: Maker, server: ChatServer, step: Script) -> None:
+def test_what_passes_by_itself_is_tried_again(
+    make: Maker, server: ChatServer, step: Script
+) -> None:
     server.script = [step]
     assert make().complete("the task", "the talk") == server.reply
     assert len(server.requests) == 2
@@ -209,8 +234,16 @@ def test_what_passes_by_itself_is_tried_again(make: Maker, server: ChatServer, s
     [
         ([saying("oh no", 500)] * 3, ExtractorUnavailable, r"answered 500 \(oh no\)"),
         ([saying("later", 429, Retry_After="30")], ExtractorUnavailable, "answered 429"),
-        ([saying("", 307, Location="http://127.0.0.1:1/")], ExtractorUnavailable, "redirects elsewhere"),
-        ([saying("no such model", 404)], ExtractorUnavailable, "check the extractor's url and model"),
+        (
+            [saying("", 307, Location="http://127.0.0.1:1/")],
+            ExtractorUnavailable,
+            "redirects elsewhere",
+        ),
+        (
+            [saying("no such model", 404)],
+            ExtractorUnavailable,
+            "check the extractor's url and model",
+        ),
         ([saying(f"bad key {KEY}", 401)], ExtractorUnavailable, "check the extractor's key"),
         ([endless], ExtractorMisbehaved, "more than 100000 bytes"),
         ([silent] * 3, ExtractorUnavailable, "within 0.4 s"),
@@ -218,11 +251,17 @@ def test_what_passes_by_itself_is_tried_again(make: Maker, server: ChatServer, s
     ids=["500", "429", "redirect", "404", "401", "huge", "hang"],
 )
 def test_what_does_not_pass_is_told(
-    make: Maker, server: ChatServer, steps: list[Script], error: type[ExtractorProblem], message: str
+    make: Maker,
+    server: ChatServer,
+    steps: list[Script],
+    error: type[ExtractorProblem],
+    message: str,
 ) -> None:
     server.script = list(steps)
     with pytest.raises(error, match=message) as caught:
-        make(timeout=0.4 if silent in steps else 4.0, largest=100_000).complete("the task", "the talk")
+        make(timeout=0.4 if silent in steps else 4.0, largest=100_000).complete(
+            "the task", "the talk"
+        )
     assert KEY not in str(caught.value)
     assert len(server.requests) <= 3
 
@@ -230,15 +269,27 @@ def test_what_does_not_pass_is_told(
 # Keys -----------------------------------------------------------------------------------------------------------------
 
 
-def test_the_key_goes_in_the_header_and_nowhere_else(make: Maker, server: ChatServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_key_goes_in_the_header_and_nowhere_else(
+    make: Maker, server: ChatServer, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     chat = make()
-    for steps in ([saying(KEY, 500)] * 3, [saying(KEY, 401)], [saying(KEY, 403)], [saying(KEY, 400)] * 3, [saying(KEY, 404)]):
+    for steps in (
+        [saying(KEY, 500)] * 3,
+        [saying(KEY, 401)],
+        [saying(KEY, 403)],
+        [saying(KEY, 400)] * 3,
+        [saying(KEY, 404)],
+    ):
         server.script = list(steps)
         with pytest.raises(ExtractorUnavailable) as caught:
             chat.complete("the task", "the talk")
-        assert KEY not in "".join(map(str, (caught.value, caught.value.__cause__, caught.value.__context__, chat)))
-    assert not [record for record in caplog.records if KEY in f"{record.getMessage()}{record.exc_text}"]
+        assert KEY not in "".join(
+            map(str, (caught.value, caught.value.__cause__, caught.value.__context__, chat))
+        )
+    assert not [
+        record for record in caplog.records if KEY in f"{record.getMessage()}{record.exc_text}"
+    ]
     assert all(KEY not in json.dumps(request) for request in server.requests)
     assert all(sum(KEY in value for value in headers.values()) == 1 for headers in server.headers)
 
@@ -256,7 +307,14 @@ def test_a_line_end_after_the_key_is_forgiven(server: ChatServer) -> None:
         ({"extractor": "openai", "extractor_url": "https://api.openai.com@evil.example/v1"}, None),
         ({"extractor": "openai", "extractor_url": "http://api.openai.com/v1"}, None),
         ({"extractor": "openai", "extractor_url": "http://localhost:8000"}, None),
-        ({"extractor": "openai", "extractor_url": "http://localhost:8000", "extractor_key_variable": "MINE"}, "mine"),
+        (
+            {
+                "extractor": "openai",
+                "extractor_url": "http://localhost:8000",
+                "extractor_key_variable": "MINE",
+            },
+            "mine",
+        ),
         ({"extractor": "anthropic"}, "anthropic's"),
         ({"extractor": "anthropic", "extractor_url": "https://proxy.example"}, None),
         ({"extractor": "anthropic", "extractor_key_variable": "NOWHERE"}, None),
@@ -268,7 +326,11 @@ def test_a_line_end_after_the_key_is_forgiven(server: ChatServer) -> None:
 def test_a_key_goes_to_its_maker_or_where_it_is_named(
     settings: dict[str, str], expected: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "environ", {"OPENAI_API_KEY": "openai's", "ANTHROPIC_API_KEY": "anthropic's", "MINE": "mine"})
+    monkeypatch.setattr(
+        os,
+        "environ",
+        {"OPENAI_API_KEY": "openai's", "ANTHROPIC_API_KEY": "anthropic's", "MINE": "mine"},
+    )
     assert Settings(**settings).extractor_key == expected
 
 
@@ -336,7 +398,13 @@ def test_without_a_word_there_is_no_model() -> None:
 def test_the_model_of_the_settings(kind: str, server: ChatServer) -> None:
     clock = Seconds()
     chat = make_language_model(
-        Settings(extractor=kind, extractor_url=server.url, extractor_model="m", extractor_retry=5.0, extractor_timeout=2.0),
+        Settings(
+            extractor=kind,
+            extractor_url=server.url,
+            extractor_model="m",
+            extractor_retry=5.0,
+            extractor_timeout=2.0,
+        ),
         clock=clock,
     )
     assert chat is not None
@@ -364,7 +432,10 @@ def test_the_model_of_the_settings(kind: str, server: ChatServer) -> None:
             {"extractor": "ollama", "extractor_model": "m", "extractor_url": "localhost:11434"},
             "extractor's url is no web address",
         ),
-        ({"extractor": "openai", "extractor_model": "m", "extractor_url": "file:///etc/passwd"}, "no web address"),
+        (
+            {"extractor": "openai", "extractor_model": "m", "extractor_url": "file:///etc/passwd"},
+            "no web address",
+        ),
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, str], message: str) -> None:

@@ -52,7 +52,9 @@ def texts(content: str, **options: int) -> list[str]:
     return [chunk.text(content) for chunk in chunks(content, by_words, **options)]
 
 
-def check(content: str, count: Callable[[str], int], title: str, size: int, overlap: int) -> list[Chunk]:
+def check(
+    content: str, count: Callable[[str], int], title: str, size: int, overlap: int
+) -> list[Chunk]:
     found = chunks(content, count, title=title, size=size, overlap=overlap)
     covered = bytearray(len(content))
     for chunk in found:
@@ -63,7 +65,13 @@ def check(content: str, count: Callable[[str], int], title: str, size: int, over
     return found
 
 
-@given(MARKDOWN | st.text(), st.sampled_from(COUNTERS), st.text(max_size=40), st.integers(48, 120), st.integers(0, 90))
+@given(
+    MARKDOWN | st.text(),
+    st.sampled_from(COUNTERS),
+    st.text(max_size=40),
+    st.integers(48, 120),
+    st.integers(0, 90),
+)
 def test_nothing_is_lost_and_nothing_is_too_long(content, count, title, size, overlap) -> None:
     check(content, count, title, size, overlap)
 
@@ -95,8 +103,14 @@ WORDS = "word " * 11 + "end."
     [
         (f"{WORDS}\n\n# Heading\n\n{WORDS}", f"# Heading\n\n{WORDS}"),
         (f"{WORDS}\n\nSetext\n---\n\n{WORDS}", f"Setext\n---\n\n{WORDS}"),
-        (f"{WORDS}\n\n```\n# no heading. At all.\n\n{'x ' * 5}\n```\n\n{WORDS}", "```\n# no heading. At all.\n\nx x x x x \n```"),
-        (f"{WORDS}\r\n\r\n- a b c. d e\r\n  f g h i j k l\r\n- {WORDS}", "- a b c. d e\r\n  f g h i j k l"),
+        (
+            f"{WORDS}\n\n```\n# no heading. At all.\n\n{'x ' * 5}\n```\n\n{WORDS}",
+            "```\n# no heading. At all.\n\nx x x x x \n```",
+        ),
+        (
+            f"{WORDS}\r\n\r\n- a b c. d e\r\n  f g h i j k l\r\n- {WORDS}",
+            "- a b c. d e\r\n  f g h i j k l",
+        ),
         (f"{WORDS}\n\n- a\n  - b c. d\n  - e\n\n{WORDS}", "- a\n  - b c. d\n  - e"),
         (f"{WORDS}\n\n| a | b. c |\n|---|---|\n| {WORDS} | 2 |", f"| {WORDS} | 2 |"),
     ],
@@ -114,7 +128,10 @@ def test_what_is_not_broken(content: str, whole: str) -> None:
             ["一二三四五六七八九。一二三四五六七八九。", "a b c d e f g h i j k l m n."],
         ),
         ("a b c d e f g h i\n" * 2, ["a b c d e f g h i"] * 2),
-        ("```\n" + "f.x = 1. + y\n" * 3 + "```", ["```\nf.x = 1. + y", "f.x = 1. + y\nf.x = 1. + y", "```"]),
+        (
+            "```\n" + "f.x = 1. + y\n" * 3 + "```",
+            ["```\nf.x = 1. + y", "f.x = 1. + y\nf.x = 1. + y", "```"],
+        ),
     ],
 )
 def test_where_an_oversize_block_breaks(content: str, parts: list[str]) -> None:
@@ -122,7 +139,9 @@ def test_where_an_oversize_block_breaks(content: str, parts: list[str]) -> None:
 
 
 def test_the_heading_path_is_that_above_the_start() -> None:
-    content = f"# The *big* `one`\n\n{WORDS}\n\n## Part\n\n{WORDS} {WORDS} {WORDS}\n\n# Next\n\n{WORDS}"
+    content = (
+        f"# The *big* `one`\n\n{WORDS}\n\n## Part\n\n{WORDS} {WORDS} {WORDS}\n\n# Next\n\n{WORDS}"
+    )
     found = chunks(content, by_words, size=32, overlap=0)
     assert found[0].heading == ()
     assert ("The big one", "Part") in [chunk.heading for chunk in found]
@@ -168,4 +187,6 @@ def test_sizes_that_cannot_be(size: int, overlap: int) -> None:
     ],
 )
 def test_time_grows_with_the_text_only(unit: str) -> None:
-    assert grows_linearly(lambda text: chunks(text, len), lambda size: unit * (size // len(unit)), 60_000)
+    assert grows_linearly(
+        lambda text: chunks(text, len), lambda size: unit * (size // len(unit)), 60_000
+    )

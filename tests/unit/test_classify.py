@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.model import KINDS, Kind, Sector
-from muisti.remember.classify import _KIND_TABLE, _KINDS, _SECTOR_TABLE, _SECTORS, _signs, classify_kind, classify_sector
+from muisti.remember.classify import (
+    _KIND_TABLE,
+    _KINDS,
+    _SECTOR_TABLE,
+    _SECTORS,
+    _signs,
+    classify_kind,
+    classify_sector,
+)
 from muisti.safe_regex import find_fault
 from muisti.settings import Settings
 from muisti.text.tokens import compile_whole_words
@@ -186,14 +194,23 @@ def test_any_text_has_a_kind_and_a_sector(content: str) -> None:
     assert classify_kind(content) == classify_kind(content)
 
 
-@pytest.mark.parametrize("text", [lambda n: "from a " * (n // 7), lambda n: "extracts " * (n // 9), lambda n: "决" * n])
+@pytest.mark.parametrize(
+    "text", [lambda n: "from a " * (n // 7), lambda n: "extracts " * (n // 9), lambda n: "决" * n]
+)
 def test_hostile_texts(text) -> None:
-    assert grows_linearly(lambda content: (classify_kind(content), classify_sector(content)), text, 500_000)
+    assert grows_linearly(
+        lambda content: (classify_kind(content), classify_sector(content)), text, 500_000
+    )
 
 
-@pytest.mark.parametrize("text", [lambda n: "we " * (n // 3), lambda n: "found a " * (n // 8), lambda n: "new a" * (n // 5)])
+@pytest.mark.parametrize(
+    "text",
+    [lambda n: "we " * (n // 3), lambda n: "found a " * (n // 8), lambda n: "new a" * (n // 5)],
+)
 def test_hostile_words(text) -> None:
-    assert grows_linearly(lambda content: (classify_kind(content), classify_sector(content)), text, 500_000)
+    assert grows_linearly(
+        lambda content: (classify_kind(content), classify_sector(content)), text, 500_000
+    )
 
 
 FORMS = [
@@ -277,7 +294,11 @@ def test_settings_without_patterns_change_nothing(content: str) -> None:
 )  # fmt: skip
 def test_patterns_that_may_be_used(pattern: str) -> None:
     assert find_fault(pattern) is None
-    assert grows_linearly(lambda text: compile_whole_words(pattern).search(text, 0, 4000), lambda n: "a " * (n // 2), 4000)
+    assert grows_linearly(
+        lambda text: compile_whole_words(pattern).search(text, 0, 4000),
+        lambda n: "a " * (n // 2),
+        4000,
+    )
 
 
 @pytest.mark.parametrize(

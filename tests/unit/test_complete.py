@@ -37,7 +37,10 @@ from tests.unit.timing import grows_linearly
         ("a\u2028b", "a"),
         ("tab\there", "tab here"),
         ("***", "***"),
-        ("word " * 40, "word word word word word word word word word word word word word word word…"),
+        (
+            "word " * 40,
+            "word word word word word word word word word word word word word word word…",
+        ),
         ("x" * 200, "x" * (TITLE_LENGTH - 1) + "…"),
     ],
 )
@@ -95,7 +98,9 @@ def test_concepts(content: str, expected: set[str]) -> None:
 
 
 def test_the_most_frequent_concepts_come_first_and_there_is_a_most() -> None:
-    text = "use beta_two and alpha_one and alpha_one " + " ".join(f"name_{number}" for number in range(50))
+    text = "use beta_two and alpha_one and alpha_one " + " ".join(
+        f"name_{number}" for number in range(50)
+    )
     found = extract_concepts(text)
     assert found[:2] == ("alpha_one", "beta_two")
     assert len(found) == MOST
@@ -114,11 +119,19 @@ FOX = "The quick brown fox jumps over the lazy dog"
 def test_simhash_as_in_spec_4() -> None:
     assert simhash(FOX) == simhash(FOX)
     assert hamming(simhash(FOX), simhash("The quick brown fox leaps over the lazy dog")) < 10
-    assert hamming(simhash("The quick brown fox"), simhash("A completely different sentence about programming")) > 20
+    assert (
+        hamming(
+            simhash("The quick brown fox"),
+            simhash("A completely different sentence about programming"),
+        )
+        > 20
+    )
     assert hamming("0000000000000000", "0000000000000007") == 3
 
 
-@pytest.mark.parametrize("text", ["我们决定使用数据库", "記憶", "日", "решили", "päätös", "ไทย", "x", "7"])
+@pytest.mark.parametrize(
+    "text", ["我们决定使用数据库", "記憶", "日", "решили", "päätös", "ไทย", "x", "7"]
+)
 def test_every_script_has_a_fingerprint(text: str) -> None:
     assert simhash(text) != "0" * 16
     assert hamming(simhash(text), simhash(text + "!")) == 0
@@ -130,7 +143,10 @@ def test_texts_without_words_have_none(text: str) -> None:
 
 
 def test_chinese_texts_that_are_alike_are_near() -> None:
-    first, second = "我们决定使用PostgreSQL数据库来存储用户数据", "我们决定使用PostgreSQL数据库来保存用户数据"
+    first, second = (
+        "我们决定使用PostgreSQL数据库来存储用户数据",
+        "我们决定使用PostgreSQL数据库来保存用户数据",
+    )
     other = "今天天气很好我们去公园散步"
     assert hamming(simhash(first), simhash(second)) < hamming(simhash(first), simhash(other))
 
@@ -143,7 +159,10 @@ def test_fingerprints_are_sixteen_digits(text: str) -> None:
     assert hamming(found, found) == 0
 
 
-@given(st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta"]), min_size=1, max_size=30), st.randoms())
+@given(
+    st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta"]), min_size=1, max_size=30),
+    st.randoms(),
+)
 def test_fingerprints_do_not_depend_on_the_order_of_words(found: list[str], random) -> None:
     shuffled = list(found)
     random.shuffle(shuffled)

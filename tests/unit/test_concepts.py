@@ -16,7 +16,10 @@ from tests.unit.timing import grows_linearly
         ("User asked about the authentication flow", ("authentication flow",)),
         ("Frustrated by the slow test suite", ("slow test suite",)),
         ("Set the connection pool size to 20", ("connection pool size",)),
-        ("Fixed authentication bug causing login failures", ("authentication bug", "login failures")),
+        (
+            "Fixed authentication bug causing login failures",
+            ("authentication bug", "login failures"),
+        ),
         ("Added new export feature for CSV format", ("CSV", "export feature", "CSV format")),
         ("Connection pool handling", ("Connection pool",)),
         ("We use a distributed lock", ("distributed lock",)),
@@ -50,7 +53,10 @@ def test_no_phrases(content: str) -> None:
     [
         ("see `make_token` and `x + y`", ("make_token", "x + y")),
         ("it is in src/auth/index.ts, and/or in README.md", ("src/auth/index.ts", "README.md")),
-        ("the AuthService calls snake_case and camelCase", ("AuthService", "snake_case", "camelCase")),
+        (
+            "the AuthService calls snake_case and camelCase",
+            ("AuthService", "snake_case", "camelCase"),
+        ),
         ("about the HTTP of it", ("HTTP",)),
         ("as Alice told Bob Smith in New York", ("Alice", "Bob Smith", "New York")),
         ("it was Alice's idea, and Acme’s", ("Alice", "Acme")),
@@ -80,12 +86,17 @@ def test_frequent_names_come_first() -> None:
 
 
 def test_no_phrase_is_a_part_of_another_or_of_a_name() -> None:
-    found = extract_concepts("about the connection pool, the connection pool size, and the test suite of `slow test suite`")
+    found = extract_concepts(
+        "about the connection pool, the connection pool size, and the test suite of `slow test suite`"
+    )
     assert found == ("slow test suite", "connection pool size")
 
 
 def test_case_makes_no_second_concept() -> None:
-    assert extract_concepts("Test suite, with Redis and REDIS, and the test suite") == ("Redis", "Test suite")
+    assert extract_concepts("Test suite, with Redis and REDIS, and the test suite") == (
+        "Redis",
+        "Test suite",
+    )
 
 
 def test_at_most_twelve() -> None:
@@ -96,7 +107,11 @@ def test_at_most_twelve() -> None:
 _TEXTS = st.one_of(
     st.text(),
     st.text(alphabet="aB ./_`'-\n《》Яя"),
-    st.lists(st.sampled_from("the The cache session Token API of `x y` 《三》 src/a.py Alice . \n".split(" "))).map(" ".join),
+    st.lists(
+        st.sampled_from(
+            "the The cache session Token API of `x y` 《三》 src/a.py Alice . \n".split(" ")
+        )
+    ).map(" ".join),
 )
 
 

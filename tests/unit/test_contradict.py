@@ -12,11 +12,29 @@ from muisti.remember.likeness.same import compare
 # newer, older, the values, whether the newer one says that something changed
 CLASHES = [
     ("The deadline is March 16", "The deadline is March 15", "March 16", "March 15", False),
-    ("The deadline is 2025-03-16", "The deadline is 2025-03-15", "March 16, 2025", "March 15, 2025", False),
+    (
+        "The deadline is 2025-03-16",
+        "The deadline is 2025-03-15",
+        "March 16, 2025",
+        "March 15, 2025",
+        False,
+    ),
     ("Deadline: March 16", "Deadline: March 15", "March 16", "March 15", False),
     ("User prefers light mode", "User prefers dark mode", "light", "dark", False),
-    ("We use MySQL for the database", "We use PostgreSQL for the database", "MySQL", "PostgreSQL", False),
-    ("We switched to MySQL for the database", "We use PostgreSQL for the database", "MySQL", "PostgreSQL", True),
+    (
+        "We use MySQL for the database",
+        "We use PostgreSQL for the database",
+        "MySQL",
+        "PostgreSQL",
+        False,
+    ),
+    (
+        "We switched to MySQL for the database",
+        "We use PostgreSQL for the database",
+        "MySQL",
+        "PostgreSQL",
+        True,
+    ),
     ("The API now runs on port 9090", "The API runs on port 8080", "9090", "8080", True),
     ("Tests are not enabled", "Tests are enabled", "not", "", False),
     ("Tests are enabled", "Tests are not enabled", "", "not", False),
@@ -53,7 +71,10 @@ PEACEFUL = [
     ("The cat sleeps on the mat", "Quantum physics is a strange field"),
     ("The API runs on port 8080", "The API runs on port 8080 behind a proxy"),
     ("", ""),
-    ("The deadline is March 16 " + "and so on " * 40, "The deadline is March 15 " + "and so on " * 40),
+    (
+        "The deadline is March 16 " + "and so on " * 40,
+        "The deadline is March 15 " + "and so on " * 40,
+    ),
 ]
 
 
@@ -86,7 +107,9 @@ def test_never_raises(newer, older):
     assert found is None or 0 < found.confidence < 1
 
 
-WORDS = st.sampled_from("server database Alice is runs uses not now port 15 16 the of in March prefers 不 ei on".split())
+WORDS = st.sampled_from(
+    "server database Alice is runs uses not now port 15 16 the of in March prefers 不 ei on".split()
+)
 
 
 @given(st.lists(WORDS, max_size=8).map(" ".join), st.lists(WORDS, max_size=8).map(" ".join))

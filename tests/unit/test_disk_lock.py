@@ -47,7 +47,11 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     disk, new, old = Disk(), tmp_path / "new", tmp_path / "old"
     old.write_text("old")
     disk.write_new(new, b"new")
-    for attempt in (lambda: disk.write_new(old, b"x"), lambda: disk.publish(new, old), lambda: disk.move(new, old)):
+    for attempt in (
+        lambda: disk.write_new(old, b"x"),
+        lambda: disk.publish(new, old),
+        lambda: disk.move(new, old),
+    ):
         with pytest.raises(FileExistsError):
             attempt()
     assert (old.read_text(), new.read_text()) == ("old", "new")
@@ -90,7 +94,10 @@ def test_files_and_folders_are_private(tmp_path: Path) -> None:
     Disk().make_folder(tmp_path / "a" / "b")
     Disk().write_new(tmp_path / "a" / "b" / "c", b"")
     Disk().append(tmp_path / "a" / "log", b"x", durable=False)
-    modes = [oct(path.stat().st_mode & 0o777) for path in (tmp_path / "a", tmp_path / "a" / "b" / "c", tmp_path / "a" / "log")]
+    modes = [
+        oct(path.stat().st_mode & 0o777)
+        for path in (tmp_path / "a", tmp_path / "a" / "b" / "c", tmp_path / "a" / "log")
+    ]
     assert modes == ["0o700", "0o600", "0o600"]
 
 
@@ -154,7 +161,10 @@ with FileLock(Path(sys.argv[1]), 5).hold():
 @pytest.fixture
 def holder(tmp_path: Path):
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path / "lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDER, str(tmp_path / "lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
@@ -172,7 +182,9 @@ def test_another_process_is_named(tmp_path: Path, holder: subprocess.Popen[str])
     assert "try again" in str(raised.value)
 
 
-def test_a_process_that_lets_go_or_dies_leaves_no_lock(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+def test_a_process_that_lets_go_or_dies_leaves_no_lock(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
     holder.kill()
     holder.wait()
     with FileLock(tmp_path / "lock", 5).hold():
@@ -186,7 +198,10 @@ def test_a_lock_file_that_is_deleted_protects_again_from_the_next_holder_on(
     first = FileLock(tmp_path / "lock", 5)
     with first.hold():
         assert (tmp_path / "lock").exists()
-        with pytest.raises(VaultBusy, match=f"process {os.getpid()} "), FileLock(tmp_path / "lock", 0).hold():
+        with (
+            pytest.raises(VaultBusy, match=f"process {os.getpid()} "),
+            FileLock(tmp_path / "lock", 0).hold(),
+        ):
             pass
 
 

@@ -38,7 +38,9 @@ ANY_TEXT = st.text(st.characters(exclude_categories=[]))
 
 
 @pytest.mark.parametrize(
-    "case", json.loads((DATA / "wordpiece.json").read_text("utf-8")), ids=lambda case: ascii(case["text"])[:30]
+    "case",
+    json.loads((DATA / "wordpiece.json").read_text("utf-8")),
+    ids=lambda case: ascii(case["text"])[:30],
 )
 def test_tokens_are_those_of_the_original(case: dict[str, object]) -> None:
     assert bert_uncased().encode(case["text"], 512) == case["ids"]
@@ -57,12 +59,17 @@ def test_special_tokens_in_a_text_are_text() -> None:
 
 
 def test_the_vocabulary_is_the_one_of_the_catalogue() -> None:
-    packed = resources.files("muisti.models.embedders").joinpath("vocab", "bert_uncased.txt.gz").read_bytes()
+    packed = (
+        resources.files("muisti.models.embedders")
+        .joinpath("vocab", "bert_uncased.txt.gz")
+        .read_bytes()
+    )
     assert hashlib.sha256(gzip.decompress(packed)).hexdigest() == MINILM.vocab_sha256
 
 
 @pytest.mark.parametrize(
-    ("word", "number"), [("", 0xCBF29CE484222325), ("a", 0xAF63DC4C8601EC8C), ("foobar", 0x85944171F73967E8)]
+    ("word", "number"),
+    [("", 0xCBF29CE484222325), ("a", 0xAF63DC4C8601EC8C), ("foobar", 0x85944171F73967E8)],
 )
 def test_fnv1a(word: str, number: int) -> None:
     assert fnv1a(word) == number
@@ -89,7 +96,9 @@ def test_the_int8_model_is_near_the_original(tmp_path: Path) -> None:
     cases = json.loads((DATA / "minilm_reference.json").read_text("utf-8"))
     path = locate(MINILM, cache=tmp_path)
     assert path is not None
-    rows = OnnxEmbedder(MINILM, path, cache=tmp_path).embed_documents([case["text"] for case in cases])
+    rows = OnnxEmbedder(MINILM, path, cache=tmp_path).embed_documents(
+        [case["text"] for case in cases]
+    )
     assert (rows * np.array([case["vector"] for case in cases])).sum(axis=1).min() >= 0.99
 
 
@@ -121,7 +130,9 @@ def test_a_damaged_model(tmp_path: Path, damage: str) -> None:
         OnnxEmbedder(model, path, cache=tmp_path).embed_query("hello")
 
 
-def test_a_check_is_remembered_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_is_remembered_until_the_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"weights")
     model = replace(MINILM, sha256=hashlib.sha256(b"weights").hexdigest())
@@ -148,7 +159,9 @@ def test_a_check_that_cannot_be_remembered(tmp_path: Path) -> None:
     assert verified(path, model, cache=blocked) == path
 
 
-def test_a_package_is_found_without_running_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_is_found_without_running_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = tmp_path / "heavy_package_of_a_test"
     package.mkdir()
     (package / "__init__.py").write_text("raise SystemExit('was run')")
@@ -160,7 +173,9 @@ def test_a_package_is_found_without_running_it(tmp_path: Path, monkeypatch: pyte
     cached.parent.mkdir(parents=True)
     cached.write_bytes(b"weights")
     assert locate(model, cache=tmp_path) == cached
-    assert locate(replace(model, file="no_such_package/model.onnx"), cache=tmp_path / "empty") is None
+    assert (
+        locate(replace(model, file="no_such_package/model.onnx"), cache=tmp_path / "empty") is None
+    )
 
 
 def fake_pip(tmp_path: Path, files: dict[str, bytes] | None, says: str = "") -> list[str]:
@@ -180,11 +195,18 @@ def fake_pip(tmp_path: Path, files: dict[str, bytes] | None, says: str = "") -> 
 
 
 WEIGHTS = b"weights" * 1000
-SMALL = replace(MINILM, file="p/model.onnx", sha256=hashlib.sha256(WEIGHTS).hexdigest(), size=len(WEIGHTS))
+SMALL = replace(
+    MINILM, file="p/model.onnx", sha256=hashlib.sha256(WEIGHTS).hexdigest(), size=len(WEIGHTS)
+)
 
 
 def test_installing_takes_only_the_weights_and_the_licence(tmp_path: Path) -> None:
-    files = {"p/__init__.py": b"x", "p/model.onnx": WEIGHTS, "p-1.dist-info/LICENSE": b"do as you like", "../evil": b"x"}
+    files = {
+        "p/__init__.py": b"x",
+        "p/model.onnx": WEIGHTS,
+        "p-1.dist-info/LICENSE": b"do as you like",
+        "../evil": b"x",
+    }
     pip, cache = fake_pip(tmp_path, files), tmp_path / "cache"
     path = install(SMALL, cache=cache, pip=pip)
     assert path.read_bytes() == WEIGHTS
@@ -238,4 +260,9 @@ def test_nothing_heavy_is_imported_early() -> None:
     names = ("catalogue", "choose", "onnx", "hashing", "ollama", "openai", "guarded", "install")
     code = "import sys\n" + "".join(f"import muisti.models.embedders.{name}\n" for name in names)
     code += "print([name for name in ('numpy', 'onnxruntime', 'httpx2', 'stamina', 'platformdirs') if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

@@ -14,7 +14,18 @@ from muisti.models.embedders.openai import OpenAIEmbedder
 from muisti.models.embedders.remote import RemoteEmbedder, prefixes
 from muisti.models.http.post import JsonPost
 from muisti.models.http.purpose import EMBEDDER
-from tests.embed_server import DIMENSIONS, EmbedServer, Script, broken_off, changed, dripping, endless, saying, serving, slow
+from tests.embed_server import (
+    DIMENSIONS,
+    EmbedServer,
+    Script,
+    broken_off,
+    changed,
+    dripping,
+    endless,
+    saying,
+    serving,
+    slow,
+)
 
 KEY = "sk-very-secret-0123456789"
 Maker = Callable[..., RemoteEmbedder]
@@ -45,10 +56,18 @@ def make(request: pytest.FixtureRequest, server: EmbedServer) -> Iterator[Maker]
 
 @pytest.mark.parametrize(
     "step",
-    [broken_off, saying("busy", 500), saying("busy", 503), saying("slow down", 429, Retry_After="0"), saying("", 429)],
+    [
+        broken_off,
+        saying("busy", 500),
+        saying("busy", 503),
+        saying("slow down", 429, Retry_After="0"),
+        saying("", 429),
+    ],
     ids=["broken off", "500", "503", "429 with a time", "429 without"],
 )
-def test_what_passes_by_itself_is_tried_again(make: Maker, server: EmbedServer, step: Script) -> None:
+def test_what_passes_by_itself_is_tried_again(
+    make: Maker, server: EmbedServer, step: Script
+) -> None:
     embedder = make()
     server.script = [step]
     assert embedder.embed_documents(["hello"]).shape == (1, DIMENSIONS)
@@ -69,8 +88,14 @@ def test_what_passes_by_itself_is_tried_again(make: Maker, server: EmbedServer, 
         (saying("null"), EmbedderMisbehaved),
         (saying("{}"), EmbedderMisbehaved),
         (saying('{"embeddings": 5, "data": 5}'), EmbedderMisbehaved),
-        (saying('{"embeddings": [["x"]], "data": [{"index": 0, "embedding": ["x"]}]}'), EmbedderMisbehaved),
-        (saying('{"embeddings": [[]], "data": [{"index": 0, "embedding": []}]}'), EmbedderMisbehaved),
+        (
+            saying('{"embeddings": [["x"]], "data": [{"index": 0, "embedding": ["x"]}]}'),
+            EmbedderMisbehaved,
+        ),
+        (
+            saying('{"embeddings": [[]], "data": [{"index": 0, "embedding": []}]}'),
+            EmbedderMisbehaved,
+        ),
         (changed(lambda rows: [row[:-1] for row in rows]), EmbedderMisbehaved),
         (changed(lambda rows: [[float("nan"), *row[1:]] for row in rows]), EmbedderMisbehaved),
         (changed(lambda rows: [[None, *row[1:]] for row in rows]), EmbedderMisbehaved),
@@ -140,7 +165,9 @@ def test_batches(make: Maker, server: EmbedServer) -> None:
     assert np.allclose(rows, server.hasher.embed_documents(texts), atol=1e-6)
 
 
-def test_the_key_goes_in_the_header_and_nowhere_else(server: EmbedServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_key_goes_in_the_header_and_nowhere_else(
+    server: EmbedServer, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     embedder = OpenAIEmbedder(server.url.replace("http://", f"http://user:{KEY}2@"), "m", KEY)
     server.script = [saying("", 500), saying(f"{KEY}", 401)]
@@ -159,11 +186,22 @@ def test_where_openai_is_asked(server: EmbedServer, ending: str) -> None:
     embedder.embed_query("hello")
     embedder.close()
     assert server.paths == ["/v1/embeddings"]
-    assert {name.lower(): value for name, value in server.headers[0].items()}["authorization"] == f"Bearer {KEY}"
+    assert {name.lower(): value for name, value in server.headers[0].items()}[
+        "authorization"
+    ] == f"Bearer {KEY}"
 
 
 @pytest.mark.parametrize(
-    "url", ["", "localhost:11434", "ftp://x", "http://", "http://[", "file:///etc/passwd", "http://x:99999999"]
+    "url",
+    [
+        "",
+        "localhost:11434",
+        "ftp://x",
+        "http://",
+        "http://[",
+        "file:///etc/passwd",
+        "http://x:99999999",
+    ],
 )
 def test_no_address(url: str) -> None:
     with pytest.raises(SettingsError):
@@ -191,6 +229,8 @@ def test_texts_are_cut_to_the_window(make: Maker, server: EmbedServer) -> None:
         assert 30 <= embedder.count_tokens(text) <= 50
 
 
-@pytest.mark.parametrize(("text", "tokens"), [("", 0), ("abc", 1), ("abcd", 2), ("记忆", 2), ("ab记", 2)])
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("", 0), ("abc", 1), ("abcd", 2), ("记忆", 2), ("ab记", 2)]
+)
 def test_tokens_are_estimated(make: Maker, text: str, tokens: int) -> None:
     assert make().count_tokens(text) == tokens

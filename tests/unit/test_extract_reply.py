@@ -73,10 +73,16 @@ def test_of_a_reply_that_breaks_off_the_complete_memories_count(cut: int) -> Non
         with pytest.raises(ExtractorMisbehaved):
             read_reply(BOTH[:cut])
     else:
-        assert contents(BOTH[:cut]) == ["Anna drinks tea.", "Anna lives in Oslo."][: 1 + (cut >= second)]
+        assert (
+            contents(BOTH[:cut])
+            == ["Anna drinks tea.", "Anna lives in Oslo."][: 1 + (cut >= second)]
+        )
 
 
-@pytest.mark.parametrize("reply", ['{"memories": []}', "[]", '```json\n{"memories": []}\n```', '{"memories": [ , ]}', "None: []"])
+@pytest.mark.parametrize(
+    "reply",
+    ['{"memories": []}', "[]", '```json\n{"memories": []}\n```', '{"memories": [ , ]}', "None: []"],
+)
 def test_nothing_worth_keeping_is_an_answer(reply: str) -> None:
     assert read_reply(reply) == []
 
@@ -142,10 +148,20 @@ WRONG: list[tuple[str, object]] = [
     *_each("importance", 7, -0.1, 1.01, "high", "0.7", True, None, [0.5], {}, 10**400),
     *_each("importance", math.nan, math.inf, -math.inf, 1e-400 - 1),
     *_each("kind", "event", "", "fact|preference", None, 1, ["fact"], "../facts", "Fakt"),
-    *_each("content", "", " \n", "…!", None, 7, ["x"], {"x": 1}, "x" * (LONGEST + 1), "a\0b", "a\x1bb"),
+    *_each(
+        "content", "", " \n", "…!", None, 7, ["x"], {"x": 1}, "x" * (LONGEST + 1), "a\0b", "a\x1bb"
+    ),
     *_each("content", "half \ud800 a pair", "a\u2028b", "a\x85b", "a\x7f"),
-    *_each("about", "work", "soon", "2026", "2026-02-30", "20260310", 20260310, True, False, 0, [], {}),
-    *_each("about", "0001-01-01T00:00+14:00", "2026-03-10T25:00", "२०२६-०३-१०", "2026-03-10T10:00+99:99"),
+    *_each(
+        "about", "work", "soon", "2026", "2026-02-30", "20260310", 20260310, True, False, 0, [], {}
+    ),
+    *_each(
+        "about",
+        "0001-01-01T00:00+14:00",
+        "2026-03-10T25:00",
+        "२०२६-०३-१०",
+        "2026-03-10T10:00+99:99",
+    ),
 ]
 
 
@@ -195,7 +211,9 @@ def test_a_line_break_within_a_text_is_forgiven() -> None:
 
 def test_a_day_begins_where_it_was_said() -> None:
     helsinki = timezone(timedelta(hours=2))
-    assert read_reply(json.dumps([OSLO]), zone=helsinki)[0].about == datetime(2026, 3, 10, tzinfo=helsinki)
+    assert read_reply(json.dumps([OSLO]), zone=helsinki)[0].about == datetime(
+        2026, 3, 10, tzinfo=helsinki
+    )
 
 
 def test_kinds_of_ones_own() -> None:
@@ -207,15 +225,21 @@ def test_kinds_of_ones_own() -> None:
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4)
+    ),
     max_leaves=8,
 )
 odd_items = st.fixed_dictionaries(
     {},
     optional={
         "kind": st.sampled_from([*KINDS, "Facts", "event", ""]) | anything,
-        "content": st.text(st.characters(codec=None), max_size=600) | st.just("Anna drinks tea.") | anything,
-        "importance": st.floats(-1, 2) | st.sampled_from([0, 1, 7, True, "high", math.nan]) | anything,
+        "content": st.text(st.characters(codec=None), max_size=600)
+        | st.just("Anna drinks tea.")
+        | anything,
+        "importance": st.floats(-1, 2)
+        | st.sampled_from([0, 1, 7, True, "high", math.nan])
+        | anything,
         "about": st.none() | st.dates().map(str) | st.datetimes().map(str) | anything,
     },
 )
@@ -228,9 +252,21 @@ replies = st.one_of(
 )
 
 
-@given(replies, st.integers(0, 400), st.text(max_size=10), st.sampled_from(["", ",", "}", "]", "```", "\x00"]))
-def test_never_another_error_and_never_a_bad_value(reply: str, cut: int, before: str, put: str) -> None:
-    for text in (reply, before + reply, reply[:-cut] if cut else reply, reply[:cut] + put + reply[cut:]):
+@given(
+    replies,
+    st.integers(0, 400),
+    st.text(max_size=10),
+    st.sampled_from(["", ",", "}", "]", "```", "\x00"]),
+)
+def test_never_another_error_and_never_a_bad_value(
+    reply: str, cut: int, before: str, put: str
+) -> None:
+    for text in (
+        reply,
+        before + reply,
+        reply[:-cut] if cut else reply,
+        reply[:cut] + put + reply[cut:],
+    ):
         try:
             found = read_reply(text)
         except ExtractorMisbehaved:
@@ -249,7 +285,18 @@ def test_never_another_error_and_never_a_bad_value(reply: str, cut: int, before:
 
 
 @pytest.mark.parametrize(
-    "unit", ['{"', '[{"content":"', "[{", '[{"a":1},', '{"memories":[', '\\"', "<think>", ", ", '[{"content":"x",},']
+    "unit",
+    [
+        '{"',
+        '[{"content":"',
+        "[{",
+        '[{"a":1},',
+        '{"memories":[',
+        '\\"',
+        "<think>",
+        ", ",
+        '[{"content":"x",},',
+    ],
 )
 def test_hostile_replies_cost_no_more_than_their_length(unit: str) -> None:
     def read(text: str) -> None:

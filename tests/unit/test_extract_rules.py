@@ -41,15 +41,35 @@ def assistant(text: str) -> Utterance:
         ("I love Thai food.", "User loves Thai food.", "preference"),
         ("I prefer tabs over spaces.", "User prefers tabs over spaces.", "preference"),
         ("My favorite editor is Helix.", "User's favorite editor is Helix.", "preference"),
-        ("I live in Berlin and work at Siemens.", "User lives in Berlin and works at Siemens.", "fact"),
+        (
+            "I live in Berlin and work at Siemens.",
+            "User lives in Berlin and works at Siemens.",
+            "fact",
+        ),
         ("I was born in 1985 in Turku.", "User was born in 1985 in Turku.", "fact"),
         ("I'm 34 years old.", "User is 34 years old.", "fact"),
         ("My sister Aino is a nurse in Oulu.", "User's sister Aino is a nurse in Oulu.", "fact"),
         ("The deadline is March 15.", "The deadline is March 15.", "fact"),
-        ("The release is due in two weeks.", "The release is due in the week of 2023-05-22.", "fact"),
-        ("We decided to use Postgres instead of MySQL.", "User decided to use Postgres instead of MySQL.", "decision"),
-        ("We'll go with Redis for the queue.", "User will go with Redis for the queue.", "decision"),
-        ("I learned that the cache must be warm first.", "User learned that the cache must be warm first.", "insight"),
+        (
+            "The release is due in two weeks.",
+            "The release is due in the week of 2023-05-22.",
+            "fact",
+        ),
+        (
+            "We decided to use Postgres instead of MySQL.",
+            "User decided to use Postgres instead of MySQL.",
+            "decision",
+        ),
+        (
+            "We'll go with Redis for the queue.",
+            "User will go with Redis for the queue.",
+            "decision",
+        ),
+        (
+            "I learned that the cache must be warm first.",
+            "User learned that the cache must be warm first.",
+            "insight",
+        ),
         ("im on a mac with zsh", "User is on a mac with zsh.", "fact"),
         ("i live in berlin and i dont drive", "User lives in berlin and they don't drive.", "fact"),
         ("My email is anna@example.com.", "User's email is anna@example.com.", "fact"),
@@ -108,7 +128,10 @@ def test_questions_small_talk_code_and_quotations_are_dropped(said: str) -> None
 @pytest.mark.parametrize(
     ("said", "content"),
     [
-        ("Remember that my daughter's birthday is on 3 June.", "User's daughter's birthday is on 3 June."),
+        (
+            "Remember that my daughter's birthday is on 3 June.",
+            "User's daughter's birthday is on 3 June.",
+        ),
         ("Please remember: the staging server is 10.0.0.5.", "The staging server is 10.0.0.5."),
         ("note: use pnpm, not npm", "Use pnpm, not npm."),
         ("Don't forget that I hate mushrooms.", "User hates mushrooms."),
@@ -142,14 +165,23 @@ def test_a_way_of_working_is_a_preference(said: str, content: str) -> None:
 
 
 def test_between_people_remember_is_advice() -> None:
-    assert kept(Utterance("Remember, I'm always here for you!", "Gina", at=MONDAY, addressee="Jon")) == []
+    assert (
+        kept(Utterance("Remember, I'm always here for you!", "Gina", at=MONDAY, addressee="Jon"))
+        == []
+    )
 
 
 # Corrections ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "correction", ["No, I meant Friday.", "Sorry, I meant Friday.", "Correction: it is Friday.", "Scratch that, it is Friday."]
+    "correction",
+    [
+        "No, I meant Friday.",
+        "Sorry, I meant Friday.",
+        "Correction: it is Friday.",
+        "Scratch that, it is Friday.",
+    ],
 )
 def test_a_correction_carries_what_it_corrects_and_takes_its_place(correction: str) -> None:
     (memory,) = kept("The deadline is Thursday.", correction)
@@ -159,18 +191,26 @@ def test_a_correction_carries_what_it_corrects_and_takes_its_place(correction: s
 
 
 def test_a_correction_of_something_else_takes_nothing_back() -> None:
-    decision, correction = kept("I decided to drop Python 3.9.", "No, I meant that the slow tests belong in tests/integration.")
+    decision, correction = kept(
+        "I decided to drop Python 3.9.",
+        "No, I meant that the slow tests belong in tests/integration.",
+    )
     assert decision.content == "User decided to drop Python 3.9."
     assert correction.content == "User meant: that the slow tests belong in tests/integration."
 
 
 def test_actually_it_is_leans_on_what_was_said_before() -> None:
     *_, memory = kept("The meeting starts at 4 pm today.", "Actually it is at 5 pm, not 4.")
-    assert memory.content == 'It is at 5 pm, not 4, correcting "The meeting starts at 4 pm on 2023-05-08."'
+    assert (
+        memory.content
+        == 'It is at 5 pm, not 4, correcting "The meeting starts at 4 pm on 2023-05-08."'
+    )
 
 
 def test_actually_alone_corrects_nothing() -> None:
-    assert contents("Actually, I took my family camping in Nuuksio.") == ["User took their family camping in Nuuksio."]
+    assert contents("Actually, I took my family camping in Nuuksio.") == [
+        "User took their family camping in Nuuksio."
+    ]
 
 
 # Answers --------------------------------------------------------------------------------------------------------------
@@ -191,16 +231,27 @@ def test_actually_alone_corrects_nothing() -> None:
         ("Do you have any pets?", "Yes, two cats.", "User has pets: two cats."),
         ("Do you eat meat?", "Nope.", "User does not eat meat."),
         ("How much is the rent?", "900 euros.", "The rent is 900 euros."),
-        ("Which editor do you use?", "Neovim.", 'Asked "Which editor do you use?", User answered: Neovim.'),
+        (
+            "Which editor do you use?",
+            "Neovim.",
+            'Asked "Which editor do you use?", User answered: Neovim.',
+        ),
     ],
 )
-def test_a_bare_answer_becomes_a_sentence_with_its_question(question: str, answer: str, content: str) -> None:
+def test_a_bare_answer_becomes_a_sentence_with_its_question(
+    question: str, answer: str, content: str
+) -> None:
     assert contents(assistant(f"Sure! {question}"), answer) == [content]
 
 
 @pytest.mark.parametrize(
     ("question", "answer"),
-    [("How are you?", "Fine."), ("Anything else?", "No."), ("Does that make sense?", "Yes."), ("Really?", "Yes, Berlin.")],
+    [
+        ("How are you?", "Fine."),
+        ("Anything else?", "No."),
+        ("Does that make sense?", "Yes."),
+        ("Really?", "Yes, Berlin."),
+    ],
 )
 def test_polite_questions_have_no_answers(question: str, answer: str) -> None:
     assert contents(assistant(question), answer) == []
@@ -211,15 +262,23 @@ def test_an_assistant_that_answers_tells_nothing_of_anyone() -> None:
 
 
 def test_an_asker_with_a_name_is_named() -> None:
-    assert answered("Who is my mentor?", "Liisa", speaker="Jon", asker="Gina") == "Gina's mentor is Liisa."
+    assert (
+        answered("Who is my mentor?", "Liisa", speaker="Jon", asker="Gina")
+        == "Gina's mentor is Liisa."
+    )
 
 
 # Joining, roles, modes ------------------------------------------------------------------------------------------------
 
 
 def test_sentences_that_belong_together_are_one_memory() -> None:
-    (memory,) = kept("Hey! I bought a cabin in Lapland last year. It has a sauna and two rooms, and my kids love it.")
-    assert memory.content == "User bought a cabin in Lapland in 2022. It has a sauna and two rooms, and User's kids love it."
+    (memory,) = kept(
+        "Hey! I bought a cabin in Lapland last year. It has a sauna and two rooms, and my kids love it."
+    )
+    assert (
+        memory.content
+        == "User bought a cabin in Lapland in 2022. It has a sauna and two rooms, and User's kids love it."
+    )
     assert memory.about == datetime(2022, 1, 1, tzinfo=UTC)
     assert memory.source_text.startswith("I bought")
 
@@ -293,7 +352,10 @@ def test_an_unknown_mode_names_the_known() -> None:
 
 
 def test_a_pasted_text_is_not_its_senders_own() -> None:
-    article = "The city of Turku was founded in the thirteenth century. The river Aura runs through it. " * 20
+    article = (
+        "The city of Turku was founded in the thirteenth century. The river Aura runs through it. "
+        * 20
+    )
     assert kept(article) == []
     assert contents(f"{article}\n\nI moved to Turku in 2019.") == ["User moved to Turku in 2019."]
 
@@ -330,7 +392,9 @@ def test_other_languages_are_kept_as_they_are(said: str, kind: str) -> None:
     assert (memory.content, memory.kind) == (f"User: {said}", kind)
 
 
-@pytest.mark.parametrize("said", ["Mitä kuuluu?", "Как дела?", "你好吗？", "Привет!", "谢谢。", "Kiitos!"])
+@pytest.mark.parametrize(
+    "said", ["Mitä kuuluu?", "Как дела?", "你好吗？", "Привет!", "谢谢。", "Kiitos!"]
+)
 def test_questions_and_greetings_in_other_languages_are_dropped(said: str) -> None:
     assert kept(said) == []
 
@@ -339,7 +403,9 @@ def test_questions_and_greetings_in_other_languages_are_dropped(said: str) -> No
 
 WORDS = st.sampled_from(
     "I my we you me I'm we'd and but not yesterday last next week ago in two remember that no meant actually is was the a like "
-    'love Berlin . ! ? , " ` ``` > | - # \n 我喜欢 мне нравится pidän https://x.y/z ( ) 12 : ; * _'.split(" ")
+    'love Berlin . ! ? , " ` ``` > | - # \n 我喜欢 мне нравится pidän https://x.y/z ( ) 12 : ; * _'.split(
+        " "
+    )
 )
 TEXTS = st.text(max_size=200) | st.lists(WORDS, max_size=40).map(" ".join)
 MOMENTS = st.none() | st.datetimes() | st.datetimes(timezones=st.just(UTC))
@@ -350,7 +416,9 @@ UTTERANCES = st.builds(
 
 
 @given(st.lists(UTTERANCES, max_size=4), st.sampled_from(MODES))
-def test_any_talk_gives_short_memories_of_its_own_words(utterances: list[Utterance], mode: str) -> None:
+def test_any_talk_gives_short_memories_of_its_own_words(
+    utterances: list[Utterance], mode: str
+) -> None:
     for memory in extract(utterances, mode=mode):
         assert 0 < len(memory.content) <= LONGEST
         assert 0 <= memory.importance <= 1
@@ -365,7 +433,9 @@ def test_the_same_talk_gives_the_same_memories(utterances: list[Utterance]) -> N
 
 @given(TEXTS)
 def test_what_is_fenced_in_is_never_kept(text: str) -> None:
-    assert extract([Utterance("```\n" + text.replace("```", "").replace("~~~", "") + "\n```")]) == []
+    assert (
+        extract([Utterance("```\n" + text.replace("```", "").replace("~~~", "") + "\n```")]) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -379,5 +449,11 @@ def test_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
     began = time.perf_counter()
     for end in ("", ".", "?", "!x"):
         extract([Utterance(piece * (100_000 // len(piece)) + end, at=MONDAY, addressee="Ben")])
-        extract([Utterance(f"I have {piece * (500 // len(piece))}{end} " * 30, at=MONDAY, addressee="Ben")])
+        extract(
+            [
+                Utterance(
+                    f"I have {piece * (500 // len(piece))}{end} " * 30, at=MONDAY, addressee="Ben"
+                )
+            ]
+        )
     assert time.perf_counter() - began < 5

@@ -157,7 +157,14 @@ def test_times_become_dates(said: str, written: str, about: tuple[int, int, int]
 
 
 @pytest.mark.parametrize(
-    "said", ["I read it in two weeks.", "This is it.", "We came back.", "The past is past.", "On February 31."]
+    "said",
+    [
+        "I read it in two weeks.",
+        "This is it.",
+        "We came back.",
+        "The past is past.",
+        "On February 31.",
+    ],
 )
 def test_what_is_no_date_stays(said: str) -> None:
     assert resolve_dates(said, MONDAY) == (said, None)
@@ -168,7 +175,10 @@ def test_without_a_clock_yesterday_stays_yesterday() -> None:
     assert resolve_dates("It was on 2023-05-07.", None)[1] == datetime(2023, 5, 7, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("said", ["this past weekend", "last winter", "this winter", "last friday", "next june", "last month"])
+@pytest.mark.parametrize(
+    "said",
+    ["this past weekend", "last winter", "this winter", "last friday", "next june", "last month"],
+)
 def test_a_statement_and_a_question_mean_the_same_time(said: str) -> None:
     january = datetime(2024, 1, 15, tzinfo=UTC)
     asked = parse_when(f"what happened {said}?", january)
@@ -187,7 +197,10 @@ def test_a_statement_may_tell_of_a_plan() -> None:
 
 
 def test_a_time_at_the_calendars_edge_stays() -> None:
-    assert resolve_dates("Met three years ago.", datetime(2, 1, 1, tzinfo=UTC)) == ("Met three years ago.", None)
+    assert resolve_dates("Met three years ago.", datetime(2, 1, 1, tzinfo=UTC)) == (
+        "Met three years ago.",
+        None,
+    )
 
 
 # Sentences ------------------------------------------------------------------------------------------------------------

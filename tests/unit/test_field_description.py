@@ -88,7 +88,9 @@ def test_what_a_caller_can_change_makes_another_version() -> None:
     assert set(VERSIONED) >= GIVEN[Given.UPDATE]
 
 
-@pytest.mark.parametrize("field", [one for one in FIELDS if one.given >= Given.SAVE], ids=lambda field: field.name)
+@pytest.mark.parametrize(
+    "field", [one for one in FIELDS if one.given >= Given.SAVE], ids=lambda field: field.name
+)
 def test_every_text_that_a_caller_gives_is_redacted(field: Field) -> None:
     wanted = {
         ValueType.BODY: {Redaction.TEXT},
@@ -102,7 +104,9 @@ def test_every_text_that_a_caller_gives_is_redacted(field: Field) -> None:
 
 
 def test_files_hold_all_that_cannot_be_worked_out() -> None:
-    assert {field.name for field in FRONT_MATTER} == GIVEN[Given.IMPORT] - {"content"} | {"updated_at"}
+    assert {field.name for field in FRONT_MATTER} == GIVEN[Given.IMPORT] - {"content"} | {
+        "updated_at"
+    }
 
 
 def test_the_index_has_a_column_for_each_stored_field(db: apsw.Connection) -> None:
@@ -120,7 +124,9 @@ def test_rest_tells_and_takes_the_fields() -> None:
 
 @pytest.mark.parametrize("verb", ["save", "update"])
 def test_the_command_line_has_an_option_for_what_can_be_changed(verb: str) -> None:
-    options = {option.name: option for option in COMMANDS[verb].params if isinstance(option, click.Option)}
+    options = {
+        option.name: option for option in COMMANDS[verb].params if isinstance(option, click.Option)
+    }
     assert GIVEN[Given.UPDATE] - {"content"} <= set(options)
     assert all(options[name].help for name in GIVEN[Given.UPDATE] - {"content"})
 

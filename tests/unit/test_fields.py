@@ -82,7 +82,12 @@ def test_a_rewritten_file_says_what_the_new_memory_says(old: Memory, new: Memory
 
 @given(memories())
 def test_a_memory_that_did_not_change_changes_nothing(memory: Memory) -> None:
-    assert changed_fields(parse(compose(to_fields(memory), memory.content, numbers=TYPED)), memory, Settings()) == {}
+    assert (
+        changed_fields(
+            parse(compose(to_fields(memory), memory.content, numbers=TYPED)), memory, Settings()
+        )
+        == {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +100,9 @@ def test_a_memory_that_did_not_change_changes_nothing(memory: Memory) -> None:
     ],
 )
 def test_a_persons_way_of_writing_is_left_alone(head: str) -> None:
-    document = parse(f"---\nid: x\ntitle: T\nkind: note\nsector: semantic\nsource: me\n{head}---\n\nText\n")
+    document = parse(
+        f"---\nid: x\ntitle: T\nkind: note\nsector: semantic\nsource: me\n{head}---\n\nText\n"
+    )
     memory = from_document("notes/x.md", document, SETTINGS, NOON)
     touched = set(changed_fields(document, memory, Settings()))
     assert not touched & {line.split(":")[0] for line in head.splitlines()}
@@ -154,7 +161,9 @@ def test_what_cannot_be_is_named(head: str, message: str) -> None:
         from_document("notes/x.md", parse(f"---\n{head}---\n\nText\n"), SETTINGS, NOON)
 
 
-@pytest.mark.parametrize("text", [f"---\nid: x\n---\n\n{CONFLICT}", f"---\n{CONFLICT}---\n\nText\n", CONFLICT])
+@pytest.mark.parametrize(
+    "text", [f"---\nid: x\n---\n\n{CONFLICT}", f"---\n{CONFLICT}---\n\nText\n", CONFLICT]
+)
 def test_conflict_markers_are_reported(text: str) -> None:
     with pytest.raises(BadFrontMatter, match="conflict markers"):
         check_conflict(text)
@@ -167,7 +176,13 @@ def test_a_memory_about_conflict_markers_can_be_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["=======\n<<<<<<< a\n", "<<<<<<< a\n>>>>>>> b\n", " <<<<<<< a\n=======\n>>>>>>> b\n", "Title\n=======\n"]
+    "text",
+    [
+        "=======\n<<<<<<< a\n",
+        "<<<<<<< a\n>>>>>>> b\n",
+        " <<<<<<< a\n=======\n>>>>>>> b\n",
+        "Title\n=======\n",
+    ],
 )
 def test_no_conflict(text: str) -> None:
     assert not has_conflict(text)
@@ -195,13 +210,21 @@ def test_places(path: str, kind: str, project: str, deleted: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "dated"), [("2026-01-31_x.md", True), ("2026-01-31 x.md", True), ("2026-13-31_x.md", False), ("x.md", False)]
+    ("name", "dated"),
+    [
+        ("2026-01-31_x.md", True),
+        ("2026-01-31 x.md", True),
+        ("2026-13-31_x.md", False),
+        ("x.md", False),
+    ],
 )
 def test_dates_in_names(name: str, dated: bool) -> None:
     assert (Place.of(f"notes/{name}", SETTINGS).dated is not None) is dated
 
 
-@pytest.mark.parametrize("path", ["notes/x.md", "projects/a b/facts/sub/2026-01-31_ä.md", "x.md", "notes/x.y.md"])
+@pytest.mark.parametrize(
+    "path", ["notes/x.md", "projects/a b/facts/sub/2026-01-31_ä.md", "x.md", "notes/x.y.md"]
+)
 @given(at=ANY_TIME)
 def test_the_trash_remembers_where_and_when(path: str, at: datetime) -> None:
     trashed = trashed_path(path, at)
@@ -221,7 +244,10 @@ def test_times_survive(at: datetime) -> None:
     assert to_text(at).endswith("Z")
 
 
-@pytest.mark.parametrize("text", ["2026-03-10T12:00:00Z", " 2026-03-10 12:00 ", "2026-03-10T14:00:00+02:00", "20260310T120000"])
+@pytest.mark.parametrize(
+    "text",
+    ["2026-03-10T12:00:00Z", " 2026-03-10 12:00 ", "2026-03-10T14:00:00+02:00", "20260310T120000"],
+)
 def test_times_as_people_write_them(text: str) -> None:
     assert from_text("x", text) == NOON
 

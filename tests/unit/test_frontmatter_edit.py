@@ -45,7 +45,11 @@ LINES = {
     "flow over lines": Line("K: [a,\n    b,\n  ] # mine\n", ("a", "b"), " # mine"),
     "empty flow": Line("K: [] # mine\n", (), " # mine"),
     "block": Line("K:\n  - a\n  - b\n", ("a", "b")),
-    "block, comments": Line("K: # mine\n  # above\n  - a # one\n  # over b\n  - 'b'\n", ("a", "b"), "K: # mine\n  # above\n"),
+    "block, comments": Line(
+        "K: # mine\n  # above\n  - a # one\n  # over b\n  - 'b'\n",
+        ("a", "b"),
+        "K: # mine\n  # above\n",
+    ),
     "block at the margin": Line("K:\n- a\n- b\n", ("a", "b")),
     "block of block texts": Line("K:\n  - |\n    a\n  - >-\n    b\n", ("a\n", "b")),
     "block with a gap": Line("K:\n  - a\n  -\n  - b\n", ("a", "", "b")),
@@ -60,7 +64,16 @@ LINES = {
     "quoted key": Line("'K' : word # mine\n", "word", " # mine"),
     "unicode": Line("K: päätös 决定 🎉 # mine\n", "päätös 决定 🎉", " # mine"),
 }
-NEW_VALUES: list[Value] = ["word", "a: b # c", "", "line\nline", "no", ("one",), ("b", "new, item"), ("x\ny", "'", "#")]
+NEW_VALUES: list[Value] = [
+    "word",
+    "a: b # c",
+    "",
+    "line\nline",
+    "no",
+    ("one",),
+    ("b", "new, item"),
+    ("x\ny", "'", "#"),
+]
 NEWLINES = pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
 
 
@@ -70,7 +83,10 @@ NEWLINES = pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"]
 def test_only_the_value_changes(line: Line, new: Value, newline: str) -> None:
     before, after = "# first\nabove: 1 # one\n\n", "\n# last\nbelow: [x] # two\n"
     own = line.text.replace("K", "key").replace("\n", newline)
-    before, after = f"---\n{before}".replace("\n", newline), f"{after}---\n{BODY}".replace("\n", newline)
+    before, after = (
+        f"---\n{before}".replace("\n", newline),
+        f"{after}---\n{BODY}".replace("\n", newline),
+    )
     document = parse(before + own + after)
     if line.value is not None:
         assert document.values["key"] == line.value
@@ -100,13 +116,20 @@ def test_new_keys_are_added_below_the_old(newline: str, end: str) -> None:
     text = f"\ufeff---\nmine: yes # mine\n# last word\n{end}\n{BODY}".replace("\n", newline)
     edited = edit(parse(text), {"title": "New: one", "keywords": ("a", "b")})
     added = 'title: "New: one"\nkeywords:\n  - a\n  - b\n'
-    assert edited == text.replace(f"# last word{newline}", f"# last word{newline}" + added.replace("\n", newline))
+    assert edited == text.replace(
+        f"# last word{newline}", f"# last word{newline}" + added.replace("\n", newline)
+    )
 
 
 def test_items_that_stay_keep_their_lines_and_comments() -> None:
-    text = "---\nkeywords:\n    - old\n    # databases\n    - 'sql' # why\n    - \"py\"\n---\n\nBody\n"
+    text = (
+        "---\nkeywords:\n    - old\n    # databases\n    - 'sql' # why\n    - \"py\"\n---\n\nBody\n"
+    )
     edited = edit(parse(text), {"keywords": ("py", "new", "sql")})
-    assert edited == "---\nkeywords:\n    - \"py\"\n    - new\n    # databases\n    - 'sql' # why\n---\n\nBody\n"
+    assert (
+        edited
+        == "---\nkeywords:\n    - \"py\"\n    - new\n    # databases\n    - 'sql' # why\n---\n\nBody\n"
+    )
 
 
 @NEWLINES
@@ -136,7 +159,9 @@ _NAMES = [f"k{number}" for number in range(4)]
     ANY_TEXT | st.lists(ANY_TEXT, min_size=1, max_size=3, unique=True).map(tuple),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_any_value_among_any_others(drawn: list[tuple[str, str]], which: int, new: Value, newline: str) -> None:
+def test_any_value_among_any_others(
+    drawn: list[tuple[str, str]], which: int, new: Value, newline: str
+) -> None:
     which %= len(drawn)
     parts = [
         (LINES[style].text.replace("K", name) + filler).replace("here", name).replace("\n", newline)
@@ -152,7 +177,9 @@ def test_any_value_among_any_others(drawn: list[tuple[str, str]], which: int, ne
 
 
 # Without tabs, which our parser takes inside block texts only; the vault checks what it is about to write.
-_HEADS = st.text("ab:-#|>&!?{}[],'\"\\ \n\n\n~é", max_size=40).map(lambda noise: f"a: {noise}\nb: {noise}\n")
+_HEADS = st.text("ab:-#|>&!?{}[],'\"\\ \n\n\n~é", max_size=40).map(
+    lambda noise: f"a: {noise}\nb: {noise}\n"
+)
 
 
 @settings(max_examples=250)

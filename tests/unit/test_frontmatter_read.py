@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from muisti.storage.files.frontmatter import MAX_DEPTH, MAX_HEAD, BadFrontMatter, Document, edit, parse
+from muisti.storage.files.frontmatter import (
+    MAX_DEPTH,
+    MAX_HEAD,
+    BadFrontMatter,
+    Document,
+    edit,
+    parse,
+)
 
 
 def a_file(head: str, body: str = "The body.") -> str:
@@ -52,7 +59,9 @@ def a_file(head: str, body: str = "The body.") -> str:
 @pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["", "BOM"])
 @pytest.mark.parametrize("end", ["---", "...", "--- \t"])
-def test_values_are_read_as_text(head: str, values: dict[str, Any], newline: str, mark: str, end: str) -> None:
+def test_values_are_read_as_text(
+    head: str, values: dict[str, Any], newline: str, mark: str, end: str
+) -> None:
     document = parse(mark + f"---\n{head}{end}\n\nThe body.\n".replace("\n", newline))
     assert document.values == values
     assert document.body == "The body."
@@ -61,7 +70,11 @@ def test_values_are_read_as_text(head: str, values: dict[str, Any], newline: str
 
 BAD = {
     "an alias": ("a: &x 1\nb: *x\n", "alias", "write the value out"),
-    "an alias bomb": ("a: &a [x]\n" + "".join(f"k{n}: &k{n} [*a, *a, *a]\n" for n in range(50)), "alias", "write"),
+    "an alias bomb": (
+        "a: &a [x]\n" + "".join(f"k{n}: &k{n} [*a, *a, *a]\n" for n in range(50)),
+        "alias",
+        "write",
+    ),
     "an anchor twice": ("a: &x 1\nb: &x 2\n", "&x", "remove"),
     "a key twice": ("title: 1\ntitle: 2\n", "'title' twice", "remove"),
     "a tab for indentation": ("a:\n\t- b\n", "line 3", "mend"),
@@ -77,7 +90,11 @@ BAD = {
     "half of a pair in a list": ('keywords: [a, "\\udfff"]\n', "surrogate", "remove"),
     "a key without a colon": ("? title\n", "without a colon", "key: value"),
     "deep brackets": ("a: " + "[" * 5000 + "\n", f"deeper than {MAX_DEPTH}", "flatter"),
-    "deep tables": ("".join(" " * n + "a:\n" for n in range(300)), f"deeper than {MAX_DEPTH}", "flatter"),
+    "deep tables": (
+        "".join(" " * n + "a:\n" for n in range(300)),
+        f"deeper than {MAX_DEPTH}",
+        "flatter",
+    ),
     "deep keys": ("? " * 3000 + "\n", f"deeper than {MAX_DEPTH}", "flatter"),
     "a directive": ("%YAML 1.1\n", "not valid YAML", "mend"),
     "a reserved sign": ("title: @home\n", "line 2", "mend"),
@@ -152,7 +169,10 @@ def parsed_or_refused(text: str) -> Document | None:
 
 _TREE = st.recursive(
     st.text(max_size=15) | st.integers() | st.booleans() | st.none() | st.dates(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc é", min_size=1, max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text("abc é", min_size=1, max_size=5), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 

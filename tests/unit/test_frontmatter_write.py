@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from muisti.storage.files.frontmatter import Value, _read_own, _read_yaml, compose, edit, parse, scalar
+from muisti.storage.files.frontmatter import (
+    Value,
+    _read_own,
+    _read_yaml,
+    compose,
+    edit,
+    parse,
+    scalar,
+)
 from muisti.storage.files.memory_codec import TYPED
 from tests.unit.making import ANY_TEXT
 
@@ -30,7 +38,9 @@ def test_tricky_texts_stay_texts(text: str) -> None:
     assert others == {"title": text, "keywords": [text, "x"]}
 
 
-@pytest.mark.parametrize("text", ["word", "Two words", "päätös 2", "src/auth/index.ts", "决定", "v1.2-rc1"])
+@pytest.mark.parametrize(
+    "text", ["word", "Two words", "päätös 2", "src/auth/index.ts", "决定", "v1.2-rc1"]
+)
 def test_simple_texts_are_written_without_quotes(text: str) -> None:
     assert scalar(text) == text
 
@@ -50,7 +60,9 @@ def test_the_fast_reader_and_the_yaml_reader_agree(values: dict[str, Value]) -> 
     start, end = 4, written.rindex("---\n\nBody")
     fast, slow = _read_own(written, start, end), _read_yaml(written, start, end)
     assert fast is not None
-    assert {key: entry.value for key, entry in fast.items()} == {key: entry.value for key, entry in slow.items()}
+    assert {key: entry.value for key, entry in fast.items()} == {
+        key: entry.value for key, entry in slow.items()
+    }
     for key in values:
         assert (fast[key].start, fast[key].after_key) == (slow[key].start, slow[key].after_key)
         assert fast[key].items == slow[key].items
@@ -60,12 +72,18 @@ def test_the_fast_reader_and_the_yaml_reader_agree(values: dict[str, Value]) -> 
 @given(st.dictionaries(KEYS, VALUES, max_size=5))
 def test_other_parsers_read_the_same_values(values: dict[str, Value]) -> None:
     head = compose(values, "").removeprefix("---\n").removesuffix("---\n\n\n")
-    expected = {key: value if isinstance(value, str) else list(value) for key, value in values.items()}
+    expected = {
+        key: value if isinstance(value, str) else list(value) for key, value in values.items()
+    }
     assert (YAML(typ="safe", pure=True).load(head) or {}) == expected
 
 
 def test_numbers_and_times_are_what_they_are_to_other_parsers() -> None:
-    written = compose({"importance": "0.5", "created_at": "2026-03-10T12:00:00Z", "title": "0.5"}, "x", numbers=TYPED)
+    written = compose(
+        {"importance": "0.5", "created_at": "2026-03-10T12:00:00Z", "title": "0.5"},
+        "x",
+        numbers=TYPED,
+    )
     others = YAML(typ="safe", pure=True).load(written.split("---\n")[1])
     assert others["importance"] == 0.5
     assert others["created_at"].year == 2026

@@ -36,7 +36,9 @@ def test_the_address_that_is_shown(url: str, shown: str) -> None:
 def test_a_key_that_no_header_can_hold(purpose: Purpose, key: str) -> None:
     with pytest.raises(purpose.unavailable, match=f"the {purpose.name}'s key") as caught:
         JsonPost("http://127.0.0.1:9/", purpose, key=key)({})
-    assert KEY not in "".join(map(str, (caught.value, caught.value.__cause__, caught.value.__context__)))
+    assert KEY not in "".join(
+        map(str, (caught.value, caught.value.__cause__, caught.value.__context__))
+    )
 
 
 def test_a_client_that_was_closed_meanwhile(server: ChatServer) -> None:
@@ -57,15 +59,21 @@ def test_a_host_that_cannot_be_looked_up(host: str) -> None:
     post.close()
 
 
-@pytest.mark.parametrize(("variable", "value"), [("HTTPS_PROXY", "gopher://x"), ("SSL_CERT_FILE", "/nowhere")])
-def test_an_environment_that_cannot_be_used(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("variable", "value"), [("HTTPS_PROXY", "gopher://x"), ("SSL_CERT_FILE", "/nowhere")]
+)
+def test_an_environment_that_cannot_be_used(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(ExtractorUnavailable, match="proxies and certificates"):
         JsonPost("https://192.0.2.1/", EXTRACTOR)({})
 
 
 @pytest.mark.parametrize(("timeout", "wait"), [(2.0, "4"), (60.0, "6"), (3600.0, "9" * 400)])
-def test_a_wait_that_is_too_long_is_not_waited_for(server: ChatServer, timeout: float, wait: str) -> None:
+def test_a_wait_that_is_too_long_is_not_waited_for(
+    server: ChatServer, timeout: float, wait: str
+) -> None:
     post = JsonPost(f"{server.url}/api/chat", EXTRACTOR, timeout=timeout)
     server.script = [saying("later", 429, Retry_After=wait)]
     with pytest.raises(ExtractorUnavailable, match="429"):

@@ -53,7 +53,12 @@ def test_ids_ascend_whatever_the_clock_does(jumps: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "at", [datetime(1950, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)]
+    "at",
+    [
+        datetime(1950, 1, 1, tzinfo=UTC),
+        datetime(1970, 1, 1, tzinfo=UTC),
+        datetime(9999, 12, 31, tzinfo=UTC),
+    ],
 )
 def test_strange_clocks(at: datetime) -> None:
     assert uuid.UUID(new_id(at)).version == 7
@@ -61,7 +66,10 @@ def test_strange_clocks(at: datetime) -> None:
 
 def test_threads_never_get_the_same() -> None:
     made: list[str] = []
-    threads = [threading.Thread(target=lambda: made.extend(new_id(NOON) for _ in range(500))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: made.extend(new_id(NOON) for _ in range(500)))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

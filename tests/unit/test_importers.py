@@ -50,7 +50,10 @@ def _unsaid(values: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(sent=ALL)
 def test_what_goes_out_comes_back(tmp_path: Path, form: str, sent: list[Memory]) -> None:
     back = loaded(tmp_path, f"out{SUFFIX[form]}", FILES.dump(sent, form))
@@ -73,11 +76,17 @@ def test_what_goes_out_comes_back(tmp_path: Path, form: str, sent: list[Memory])
 )
 def test_contents_that_look_like_the_format(tmp_path: Path, form: str, content: str) -> None:
     sent = [a_memory(1, content, title="One"), a_memory(2, "Another", title="Two")]
-    assert [draft.content for draft in loaded(tmp_path, f"x{SUFFIX[form]}", FILES.dump(sent, form))] == [content, "Another"]
+    assert [
+        draft.content for draft in loaded(tmp_path, f"x{SUFFIX[form]}", FILES.dump(sent, form))
+    ] == [content, "Another"]
 
 
 def test_strength_and_use_come_back_from_json(tmp_path: Path) -> None:
-    source = stored(tmp_path, "x.json", FILES.dump([a_memory(salience=0.4, access_count=7), a_memory(2)], "json"))
+    source = stored(
+        tmp_path,
+        "x.json",
+        FILES.dump([a_memory(salience=0.4, access_count=7), a_memory(2)], "json"),
+    )
     first, second = FILES.load(source)
     assert first.usage == Usage(salience=0.4, access_count=7)
     assert second.usage == Usage()
@@ -106,7 +115,9 @@ def test_nothing_is_nothing(tmp_path: Path) -> None:
         ({"content": "x", "created_at": "2026-03-10T14:00:00+02:00"}, "created_at", NOON),
     ],
 )
-def test_other_programs_names_are_understood(tmp_path: Path, item: dict[str, Any], field: str, value: Any) -> None:
+def test_other_programs_names_are_understood(
+    tmp_path: Path, item: dict[str, Any], field: str, value: Any
+) -> None:
     for name, data in (
         ("list.json", json.dumps([item])),
         ("wrapped.json", json.dumps({"memories": [item]})),
@@ -174,11 +185,18 @@ def test_a_source_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil", [lambda text: text.replace("Second", "Second, longer"), lambda text: text[:-4], lambda text: text + "more"]
+    "spoil",
+    [
+        lambda text: text.replace("Second", "Second, longer"),
+        lambda text: text[:-4],
+        lambda text: text + "more",
+    ],
 )
 def test_an_export_whose_lengths_do_not_fit_is_refused(tmp_path: Path, spoil) -> None:
     """Taking in a part of it would lose the rest without a word."""
-    text = FILES.dump([a_memory(1, "First"), a_memory(2, "Second"), a_memory(3, "Third")], "markdown")
+    text = FILES.dump(
+        [a_memory(1, "First"), a_memory(2, "Second"), a_memory(3, "Third")], "markdown"
+    )
     with pytest.raises(ImportFailed, match=r"x\.md, memory \d: "):
         loaded(tmp_path, "x.md", spoil(text))
 

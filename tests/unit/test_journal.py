@@ -29,7 +29,9 @@ def names(journal: FileJournal) -> list[str]:
 
 
 def test_a_line_is_plain_json(journal: FileJournal, tmp_path: Path) -> None:
-    journal.append([Event("reinforced", NOON, ("m1",), "s", {"salience": 0.5, "note": "ä"})], durable=True)
+    journal.append(
+        [Event("reinforced", NOON, ("m1",), "s", {"salience": 0.5, "note": "ä"})], durable=True
+    )
     line = (tmp_path / "journal" / "2026-03.jsonl").read_bytes()
     assert line.endswith(b"\n")
     assert json.loads(line) == {
@@ -85,7 +87,9 @@ def test_a_torn_tail_is_set_aside_at_every_byte(tmp_path: Path, clock: FakeClock
     ],
     ids=lambda line: repr(line[:30]),
 )  # fmt: skip
-def test_a_line_that_is_no_event_is_skipped_and_reported(journal: FileJournal, tmp_path: Path, line: bytes) -> None:
+def test_a_line_that_is_no_event_is_skipped_and_reported(
+    journal: FileJournal, tmp_path: Path, line: bytes
+) -> None:
     journal.append([Event("before", NOON)], durable=False)
     with (tmp_path / "journal" / "2026-03.jsonl").open("ab") as file:
         file.write(line + b"\n\n")
@@ -99,7 +103,9 @@ def test_a_line_that_is_no_event_is_skipped_and_reported(journal: FileJournal, t
 
 
 @pytest.mark.parametrize("data", [b"", b"torn without an end"])
-def test_a_file_without_a_whole_line_is_no_reason_to_start_over(journal: FileJournal, tmp_path: Path, data: bytes) -> None:
+def test_a_file_without_a_whole_line_is_no_reason_to_start_over(
+    journal: FileJournal, tmp_path: Path, data: bytes
+) -> None:
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal" / "2026-03.jsonl").write_bytes(data)
     first = journal.read({})
@@ -109,7 +115,10 @@ def test_a_file_without_a_whole_line_is_no_reason_to_start_over(journal: FileJou
 
 def test_an_event_that_no_file_can_hold_is_refused(journal: FileJournal, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="surrogate"):
-        journal.append([Event("fine", NOON), Event("session_ended", NOON, (), "s", {"summary": "\ud800"})], durable=True)
+        journal.append(
+            [Event("fine", NOON), Event("session_ended", NOON, (), "s", {"summary": "\ud800"})],
+            durable=True,
+        )
     assert names(journal) == []
 
 

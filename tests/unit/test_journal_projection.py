@@ -22,7 +22,10 @@ class Known:
     """What earlier events came to."""
 
     def __init__(
-        self, usage: dict[str, Usage] | None = None, sessions: tuple[Session, ...] = (), decayed_at: datetime | None = None
+        self,
+        usage: dict[str, Usage] | None = None,
+        sessions: tuple[Session, ...] = (),
+        decayed_at: datetime | None = None,
     ) -> None:
         self._usage = usage or {}
         self._sessions = {session.id: session for session in sessions}
@@ -40,27 +43,47 @@ class Known:
 
 def test_no_events_change_nothing() -> None:
     changes = project_events([], Known(decayed_at=NOON))
-    assert (dict(changes.usage), changes.sessions, changes.uses, dict(changes.sources)) == ({}, [], [], {})
+    assert (dict(changes.usage), changes.sessions, changes.uses, dict(changes.sources)) == (
+        {},
+        [],
+        [],
+        {},
+    )
     assert changes.decayed_at == NOON
 
 
 def test_usage_goes_on_from_what_is_known() -> None:
-    known = Known({"m": Usage(salience=0.5, touched_at=NOON - DAY, access_count=3, last_accessed=NOON - DAY)})
+    known = Known(
+        {"m": Usage(salience=0.5, touched_at=NOON - DAY, access_count=3, last_accessed=NOON - DAY)}
+    )
     changes = project_events([Event("recalled", NOON, ("m", "n"))], known)
-    assert changes.usage["m"] == Usage(salience=0.5, touched_at=NOON - DAY, access_count=4, last_accessed=NOON)
+    assert changes.usage["m"] == Usage(
+        salience=0.5, touched_at=NOON - DAY, access_count=4, last_accessed=NOON
+    )
     assert changes.usage["n"].access_count == 1
 
 
 def test_a_restart_forgets_what_is_known() -> None:
     known = Known({"m": Usage(access_count=3)}, (Session(id="s", started_at=NOON),), NOON)
-    changes = project_events([Event("recalled", NOON, ("m",)), Event("session_ended", NOON, (), "s")], known, restart=True)
+    changes = project_events(
+        [Event("recalled", NOON, ("m",)), Event("session_ended", NOON, (), "s")],
+        known,
+        restart=True,
+    )
     assert changes.restart
     assert changes.usage["m"].access_count == 1
     assert (changes.sessions, changes.decayed_at) == ([], None)
 
 
 def test_events_that_say_nothing_of_use_leave_no_usage() -> None:
-    assert dict(project_events([Event("linked", NOON, ("m",)), Event("of a later version", NOON, ("m",))], Known()).usage) == {}
+    assert (
+        dict(
+            project_events(
+                [Event("linked", NOON, ("m",)), Event("of a later version", NOON, ("m",))], Known()
+            ).usage
+        )
+        == {}
+    )
 
 
 def test_a_session_begins_ends_and_goes_on() -> None:
@@ -70,18 +93,36 @@ def test_a_session_begins_ends_and_goes_on() -> None:
         Event("session_started", NOON + 2 * HOUR, (), "s", {"project": "other"}),
     ]
     (ended,) = project_events(events[:2], Known()).sessions
-    assert (ended.status, ended.ended_at, ended.summary, ended.tool_calls) == ("completed", NOON + HOUR, "done", 4)
+    assert (ended.status, ended.ended_at, ended.summary, ended.tool_calls) == (
+        "completed",
+        NOON + HOUR,
+        "done",
+        4,
+    )
     (again,) = project_events(events[2:], Known(sessions=(ended,))).sessions
-    assert (again.status, again.ended_at, again.project, again.started_at) == ("active", None, "app", NOON)
+    assert (again.status, again.ended_at, again.project, again.started_at) == (
+        "active",
+        None,
+        "app",
+        NOON,
+    )
 
 
 def test_a_session_that_nobody_began_does_not_end() -> None:
-    assert project_events([Event("session_ended", NOON, (), "s"), Event("recalled", NOON, ("m",), "t")], Known()).sessions == []
+    assert (
+        project_events(
+            [Event("session_ended", NOON, (), "s"), Event("recalled", NOON, ("m",), "t")], Known()
+        ).sessions
+        == []
+    )
 
 
 @pytest.mark.parametrize("count", [10**30, -1, True, "7", 1.5, None])
 def test_a_count_that_is_none_is_zero(count: object) -> None:
-    events = [Event("session_started", NOON, (), "s"), Event("session_ended", NOON, (), "s", {"tool_calls": count})]  # type: ignore[dict-item]
+    events = [
+        Event("session_started", NOON, (), "s"),
+        Event("session_ended", NOON, (), "s", {"tool_calls": count}),
+    ]  # type: ignore[dict-item]
     assert project_events(events, Known()).sessions[0].tool_calls == 0
 
 
@@ -100,15 +141,26 @@ def test_a_count_that_is_none_is_zero(count: object) -> None:
     ],
 )
 def test_what_sessions_did(event: Event, uses: list[tuple[str, Use]]) -> None:
-    assert project_events([event], Known()).uses == [SessionUse("s", id_, use, NOON) for id_, use in uses]
+    assert project_events([event], Known()).uses == [
+        SessionUse("s", id_, use, NOON) for id_, use in uses
+    ]
 
 
 def test_the_last_word_on_a_document_source_counts() -> None:
-    added = Event("documents_added", NOON, data={"path": "docs", "source": "Manual", "project": "app", "trusted": 1})
+    added = Event(
+        "documents_added",
+        NOON,
+        data={"path": "docs", "source": "Manual", "project": "app", "trusted": 1},
+    )
     dropped = Event("documents_dropped", NOON, data={"path": "docs"})
-    assert dict(project_events([dropped, added], Known()).sources) == {"docs": Shelf("docs", "Manual", "app", True)}
+    assert dict(project_events([dropped, added], Known()).sources) == {
+        "docs": Shelf("docs", "Manual", "app", True)
+    }
     assert dict(project_events([added, dropped], Known()).sources) == {"docs": None}
-    assert dict(project_events([Event("documents_added", NOON, data={"path": 7})], Known()).sources) == {}
+    assert (
+        dict(project_events([Event("documents_added", NOON, data={"path": 7})], Known()).sources)
+        == {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,19 +172,34 @@ def test_the_last_word_on_a_document_source_counts() -> None:
         (NOON + 2 * DAY, NOON, NOON),  # one that was wrong by more than a day does not count
     ],
 )
-def test_up_to_when_decay_was_recorded(known: datetime | None, at: datetime, expected: datetime) -> None:
+def test_up_to_when_decay_was_recorded(
+    known: datetime | None, at: datetime, expected: datetime
+) -> None:
     assert project_events([Event("decayed", at)], Known(decayed_at=known)).decayed_at == expected
 
 
-@pytest.mark.parametrize(("behind", "counts_at"), [(HOUR, NOON), (2 * DAY, NOON - 2 * DAY), (-HOUR, NOON + HOUR)])
-def test_an_event_before_recorded_decay_counts_from_there(behind: timedelta, counts_at: datetime) -> None:
+@pytest.mark.parametrize(
+    ("behind", "counts_at"), [(HOUR, NOON), (2 * DAY, NOON - 2 * DAY), (-HOUR, NOON + HOUR)]
+)
+def test_an_event_before_recorded_decay_counts_from_there(
+    behind: timedelta, counts_at: datetime
+) -> None:
     """If a clock that was set back put it there; a day and more is no clock that was set back."""
     changes = project_events([Event("recalled", NOON - behind, ("m",))], Known(decayed_at=NOON))
     assert changes.usage["m"].last_accessed == counts_at
 
 
 NAMES = st.sampled_from(
-    ["saved", "recalled", "touched", "reinforced", "deemphasized", "session_started", "session_ended", "decayed"]
+    [
+        "saved",
+        "recalled",
+        "touched",
+        "reinforced",
+        "deemphasized",
+        "session_started",
+        "session_ended",
+        "decayed",
+    ]
 )
 EVENTS = st.lists(
     st.builds(

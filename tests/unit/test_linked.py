@@ -67,7 +67,11 @@ def test_what_is_as_usual_is_left_out() -> None:
 
 
 def test_what_is_not_as_usual_stands_behind_it() -> None:
-    found = link_from("me", f"confirms {ID} from=2026-01-01 until=2026-02-01T12:00:00+02:00 by=LLM confidence=.5", NOON)
+    found = link_from(
+        "me",
+        f"confirms {ID} from=2026-01-01 until=2026-02-01T12:00:00+02:00 by=LLM confidence=.5",
+        NOON,
+    )
     assert (found.confidence, found.extracted_by, found.created_at) == (0.5, Finder.LLM, NOON)
     assert found.valid_from is not None
     assert found.valid_until is not None

@@ -30,7 +30,9 @@ class Lexicon:
         self.asked_near = 0
 
     def words_with(self, part: str, limit: int) -> list[str]:
-        return sorted((word for word in self.words if part in word and word != part), key=len)[:limit]
+        return sorted((word for word in self.words if part in word and word != part), key=len)[
+            :limit
+        ]
 
     def words_near(self, word: str) -> list[str]:
         self.asked_near += 1
@@ -66,7 +68,12 @@ def test_one_typo(first: str, second: str, expected: bool) -> None:
 def test_every_single_slip_is_one_typo(word: str, at: int, letter: str) -> None:
     at %= len(word)
     swapped = word[:at] + word[at + 1 : at + 2] + word[at] + word[at + 2 :]
-    for other in (word[:at] + word[at + 1 :], word[:at] + letter + word[at:], word[:at] + letter + word[at + 1 :], swapped):
+    for other in (
+        word[:at] + word[at + 1 :],
+        word[:at] + letter + word[at:],
+        word[:at] + letter + word[at + 1 :],
+        swapped,
+    ):
         assert is_one_typo(word, other)
 
 
@@ -119,7 +126,11 @@ def a_match(bm25: float = 1.0, **words: str) -> WordMatch:
 
 
 def test_exact_words_and_stand_ins_are_told_apart() -> None:
-    terms = [Term("bank"), Term("card", alternatives=("cards", "cardboard")), Term("none", alternatives=("nothing",))]
+    terms = [
+        Term("bank"),
+        Term("card", alternatives=("cards", "cardboard")),
+        Term("none", alternatives=("nothing",)),
+    ]
     hit = explain_match(a_match(body="my cards of the bank cardboard"), terms)
     assert (hit.matched, hit.loose) == ({"bank", "card"}, {"card"})
     assert hit.found == {"bank", "card", "cards", "cardboard"}
@@ -127,7 +138,9 @@ def test_exact_words_and_stand_ins_are_told_apart() -> None:
 
 
 def test_a_word_that_is_there_needs_no_stand_in() -> None:
-    hit = explain_match(a_match(title="card", body="cards"), [Term("card", alternatives=("cards",))])
+    hit = explain_match(
+        a_match(title="card", body="cards"), [Term("card", alternatives=("cards",))]
+    )
     assert (hit.matched, hit.loose, hit.found) == ({"card"}, frozenset(), {"card"})
 
 
@@ -143,21 +156,31 @@ def test_parts_of_words_do_not_match() -> None:
 
 def test_the_score_is_the_share_of_what_no_text_can_exceed() -> None:
     terms = [Term("a", weight=2.0), Term("b", weight=3.0)]
-    assert explain_match(a_match(bm25=5.5, body="a"), terms).score == pytest.approx(5.5 / (5 * (K1 + 1)))
+    assert explain_match(a_match(bm25=5.5, body="a"), terms).score == pytest.approx(
+        5.5 / (5 * (K1 + 1))
+    )
     assert explain_match(a_match(bm25=1e9, body="a"), terms).score == 1.0
     assert explain_match(a_match(bm25=0.0, body="a"), [Term("a", weight=0.0)]).score == 0.0
 
 
 def test_characters_that_are_no_word() -> None:
     hit = literal_hit("m", ":-)")
-    assert (hit.memory_id, hit.score, hit.matched, hit.found, hit.loose) == ("m", 0.5, {":-)"}, {":-)"}, frozenset())
+    assert (hit.memory_id, hit.score, hit.matched, hit.found, hit.loose) == (
+        "m",
+        0.5,
+        {":-)"},
+        {":-)"},
+        frozenset(),
+    )
 
 
 # -- Occurrences
 
 
 def test_occurrences_are_weighted_as_the_index_weighs_its_fields() -> None:
-    found = count_occurrences(Words("apple", "apple fig", "apple apple pear"), ["apple", "fig", "pear", "none"])
+    found = count_occurrences(
+        Words("apple", "apple fig", "apple apple pear"), ["apple", "fig", "pear", "none"]
+    )
     assert found.counts == {"apple": 3 + 2 + 2, "fig": 2, "pear": 1}
     assert found.length == 6
 

@@ -85,7 +85,13 @@ def test_file_names(fields: dict[str, Any], path: str) -> None:
         (Signal("n", None, 0.5), {"name": "n", "rank": None, "score": 0.5, "note": ""}),
         (
             Event("n", NOON, ("a",)),
-            {"name": "n", "at": "2026-03-10T12:00:00Z", "memory_ids": ["a"], "session_id": None, "data": {}},
+            {
+                "name": "n",
+                "at": "2026-03-10T12:00:00Z",
+                "memory_ids": ["a"],
+                "session_id": None,
+                "data": {},
+            },
         ),
     ],
 )
@@ -102,7 +108,9 @@ def test_values_without_a_plain_form(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [a_memory(keywords=("a",)), Filter(kinds=("note",)), Settings()], ids=lambda value: type(value).__name__
+    "value",
+    [a_memory(keywords=("a",)), Filter(kinds=("note",)), Settings()],
+    ids=lambda value: type(value).__name__,
 )
 def test_every_value_can_be_json(value: object) -> None:
     assert json.loads(json.dumps(plain(value))) == plain(value)

@@ -80,7 +80,19 @@ def test_any_text_without_a_bracket_is_the_very_same(text: str) -> None:
 
 @given(
     st.lists(
-        st.sampled_from([*"<>/\"'= \npx＜", "private", "<private", "<private>", "</private>", "pri", "vate", ' a="', "\u200b"])
+        st.sampled_from(
+            [
+                *"<>/\"'= \npx＜",
+                "private",
+                "<private",
+                "<private>",
+                "</private>",
+                "pri",
+                "vate",
+                ' a="',
+                "\u200b",
+            ]
+        )
     )
 )
 @example(["<", "pri", "<private>", "x", "</private>", "vate", ">", "p"])
@@ -102,7 +114,20 @@ OPENING = st.sampled_from(
 )
 CLOSING = st.sampled_from(["</private>", "</PRIVATE >", "< / private\n>", "＜/private>"])
 PLAIN = st.sampled_from(
-    ["<b>", "</b>", "<privateer>", "&lt;private&gt;", " ", "\n", '"', "'", "=", ">", "</privates>", "ordinary"]
+    [
+        "<b>",
+        "</b>",
+        "<privateer>",
+        "&lt;private&gt;",
+        " ",
+        "\n",
+        '"',
+        "'",
+        "=",
+        ">",
+        "</privates>",
+        "ordinary",
+    ]
 )
 
 
@@ -135,7 +160,9 @@ def test_a_soup_of_tags_gives_what_counting_gives(pieces: list[tuple[str, str]])
 
 
 @given(
-    st.lists(st.sampled_from(["<private", "<b", "<private>", " a=", '"', "'", ">", " ", "/", "x", "<"])),
+    st.lists(
+        st.sampled_from(["<private", "<b", "<private>", " a=", '"', "'", ">", " ", "/", "x", "<"])
+    ),
     ANY_TEXT.filter(lambda t: "/" not in t),
 )
 def test_what_stands_in_an_open_tag_never_leaks(pieces: list[str], tail: str) -> None:
@@ -172,4 +199,7 @@ def test_cleaned_removes_both_unless_redaction_is_off() -> None:
 
 
 def test_a_secret_torn_by_a_private_part_is_seen() -> None:
-    assert redact_text(TOKEN[:9] + "<private>x</private>" + TOKEN[9:], Settings()) == "[redacted:github-token]"
+    assert (
+        redact_text(TOKEN[:9] + "<private>x</private>" + TOKEN[9:], Settings())
+        == "[redacted:github-token]"
+    )

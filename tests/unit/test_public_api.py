@@ -35,7 +35,11 @@ def test_the_public_names_are_these() -> None:
 
 
 def test_every_error_is_a_muisti_error() -> None:
-    errors = [value for name in PUBLIC if isinstance(value := getattr(muisti, name), type) and issubclass(value, Exception)]
+    errors = [
+        value
+        for name in PUBLIC
+        if isinstance(value := getattr(muisti, name), type) and issubclass(value, Exception)
+    ]
     assert len(errors) >= 10
     assert all(issubclass(error, muisti.MuistiError) for error in errors)
 
@@ -45,11 +49,12 @@ def test_a_name_that_does_not_exist() -> None:
         muisti.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("code", ["import muisti", "import muisti; muisti.Memory, muisti.MuistiError, muisti.__version__"])
+@pytest.mark.parametrize(
+    "code",
+    ["import muisti", "import muisti; muisti.Memory, muisti.MuistiError, muisti.__version__"],
+)
 def test_importing_loads_nothing_heavy(code: str) -> None:
-    code += (
-        "; import sys; print(*(n for n in ('apsw', 'click', 'rich', 'ruamel.yaml', 'slugify', 'Stemmer') if n in sys.modules))"
-    )
+    code += "; import sys; print(*(n for n in ('apsw', 'click', 'rich', 'ruamel.yaml', 'slugify', 'Stemmer') if n in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
 
@@ -67,9 +72,15 @@ def test_every_method_says_what_it_does(name: str) -> None:
 def as_called(owner: type, name: str) -> inspect.Signature:
     """How it is called: without the name of `self`, and without what an async method answers with."""
     signature = inspect.signature(
-        inspect.getattr_static(owner, name).__wrapped__ if _wrapped(owner, name) else getattr(owner, name)
+        inspect.getattr_static(owner, name).__wrapped__
+        if _wrapped(owner, name)
+        else getattr(owner, name)
     )
-    kept = [parameter for parameter in signature.parameters.values() if parameter.name not in ("self", "cls")]
+    kept = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.name not in ("self", "cls")
+    ]
     return inspect.Signature(kept)
 
 
@@ -91,4 +102,7 @@ def test_the_async_service_has_the_same_methods(name: str) -> None:
 
 
 def test_the_async_service_has_no_others() -> None:
-    assert {name for name in vars(MemoryService) if not name.startswith("_")} <= {*METHODS, "root"}  # each Muisti has its own
+    assert {name for name in vars(MemoryService) if not name.startswith("_")} <= {
+        *METHODS,
+        "root",
+    }  # each Muisti has its own

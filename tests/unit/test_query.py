@@ -40,7 +40,9 @@ def no_others(word: str, limit: int) -> list[str]:
         ("", set()),
     ],
 )
-def test_words_that_only_hold_a_sentence_together_are_left_out(question: str, expected: set[str]) -> None:
+def test_words_that_only_hold_a_sentence_together_are_left_out(
+    question: str, expected: set[str]
+) -> None:
     assert set(query_words(question)) == expected
 
 
@@ -74,7 +76,11 @@ def test_the_rarest_words_come_first() -> None:
 def test_common_words_lead_nowhere_once_the_budget_is_spent_but_still_count() -> None:
     counts = {"a1": 10, "b1": POSTINGS - 10, "c1": POSTINGS}
     terms = choose_terms(list(counts), Frequencies(10 * POSTINGS, counts), no_others)
-    assert [(term.text, term.sought) for term in terms] == [("a1", True), ("b1", True), ("c1", False)]
+    assert [(term.text, term.sought) for term in terms] == [
+        ("a1", True),
+        ("b1", True),
+        ("c1", False),
+    ]
 
 
 def test_the_only_word_is_looked_for_however_common() -> None:
@@ -83,13 +89,24 @@ def test_the_only_word_is_looked_for_however_common() -> None:
 
 
 def test_words_that_nobody_wrote_are_dropped_unless_others_stand_for_them() -> None:
-    terms = choose_terms(["gone", "pankki"], Frequencies(10, {}), lambda word, _: ["osuuspankki"] if word == "pankki" else [])
+    terms = choose_terms(
+        ["gone", "pankki"],
+        Frequencies(10, {}),
+        lambda word, _: ["osuuspankki"] if word == "pankki" else [],
+    )
     assert [(term.text, term.alternatives) for term in terms] == [("pankki", ("osuuspankki",))]
 
 
 @pytest.mark.parametrize(
     ("word", "count", "asks"),
-    [("word", 0, True), ("word", RARE - 1, True), ("word", RARE, False), ("2026", 0, False), ("忆", 0, False), ("记忆", 0, True)],
+    [
+        ("word", 0, True),
+        ("word", RARE - 1, True),
+        ("word", RARE, False),
+        ("2026", 0, False),
+        ("忆", 0, False),
+        ("记忆", 0, True),
+    ],
 )
 def test_stand_ins_are_asked_for_rare_words_only(word: str, count: int, asks: bool) -> None:
     asked: list[tuple[str, int]] = []
@@ -109,7 +126,9 @@ def test_a_lone_character_stands_for_all_pairs_that_begin_with_it() -> None:
 
 def test_there_is_a_most() -> None:
     many = [f"w{number}" for number in range(500)]
-    assert len(choose_terms(many, Frequencies(1000, dict.fromkeys(many, 1)), no_others)) == MAX_TERMS
+    assert (
+        len(choose_terms(many, Frequencies(1000, dict.fromkeys(many, 1)), no_others)) == MAX_TERMS
+    )
 
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(0, 60_000), max_size=80))

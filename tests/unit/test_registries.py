@@ -68,9 +68,13 @@ SPEC = EmbedderSpec(lambda options: LengthEmbedder(), check)
     )
     with pytest.raises(SettingsError, match="needs the model any"):
         bootstrap.open(tmp_path / "vault", settings={"embedder": "length-of-text"})
-    with pytest.raises(SettingsError, match="choose one of onnx, hashing, length-of-text, ollama, openai, none"):
+    with pytest.raises(
+        SettingsError, match="choose one of onnx, hashing, length-of-text, ollama, openai, none"
+    ):
         bootstrap.open(tmp_path / "vault", settings={"embedder": "unheard"})
-    with bootstrap.open(tmp_path / "vault", settings={"embedder": "length-of-text", "model": "any"}) as memory:
+    with bootstrap.open(
+        tmp_path / "vault", settings={"embedder": "length-of-text", "model": "any"}
+    ) as memory:
         saved = memory.save("Otters sleep on the water.")
         found = memory.search("Otters sleep on the water.", mode="vector")
         assert (found.mode, [one.memory.id for one in found]) == ("vector", [saved.id])
@@ -99,7 +103,9 @@ SPEC = LanguageModelSpec(Parrot, "https://parrot.example")
     chat = make_language_model(Settings(extractor="parrot", extractor_model="grey"))
     assert chat is not None
     assert chat.complete("", "hello") == "grey at https://parrot.example: hello"
-    with pytest.raises(SettingsError, match="choose one of rules, anthropic, ollama, openai, parrot"):
+    with pytest.raises(
+        SettingsError, match="choose one of rules, anthropic, ollama, openai, parrot"
+    ):
         make_language_model(Settings(extractor="owl"))
 
 
@@ -121,7 +127,9 @@ class EveryOne:
 SPEC = EveryOne
 """,
     )
-    with bootstrap.open(tmp_path / "vault", settings={"embedder": "hashing", "vector_index": "every-one"}) as memory:
+    with bootstrap.open(
+        tmp_path / "vault", settings={"embedder": "hashing", "vector_index": "every-one"}
+    ) as memory:
         saved = memory.save("Otters sleep on the water.")
         memory.save("Bees dance.")
         assert memory.search("otters on water", mode="vector")[0].memory.id == saved.id
@@ -149,7 +157,9 @@ SPEC = FormatSpec(sniff, load, dump, suffix=".notes")
 """
 
 
-def test_an_import_format_is_one_file(add_module: AddModule, tmp_path: Path, memory: Muisti) -> None:
+def test_an_import_format_is_one_file(
+    add_module: AddModule, tmp_path: Path, memory: Muisti
+) -> None:
     """It is found by sniffing, also where a generic format would take the file, and can be exported."""
     add_module("muisti.importers", "notes", NOTES)
     for name in ("mine.notes", "mine.json"):
@@ -159,19 +169,34 @@ def test_an_import_format_is_one_file(add_module: AddModule, tmp_path: Path, mem
     exported = memory.export_memories(format="notes").splitlines()
     assert (exported[0], len(exported)) == ("notes 1", 5)
     (tmp_path / "other.txt").write_text("x")
-    with pytest.raises(ImportFailed, match=r"name a \.json, \.jsonl, \.md or \.notes file, or a folder"):
+    with pytest.raises(
+        ImportFailed, match=r"name a \.json, \.jsonl, \.md or \.notes file, or a folder"
+    ):
         memory.import_memories(tmp_path / "other.txt")
 
 
 @pytest.mark.parametrize(
-    "name", ["", "choose", "registry", "../onnx", "hashing.x", "Hashing", "sqlite_vec", "__init__", "nothing"]
+    "name",
+    [
+        "",
+        "choose",
+        "registry",
+        "../onnx",
+        "hashing.x",
+        "Hashing",
+        "sqlite_vec",
+        "__init__",
+        "nothing",
+    ],
 )
 def test_only_modules_with_a_spec_are_parts(name: str) -> None:
     embedders: Registry[object] = Registry("muisti.models.embedders")
     assert embedders.find(name) is None
 
 
-def test_a_part_that_lacks_a_package_is_not_taken_for_an_unknown_name(add_module: AddModule) -> None:
+def test_a_part_that_lacks_a_package_is_not_taken_for_an_unknown_name(
+    add_module: AddModule,
+) -> None:
     add_module("muisti.importers", "broken", "import a_package_that_nobody_has")
     with pytest.raises(ModuleNotFoundError, match="a_package_that_nobody_has"):
         Registry("muisti.importers").find("broken")

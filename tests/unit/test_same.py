@@ -14,7 +14,10 @@ from muisti.remember.likeness.spelling import one_word, same_present
 from muisti.remember.likeness.wording import read
 
 ONE = [
-    ("The auth module is in src/auth/index.ts", "The authentication module is located in src/auth/index.ts"),
+    (
+        "The auth module is in src/auth/index.ts",
+        "The authentication module is located in src/auth/index.ts",
+    ),
     ("The deadline is March 15, 2025", "The deadline is 15 March 2025"),
     ("The deadline is 2025-03-15", "the deadline is the 15th of March, 2025."),
     ("We do not use tabs", "We don’t use tabs"),
@@ -37,11 +40,17 @@ ONE = [
     # moved
     ("In 2020, Alice moved to Rome", "Alice moved to Rome in 2020"),
     ("When it rains, we stay home", "We stay home when it rains"),
-    ("The company said on Tuesday that it would close.", "On Tuesday, the company said that it would close."),
+    (
+        "The company said on Tuesday that it would close.",
+        "On Tuesday, the company said that it would close.",
+    ),
     ("Alice lives in Rome. Bob lives in Oslo.", "Bob lives in Oslo. Alice lives in Rome."),
     ("The boy went home and the girl stayed here", "The girl stayed here and the boy went home"),
     # Finnish, Russian, Chinese, Japanese, German
-    ("Auth-moduuli on tiedostossa src/auth/index.ts", "Auth-moduuli sijaitsee tiedostossa src/auth/index.ts."),
+    (
+        "Auth-moduuli on tiedostossa src/auth/index.ts",
+        "Auth-moduuli sijaitsee tiedostossa src/auth/index.ts.",
+    ),
     ("Määräaika on 15.3.2025", "määräaika on 15.3.2025."),
     ("Käyttäjä suosii tummaa teemaa", "KÄYTTÄJÄ SUOSII  TUMMAA TEEMAA!"),
     ("Модуль находится в src/auth", "Модуль расположен в src/auth"),
@@ -118,7 +127,10 @@ TWO = [
     ("Team A scored 3 in 10 games", "In 10 Team A scored 3 games"),
     ("Alice left after Bob arrived", "After Alice left Bob arrived"),
     ("only Alice eats fish", "Alice eats only fish"),
-    ("Alice, Bob and Carol won gold, silver and bronze", "Bob, Alice and Carol won gold, silver and bronze"),
+    (
+        "Alice, Bob and Carol won gold, silver and bronze",
+        "Bob, Alice and Carol won gold, silver and bronze",
+    ),
     # Finnish, Russian, Chinese
     ("Käyttäjä ei pidä kahvista", "Käyttäjä pitää kahvista"),
     ("Menen huomenna kouluun bussilla", "Menet huomenna kouluun bussilla"),
@@ -160,11 +172,19 @@ def test_what_forbids_it_is_named():
 def test_by_tells_which_nearness_was_met():
     assert compare("We use tabs", "we use tabs.").by == "levenshtein"
     assert (
-        compare("In May of this year, Alice finally moved to Rome", "Alice finally moved to Rome in May of this year").by
+        compare(
+            "In May of this year, Alice finally moved to Rome",
+            "Alice finally moved to Rome in May of this year",
+        ).by
         == "simhash"
     )
     assert compare("User plays guitar", "User is playing guitar", cosine=0.97).by == "embedding"
-    assert compare("The cat sleeps all day long on the mat", "Quantum physics is a strange field of study").by == ""
+    assert (
+        compare(
+            "The cat sleeps all day long on the mat", "Quantum physics is a strange field of study"
+        ).by
+        == ""
+    )
 
 
 def test_a_cosine_excuses_two_forms_of_the_present_and_nothing_else():
@@ -232,8 +252,17 @@ def test_dates_and_compound_numbers(tokens, settled_as):
 
 
 def test_a_reading_keeps_paths_and_code_whole():
-    found = read("See ./src/a.py, .env and `git push --force` with -v; mail a.b@c.org or http://x.org/y?z=1.")
-    assert {"./src/a.py", ".env", "`git push --force", "-v", "a.b@c.org", "http://x.org/y?z=1"} <= set(found.content)
+    found = read(
+        "See ./src/a.py, .env and `git push --force` with -v; mail a.b@c.org or http://x.org/y?z=1."
+    )
+    assert {
+        "./src/a.py",
+        ".env",
+        "`git push --force",
+        "-v",
+        "a.b@c.org",
+        "http://x.org/y?z=1",
+    } <= set(found.content)
 
 
 WORDS = st.sampled_from(
@@ -267,14 +296,21 @@ def test_another_digit_is_another_memory(text, number, data):
     other = data.draw(st.sampled_from([d for d in "0123456789" if d != digits[at]]))
     changed = digits[:at] + other + digits[at + 1 :]
     place = data.draw(st.integers(0, len(text.split())))
-    mine, theirs = ([*text.split()[:place], value, *text.split()[place:]] for value in (digits, changed))
+    mine, theirs = (
+        [*text.split()[:place], value, *text.split()[place:]] for value in (digits, changed)
+    )
     assert not compare(" ".join(mine), " ".join(theirs)).same
 
 
 @given(TEXTS, st.data())
 def test_case_space_and_punctuation_do_not_matter(text, data):
-    typed = "".join(data.draw(st.sampled_from((" ", "  ", "\t", "\u00a0", ", "))) if char == " " else char for char in text)
-    recased = data.draw(st.sampled_from((str.lower, str.upper, str, *(() if "/" in text else (str.title,)))))(typed)
+    typed = "".join(
+        data.draw(st.sampled_from((" ", "  ", "\t", "\u00a0", ", "))) if char == " " else char
+        for char in text
+    )
+    recased = data.draw(
+        st.sampled_from((str.lower, str.upper, str, *(() if "/" in text else (str.title,))))
+    )(typed)
     assert compare(text, recased + data.draw(st.sampled_from(("", ".", "!", " …")))).same
 
 
@@ -288,7 +324,9 @@ def test_a_negation_more_is_another_memory(text, data, negation):
 @settings(max_examples=25)
 @given(st.lists(TEXTS, min_size=2, max_size=2, unique=True))
 def test_sentences_may_change_places(texts):
-    first, second = (f"Note {number} says {text}." for number, text in zip(("seven", "nine"), texts, strict=True))
+    first, second = (
+        f"Note {number} says {text}." for number, text in zip(("seven", "nine"), texts, strict=True)
+    )
     assert compare(f"{first} {second}", f"{second} {first}").same
 
 

@@ -154,7 +154,9 @@ def test_a_secret_is_known_by_its_form_wherever_it_stands(kind: str, secret: str
 @pytest.mark.parametrize(("kind", "around", "secret"), WITHIN, ids=shown(WITHIN))
 def test_a_secret_is_known_by_its_name_which_stays(kind: str, around: str, secret: str) -> None:
     for place in ("{}", "Note: {}", "```\n{}\n```", "{}\nThe rest."):
-        assert redact_secrets(place.format(around.format(secret))) == place.format(around.format(f"[redacted:{kind}]"))
+        assert redact_secrets(place.format(around.format(secret))) == place.format(
+            around.format(f"[redacted:{kind}]")
+        )
 
 
 def test_there_are_sixty_forms_and_each_row_has_an_example() -> None:
@@ -163,14 +165,18 @@ def test_there_are_sixty_forms_and_each_row_has_an_example() -> None:
     assert kinds <= {row[0] for row in (*WHOLE, *WITHIN)}
 
 
-@pytest.mark.parametrize(("kind", "secret"), [row for row in WHOLE if row[0] == "private-key"], ids=[0, 1, 2])
+@pytest.mark.parametrize(
+    ("kind", "secret"), [row for row in WHOLE if row[0] == "private-key"], ids=[0, 1, 2]
+)
 def test_a_key_block_that_does_not_end_takes_the_rest(kind: str, secret: str) -> None:
     cut = secret[: len(secret) - 40]
     assert redact_secrets(f"before\n{cut}\n and more") == f"before\n[redacted:{kind}]"
 
 
 def test_a_service_account_file() -> None:
-    text = json.dumps({"type": "service_account", "private_key": WHOLE[-3][1], "client_email": "a@b.example"})
+    text = json.dumps(
+        {"type": "service_account", "private_key": WHOLE[-3][1], "client_email": "a@b.example"}
+    )
     assert (
         redact_secrets(text)
         == '{"type": "service_account", "private_key": "[redacted:private-key]", "client_email": "a@b.example"}'
@@ -178,7 +184,12 @@ def test_a_service_account_file() -> None:
 
 
 def test_a_putty_key() -> None:
-    text = "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n" + MIXED[:48] + "\nPrivate-MAC: " + HEX[:64]
+    text = (
+        "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n"
+        + MIXED[:48]
+        + "\nPrivate-MAC: "
+        + HEX[:64]
+    )
     assert redact_secrets(text) == "PuTTY-User-Key-File-3: ssh-ed25519\n[redacted:private-key]"
 
 
@@ -213,7 +224,13 @@ SENTENCES = [around.format(secret) for _, around, secret in WITHIN]
 
 @given(
     st.lists(
-        st.one_of(st.sampled_from(SECRETS), st.sampled_from(SENTENCES), st.sampled_from(ORDINARY[:40]), ANY_TEXT), max_size=6
+        st.one_of(
+            st.sampled_from(SECRETS),
+            st.sampled_from(SENTENCES),
+            st.sampled_from(ORDINARY[:40]),
+            ANY_TEXT,
+        ),
+        max_size=6,
     ),
     st.sampled_from(["", " ", "\n", "=", ":", '"']),
 )
@@ -227,7 +244,9 @@ def test_no_secret_is_left_among_any_words(before: str, secret: str, after: str)
     assert secret not in redact_secrets(f"{before} {secret} {after}")
 
 
-@given(st.text(st.characters(categories=["Ll", "Lu", "Zs"], exclude_characters="pkts密码パスワードп")))
+@given(
+    st.text(st.characters(categories=["Ll", "Lu", "Zs"], exclude_characters="pkts密码パスワードп"))
+)
 def test_text_without_any_word_of_the_table_is_unchanged(text: str) -> None:
     assert redact_secrets(text) == text
 
@@ -249,16 +268,26 @@ PLUGINS = {
 @pytest.mark.parametrize("module", PLUGINS)
 def test_a_second_opinion_finds_nothing_left(module: str) -> None:
     """detect-secrets looks at every example before and after. Twilio's AC… is an account's name, not its secret."""
-    plugin: BasePlugin = getattr(importlib.import_module(f"detect_secrets.plugins.{module}"), PLUGINS[module])()
+    plugin: BasePlugin = getattr(
+        importlib.import_module(f"detect_secrets.plugins.{module}"), PLUGINS[module]
+    )()
     lines = [line for text in (*SECRETS, *SENTENCES) for line in text.splitlines()]
     seen = [line for line in lines if found(plugin, line)]
-    left = [line for text in (*SECRETS, *SENTENCES) for line in redact_secrets(text).splitlines() if found(plugin, line)]
+    left = [
+        line
+        for text in (*SECRETS, *SENTENCES)
+        for line in redact_secrets(text).splitlines()
+        if found(plugin, line)
+    ]
     assert seen, "the plugin knows none of our examples"
     assert [line for line in left if not line.startswith("AC")] == []
 
 
 def found(plugin: BasePlugin, line: str) -> set[str]:
-    secrets = (secret.secret_value or "" for secret in plugin.analyze_line(filename="x", line=line, line_number=1))
+    secrets = (
+        secret.secret_value or ""
+        for secret in plugin.analyze_line(filename="x", line=line, line_number=1)
+    )
     return {secret for secret in secrets if not secret.startswith("[redacted:")}
 
 
@@ -275,7 +304,9 @@ def test_the_benchmark_runs_on_small_texts() -> None:
     assert {row.shape for row in privacy.growth(1000, runs=1)} == set(privacy.HOSTILE)
     assert set(privacy.cost(["a memory"] * 3, runs=1)) >= {"redact_text", "sha256"}
     assert privacy.alarms(datasets.DEFAULT_FOLDER / "nowhere") == []
-    assert privacy.memories_of(datasets.DEFAULT_FOLDER / "nowhere", most=3)[0].startswith("The user")
+    assert privacy.memories_of(datasets.DEFAULT_FOLDER / "nowhere", most=3)[0].startswith(
+        "The user"
+    )
 
 
 def test_what_most_texts_do_not_need_is_not_compiled() -> None:
@@ -285,7 +316,9 @@ def test_what_most_texts_do_not_need_is_not_compiled() -> None:
         "    secrets.redact_secrets(text)\n"
         "    print(secrets._compiled.cache_info().currsize)\n"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert said == ["0", "1"]
 
 

@@ -31,12 +31,19 @@ def test_defaults(folder: Path) -> None:
 
 def test_later_sources_win(folder: Path) -> None:
     written(folder, 'search_limit = 3\nlock_timeout = 1\nproject = "file"\n')
-    environ = {"MUISTI_LOCK_TIMEOUT": "2", "MUISTI_PROJECT": "environment", "MUISTI_VAULT": "/x", "MUISTI_UNKNOWN": "x"}
+    environ = {
+        "MUISTI_LOCK_TIMEOUT": "2",
+        "MUISTI_PROJECT": "environment",
+        "MUISTI_VAULT": "/x",
+        "MUISTI_UNKNOWN": "x",
+    }
     found = load_settings(folder, environ=environ, arguments={"project": "argument"})
     assert (found.search_limit, found.lock_timeout, found.project) == (3, 2.0, "argument")
 
 
-def test_the_environment_is_that_of_the_process_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_that_of_the_process_unless_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("MUISTI_SEARCH_LIMIT", "7")
     assert load_settings().search_limit == 7
 
@@ -48,7 +55,16 @@ def test_files_that_say_nothing_new(folder: Path, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("word", "expected"),
-    [("true", True), ("1", True), ("YES", True), (" on ", True), ("false", False), ("0", False), ("No", False), ("off", False)],
+    [
+        ("true", True),
+        ("1", True),
+        ("YES", True),
+        (" on ", True),
+        ("false", False),
+        ("0", False),
+        ("No", False),
+        ("off", False),
+    ],
 )
 def test_yes_and_no_in_the_environment(word: str, expected: bool) -> None:
     assert load_settings(environ={"MUISTI_RECORD_RECALL": word}).record_recall is expected
@@ -96,7 +112,8 @@ def test_a_text_must_be_a_text(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "hint"), [("serch_limit", "did you mean 'search_limit'"), ("zzz", "known are: project, .*kinds")]
+    ("key", "hint"),
+    [("serch_limit", "did you mean 'search_limit'"), ("zzz", "known are: project, .*kinds")],
 )
 def test_an_unknown_key(folder: Path, key: str, hint: str) -> None:
     with pytest.raises(SettingsError, match=f"no setting '{key}'; {hint}"):
@@ -138,7 +155,10 @@ BAD_KINDS = [
     ('[kinds.idea]\nfolder = ".."', "one plain folder name"),
     ('[kinds.idea]\nfolder = ""', "one plain folder name"),
     ("[kinds.idea]\nfolder = 5", "one plain folder name"),
-    *((f'[kinds.idea]\nfolder = "{name}"', "one plain folder name") for name in sorted(RESERVED_FOLDERS)),
+    *(
+        (f'[kinds.idea]\nfolder = "{name}"', "one plain folder name")
+        for name in sorted(RESERVED_FOLDERS)
+    ),
     ("[kinds.idea]\ndecay_per_day = 0", "above 0 and at most 1"),
     ("[kinds.idea]\ndecay_per_day = 1.1", "above 0 and at most 1"),
     ("[kinds.idea]\ndecay_per_day = nan", "above 0 and at most 1"),
@@ -178,11 +198,17 @@ BAD_PATTERNS = [
         '[classify.kind]\nbugfix = ["(oops"]',
         r"\[classify.kind\] bugfix: the pattern '\(oops' is no regular expression: .* position 0; mend",
     ),
-    ('[classify.kind]\nbugfix = ["ok", "(a+)+b"]', r"the pattern '\(a\+\)\+b' could take very long .*say how often"),
+    (
+        '[classify.kind]\nbugfix = ["ok", "(a+)+b"]',
+        r"the pattern '\(a\+\)\+b' could take very long .*say how often",
+    ),
     ('[classify.sector]\nemotional = [""]', "is empty"),
     ('[classify.sector]\nemotional = ["x*"]', "nothing at all"),
     (f'[classify.kind]\nbugfix = ["{"x" * 501}"]', "501 characters; 500 are allowed"),
-    (f"[classify.kind]\nbugfix = {['x'] * 60}\nfact = {['x'] * 41}", "101 patterns; 100 are allowed"),
+    (
+        f"[classify.kind]\nbugfix = {['x'] * 60}\nfact = {['x'] * 41}",
+        "101 patterns; 100 are allowed",
+    ),
 ]
 
 
@@ -194,7 +220,14 @@ def test_bad_patterns(folder: Path, text: str, cure: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("decision", "decision"), ("Decisions", "decision"), (" note ", "note"), ("laws", "law"), ("LAWS", "law")]
+    ("name", "kind"),
+    [
+        ("decision", "decision"),
+        ("Decisions", "decision"),
+        (" note ", "note"),
+        ("laws", "law"),
+        ("LAWS", "law"),
+    ],
 )
 def test_kinds_are_found_by_name_and_folder(name: str, kind: str) -> None:
     found = Settings(kinds={**KINDS, "law": Kind("law", "Laws")}).kind(name)
@@ -231,7 +264,9 @@ class TestFindVault:
         assert found.is_relative_to(tmp_path)
         assert found.parts[-2:] == ("muisti", "vault")
 
-    def test_a_path_may_be_relative_or_begin_at_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_path_may_be_relative_or_begin_at_home(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.chdir(tmp_path)
         assert find_vault("x", environ={}) == tmp_path / "x"
         assert find_vault("~/x", environ={}) == tmp_path / "home" / "x"
@@ -247,7 +282,9 @@ def test_K3_a_vaults_file_names_no_foreign_secret(folder: Path, name: str) -> No
     (folder / SETTINGS_FILE).write_text(f'{name} = "MUISTI_MY_KEY"\n')
     assert getattr(load_settings(folder, environ={}), name) == "MUISTI_MY_KEY"
     variable = {f"MUISTI_{name.upper()}": "MY_KEY"}
-    assert getattr(load_settings(folder, environ=variable), name) == "MY_KEY"  # whose environment it is may name any
+    assert (
+        getattr(load_settings(folder, environ=variable), name) == "MY_KEY"
+    )  # whose environment it is may name any
 
 
 @pytest.mark.parametrize(
@@ -259,6 +296,10 @@ def test_K3_a_vaults_file_names_no_foreign_secret(folder: Path, name: str) -> No
         ("http://localhost:1/v1", False),
     ],
 )
-def test_K3_the_usual_key_goes_to_its_maker_only(monkeypatch: pytest.MonkeyPatch, url: str, sent: bool) -> None:
+def test_K3_the_usual_key_goes_to_its_maker_only(
+    monkeypatch: pytest.MonkeyPatch, url: str, sent: bool
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "the key")
-    assert Settings(embedder="openai", embedder_url=url).embedder_key == ("the key" if sent else None)
+    assert Settings(embedder="openai", embedder_url=url).embedder_key == (
+        "the key" if sent else None
+    )

@@ -28,13 +28,18 @@ def a_table(count: int, dimensions: int, seed: int = 1) -> tuple[SignTable, np.n
 
 
 class TestSigns:
-    @pytest.mark.parametrize(("dimensions", "expected"), [(1, 1), (63, 1), (64, 1), (65, 2), (128, 2), (384, 6), (385, 7)])
+    @pytest.mark.parametrize(
+        ("dimensions", "expected"),
+        [(1, 1), (63, 1), (64, 1), (65, 2), (128, 2), (384, 6), (385, 7)],
+    )
     def test_words(self, dimensions: int, expected: int) -> None:
         assert words(dimensions) == expected
         assert signs(vectors(3, dimensions), None).shape == (3, expected)
 
     @given(dimensions=DIMENSIONS, seed=SEEDS, centred=st.booleans())
-    def test_as_many_bits_differ_as_signs_do(self, dimensions: int, seed: int, centred: bool) -> None:
+    def test_as_many_bits_differ_as_signs_do(
+        self, dimensions: int, seed: int, centred: bool
+    ) -> None:
         rows = vectors(6, dimensions, seed)
         centre = vectors(1, dimensions, seed + 1)[0] if centred else None
         above = (rows - centre if centre is not None else rows) > 0
@@ -85,7 +90,9 @@ class TestTable:
         assert table.nearest(signs(vectors(1, 70), None)[0], 5, np.array([1, 2])).tolist() == []
 
     @given(dimensions=DIMENSIONS, seed=SEEDS, take=st.integers(1, 60), count=st.integers(1, 50))
-    def test_no_other_shares_more_signs(self, dimensions: int, seed: int, take: int, count: int) -> None:
+    def test_no_other_shares_more_signs(
+        self, dimensions: int, seed: int, take: int, count: int
+    ) -> None:
         """Few dimensions make many ties; any of the equal ones will do."""
         table, bits = a_table(count, dimensions, seed)
         asked = signs(vectors(1, dimensions, seed + 1), None)[0]
@@ -105,7 +112,9 @@ class TestTable:
         distances = different(bits, asked)
         assert sorted(distances[found - 1]) == sorted(distances[n - 1] for n in there)[: len(found)]
 
-    @pytest.mark.parametrize("steps", [[BLOCK], [BLOCK - 1, 1, 1], [10, BLOCK, 3 * BLOCK], [5 * BLOCK, 1]])
+    @pytest.mark.parametrize(
+        "steps", [[BLOCK], [BLOCK - 1, 1, 1], [10, BLOCK, 3 * BLOCK], [5 * BLOCK, 1]]
+    )
     def test_it_grows(self, steps: list[int]) -> None:
         total = sum(steps)
         rows = signs(vectors(total, 33), None)

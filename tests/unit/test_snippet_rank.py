@@ -14,7 +14,16 @@ from muisti import bootstrap
 from muisti.model import Signal
 from muisti.ports import Candidate
 from muisti.recall import features
-from muisti.recall.features import EXPIRED, FEATURES, MESSAGE, PRIOR, Feature, RankingInputs, closeness_in_time, prior
+from muisti.recall.features import (
+    EXPIRED,
+    FEATURES,
+    MESSAGE,
+    PRIOR,
+    Feature,
+    RankingInputs,
+    closeness_in_time,
+    prior,
+)
 from muisti.recall.fuse import as_share, standardise
 from muisti.recall.gather import Evidence, Meaning, Question
 from muisti.recall.rank import explain_result, rank
@@ -67,24 +76,36 @@ def test_the_beginning_is_shown_when_only_the_title_matched() -> None:
 
 
 @given(st.text(max_size=2000), st.sets(st.sampled_from(["a", "b", "needl"])), st.integers(20, 300))
-def test_a_snippet_is_a_part_of_the_text_and_not_too_long(text: str, wanted: set[str], length: int) -> None:
+def test_a_snippet_is_a_part_of_the_text_and_not_too_long(
+    text: str, wanted: set[str], length: int
+) -> None:
     shown = snippet(text, wanted, length)
     assert len(shown) <= length + MARKS
     inner = shown.removeprefix("… ").removesuffix(" …")
     assert "".join(inner.split()) in "".join(text.split())
 
 
-_SENTENCE = st.lists(st.sampled_from(["apple", "pear", "fig", "plum", "x" * 50]), min_size=1, max_size=30).map(" ".join)
+_SENTENCE = st.lists(
+    st.sampled_from(["apple", "pear", "fig", "plum", "x" * 50]), min_size=1, max_size=30
+).map(" ".join)
 
 
-@given(st.lists(st.tuples(_SENTENCE, st.sampled_from([". ", "\n", " ", "。"])), min_size=1, max_size=12))
+@given(
+    st.lists(
+        st.tuples(_SENTENCE, st.sampled_from([". ", "\n", " ", "。"])), min_size=1, max_size=12
+    )
+)
 def test_a_snippet_has_a_matched_word_if_the_text_has_one(sentences: list[tuple[str, str]]) -> None:
     text = "".join(sentence + end for sentence, end in sentences)
     if "fig" in tokenize(text):
         assert "fig" in tokenize(snippet(text, frozenset({"fig"}), 240))
 
 
-@pytest.mark.parametrize("text", [lambda n: "." * n, lambda n: "a. " * (n // 3), lambda n: "a" * n], ids=["dots", "many", "one"])
+@pytest.mark.parametrize(
+    "text",
+    [lambda n: "." * n, lambda n: "a. " * (n // 3), lambda n: "a" * n],
+    ids=["dots", "many", "one"],
+)
 def test_snippets_of_hostile_texts_take_linear_time(text) -> None:
     assert grows_linearly(lambda content: snippet(content, {"a"}), text, 500_000)
 
@@ -108,16 +129,24 @@ def candidate(number: int = 1, **fields) -> Candidate:
     )
 
 
-def order(scores: dict[Candidate, float], text: str = "question", when: When | None = None) -> list[str]:
+def order(
+    scores: dict[Candidate, float], text: str = "question", when: When | None = None
+) -> list[str]:
     found = {one.memory_id: one for one in scores}
-    evidence = Evidence(Meaning(), found, {}, {}, {one.memory_id: score for one, score in scores.items()})
+    evidence = Evidence(
+        Meaning(), found, {}, {}, {one.memory_id: score for one, score in scores.items()}
+    )
     inputs = RankingInputs(Question(text, "keyword", when=when), evidence, NOON)
     return [one.candidate.memory_id[-1] for one in rank(inputs)]
 
 
 @given(ANY_SHARE, ANY_SHARE, st.integers(-10_000, 10_000))
-def test_strength_importance_and_age_move_a_score_within_the_bound(salience: float, importance: float, days: int) -> None:
-    weighed = candidate(salience=salience, importance=importance, created_at=NOON - timedelta(days=days))
+def test_strength_importance_and_age_move_a_score_within_the_bound(
+    salience: float, importance: float, days: int
+) -> None:
+    weighed = candidate(
+        salience=salience, importance=importance, created_at=NOON - timedelta(days=days)
+    )
     assert -1e-9 <= prior(weighed, NOON) <= 1 + 1e-9
 
 
@@ -133,7 +162,9 @@ def test_each_of_them_counts() -> None:
 @pytest.mark.parametrize("over", [False, True])
 def test_what_moved_a_result_adds_up(origin: str, over: bool) -> None:
     """And the prior is within its bound, whatever is taken off beside it."""
-    moved = replace(candidate(1, valid_until=NOON - timedelta(days=1) if over else None), origin=origin)
+    moved = replace(
+        candidate(1, valid_until=NOON - timedelta(days=1) if over else None), origin=origin
+    )
     found = {one.memory_id: one for one in (moved, candidate(2))}
     evidence = Evidence(Meaning(), found, {}, {}, dict.fromkeys(found, 1.0))
     inputs = RankingInputs(Question("question", "keyword"), evidence, NOON)
@@ -148,17 +179,25 @@ def test_what_moved_a_result_adds_up(origin: str, over: bool) -> None:
 
 def test_every_feature_that_moved_a_result_is_named_in_why() -> None:
     """Except the two of sessions, which `why` has never shown."""
-    said = replace(candidate(1, content="Anna: rice", valid_until=NOON - timedelta(days=1)), origin="message")
+    said = replace(
+        candidate(1, content="Anna: rice", valid_until=NOON - timedelta(days=1)), origin="message"
+    )
     found = {one.memory_id: one for one in (said, candidate(2))}
     shared = {id_: float(place) for place, id_ in enumerate(found)}
     evidence = Evidence(Meaning(), found, {}, {}, dict.fromkeys(found, 1.0), session_words=shared)
-    inputs = RankingInputs(Question("What did Anna eat?", "keyword", when=parse_when("in March 2026", NOON)), evidence, NOON)
+    inputs = RankingInputs(
+        Question("What did Anna eat?", "keyword", when=parse_when("in March 2026", NOON)),
+        evidence,
+        NOON,
+    )
     result = next(one for one in rank(inputs) if one.candidate is said)
     signals = {signal.name: signal.score for signal in explain_result(inputs, result)}
     moved = {name for name, contribution in result.contributions.items() if contribution}
     assert moved == {"session_words", "speaker", "time", "prior", "validity", "message"}
     assert signals.keys() == (moved - {"session_words"}) | {"context"}
-    assert all(signals[name] == pytest.approx(result.contributions[name], abs=1e-4) for name in signals)
+    assert all(
+        signals[name] == pytest.approx(result.contributions[name], abs=1e-4) for name in signals
+    )
 
 
 def test_a_new_feature_is_one_object(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -166,12 +205,18 @@ def test_a_new_feature_is_one_object(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     favourite = Feature(
         "favourite",
         weight=10.0,
-        score=lambda inputs: {id_: 1.0 for id_, one in inputs.evidence.candidates.items() if "favourite" in one.opening},
+        score=lambda inputs: {
+            id_: 1.0
+            for id_, one in inputs.evidence.candidates.items()
+            if "favourite" in one.opening
+        },
         note="a favourite of the person who asks",
     )
     with bootstrap.open(tmp_path / "vault", settings={"embedder": "none"}) as memory:
         memory.save("Rice, rice and more rice: how to cook rice.")
-        chosen = memory.save("Our favourite way to eat rice is with beans, corn, onions and a little pepper on top.").id
+        chosen = memory.save(
+            "Our favourite way to eat rice is with beans, corn, onions and a little pepper on top."
+        ).id
         assert memory.search("rice")[0].memory.id != chosen
         monkeypatch.setattr(features, "FEATURES", (*FEATURES, favourite))
         first = memory.search("rice")[0]
@@ -213,24 +258,41 @@ def test_the_same_text_is_shown_once() -> None:
 
 @pytest.mark.parametrize(
     ("question", "first"),
-    [("What did I eat?", "1"), ("What did you say?", "2"), ("What did Anna eat?", "3"), ("What did Anna tell Ben?", "2")],
+    [
+        ("What did I eat?", "1"),
+        ("What did you say?", "2"),
+        ("What did Anna eat?", "3"),
+        ("What did Anna tell Ben?", "2"),
+    ],
 )
 def test_who_is_asked_about_stands_first(question: str, first: str) -> None:
     said = {1: "user: rice", 2: "assistant: rice is good", 3: "Anna: rice", 4: "Ben: rice"}
-    scores = {candidate(number, content=text): 1.0 + (number == 2) * 0.1 for number, text in said.items()}
+    scores = {
+        candidate(number, content=text): 1.0 + (number == 2) * 0.1 for number, text in said.items()
+    }
     scores |= {candidate(number, content="Cleo: no"): 0.0 for number in range(5, 9)}
     assert order(scores, question)[0] == first
 
 
 def test_a_memory_of_the_time_that_is_asked_for_stands_first() -> None:
-    may, june = (candidate(n, created_at=datetime(2025, month, 10, tzinfo=UTC)) for n, month in ((1, 5), (2, 6)))
+    may, june = (
+        candidate(n, created_at=datetime(2025, month, 10, tzinfo=UTC))
+        for n, month in ((1, 5), (2, 6))
+    )
     when = parse_when("in May 2025", NOON)
     assert order({june: 1.0, may: 0.8}, when=when) == ["1", "2"]
     assert when is not None
     assert closeness_in_time(may, when) > closeness_in_time(june, when) > 0
 
 
-@given(st.dictionaries(st.text(max_size=3), st.floats(-5, 5).map(lambda score: round(score, 5)), min_size=1, max_size=30))
+@given(
+    st.dictionaries(
+        st.text(max_size=3),
+        st.floats(-5, 5).map(lambda score: round(score, 5)),
+        min_size=1,
+        max_size=30,
+    )
+)
 def test_scores_count_in_standard_deviations(scores: dict[str, float]) -> None:
     once = standardise(scores, scores)
     scaled = standardise({id_: 2 * score + 3 for id_, score in scores.items()}, scores)

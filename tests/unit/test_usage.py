@@ -29,14 +29,16 @@ AMOUNT = st.floats(0, 100)
 
 
 @pytest.mark.parametrize(
-    ("salience", "amount", "expected"), [(1.0, 0.5, 1.0), (0.5, 0.5, 0.75), (0.0, 1.0, 1.0), (0.5, 0.0, 0.5)]
+    ("salience", "amount", "expected"),
+    [(1.0, 0.5, 1.0), (0.5, 0.5, 0.75), (0.0, 1.0, 1.0), (0.5, 0.0, 0.5)],
 )
 def test_reinforced_as_in_spec_4(salience: float, amount: float, expected: float) -> None:
     assert reinforced(salience, amount) == expected
 
 
 @pytest.mark.parametrize(
-    ("salience", "amount", "expected"), [(1.0, 0.5, 0.5), (1.0, 2.0, FLOOR), (0.05, 0.0, 0.05), (0.3, 0.2, 0.1)]
+    ("salience", "amount", "expected"),
+    [(1.0, 0.5, 0.5), (1.0, 2.0, FLOOR), (0.05, 0.0, 0.05), (0.3, 0.2, 0.1)],
 )
 def test_deemphasized_as_in_spec_4(salience: float, amount: float, expected: float) -> None:
     assert deemphasized(salience, amount) == pytest.approx(expected)
@@ -48,7 +50,9 @@ def test_reinforcing_never_weakens_and_never_exceeds_one(salience: float, amount
 
 
 @given(st.floats(FLOOR, 1), AMOUNT)
-def test_deemphasizing_never_strengthens_and_stops_at_the_floor(salience: float, amount: float) -> None:
+def test_deemphasizing_never_strengthens_and_stops_at_the_floor(
+    salience: float, amount: float
+) -> None:
     assert FLOOR <= deemphasized(salience, amount) <= salience
 
 
@@ -64,42 +68,66 @@ def test_each_event() -> None:
     strong = {"salience": 0.8}
     assert folded(before, Event("recalled", later)) == Usage(0.5, NOON, 4, later, NOON)
     assert folded(before, Event("touched", later)) == Usage(0.5, NOON, 3, later, NOON)
-    assert folded(before, Event("reinforced", later, data=strong)) == Usage(0.8, later, 4, later, NOON)
-    assert folded(before, Event("deemphasized", later, data={"salience": 0.1})) == Usage(0.1, later, 3, NOON, NOON)
+    assert folded(before, Event("reinforced", later, data=strong)) == Usage(
+        0.8, later, 4, later, NOON
+    )
+    assert folded(before, Event("deemphasized", later, data={"salience": 0.1})) == Usage(
+        0.1, later, 3, NOON, NOON
+    )
     assert folded(before, Event("edited", later)) == Usage(0.5, NOON, 3, NOON, later)
-    assert folded(before, Event("imported", later, data={**strong, "access_count": 9})) == Usage(0.8, later, 9, NOON, NOON)
-    assert folded(before, Event("restored", later, data={"from": "cleanup", **strong})) == Usage(0.8, later, 3, later, NOON)
-    assert folded(before, Event("restored", later, data={"from": "archive", **strong})) == Usage(0.8, later, 3, later, NOON)
+    assert folded(before, Event("imported", later, data={**strong, "access_count": 9})) == Usage(
+        0.8, later, 9, NOON, NOON
+    )
+    assert folded(before, Event("restored", later, data={"from": "cleanup", **strong})) == Usage(
+        0.8, later, 3, later, NOON
+    )
+    assert folded(before, Event("restored", later, data={"from": "archive", **strong})) == Usage(
+        0.8, later, 3, later, NOON
+    )
     assert folded(before, Event("restored", later)) == before
     assert folded(before, Event("session_started", later)) == before
 
 
 @pytest.mark.parametrize("count", [-1, True, 1.5, "7", None, 10**30, MAX_COUNT])
 def test_a_count_that_is_none_changes_nothing(count: Any) -> None:
-    assert folded(Usage(access_count=3), Event("imported", NOON, data={"access_count": count})).access_count == 3
+    assert (
+        folded(
+            Usage(access_count=3), Event("imported", NOON, data={"access_count": count})
+        ).access_count
+        == 3
+    )
     assert counted(count) == 0
 
 
 @pytest.mark.parametrize("salience", [-0.1, 1.1, float("nan"), "0.5", "x", 7, None, True, [], {}])
 def test_a_strength_that_is_none_changes_nothing(salience: Any) -> None:
-    assert folded(Usage(0.5, NOON), Event("deemphasized", NOON, data={"salience": salience})) == Usage(0.5, NOON)
+    assert folded(
+        Usage(0.5, NOON), Event("deemphasized", NOON, data={"salience": salience})
+    ) == Usage(0.5, NOON)
     restored = Event("restored", NOON, data={"from": "cleanup", "salience": salience})
     assert folded(Usage(0.5, NOON), restored) == Usage(0.5, NOON, last_accessed=NOON)
 
 
 @pytest.mark.parametrize("origin", [None, "", "elsewhere", 7, [], {}])
 def test_a_return_from_nowhere_changes_nothing(origin: Any) -> None:
-    assert folded(Usage(0.2, NOON), Event("restored", NOON, data={"from": origin, "salience": 0.9})) == Usage(0.2, NOON)
+    assert folded(
+        Usage(0.2, NOON), Event("restored", NOON, data={"from": origin, "salience": 0.9})
+    ) == Usage(0.2, NOON)
 
 
-NAMES = st.sampled_from(["recalled", "touched", "reinforced", "deemphasized", "edited", "imported", "restored", "other"])
+NAMES = st.sampled_from(
+    ["recalled", "touched", "reinforced", "deemphasized", "edited", "imported", "restored", "other"]
+)
 NOISE = ANY_SHARE | st.integers() | st.text(max_size=3) | st.none() | st.booleans() | st.floats()
 EVENTS = st.lists(
     st.builds(
         Event,
         NAMES,
         ANY_TIME,
-        data=st.dictionaries(st.sampled_from(["salience", "access_count", "amount", "from"]), NOISE | st.just("archive")),
+        data=st.dictionaries(
+            st.sampled_from(["salience", "access_count", "amount", "from"]),
+            NOISE | st.just("archive"),
+        ),
     ),
     max_size=20,
 )
@@ -138,7 +166,9 @@ def traces(draw: st.DrawFn) -> Trace:
 
 
 @given(traces(), SPAN, st.lists(SPAN, max_size=5))
-def test_strength_does_not_depend_on_when_it_was_asked_for_before(trace: Trace, now: timedelta, before: list[timedelta]) -> None:
+def test_strength_does_not_depend_on_when_it_was_asked_for_before(
+    trace: Trace, now: timedelta, before: list[timedelta]
+) -> None:
     wanted = strength(trace, NOON + now)
     for at in before:
         strength(trace, NOON + at)
@@ -146,7 +176,9 @@ def test_strength_does_not_depend_on_when_it_was_asked_for_before(trace: Trace, 
 
 
 @given(traces(), SPAN, SPAN)
-def test_time_alone_never_makes_it_stronger(trace: Trace, first: timedelta, more: timedelta) -> None:
+def test_time_alone_never_makes_it_stronger(
+    trace: Trace, first: timedelta, more: timedelta
+) -> None:
     assert strength(trace, NOON + first + more) <= strength(trace, NOON + first)
 
 
@@ -163,26 +195,37 @@ def test_strength_has_a_floor_and_a_cap(trace: Trace, now: timedelta) -> None:
 @given(traces(), SPAN)
 def test_the_sectors_keep_their_order(trace: Trace, now: timedelta) -> None:
     by_rate = sorted(RATES, key=lambda sector: RATES[sector])
-    found = [strength(replace(trace, rate=RATES[sector], decay_per_day=None), NOON + now) for sector in by_rate]
+    found = [
+        strength(replace(trace, rate=RATES[sector], decay_per_day=None), NOON + now)
+        for sector in by_rate
+    ]
     assert found == sorted(found, reverse=True)
 
 
 @given(traces(), SPAN, ANY_SHARE)
 def test_what_is_more_important_fades_less(trace: Trace, now: timedelta, other: float) -> None:
     less, more = sorted((trace.importance, other))
-    assert strength(replace(trace, importance=less), NOON + now) <= strength(replace(trace, importance=more), NOON + now)
+    assert strength(replace(trace, importance=less), NOON + now) <= strength(
+        replace(trace, importance=more), NOON + now
+    )
 
 
 @given(traces(), SPAN, st.integers(0, 10**6))
 def test_more_uses_never_make_it_weaker(trace: Trace, now: timedelta, more: int) -> None:
     often = replace(trace, access_count=trace.access_count + more)
-    assert strength(trace, NOON + now) <= strength(often, NOON + now) <= strength(trace, NOON + now) + MOST_PROTECTION + 1e-9
+    assert (
+        strength(trace, NOON + now)
+        <= strength(often, NOON + now)
+        <= strength(trace, NOON + now) + MOST_PROTECTION + 1e-9
+    )
 
 
 @given(traces(), traces(), SPAN)
 def test_what_was_stronger_stays_stronger(trace: Trace, other: Trace, now: timedelta) -> None:
     weaker, stronger = sorted((trace.salience, other.salience))
-    assert strength(replace(trace, salience=weaker), NOON + now) <= strength(replace(trace, salience=stronger), NOON + now)
+    assert strength(replace(trace, salience=weaker), NOON + now) <= strength(
+        replace(trace, salience=stronger), NOON + now
+    )
 
 
 def trace_of(usage: Usage, decay_per_day: float | None) -> Trace:
@@ -200,8 +243,12 @@ SAVED = folded(Usage(), Event("saved", NOON))
 DECAYS = st.none() | st.sampled_from([1.0, 0.99, 0.9, 0.5])
 
 
-@given(st.lists(st.tuples(st.sampled_from(["recalled", "touched"]), SPAN), max_size=10), DECAYS, SPAN)
-def test_use_stops_fading_and_does_not_undo_it(uses: list[tuple[str, timedelta]], decay: float | None, at: timedelta) -> None:
+@given(
+    st.lists(st.tuples(st.sampled_from(["recalled", "touched"]), SPAN), max_size=10), DECAYS, SPAN
+)
+def test_use_stops_fading_and_does_not_undo_it(
+    uses: list[tuple[str, timedelta]], decay: float | None, at: timedelta
+) -> None:
     """Whatever the uses were before: one more gives back what its protection is worth, and nothing else."""
     usage = SAVED
     for name, span in sorted(uses, key=lambda use: use[1]):
@@ -223,7 +270,9 @@ def test_uses_after_which_the_clock_went_back_do_not_undo_it_either(
         usage = folded(usage, Event("touched", NOON + span))
     now = max([NOON + at, *(NOON + span for span in uses)])
     before = strength(trace_of(usage, decay), now)
-    assert strength(trace_of(folded(usage, Event("touched", now)), decay), now) == pytest.approx(before, rel=1e-9)
+    assert strength(trace_of(folded(usage, Event("touched", now)), decay), now) == pytest.approx(
+        before, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,15 +289,28 @@ def test_uses_after_which_the_clock_went_back_do_not_undo_it_either(
         (400, FLOOR),
     ],
 )
-def test_a_kind_of_its_own_decay_fades_after_seven_idle_days(days_lain: float, expected: float) -> None:
+def test_a_kind_of_its_own_decay_fades_after_seven_idle_days(
+    days_lain: float, expected: float
+) -> None:
     trace = Trace(salience=1.0, weighed_at=NOON, decay_per_day=0.9)
     assert strength(trace, NOON + days_lain * DAY) == pytest.approx(expected)
-    assert strength(replace(trace, used_at=NOON + 3 * DAY), NOON + (3 + days_lain) * DAY) == pytest.approx(expected)
+    assert strength(
+        replace(trace, used_at=NOON + 3 * DAY), NOON + (3 + days_lain) * DAY
+    ) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     ("gaps", "idle"),
-    [([3], 0), ([7], 0), ([8], 1), ([8, 8], 2), ([10, 7, 7.5], 3.5), ([7, 7, 7], 0), ([-5, 13], 1), ([8, -30, 1], 1)],
+    [
+        ([3], 0),
+        ([7], 0),
+        ([8], 1),
+        ([8, 8], 2),
+        ([10, 7, 7.5], 3.5),
+        ([7, 7, 7], 0),
+        ([-5, 13], 1),
+        ([8, -30, 1], 1),
+    ],
 )
 def test_idle_days_add_up(gaps: list[float], idle: float) -> None:
     usage, at = SAVED, NOON
@@ -261,5 +323,9 @@ def test_idle_days_add_up(gaps: list[float], idle: float) -> None:
 def test_a_new_weighing_begins_anew() -> None:
     usage = folded(SAVED, Event("touched", NOON + 20 * DAY))
     assert usage.idle_days == 13
-    assert folded(usage, Event("reinforced", NOON + 40 * DAY, data={"salience": 0.8})).idle_days == 0
-    assert folded(usage, Event("deemphasized", NOON + 40 * DAY, data={"salience": 0.2})).idle_days == 0
+    assert (
+        folded(usage, Event("reinforced", NOON + 40 * DAY, data={"salience": 0.8})).idle_days == 0
+    )
+    assert (
+        folded(usage, Event("deemphasized", NOON + 40 * DAY, data={"salience": 0.2})).idle_days == 0
+    )

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from muisti.errors import InvalidMemory
 from muisti.model import KINDS, Kind, Memory, Sector, Tier
-from muisti.remember.validate import MAX_ITEMS, MAX_NAME, MAX_TITLE, checked_id, checked_memory, checked_project
+from muisti.remember.validate import (
+    MAX_ITEMS,
+    MAX_NAME,
+    MAX_TITLE,
+    checked_id,
+    checked_memory,
+    checked_project,
+)
 from muisti.settings import Settings
 from tests.unit.making import ANY_CONTENT, ANY_LINE, ANY_SHARE, ANY_TIME, NOON, a_memory
 
@@ -99,21 +106,35 @@ def test_kinds_of_ones_own() -> None:
 
 
 @given(ANY_CONTENT, ANY_LINE, st.lists(ANY_LINE, max_size=5), ANY_SHARE, ANY_TIME)
-def test_checking_again_changes_nothing(content: str, title: str, keywords: list[str], share: float, at: datetime) -> None:
-    memory = a_memory(1, content, title=title, keywords=tuple(keywords), importance=share, salience=share, created_at=at)
+def test_checking_again_changes_nothing(
+    content: str, title: str, keywords: list[str], share: float, at: datetime
+) -> None:
+    memory = a_memory(
+        1,
+        content,
+        title=title,
+        keywords=tuple(keywords),
+        importance=share,
+        salience=share,
+        created_at=at,
+    )
     checked = checked_memory(memory, Settings())
     assert checked_memory(checked, Settings()) == checked
     assert checked.content == content
     assert checked.title == title
 
 
-@pytest.mark.parametrize("text", ["", " ", "a b", "../x", "a/b", "x" * 65, "-a", "a\n", "ä", None, 5, "a.b"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "a b", "../x", "a/b", "x" * 65, "-a", "a\n", "ä", None, 5, "a.b"]
+)
 def test_bad_ids(text: Any) -> None:
     with pytest.raises(InvalidMemory, match=r"^id: "):
         checked_id(text)
 
 
-@pytest.mark.parametrize("text", ["a", "0", "0195f000-0000-7000-8000-000000000001", "A_b-9", "x" * 64])
+@pytest.mark.parametrize(
+    "text", ["a", "0", "0195f000-0000-7000-8000-000000000001", "A_b-9", "x" * 64]
+)
 def test_good_ids(text: str) -> None:
     assert checked_id(text) == text
 

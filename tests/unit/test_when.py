@@ -251,7 +251,12 @@ def test_what_is_meant(text: str, start: str, end: str) -> None:
         ("today", datetime(2023, 5, 17, 1, tzinfo=HELSINKI), "2023-05-16T21", "2023-05-17T21"),
         ("today", datetime(2023, 5, 16, 22, tzinfo=NEW_YORK), "2023-05-16T04", "2023-05-17T04"),
         ("yesterday", datetime(2023, 3, 27, 9, tzinfo=HELSINKI), "2023-03-25T22", "2023-03-26T21"),
-        ("since Monday", datetime(2023, 5, 17, 10, tzinfo=HELSINKI), "2023-05-14T21", "2023-05-18T07"),
+        (
+            "since Monday",
+            datetime(2023, 5, 17, 10, tzinfo=HELSINKI),
+            "2023-05-14T21",
+            "2023-05-18T07",
+        ),
         ("before 2022", datetime(2023, 5, 17, 10, tzinfo=HELSINKI), ALWAYS, "2021-12-31T22"),
         ("this year", datetime(9999, 5, 1, tzinfo=UTC), "9999-01-01", "9999-12-31T23"),
         ("last week", datetime(1, 1, 3, tzinfo=UTC), None, None),
@@ -260,7 +265,9 @@ def test_what_is_meant(text: str, start: str, end: str) -> None:
         ("yesterday", datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=9))), None, None),
     ],
 )
-def test_where_and_when_it_is_asked(text: str, now: datetime, start: str | None, end: str | None) -> None:
+def test_where_and_when_it_is_asked(
+    text: str, now: datetime, start: str | None, end: str | None
+) -> None:
     assert span(text, now) == ((start, end) if start else None)
 
 
@@ -306,7 +313,15 @@ def test_every_month_elsewhere(name: str, month: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("year", "day"), [(1961, "04-02"), (2000, "04-23"), (2008, "03-23"), (2019, "04-21"), (2024, "03-31"), (2038, "04-25")]
+    ("year", "day"),
+    [
+        (1961, "04-02"),
+        (2000, "04-23"),
+        (2008, "03-23"),
+        (2019, "04-21"),
+        (2024, "03-31"),
+        (2038, "04-25"),
+    ],
 )
 def test_easter(year: int, day: str) -> None:
     assert calendar.easter_sunday(year).strftime("%m-%d") == day
@@ -324,20 +339,43 @@ month year quarter weekend Tuesday summer winter Christmas Easter tonight early 
 _NOWS = st.datetimes(timezones=st.none() | st.timezones()) | st.builds(
     lambda edge, zone: edge.replace(tzinfo=zone),
     st.sampled_from([datetime.min, datetime.max, datetime(1, 1, 2), datetime(9999, 12, 30)]),
-    st.none() | st.timezones() | st.builds(timezone, st.timedeltas(timedelta(hours=-23), timedelta(hours=23))),
+    st.none()
+    | st.timezones()
+    | st.builds(timezone, st.timedeltas(timedelta(hours=-23), timedelta(hours=23))),
 )
 
 
 @given(st.text() | st.lists(st.sampled_from(_WORDS), max_size=8).map(" ".join), _NOWS)
 def test_any_text_at_any_time(text: str, now: datetime) -> None:
     when = parse_when(text, now)
-    assert when is None or (when.start < when.end and when.phrase in text and when.start.tzinfo is when.end.tzinfo is UTC)
+    assert when is None or (
+        when.start < when.end
+        and when.phrase in text
+        and when.start.tzinfo is when.end.tzinfo is UTC
+    )
 
 
-@given(st.sampled_from(["yesterday", "last week", "in March", "on Friday", "last summer", "in 2020", "two years ago"]), _NOWS)
+@given(
+    st.sampled_from(
+        [
+            "yesterday",
+            "last week",
+            "in March",
+            "on Friday",
+            "last summer",
+            "in 2020",
+            "two years ago",
+        ]
+    ),
+    _NOWS,
+)
 def test_what_has_been_is_not_to_come(text: str, now: datetime) -> None:
     when = parse_when(text, now)
-    if when is not None and datetime(3, 1, 1) < now.replace(tzinfo=None) < datetime(9990, 1, 1) and text != "in 2020":
+    if (
+        when is not None
+        and datetime(3, 1, 1) < now.replace(tzinfo=None) < datetime(9990, 1, 1)
+        and text != "in 2020"
+    ):
         assert when.start <= _utc(now)
 
 
@@ -354,7 +392,9 @@ class _Nowhere(tzinfo):
 
 def test_a_zone_that_does_not_say_is_utc() -> None:
     now = NOW.replace(tzinfo=_Nowhere())
-    assert parse_when("today", now) == When(datetime(2023, 5, 17, tzinfo=UTC), datetime(2023, 5, 18, tzinfo=UTC), "today")
+    assert parse_when("today", now) == When(
+        datetime(2023, 5, 17, tzinfo=UTC), datetime(2023, 5, 18, tzinfo=UTC), "today"
+    )
 
 
 @pytest.mark.parametrize(
@@ -375,4 +415,6 @@ def test_a_zone_that_does_not_say_is_utc() -> None:
     ],
 )
 def test_time_grows_with_the_text(bit: str) -> None:
-    assert grows_linearly(lambda text: parse_when(text, NOW), lambda size: (bit * size)[:size], READ // 2)
+    assert grows_linearly(
+        lambda text: parse_when(text, NOW), lambda size: (bit * size)[:size], READ // 2
+    )

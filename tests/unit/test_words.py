@@ -58,19 +58,29 @@ def test_words(text: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "pair", [("päätös", "PÄÄTÖS"), ("café", "cafe\u0301"), ("ｆｕｌｌ", "full"), ("Ёлка", "ёлка"), ("ǅ", "ǆ")]
+    "pair",
+    [
+        ("päätös", "PÄÄTÖS"),
+        ("café", "cafe\u0301"),
+        ("ｆｕｌｌ", "full"),
+        ("Ёлка", "ёлка"),
+        ("ǅ", "ǆ"),
+    ],
 )
 def test_forms_of_one_word_are_one_word(pair: tuple[str, str]) -> None:
     assert tokenize(pair[0]) == tokenize(pair[1])
 
 
-@pytest.mark.parametrize(("text", "asked"), [("记忆", ["记忆"]), ("忆", ["忆"]), ("记忆库", ["记忆", "忆库"])])
+@pytest.mark.parametrize(
+    ("text", "asked"), [("记忆", ["记忆"]), ("忆", ["忆"]), ("记忆库", ["记忆", "忆库"])]
+)
 def test_a_question_names_no_lone_last_characters(text: str, asked: list[str]) -> None:
     assert tokenize(text, query=True) == asked
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("记忆", True), ("データ", True), ("한국", True), ("a记", False), ("", False), ("é", False)]
+    ("text", "expected"),
+    [("记忆", True), ("データ", True), ("한국", True), ("a记", False), ("", False), ("é", False)],
 )
 def test_is_spaceless(text: str, expected: bool) -> None:
     assert is_spaceless(text) is expected

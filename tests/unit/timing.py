@@ -9,7 +9,9 @@ GENEROUS = 3.5
 """Twice the input may take this many times as long: quadratic functions take four times, linear ones two."""
 
 
-def grows_linearly(function: Callable[[str], object], text: Callable[[int], str], size: int) -> bool:
+def grows_linearly(
+    function: Callable[[str], object], text: Callable[[int], str], size: int
+) -> bool:
     """Whether twice the text takes about twice the time. A busy machine gets several chances."""
     return any(_ratio(function, text(size), text(2 * size)) <= GENEROUS for _ in range(6))
 

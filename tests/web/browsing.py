@@ -34,8 +34,12 @@ ARGUMENTS = [
     "--disable-dev-shm-usage",
     "--disable-component-update",
 ]
-needs_chromium = pytest.mark.skipif(not Path(CHROMIUM).is_file(), reason="no Chromium here: python scripts/node.py browser")
-UNSETTLED = ".htmx-request, [hx-trigger=load] > a, #graph:not([data-drawn]), .plots:not([data-drawn])"
+needs_chromium = pytest.mark.skipif(
+    not Path(CHROMIUM).is_file(), reason="no Chromium here: python scripts/node.py browser"
+)
+UNSETTLED = (
+    ".htmx-request, [hx-trigger=load] > a, #graph:not([data-drawn]), .plots:not([data-drawn])"
+)
 """What a page has as long as something is still to come. To wait for silence on the network takes half a second a page."""
 
 
@@ -45,9 +49,15 @@ def launched() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     folder = Path(CHROMIUM).parent
-    extra = {"LD_LIBRARY_PATH": str(folder / "lib"), "FONTCONFIG_PATH": str(folder)} if (folder / "lib").is_dir() else {}
+    extra = (
+        {"LD_LIBRARY_PATH": str(folder / "lib"), "FONTCONFIG_PATH": str(folder)}
+        if (folder / "lib").is_dir()
+        else {}
+    )
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS, env={**os.environ, **extra})
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM, args=ARGUMENTS, env={**os.environ, **extra}
+        )
         yield browser
         browser.close()
 
@@ -57,7 +67,9 @@ def served(memory: Muisti, changes: Callable[[], int] | None = None) -> Iterator
     """The address of the pages of a vault."""
     app = FastAPI()
     app.include_router(pages(memory, changes=changes))
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
+    server = uvicorn.Server(
+        uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="off")
+    )
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
@@ -69,7 +81,9 @@ def served(memory: Muisti, changes: Callable[[], int] | None = None) -> Iterator
         thread.join()
 
 
-@pytest.fixture(scope="module")  # not longer: while it lives, nothing else in this thread may run an event loop
+@pytest.fixture(
+    scope="module"
+)  # not longer: while it lives, nothing else in this thread may run an event loop
 def chromium() -> Iterator[Any]:
     with launched() as browser:
         yield browser
@@ -120,7 +134,9 @@ def visit(chromium: Any, vault: Path) -> Iterator[Visit]:
     def begin(**context_options: Any) -> Seen:
         memory = bootstrap.open(vault, settings={"embedder": "none"})
         closing.append(memory.close)
-        context = chromium.new_context(locale="en-GB", **{"viewport": {"width": 1180, "height": 800}, **context_options})
+        context = chromium.new_context(
+            locale="en-GB", **{"viewport": {"width": 1180, "height": 800}, **context_options}
+        )
         closing.append(context.close)
         context.set_default_timeout(8000)
         seen = Seen(context.new_page(), memory, vault, "", context)
@@ -136,7 +152,14 @@ def visit(chromium: Any, vault: Path) -> Iterator[Visit]:
 
 
 def _watch(page: Any, wrong: list[str]) -> None:
-    page.on("console", lambda one: wrong.append(one.text) if one.type == "error" and "status of 4" not in one.text else None)
+    page.on(
+        "console",
+        lambda one: (
+            wrong.append(one.text)
+            if one.type == "error" and "status of 4" not in one.text
+            else None
+        ),
+    )
     page.on("pageerror", lambda error: wrong.append(str(error)))
 
     def dismiss(dialog: Any) -> None:

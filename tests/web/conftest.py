@@ -57,16 +57,26 @@ class Browser:
         return Parsed(answer.text)
 
     def token(self) -> str:
-        return next(one["value"] for one in self.get("/core").all("input") if one.get("name") == "csrf")
+        return next(
+            one["value"] for one in self.get("/core").all("input") if one.get("name") == "csrf"
+        )
 
-    def send(self, path: str, fields: dict[str, str] | None = None, **headers: str) -> httpx2.Response:
+    def send(
+        self, path: str, fields: dict[str, str] | None = None, **headers: str
+    ) -> httpx2.Response:
         data = {"csrf": self.token(), **(fields or {})}
-        return self.client.post(path, data=data, headers={"Origin": ADDRESS, **headers}, follow_redirects=False)
+        return self.client.post(
+            path, data=data, headers={"Origin": ADDRESS, **headers}, follow_redirects=False
+        )
 
     def post(self, path: str, fields: dict[str, str] | None = None, status: int = 303) -> Parsed:
         """Send a form and follow where it leads."""
         answer = self.send(path, fields)
-        assert answer.status_code == status, (path, answer.status_code, Parsed(answer.text).text[-400:])
+        assert answer.status_code == status, (
+            path,
+            answer.status_code,
+            Parsed(answer.text).text[-400:],
+        )
         return self.get(answer.headers["location"]) if status == 303 else Parsed(answer.text)
 
     def form(self, path: str) -> dict[str, str]:
@@ -134,7 +144,9 @@ class Filled(Browser):
 def filled(surf: Surf, clock: FakeClock) -> Filled:
     browser = surf()
     memory = browser.memory
-    archived = memory.save("The old printer stood on the third floor.", title="Printer", kind="note")
+    archived = memory.save(
+        "The old printer stood on the third floor.", title="Printer", kind="note"
+    )
     memory.evict(1, to=0.0)
     decision = memory.save(
         "We chose **PostgreSQL** for the orders service.\n\n- jsonb\n- replication",
@@ -144,12 +156,26 @@ def filled(surf: Surf, clock: FakeClock) -> Filled:
         keywords=["database"],
     )
     memory.save("We chose PostgreSQL for the orders service. jsonb replication", project="orders")
-    fact = memory.save("The deadline of the pilot is 15 March.", title="Pilot deadline", kind="fact", project="orders")
+    fact = memory.save(
+        "The deadline of the pilot is 15 March.",
+        title="Pilot deadline",
+        kind="fact",
+        project="orders",
+    )
     clock.forward(days=2)
-    newer = memory.save("The deadline of the pilot is 29 March.", title="Pilot deadline moved", kind="fact", project="orders")
+    newer = memory.save(
+        "The deadline of the pilot is 29 March.",
+        title="Pilot deadline moved",
+        kind="fact",
+        project="orders",
+    )
     memory.supersede(fact.id, newer.id)
     guess = memory.save(
-        "A README says that deploys happen on Fridays.", title="Fridays", kind="note", trusted=False, source="import"
+        "A README says that deploys happen on Fridays.",
+        title="Fridays",
+        kind="note",
+        trusted=False,
+        source="import",
     )
     memory.link(guess.id, decision.id, "RELATED_TO")
     trashed = memory.save("Rewrite it all in a weekend.", title="Weekend", kind="note")

@@ -11,7 +11,9 @@ from muisti import Muisti
 from tests.web.browsing import AXE, Seen, Visit, chromium, needs_chromium, visit
 from tests.web.test_pages import PAGES
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: `pip install playwright`")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: `pip install playwright`"
+)
 pytestmark = needs_chromium
 __all__ = ["chromium", "visit"]
 
@@ -20,8 +22,18 @@ __all__ = ["chromium", "visit"]
 def seen(visit: Visit) -> Iterator[Seen]:
     """A vault with a few memories; at the end the console must be clean: no error, nothing that the policy forbade."""
     made = visit()
-    made.memory.save("We chose **PostgreSQL** for the orders service.", title="PostgreSQL", kind="decision", project="orders")
-    made.memory.save("The deadline of the pilot is 15 March.", title="Pilot deadline", kind="fact", project="orders")
+    made.memory.save(
+        "We chose **PostgreSQL** for the orders service.",
+        title="PostgreSQL",
+        kind="decision",
+        project="orders",
+    )
+    made.memory.save(
+        "The deadline of the pilot is 15 March.",
+        title="Pilot deadline",
+        kind="fact",
+        project="orders",
+    )
     made.memory.save("Maija prefers short answers.", title="Short answers", kind="preference")
     yield made
     assert made.wrong == []
@@ -88,7 +100,9 @@ def test_J5_a_person_goes_to_a_day_and_sees_what_changed(seen: Seen) -> None:
     page = seen.open("/timeline")
     page.get_by_label("Day").fill("0202-01-01")  # not yet a year
     page.get_by_label("Day").fill("2020-01-01")
-    playwright.expect(page.locator(".empty")).to_contain_text("Nothing was remembered on Wednesday, 1 January 2020 or before")
+    playwright.expect(page.locator(".empty")).to_contain_text(
+        "Nothing was remembered on Wednesday, 1 January 2020 or before"
+    )
     page = seen.open(f"/memory/{one.id}")
     page.get_by_role("link", name="What changed").click()
     playwright.expect(page.locator(".compared ins")).to_have_text("29")
@@ -167,7 +181,9 @@ def test_B6_a_person_deletes_brings_back_and_erases(seen: Seen) -> None:
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("link", name="Erase for good…").click()
     page.get_by_role("button", name="Erase").click()
-    playwright.expect(page.locator("h1")).to_have_text("Erase for good?")  # the browser asks for the tick
+    playwright.expect(page.locator("h1")).to_have_text(
+        "Erase for good?"
+    )  # the browser asks for the tick
     page.get_by_role("checkbox").check()
     seen.shot("8_erase")
     page.get_by_role("button", name="Erase").click()
@@ -191,7 +207,9 @@ def test_B3_a_person_rebuilds_the_index(seen: Seen) -> None:
     page = seen.open("/status")
     page.get_by_role("button", name="Rebuild the index").click()
     playwright.expect(page.locator("#progress .notice")).to_contain_text("3 memories")
-    page.get_by_role("button", name="Rebuild the index").click()  # the form that came with the answer works too
+    page.get_by_role(
+        "button", name="Rebuild the index"
+    ).click()  # the form that came with the answer works too
     playwright.expect(page.locator("#progress .notice")).to_contain_text("3 memories")
     seen.shot("10_health")
 
@@ -218,7 +236,13 @@ def test_B5_an_open_page_shows_what_was_written_elsewhere(seen: Seen) -> None:
 
 
 def _paths(one: str) -> list[str]:
-    more = [f"/memory/{one}", f"/memory/{one}/edit", f"/memory/{one}/erase", f"/memory/{one}/history", "/chat?name=telegram_1"]
+    more = [
+        f"/memory/{one}",
+        f"/memory/{one}/edit",
+        f"/memory/{one}/erase",
+        f"/memory/{one}/history",
+        "/chat?name=telegram_1",
+    ]
     return [*PAGES, *more, "/timeline?on=2026-03-10", "/?q=zebra", "/nowhere"]
 
 
@@ -233,7 +257,9 @@ def test_J5_no_serious_fault_of_accessibility_in_light_and_dark(visit: Visit) ->
         page.evaluate(rules)
         bad += _faults(page, path, "{resultTypes: ['violations']}")
         page.emulate_media(color_scheme="dark")
-        bad += _faults(page, f"{path} in the dark", "{runOnly: ['color-contrast']}")  # nothing else is another in the dark
+        bad += _faults(
+            page, f"{path} in the dark", "{runOnly: ['color-contrast']}"
+        )  # nothing else is another in the dark
         page.emulate_media(color_scheme="light")
     assert bad == []
     assert seen.wrong == []
@@ -262,7 +288,10 @@ def _some(memory: Muisti) -> str:
         trusted=False,
     )
     one = memory.save(
-        "| a | b |\n|---|---|\n| `" + "y" * 90 + "` | 2 |\n\n## Head\n\n> said", title="Table", kind="decision", pinned=True
+        "| a | b |\n|---|---|\n| `" + "y" * 90 + "` | 2 |\n\n## Head\n\n> said",
+        title="Table",
+        kind="decision",
+        pinned=True,
     )
     memory.link(one.id, memory.list()[-1].id, "CONTRADICTS", confidence=0.5, extracted_by="system")
     memory.delete(memory.save("Gone.", kind="note").id)

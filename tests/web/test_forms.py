@@ -12,11 +12,21 @@ from tests.web.conftest import Browser, Filled
 
 def test_J5_remember_something(empty: Browser) -> None:
     page = empty.post(
-        "/new", {"content": "We deploy on Tuesdays.", "importance": "0.8", "trusted": "yes", "keywords": "ops, deploy"}
+        "/new",
+        {
+            "content": "We deploy on Tuesdays.",
+            "importance": "0.8",
+            "trusted": "yes",
+            "keywords": "ops, deploy",
+        },
     )
     assert "Remembered." in page.text
     saved = empty.memory.list()[0]
-    assert (saved.content, saved.importance, saved.keywords) == ("We deploy on Tuesdays.", 0.8, ("ops", "deploy"))
+    assert (saved.content, saved.importance, saved.keywords) == (
+        "We deploy on Tuesdays.",
+        0.8,
+        ("ops", "deploy"),
+    )
     assert "said this already" in empty.post("/new", {"content": "We deploy on Tuesdays."}).text
     assert len(empty.memory.list()) == 1
 
@@ -33,7 +43,9 @@ def test_J5_remember_something(empty: Browser) -> None:
         ({"content": "x", "title": "a\x00b"}, "Title:"),
     ],
 )
-def test_A4_bad_input_is_explained_and_kept_in_the_form(empty: Browser, fields: dict[str, str], sentence: str) -> None:
+def test_A4_bad_input_is_explained_and_kept_in_the_form(
+    empty: Browser, fields: dict[str, str], sentence: str
+) -> None:
     page = empty.post("/new", fields, status=422)
     assert sentence in page.text
     assert empty.memory.list() == []
@@ -45,23 +57,45 @@ def test_J5_an_edit_changes_what_was_changed_and_no_more(filled: Filled) -> None
     fields = filled.form(path)
     assert "Saved." in filled.post(path, fields).text
     assert filled.memory.get(filled.decision.id) == before
-    filled.post(path, {**fields, "title": "PostgreSQL 16", "kind": "insight", "pinned": "yes", "importance": "0.7"})
+    filled.post(
+        path,
+        {
+            **fields,
+            "title": "PostgreSQL 16",
+            "kind": "insight",
+            "pinned": "yes",
+            "importance": "0.7",
+        },
+    )
     changed = filled.memory.get(filled.decision.id)
     assert changed is not None
-    assert (changed.title, changed.kind, changed.pinned, changed.importance) == ("PostgreSQL 16", "insight", True, 0.7)
+    assert (changed.title, changed.kind, changed.pinned, changed.importance) == (
+        "PostgreSQL 16",
+        "insight",
+        True,
+        0.7,
+    )
     assert changed.content == filled.decision.content
 
 
 def test_J5_two_editors_do_not_overwrite_each_other(filled: Filled) -> None:
     path = f"/memory/{filled.decision.id}/edit"
     mine = filled.form(path)
-    filled.memory.update(filled.decision.id, content="We chose SQLite after all.", keywords=["theirs"])
+    filled.memory.update(
+        filled.decision.id, content="We chose SQLite after all.", keywords=["theirs"]
+    )
     page = filled.post(path, {**mine, "content": "We chose PostgreSQL, I say."}, status=409)
     assert "We chose SQLite after all." in page.text
     assert "We chose PostgreSQL, I say." in page.text
     assert filled.memory.get(filled.decision.id).content == "We chose SQLite after all."  # type: ignore[union-attr]
-    again = {one["name"]: one.get("value", "") for one in page.all("input") if "name" in one and one.get("type") != "checkbox"}
-    assert "Saved." in filled.post(path, {**again, "kind": "decision", "content": "Both, then."}).text
+    again = {
+        one["name"]: one.get("value", "")
+        for one in page.all("input")
+        if "name" in one and one.get("type") != "checkbox"
+    }
+    assert (
+        "Saved." in filled.post(path, {**again, "kind": "decision", "content": "Both, then."}).text
+    )
     merged = filled.memory.get(filled.decision.id)
     assert merged is not None
     assert merged.content == "Both, then."
@@ -77,7 +111,10 @@ def test_J5_another_persons_title_survives_my_edit(filled: Filled) -> None:
     assert (found.title, found.importance) == ("Theirs", 0.9)
 
 
-@pytest.mark.parametrize(("field", "value"), [("content", ""), ("importance", "-1"), ("kind", "poem"), ("title", "a\x00")])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("content", ""), ("importance", "-1"), ("kind", "poem"), ("title", "a\x00")],
+)
 def test_A4_a_bad_edit_is_explained(filled: Filled, field: str, value: str) -> None:
     path = f"/memory/{filled.decision.id}/edit"
     before = filled.memory.get(filled.decision.id)
@@ -88,7 +125,8 @@ def test_A4_a_bad_edit_is_explained(filled: Filled, field: str, value: str) -> N
 
 def test_J5_checked_with_one_button(filled: Filled) -> None:
     filled.post(
-        f"/memory/{filled.guess.id}/edit", {"trusted": "yes", "was_trusted": "", "expected_hash": filled.guess.content_hash}
+        f"/memory/{filled.guess.id}/edit",
+        {"trusted": "yes", "was_trusted": "", "expected_hash": filled.guess.content_hash},
     )
     found = filled.memory.get(filled.guess.id)
     assert found is not None
@@ -118,15 +156,24 @@ def test_H1_links_are_made_and_taken_back(filled: Filled) -> None:
     url = f"/memory/{filled.newer.id}"
     picked = filled.get(f"{url}/pick?q=postgresql", part=True)
     assert [one["value"] for one in picked.all("input")] == [filled.decision.id]
-    assert "Linked." in filled.post(f"{url}/link", {"target": filled.decision.id, "type": "DEPENDS_ON"}).text
     assert (
-        "linked like this already" in filled.post(f"{url}/link", {"target": filled.decision.id, "type": "DEPENDS_ON"}, 422).text
+        "Linked."
+        in filled.post(f"{url}/link", {"target": filled.decision.id, "type": "DEPENDS_ON"}).text
+    )
+    assert (
+        "linked like this already"
+        in filled.post(
+            f"{url}/link", {"target": filled.decision.id, "type": "DEPENDS_ON"}, 422
+        ).text
     )
     ends = {"source": filled.newer.id, "target": filled.decision.id, "type": "DEPENDS_ON"}
     assert "taken back" in filled.post(f"{url}/unlink", ends).text
     assert "choose one" in filled.post(f"{url}/link", {"q": "no such words"}, 422).text
     assert "Linked." in filled.post(f"{url}/link", {"q": filled.decision.id[-12:]}).text
-    assert "must be one of" in filled.post(f"{url}/link", {"target": filled.guess.id, "type": "LIKES"}, 422).text
+    assert (
+        "must be one of"
+        in filled.post(f"{url}/link", {"target": filled.guess.id, "type": "LIKES"}, 422).text
+    )
     assert "to itself" in filled.post(f"{url}/link", {"target": filled.newer.id}, 422).text
     filled.post(f"{url}/link", {"target": "unknown"}, 404)
 
@@ -147,20 +194,31 @@ def test_H1_replaced_by_another_or_by_a_new_one(filled: Filled) -> None:
 
 def test_H3_a_proposed_link_is_confirmed_or_refused(filled: Filled) -> None:
     for way, left in (("confirm", False), ("unlink", None)):
-        filled.memory.link(filled.guess.id, filled.newer.id, "CONTRADICTS", confidence=0.6, extracted_by="system")
+        filled.memory.link(
+            filled.guess.id, filled.newer.id, "CONTRADICTS", confidence=0.6, extracted_by="system"
+        )
         page = filled.get(f"/memory/{filled.guess.id}")
         assert "proposed, 60 % sure" in page.text
         filled.post(
-            f"/memory/{filled.guess.id}/{way}", {"source": filled.guess.id, "target": filled.newer.id, "type": "CONTRADICTS"}
+            f"/memory/{filled.guess.id}/{way}",
+            {"source": filled.guess.id, "target": filled.newer.id, "type": "CONTRADICTS"},
         )
-        links = [one.proposed for one in filled.memory.links(filled.guess.id) if one.type == "CONTRADICTS"]
+        links = [
+            one.proposed
+            for one in filled.memory.links(filled.guess.id)
+            if one.type == "CONTRADICTS"
+        ]
         assert links == ([] if left is None else [left])
         if links:
             filled.memory.unlink(filled.guess.id, filled.newer.id, "CONTRADICTS")
 
 
 def test_C3_a_merge_is_undone(filled: Filled) -> None:
-    action = next(one["action"] for one in filled.get("/merged").all("form") if one["action"].endswith("/unmerge"))
+    action = next(
+        one["action"]
+        for one in filled.get("/merged").all("form")
+        if one["action"].endswith("/unmerge")
+    )
     assert "Taken apart again." in filled.post(action).text
     assert "Nothing was merged" in filled.get("/merged").text
 
@@ -168,7 +226,9 @@ def test_C3_a_merge_is_undone(filled: Filled) -> None:
 def test_C5_stronger_and_weaker(filled: Filled) -> None:
     assert "Weakened." in filled.post(f"/memory/{filled.newer.id}/weigh", {"way": "weaker"}).text
     weak = filled.memory.get(filled.newer.id).salience  # type: ignore[union-attr]
-    assert "Strengthened." in filled.post(f"/memory/{filled.newer.id}/weigh", {"way": "stronger"}).text
+    assert (
+        "Strengthened." in filled.post(f"/memory/{filled.newer.id}/weigh", {"way": "stronger"}).text
+    )
     assert filled.memory.get(filled.newer.id).salience > weak  # type: ignore[union-attr]
 
 
@@ -178,12 +238,19 @@ def test_J5_an_earlier_text_is_brought_back(filled: Filled) -> None:
     old = next(one["value"] for one in history.all("input") if one.get("name") == "content")
     now = filled.memory.get(filled.decision.id)
     assert now is not None
-    filled.post(f"/memory/{filled.decision.id}/edit", {"content": old, "expected_hash": now.content_hash})
+    filled.post(
+        f"/memory/{filled.decision.id}/edit", {"content": old, "expected_hash": now.content_hash}
+    )
     assert filled.memory.get(filled.decision.id).content == filled.decision.content  # type: ignore[union-attr]
 
 
 def test_F4_core_entries(filled: Filled) -> None:
-    assert "up to date" in filled.post("/core", {"section": "agent", "key": "tone", "value": "Short.", "do": "set"}).text
+    assert (
+        "up to date"
+        in filled.post(
+            "/core", {"section": "agent", "key": "tone", "value": "Short.", "do": "set"}
+        ).text
+    )
     assert filled.memory.core_get().agent == {"tone": "Short."}
     filled.post("/core", {"section": "user", "key": "name", "do": "remove"})
     assert filled.memory.core_get().user == {}
@@ -231,7 +298,9 @@ def test_B5_changes_by_hand_and_vanished_files(filled: Filled, vault: Path) -> N
     assert "vanished" not in filled.get("/status").text
 
 
-def test_B4_the_page_of_a_vault_that_is_full_or_gone(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_B4_the_page_of_a_vault_that_is_full_or_gone(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from muisti.errors import VaultFull
 
     def full(*_: object, **__: object) -> None:
@@ -243,6 +312,8 @@ def test_B4_the_page_of_a_vault_that_is_full_or_gone(filled: Filled, monkeypatch
     assert "No space is left on the disk" in answer.text
 
 
-def test_J5_what_nobody_expected_is_a_page_too(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_J5_what_nobody_expected_is_a_page_too(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(filled.memory, "chats", lambda: 1 / 0)
     assert "went wrong that should not" in filled.get("/chats", 500).text

@@ -90,7 +90,9 @@ FORGED = [
 
 
 @pytest.mark.parametrize(("headers", "with_token"), FORGED)
-def test_K3_forged_requests_are_refused(filled: Filled, headers: dict[str, str], with_token: bool) -> None:
+def test_K3_forged_requests_are_refused(
+    filled: Filled, headers: dict[str, str], with_token: bool
+) -> None:
     token = filled.token()
     answer = filled.client.post(
         f"/memory/{filled.decision.id}/delete",
@@ -107,7 +109,9 @@ def test_K3_forged_requests_are_refused(filled: Filled, headers: dict[str, str],
 def test_K3_a_token_that_somebody_made_up_is_refused(filled: Filled, cookie: str) -> None:
     client = TestClient(filled.client.app, base_url=ADDRESS)
     headers = {"Origin": ADDRESS, "Cookie": f"{COOKIE}={cookie}".encode()}
-    answer = client.post("/core", data={"csrf": cookie, "section": "user", "key": "a", "value": "b"}, headers=headers)
+    answer = client.post(
+        "/core", data={"csrf": cookie, "section": "user", "key": "a", "value": "b"}, headers=headers
+    )
     assert answer.status_code == 403
     assert filled.memory.core_get().user == {"name": "Maija"}
 
@@ -115,12 +119,20 @@ def test_K3_a_token_that_somebody_made_up_is_refused(filled: Filled, cookie: str
 def test_K3_only_forms_of_a_bounded_length_are_read(filled: Filled) -> None:
     token = filled.token()
     headers = {"Origin": ADDRESS, "Content-Type": "application/json"}
-    assert filled.client.post("/new", content=json.dumps({"csrf": token}), headers=headers).status_code == 415
+    assert (
+        filled.client.post("/new", content=json.dumps({"csrf": token}), headers=headers).status_code
+        == 415
+    )
     form = {"Origin": ADDRESS, "Content-Type": "application/x-www-form-urlencoded"}
     endless = (b"csrf=" if n == 0 else b"x" * 65_536 for n in range(100))
     assert filled.client.post("/new", content=endless, headers=form).status_code == 413
     assert filled.client.post("/new", content=b"csrf=%ff%fe", headers=form).status_code == 400
-    assert filled.client.post("/new", content="&".join(f"a{n}=1" for n in range(500)), headers=form).status_code == 400
+    assert (
+        filled.client.post(
+            "/new", content="&".join(f"a{n}=1" for n in range(500)), headers=form
+        ).status_code
+        == 400
+    )
 
 
 def test_K3_no_word_is_put_into_the_pages_mouth(empty: Browser) -> None:
@@ -135,7 +147,14 @@ def test_K3_static_files_are_kept_by_browsers_and_none_but_ours_are_served(empty
     fresh = empty.client.get(asset("app.css"))
     assert fresh.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert fresh.headers["content-type"].startswith("text/css")
-    for name in ("../pages.py", "..%2fpages.py", "%2e%2e/pages.py", "/etc/passwd", "vendor/../../pages.py", ""):
+    for name in (
+        "../pages.py",
+        "..%2fpages.py",
+        "%2e%2e/pages.py",
+        "/etc/passwd",
+        "vendor/../../pages.py",
+        "",
+    ):
         assert empty.client.get(f"/static/x/{name}").status_code == 404
 
 
@@ -151,7 +170,9 @@ def test_J5_everything_is_here_and_nothing_is_inline(filled: Filled) -> None:
 
 def test_J5_what_others_wrote_is_what_was_fetched() -> None:
     script = Path(__file__).parents[2] / "scripts" / "vendor.py"
-    done = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout
 
 
@@ -161,12 +182,20 @@ def test_J5_what_others_wrote_is_what_was_fetched() -> None:
 def _is_harmless(page: Parsed, where: str) -> None:
     for tag, attributes in page.tags:
         assert tag in TAGS, (where, tag)
-        assert not [name for name in attributes if name.startswith("on") or name in ("style", "srcdoc", "formaction")], (
+        assert not [
+            name
+            for name in attributes
+            if name.startswith("on") or name in ("style", "srcdoc", "formaction")
+        ], (
             where,
             tag,
             attributes,
         )
-        assert not [name for name in attributes if name.startswith("hx-on")], (where, tag, attributes)
+        assert not [name for name in attributes if name.startswith("hx-on")], (
+            where,
+            tag,
+            attributes,
+        )
         if tag == "script":
             assert attributes["src"].startswith("/static/"), (where, attributes)
             assert attributes["src"].rpartition("/")[2] in OURS, (where, attributes)
@@ -174,7 +203,9 @@ def _is_harmless(page: Parsed, where: str) -> None:
             assert attributes["src"].startswith("/static/"), (where, attributes)
         for name in ("href", "src", "action", "hx-get", "hx-post"):
             if name in attributes:
-                assert re.match(r"(?:https?://|mailto:|/(?!/)|#)", attributes[name], re.IGNORECASE), (where, tag, attributes)
+                assert re.match(
+                    r"(?:https?://|mailto:|/(?!/)|#)", attributes[name], re.IGNORECASE
+                ), (where, tag, attributes)
 
 
 def _examples(name: str) -> list[str]:
@@ -288,7 +319,15 @@ def test_K3_hostile_texts_stay_texts_on_every_page(filled: Filled) -> None:
         _is_harmless(filled.get(f"/?q={query}", part=True), query)
         _is_harmless(filled.get(f"/chat?name=telegram_1&q={query}"), query)
         _is_harmless(filled.get(f"/memory/{ids[1]}/pick?q={query}", part=True), query)
-    for path in ("/core", "/chats", "/chat?name=telegram_1", "/trash", "/graph", "/timeline", "/status"):
+    for path in (
+        "/core",
+        "/chats",
+        "/chat?name=telegram_1",
+        "/trash",
+        "/graph",
+        "/timeline",
+        "/status",
+    ):
         _is_harmless(filled.get(path), path)
     for memory_id in ids[:-3]:
         for rest in ("", "/edit", "/history", "/related", "/erase"):
@@ -314,7 +353,16 @@ def test_K3_hostile_questions_names_and_fields(filled: Filled, text: str) -> Non
         answer = filled.client.get(path, params={parameter: text})
         assert answer.status_code in (200, 404, 422)
         _is_harmless(Parsed(answer.text), f"{path} {parameter}")
-    for fields in ({"content": text, "kind": text, "title": text, "project": text, "importance": text, "keywords": text},):
+    for fields in (
+        {
+            "content": text,
+            "kind": text,
+            "title": text,
+            "project": text,
+            "importance": text,
+            "keywords": text,
+        },
+    ):
         _is_harmless(Parsed(filled.send("/new", fields).text), "form")
     answer = filled.send("/core", {"section": text, "key": text, "value": text})
     _is_harmless(Parsed(answer.text), "core")
@@ -334,7 +382,9 @@ def test_K3_no_markdown_makes_anything_but_its_own_tags() -> None:
         _is_harmless(page, text)
         for link in page.all("a"):
             assert link["rel"] == "noopener noreferrer nofollow"
-            assert "href" not in link or unescape(link["href"]).lower().startswith(("http://", "https://", "mailto:")), text
+            assert "href" not in link or unescape(link["href"]).lower().startswith(
+                ("http://", "https://", "mailto:")
+            ), text
 
 
 def test_K3_a_naughty_question_is_answered(filled: Filled) -> None:

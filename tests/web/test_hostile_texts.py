@@ -22,7 +22,9 @@ from tests.web.browsing import Seen, Visit, chromium, needs_chromium, visit
 from tests.web.test_guard import DATA, HOSTILE
 from tests.web.test_pages import PAGES
 
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed: `pip install playwright`")
+pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: `pip install playwright`"
+)
 pytestmark = needs_chromium
 __all__ = ["chromium", "visit"]
 SPY = """
@@ -63,10 +65,16 @@ def watched(visit: Visit, **options: Any) -> Seen:
     seen.context.add_init_script(SPY)
     seen.context.on("page", lambda page: seen.wrong.append(f"a window {page.url}"))
     seen.context.on(
-        "request", lambda request: seen.wrong.append(f"asked {request.url}") if not _is_here(seen, request.url) else None
+        "request",
+        lambda request: (
+            seen.wrong.append(f"asked {request.url}") if not _is_here(seen, request.url) else None
+        ),
     )
     seen.page.on(
-        "framenavigated", lambda frame: seen.wrong.append(f"went to {frame.url}") if not _is_here(seen, frame.url) else None
+        "framenavigated",
+        lambda frame: (
+            seen.wrong.append(f"went to {frame.url}") if not _is_here(seen, frame.url) else None
+        ),
     )
     return seen
 
@@ -96,7 +104,10 @@ def texts() -> list[str]:
     found = list(HOSTILE)
     for name in ("blns.json", "commonmark.json"):
         if (DATA / name).exists():
-            found += [one if isinstance(one, str) else one["markdown"] for one in json.loads((DATA / name).read_text())]
+            found += [
+                one if isinstance(one, str) else one["markdown"]
+                for one in json.loads((DATA / name).read_text())
+            ]
     return found
 
 
@@ -137,7 +148,11 @@ def test_K3_no_script_runs_of_any_text(visit: Visit) -> None:
     seen = watched(visit, bypass_csp=True)
     memory = seen.memory
     drafts = [
-        {"content": f"{text}\n\nNumber {number}", "title": line(text) or None, "keywords": [line(text)] if line(text) else []}
+        {
+            "content": f"{text}\n\nNumber {number}",
+            "title": line(text) or None,
+            "keywords": [line(text)] if line(text) else [],
+        }
         for number, text in enumerate(texts())
     ]
     kept = sum(save_all(memory, drafts[at : at + 50]) for at in range(0, len(drafts), 50))
@@ -147,8 +162,20 @@ def test_K3_no_script_runs_of_any_text(visit: Visit) -> None:
         _write_chat(memory, f"telegram_{number}", said[number::2])
     memory.sync()
     assert sum(one.messages for one in memory.chats()) > 0.9 * len(said)
-    asked = ["/?n=100", "/?q=alert&n=100", "/?q=script&n=100", "/?q=javascript", "/graph", "/numbers"]
-    for path in [*asked, "/chat?name=telegram_0&n=1000", "/chat?name=telegram_1&n=1000", "/chat?name=telegram_1&q=alert"]:
+    asked = [
+        "/?n=100",
+        "/?q=alert&n=100",
+        "/?q=script&n=100",
+        "/?q=javascript",
+        "/graph",
+        "/numbers",
+    ]
+    for path in [
+        *asked,
+        "/chat?name=telegram_0&n=1000",
+        "/chat?name=telegram_1&n=1000",
+        "/chat?name=telegram_1&q=alert",
+    ]:
         look(seen, path)
     for offset in range(0, kept, 50):
         look(seen, f"/timeline?offset={offset}")
@@ -160,14 +187,24 @@ def test_K3_no_script_runs_of_any_name_on_any_page(visit: Visit, tmp_path: Path)
     chats = seen.memory.chats()
     assert any("onerror" in one.name for one in chats)
     assert seen.memory.problems()
-    found = [one.memory.id for source in ("message", "document") for one in seen.memory.search("alert", source=source, limit=4)]
+    found = [
+        one.memory.id
+        for source in ("message", "document")
+        for one in seen.memory.search("alert", source=source, limit=4)
+    ]
     assert len(found) > 4
-    paths = [*PAGES, "/timeline?on=2026-03-10", f"/graph?around={ids[0]}", f"/new?replaces={ids[0]}"]
+    paths = [
+        *PAGES,
+        "/timeline?on=2026-03-10",
+        f"/graph?around={ids[0]}",
+        f"/new?replaces={ids[0]}",
+    ]
     paths += [f"/memory/{ids[0]}{rest}" for rest in ("/erase", "/changes", "/history", "/related")]
     paths += [f"/memory/{one}{rest}" for one in ids for rest in ("", "/edit")]
     paths += [f"/chat?name={quote(one.name)}" for one in chats]
     paths += [
-        f"/{where}{quote(NAMES[0])}" for where in ("?q=", "?kind=", "?project=", "timeline?on=", "chat?name=", "graph?around=")
+        f"/{where}{quote(NAMES[0])}"
+        for where in ("?q=", "?kind=", "?project=", "timeline?on=", "chat?name=", "graph?around=")
     ]
     for path in [*paths, *(f"/entry?id={quote(one)}" for one in found)]:
         look(seen, path)
@@ -184,12 +221,18 @@ def _named(memory: Muisti, tmp_path: Path) -> list[str]:
         tried(partial(memory.append_message, "telegram_1", name, name, type=name))
         tried(partial(memory.start_session, session_id=name))
         file_name = name.replace("/", "")
-        _write_chat(memory, f"telegram_{file_name}", [("user", name, None), ("assistant", name, name)])
+        _write_chat(
+            memory, f"telegram_{file_name}", [("user", name, None), ("assistant", name, name)]
+        )
         (memory.root / "notes" / f"{file_name}.md").write_text(f"alert by hand {name}")
-        (memory.root / "notes" / f"broken {file_name}.md").write_text(f"---\nid: [{name}\n---\n{name}")
+        (memory.root / "notes" / f"broken {file_name}.md").write_text(
+            f"---\nid: [{name}\n---\n{name}"
+        )
     shelf = tmp_path / "shelf" / NAMES[0]
     shelf.mkdir(parents=True)
-    (shelf / f"{NAMES[3]}.md").write_text("\n\n".join(f"# {name}\n\nalert {name}" for name in NAMES))
+    (shelf / f"{NAMES[3]}.md").write_text(
+        "\n\n".join(f"# {name}\n\nalert {name}" for name in NAMES)
+    )
     memory.index_path(shelf, NAMES[0])
     memory.sync()
     ids = [one.id for one in memory.list(project="*", limit=None)]
@@ -207,7 +250,11 @@ def _save_named(memory: Muisti, name: str) -> None:
     """A memory with this name wherever it is taken for one."""
     lists, lines = ("keywords", "files"), ("title", "source", "project", "session_id", "summary")
     options: dict[str, Any] = dict.fromkeys(lines, name) | {key: [name] for key in lists}
-    taken = {key: value for key, value in options.items() if tried(partial(memory.save, f"alert {key} {name}", **{key: value}))}
+    taken = {
+        key: value
+        for key, value in options.items()
+        if tried(partial(memory.save, f"alert {key} {name}", **{key: value}))
+    }
     assert {"title", "keywords"} <= set(taken)
     memory.save(f"alert, with all of {sorted(taken)}: {name}", **taken)
 

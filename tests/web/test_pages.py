@@ -35,7 +35,9 @@ def test_J5_a_page_of_an_empty_vault_says_what_to_do(empty: Browser, path: str) 
     assert len([1 for tag, _ in page.tags if tag == "h1"]) == 1
     assert page.all("html")[0]["lang"] == "en"
     if path not in ("/core", "/status", "/new"):
-        assert any(one.get("class") == "empty" for one in page.all("section")), "an empty page that tells nothing"
+        assert any(one.get("class") == "empty" for one in page.all("section")), (
+            "an empty page that tells nothing"
+        )
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -76,7 +78,9 @@ def test_J5_a_part_is_no_whole_page_and_names_its_address(filled: Filled) -> Non
     answer = filled.client.get("/?q=pilot&kind=&n=20", headers={"HX-Request": "true"})
     assert "<html" not in answer.text
     assert answer.headers["HX-Replace-Url"] == "/?q=pilot"
-    whole = filled.client.get("/?q=pilot", headers={"HX-Request": "true", "HX-History-Restore-Request": "true"})
+    whole = filled.client.get(
+        "/?q=pilot", headers={"HX-Request": "true", "HX-History-Restore-Request": "true"}
+    )
     assert "<html" in whole.text
 
 
@@ -133,9 +137,20 @@ def test_J5_the_graph_as_picture_and_as_list(filled: Filled) -> None:
 
 
 def test_J5_numbers_add_up(filled: Filled) -> None:
-    data = json.loads(next(one["data-figures"] for one in filled.get("/numbers").all("div") if "data-figures" in one))
+    data = json.loads(
+        next(
+            one["data-figures"]
+            for one in filled.get("/numbers").all("div")
+            if "data-figures" in one
+        )
+    )
     total = filled.memory.get_stats().total_count
-    assert sum(data["kinds"]["values"]) == sum(data["growth"]["new"]) == sum(data["salience"]["values"]) == total
+    assert (
+        sum(data["kinds"]["values"])
+        == sum(data["growth"]["new"])
+        == sum(data["salience"]["values"])
+        == total
+    )
 
 
 def test_J5_a_timeline_goes_on(empty: Browser) -> None:
@@ -153,7 +168,10 @@ def test_D5_a_page_says_when_search_goes_by_words_alone(surf: Surf) -> None:
     assert "needs your attention" in browser.get("/status").text
 
 
-@pytest.mark.parametrize("bad", ["x", "..%2f..%2fetc%2fpasswd", "%2e%2e", "a%00b", "-", "'; drop table memories;--", "ä" * 300])
+@pytest.mark.parametrize(
+    "bad",
+    ["x", "..%2f..%2fetc%2fpasswd", "%2e%2e", "a%00b", "-", "'; drop table memories;--", "ä" * 300],
+)
 @pytest.mark.parametrize("rest", ["", "/edit", "/history", "/related", "/erase"])
 def test_K3_an_id_that_is_none_is_not_found(filled: Filled, bad: str, rest: str) -> None:
     answer = filled.client.get(f"/memory/{bad}{rest}")
@@ -215,18 +233,33 @@ def test_J5_open_pages_ask_whether_something_changed(opened, empty: Browser) -> 
     assert "data-live" not in empty.client.get("/").text
 
 
-def test_J5_a_timeline_begins_at_the_day_that_is_asked_for(empty: Browser, clock: FakeClock) -> None:
+def test_J5_a_timeline_begins_at_the_day_that_is_asked_for(
+    empty: Browser, clock: FakeClock
+) -> None:
     for n in range(120):  # two a day
-        empty.memory.save(f"Place {n} of the list is {n * 7919}.", title=f"Place {n}.", project="odd" if n % 2 else None)
+        empty.memory.save(
+            f"Place {n} of the list is {n * 7919}.",
+            title=f"Place {n}.",
+            project="odd" if n % 2 else None,
+        )
         clock.forward(hours=12)
-    days = [one["datetime"] for one in empty.get("/timeline?on=2026-03-30").all("time") if len(one["datetime"]) == 10]
+    days = [
+        one["datetime"]
+        for one in empty.get("/timeline?on=2026-03-30").all("time")
+        if len(one["datetime"]) == 10
+    ]
     assert days[0] == "2026-03-30"
     assert days == sorted(days, reverse=True)
     page = empty.get("/timeline?on=2026-03-30")
-    assert {one["rel"] for one in page.all("a") if one.get("rel") in ("prev", "next")} == {"prev"}  # fewer than a page before it
+    assert {one["rel"] for one in page.all("a") if one.get("rel") in ("prev", "next")} == {
+        "prev"
+    }  # fewer than a page before it
     newer = next(one["href"] for one in page.all("a") if one.get("rel") == "prev")
     assert "Place 60." in empty.get(newer).text
-    assert "Nothing was remembered on Monday, 9 March 2026 or before" in empty.get("/timeline?on=2026-03-09").text
+    assert (
+        "Nothing was remembered on Monday, 9 March 2026 or before"
+        in empty.get("/timeline?on=2026-03-09").text
+    )
     assert "Place 119." in empty.get("/timeline?on=2030-01-01").text
     assert "what came before follows" in empty.get("/timeline?on=2030-01-01").text
     only = empty.get("/timeline?on=2026-03-12&project=odd").text
@@ -234,7 +267,9 @@ def test_J5_a_timeline_begins_at_the_day_that_is_asked_for(empty: Browser, clock
     assert "Place 4." not in only
 
 
-@pytest.mark.parametrize("day", ["yesterday", "2026-13-01", "9999-12-31", "0001-01-01", "2026-02-30"])
+@pytest.mark.parametrize(
+    "day", ["yesterday", "2026-13-01", "9999-12-31", "0001-01-01", "2026-02-30"]
+)
 def test_J5_a_day_that_is_none_is_told(filled: Filled, day: str) -> None:
     answer = filled.client.get("/timeline", params={"on": day})
     assert answer.status_code == (200 if day in ("9999-12-31", "0001-01-01") else 422)
@@ -263,7 +298,10 @@ def test_B6_the_trash_is_read_page_by_page_the_latest_first(
         clock.forward(minutes=1)
         empty.memory.delete(one.id)
     (empty.memory.root / ".trash" / "by_hand.md").write_text("Somebody put this here.")
-    read, listed = _counted(monkeypatch, empty.memory, "trashed"), _counted(monkeypatch, empty.memory, "list")
+    read, listed = (
+        _counted(monkeypatch, empty.memory, "trashed"),
+        _counted(monkeypatch, empty.memory, "list"),
+    )
     page = empty.get("/trash")
     assert "60 in the trash" in page.text
     assert (len(read), listed) == (1, [])
@@ -276,7 +314,9 @@ def test_B6_the_trash_is_read_page_by_page_the_latest_first(
 def test_C3_merges_are_read_page_by_page(empty: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(30):
         empty.memory.save(f"The auth module of service {n} is in src/auth{n}/index.ts")
-        empty.memory.save(f"The authentication module of service {n} is located in src/auth{n}/index.ts")
+        empty.memory.save(
+            f"The authentication module of service {n} is located in src/auth{n}/index.ts"
+        )
     asked = _counted(monkeypatch, empty.memory, "history")
     page = empty.get("/merged")
     count = empty.memory.merged_count()
@@ -286,7 +326,9 @@ def test_C3_merges_are_read_page_by_page(empty: Browser, monkeypatch: pytest.Mon
     assert empty.get(older).text.count("They are two") == count - 25
 
 
-def test_B6_the_archive_is_read_only_for_what_is_in_it(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_B6_the_archive_is_read_only_for_what_is_in_it(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read = _counted(monkeypatch, filled.memory, "archived")
     filled.get("/memory/unknown", 404)
     assert "In the archive" in filled.get(f"/memory/{filled.archived.id}").text
@@ -304,7 +346,9 @@ def test_J5_chats_go_on(empty: Browser) -> None:
 def test_B3_versions_are_compared(empty: Browser) -> None:
     one = empty.memory.save("The pilot begins on 15 March.\n\nIt ends in May.", title="Pilot")
     empty.memory.update(one.id, content="The pilot begins on 29 March.\n\nIt ends in May.")
-    empty.memory.update(one.id, content="The pilot begins on 29 March.\n\nIt ends in June.\n\nMaija leads it.")
+    empty.memory.update(
+        one.id, content="The pilot begins on 29 March.\n\nIt ends in June.\n\nMaija leads it."
+    )
     page = empty.get(f"/memory/{one.id}/changes")
     assert len(page.all("ins")) == 3  # the legend, a word, a line
     assert "MayJune" in page.text
@@ -312,7 +356,11 @@ def test_B3_versions_are_compared(empty: Browser) -> None:
     assert "1529" in empty.get(f"/memory/{one.id}/changes?old=1&new=2").text
     assert "2915" in empty.get(f"/memory/{one.id}/changes?old=2&new=1").text
     history = empty.get(f"/memory/{one.id}/history", part=True)
-    addresses = [one["href"].partition("?")[2] for one in history.all("a") if "/changes" in one.get("href", "")]
+    addresses = [
+        one["href"].partition("?")[2]
+        for one in history.all("a")
+        if "/changes" in one.get("href", "")
+    ]
     assert addresses == ["old=2&new=3", "old=1&new=2"]
     assert "has 3 versions" in empty.get(f"/memory/{one.id}/changes?old=4", 404).text
     alone = empty.memory.save("The lighthouse is white.")
@@ -323,7 +371,12 @@ def test_I1_the_status_tells_what_waits(surf: Surf, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("muisti.engine.extraction.PATIENCE", 0.0)  # to close waits for nothing
     down = "http://127.0.0.1:9"
     browser = surf(
-        embedder="ollama", embedder_url=down, embedder_timeout=0.5, extractor="ollama", extractor_url=down, extractor_model="m"
+        embedder="ollama",
+        embedder_url=down,
+        embedder_timeout=0.5,
+        extractor="ollama",
+        extractor_url=down,
+        extractor_model="m",
     )
     browser.memory.save("The pilot begins in March.")
     text = browser.get("/status").text

@@ -9,14 +9,21 @@ from hypothesis import strategies as st
 from muisti.surfaces.web.versions import MOST_LINES, Piece, differences
 
 LINES = st.lists(
-    st.sampled_from(["a b c\n", "a x c\n", "\n", "one two three four\n", "one two 3 four\n", "last"]), max_size=12
+    st.sampled_from(
+        ["a b c\n", "a x c\n", "\n", "one two three four\n", "one two 3 four\n", "last"]
+    ),
+    max_size=12,
 ).map("".join)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "pieces"),
     [
-        ("on 15 March", "on 29 March", [("on ", "same"), ("15", "gone"), ("29", "new"), (" March", "same")]),
+        (
+            "on 15 March",
+            "on 29 March",
+            [("on ", "same"), ("15", "gone"), ("29", "new"), (" March", "same")],
+        ),
         ("same", "same", [("same", "same")]),
         ("", "new", [("new", "new")]),
         ("old", "", [("old", "gone")]),
@@ -25,14 +32,19 @@ LINES = st.lists(
         ("数据库", "数据 库", [("数据库", "gone"), ("数据 库", "new")]),
     ],
 )
-def test_B3_words_that_came_and_went(before: str, after: str, pieces: list[tuple[str, str]]) -> None:
+def test_B3_words_that_came_and_went(
+    before: str, after: str, pieces: list[tuple[str, str]]
+) -> None:
     assert [(one.text, one.how) for one in differences(before, after)] == pieces
 
 
 def test_B3_lines_far_from_a_change_are_left_out() -> None:
     before = "".join(f"line {n}\n" for n in range(50))
     found = list(differences(before, before.replace("line 25\n", "line 25 and more\n")))
-    assert [one.text for one in found if one.how == "left out"] == ["23 lines as before", "22 lines as before"]
+    assert [one.text for one in found if one.how == "left out"] == [
+        "23 lines as before",
+        "22 lines as before",
+    ]
     assert "line 23\nline 24\n" in [one.text for one in found]
 
 
@@ -50,5 +62,8 @@ def test_B3_very_long_texts_are_not_compared() -> None:
 
 
 def test_B3_a_long_rewritten_passage_takes_no_square_of_time() -> None:
-    before, after = " ".join(f"w{n}" for n in range(50_000)), " ".join(f"w{n}" for n in range(50_000, 0, -1))
+    before, after = (
+        " ".join(f"w{n}" for n in range(50_000)),
+        " ".join(f"w{n}" for n in range(50_000, 0, -1)),
+    )
     assert [one.how for one in differences(before, after)] == ["gone", "new"]

@@ -35,7 +35,9 @@ class Conversations(Embedding):
 
         An `id` makes it safe to repeat: the same message is written once. Raises InvalidRequest.
         """
-        message = talk.made_message(self._services, chat, role, content, type=type, meta=meta, at=at, id=id)
+        message = talk.made_message(
+            self._services, chat, role, content, type=type, meta=meta, at=at, id=id
+        )
         return self._said(message)
 
     def session_break(self, chat: str) -> Message:
@@ -51,14 +53,20 @@ class Conversations(Embedding):
     def window(self, chat: str, limit: int = 20, *, whole: bool = False) -> list[Message]:
         """The latest messages of a chat since its last session break, in their order. Whole: and before it, breaks included."""
         checked_limit(limit)
-        found = self._read(lambda services: services.index.window(chat, limit, whole=whole)) if isinstance(chat, str) else []
+        found = (
+            self._read(lambda services: services.index.window(chat, limit, whole=whole))
+            if isinstance(chat, str)
+            else []
+        )
         if not found:
             self._check_chat(chat)
         return found
 
     def _check_chat(self, chat: str) -> None:
         """Raises InvalidRequest for a name that no chat has nor can have. Other programs may have given it any name."""
-        if not isinstance(chat, str) or not self._read(lambda services: services.index.window(chat, 1, whole=True)):
+        if not isinstance(chat, str) or not self._read(
+            lambda services: services.index.window(chat, 1, whole=True)
+        ):
             talk.checked_chat(chat)
 
     def chats(self) -> list[Chat]:
@@ -95,13 +103,21 @@ class Conversations(Embedding):
         stays as it was; at first there is no name, no project and no trust. Raises InvalidRequest.
         """
         if source is not None:
-            source = check_name("source", checked_line("source", source, 200).strip(), self.settings)
+            source = check_name(
+                "source", checked_line("source", source, 200).strip(), self.settings
+            )
             if source in tuple(Origin):
-                raise InvalidRequest("source", source, "search has another meaning for that name; choose another")
+                raise InvalidRequest(
+                    "source", source, "search has another meaning for that name; choose another"
+                )
         if trusted is not None and not isinstance(trusted, bool):
             raise InvalidRequest("trusted", trusted, "it must be true or false")
         wanted = None if project is None else checked_project(project)
-        shelf = self._write(lambda services: services.reconciler.index_path(_path_of(path), source, wanted, trusted=trusted))
+        shelf = self._write(
+            lambda services: services.reconciler.index_path(
+                _path_of(path), source, wanted, trusted=trusted
+            )
+        )
         self._embed_later()
         return shelf
 

@@ -39,7 +39,9 @@ class Embedding(Search):
         if self.settings.embed_on_save and self.settings.embedder != "none":
             self._filler.go_on()
 
-    def _with_vectors(self, memories: list[Memory], progress: Progress | None = None) -> list[Memory]:
+    def _with_vectors(
+        self, memories: list[Memory], progress: Progress | None = None
+    ) -> list[Memory]:
         """What was saved, with its vectors. If they cannot be had now, they are made later: the memories are safe."""
         waiting = [one for one in memories if one.embedding_model is None and not one.index_pending]
         if not waiting or not self.settings.embed_on_save or self.settings.embedder == "none":

@@ -58,9 +58,15 @@ class Extraction(Memories):
         """Set one entry. Raises InvalidRequest for another section, an empty value, or more than fits."""
         safe = redact_text(value, self.settings) if isinstance(value, str) else value
         if isinstance(value, str) and value.strip() and not safe.strip():
-            raise InvalidRequest("value", "<private>…", "nothing of it is left outside of <private>")
+            raise InvalidRequest(
+                "value", "<private>…", "nothing of it is left outside of <private>"
+            )
         if isinstance(key, str) and redact_text(key, self.settings) != key:
-            raise InvalidRequest("key", "…", "it holds something private or a secret, and names are not redacted: choose another")
+            raise InvalidRequest(
+                "key",
+                "…",
+                "it holds something private or a secret, and names are not redacted: choose another",
+            )
         return self._write(core.core_update, section, key, safe)
 
     def core_delete(self, section: str, key: str) -> CoreMemory:
@@ -81,8 +87,14 @@ class Extraction(Memories):
 
         Mode: `default`, `coding` or `research`, which changes what counts more. Raises InvalidRequest, ExtractorProblem.
         """
-        if isinstance(talk, str) or not isinstance(talk, Sequence) or not all(isinstance(one, Utterance) for one in talk):
-            raise InvalidRequest("talk", type(talk).__name__, "it must be a list of Utterance(text, speaker, role)")
+        if (
+            isinstance(talk, str)
+            or not isinstance(talk, Sequence)
+            or not all(isinstance(one, Utterance) for one in talk)
+        ):
+            raise InvalidRequest(
+                "talk", type(talk).__name__, "it must be a list of Utterance(text, speaker, role)"
+            )
         return extract_from(self._services, talk, _checked_mode(mode))
 
     def save_extracted(
@@ -113,7 +125,11 @@ class Extraction(Memories):
         False, with a warning, if it cannot be taken: the queue or the disk is full. Nothing that happens later is the chat's
         concern; `metrics` counts it. Raises InvalidRequest and InvalidMemory for what no exchange can be.
         """
-        for name, text in (("user_message", user_message), ("assistant_response", assistant_response), ("speaker", speaker)):
+        for name, text in (
+            ("user_message", user_message),
+            ("assistant_response", assistant_response),
+            ("speaker", speaker),
+        ):
             if not isinstance(text, str):
                 raise InvalidRequest(name, text, "it must be a text")
         if not user_message.strip() and not assistant_response.strip():
@@ -137,7 +153,9 @@ class Extraction(Memories):
 
 
 def _checked_mode(mode: str) -> str:
-    from muisti.remember.extract.evidence import MODES  # its tables are read only if they are needed
+    from muisti.remember.extract.evidence import (
+        MODES,
+    )  # its tables are read only if they are needed
 
     if mode not in MODES:
         raise InvalidRequest("mode", mode, f"it must be one of {', '.join(MODES)}")
@@ -148,4 +166,6 @@ def _text_of(path: Path) -> str:
     try:
         return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest("source", str(path), f"it cannot be read ({error}); name a readable UTF-8 text file") from error
+        raise InvalidRequest(
+            "source", str(path), f"it cannot be read ({error}); name a readable UTF-8 text file"
+        ) from error

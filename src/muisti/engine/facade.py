@@ -16,11 +16,15 @@ class Muisti(Conversations, Extraction, Sessions, Lifecycle, Maintenance, Locate
     """A vault, open for use from any number of threads. `Muisti.open(path)` makes one; `close` it, or use `with`."""
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool) -> Muisti:
+    def open(
+        cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool
+    ) -> Muisti:
         """Open the vault at this path, or the one that is found from here; a missing one is created.
 
         `:memory:` opens one that ends with the process and leaves nothing on the disk.
         """
-        from muisti.bootstrap import open as open_vault  # the only import upwards: this is where a caller begins
+        from muisti.bootstrap import (
+            open as open_vault,
+        )  # the only import upwards: this is where a caller begins
 
         return open_vault(path, settings=settings)

@@ -80,7 +80,9 @@ class Lifecycle(Runtime):
         """Move memories that are weaker than this to the trash, and answer them. Decisions and pinned ones stay."""
         return self._write(clean.cleanup, min_salience, dry_run=dry_run)
 
-    def evict(self, max_bytes: int | None = None, *, to: float | None = None, dry_run: bool = False) -> list[Memory]:
+    def evict(
+        self, max_bytes: int | None = None, *, to: float | None = None, dry_run: bool = False
+    ) -> list[Memory]:
         """If there is more than this, move the longest unused memories to the archive, and answer them.
 
         Decisions, pinned ones and those of an active session stay. `restore` brings one back.
@@ -102,7 +104,11 @@ class Lifecycle(Runtime):
         """
         check_page(limit, offset)
         where = Filter(all_sessions=True, only_deleted=True)
-        return self._read(lambda services: services.index.select(where, order="deleted_at", limit=limit, offset=offset))
+        return self._read(
+            lambda services: services.index.select(
+                where, order="deleted_at", limit=limit, offset=offset
+            )
+        )
 
     def archived(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
         """The memories in the archive, which no search sees, the latest first; `restore` brings one back.

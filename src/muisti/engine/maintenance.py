@@ -26,14 +26,18 @@ class Maintenance(Runtime):
     def get_stats(self) -> Stats:
         """The vault in numbers."""
         stats = self._read(lambda services: services.index.stats())
-        never = self.settings.embedder == "none" and stats.embedding_model is None  # then nothing waits for vectors
+        never = (
+            self.settings.embedder == "none" and stats.embedding_model is None
+        )  # then nothing waits for vectors
         return replace(stats, waiting_count=0) if never else stats
 
     def export_memories(self, *, format: str = "markdown", **options: Unpack[FilterOptions]) -> str:
         """All memories, or those a filter lets through, as one text that `import_memories` reads."""
         only_memories(options)
         where = to_filter(self.settings, options, all_sessions=True)
-        memories = self._read(lambda services: services.index.select(where, order="created_at", limit=None))
+        memories = self._read(
+            lambda services: services.index.select(where, order="created_at", limit=None)
+        )
         return self._services.import_export.dump(memories, format)
 
     def import_memories(
@@ -50,7 +54,9 @@ class Maintenance(Runtime):
         What comes from elsewhere is not trusted unless you say so: agents that recall it are told.
         """
         source = Path(source_path).expanduser()
-        return self._write(import_memories, source, kind=kind, project=project, trusted=trusted, progress=progress)
+        return self._write(
+            import_memories, source, kind=kind, project=project, trusted=trusted, progress=progress
+        )
 
     def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
         """Look for what was changed by hand. Confirm: forget files that vanished, however many.
@@ -77,7 +83,9 @@ class Maintenance(Runtime):
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Prove that files and index agree. Deep: compare with an index built anew."""
-        return self._write(lambda services: services.reconciler.verify(deep=deep, progress=progress))
+        return self._write(
+            lambda services: services.reconciler.verify(deep=deep, progress=progress)
+        )
 
     def problems(self) -> list[Problem]:
         """Files that could not be read at the last look, each with what to do."""

@@ -24,7 +24,9 @@ class Memories(Embedding):
         """Remember a text. Raises InvalidMemory. Saying the same again reinforces what is there."""
         return self._remember([to_draft(content, options)])[0]
 
-    def save_batch(self, items: Iterable[Draft | str | dict[str, Any]], *, progress: Progress | None = None) -> list[Memory]:
+    def save_batch(
+        self, items: Iterable[Draft | str | dict[str, Any]], *, progress: Progress | None = None
+    ) -> list[Memory]:
         """Remember many texts at once: all of them or, if one is not acceptable, none."""
         if isinstance(items, str):
             raise InvalidRequest("items", "a text", "it must be a list; `save` takes one text")
@@ -72,7 +74,9 @@ class Memories(Embedding):
         """Note that a memory was looked at."""
         return self._write(use.touch, memory_id)
 
-    def reinforce(self, memory_id: str, amount: float = REINFORCE, *, session_id: str | None = None) -> Memory:
+    def reinforce(
+        self, memory_id: str, amount: float = REINFORCE, *, session_id: str | None = None
+    ) -> Memory:
         """Make a memory stronger, with diminishing returns."""
         return self._write(use.reinforce, memory_id, amount, session_id)
 

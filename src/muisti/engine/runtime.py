@@ -56,17 +56,26 @@ class Runtime:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
-    def _read(self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    def _read(
+        self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
         """Run an operation that only reads. It sees what earlier searches recorded, unless the store is locked just now."""
         self._check_open()
         if "_recall_log" in self.__dict__:
             self._recall_log.settle()
         return self._answer(operation, *args, **kwargs)
 
-    def _answer(self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    def _answer(
+        self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
         """Run an operation on an index that is ready. A damaged index is rebuilt, once."""
         self._check_open()
         try:
@@ -76,7 +85,9 @@ class Runtime:
             self._services.store.repair()
             return operation(self._services, *args, **kwargs)
 
-    def _write(self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+    def _write(
+        self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
         """Run an operation that may take the store's lock. What earlier searches recorded is written first."""
         self._check_open()
         if "_recall_log" in self.__dict__:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Unpack
 
 from muisti.engine.runtime import Runtime
 from muisti.errors import InvalidRequest
-from muisti.model import CompactResult, Explanation, Filter, Memory, Origin, SearchResult, SearchResults
+from muisti.model import (
+    CompactResult,
+    Explanation,
+    Filter,
+    Memory,
+    Origin,
+    SearchResult,
+    SearchResults,
+)
 from muisti.recall import layers
 from muisti.recall import pipeline as recalling
 from muisti.recall.options import FilterOptions, Mode, only_memories, to_filter, to_moment, to_order
@@ -24,13 +32,23 @@ Listed = list
 class Search(Runtime):
     """Finding and reading memories."""
 
-    def get(self, memory_id: str, *, include_deleted: bool = False, include_archived: bool = False) -> Memory | None:
+    def get(
+        self, memory_id: str, *, include_deleted: bool = False, include_archived: bool = False
+    ) -> Memory | None:
         """One memory, or None; by the id that a search answered also a message, or a section of a document.
 
         Include deleted: from the trash too; include archived: from the archive, where no search looks.
         """
-        found = self._read(lambda services: services.index.get(memory_id, include_deleted=include_deleted, any_origin=True))
-        return self._services.store.archived_memory(memory_id) if found is None and include_archived else found
+        found = self._read(
+            lambda services: services.index.get(
+                memory_id, include_deleted=include_deleted, any_origin=True
+            )
+        )
+        return (
+            self._services.store.archived_memory(memory_id)
+            if found is None and include_archived
+            else found
+        )
 
     def list(
         self,
@@ -45,7 +63,9 @@ class Search(Runtime):
         layers.check_page(limit, offset)
         only_memories(options)
         where, by = to_filter(self.settings, options, all_sessions=True), to_order(order_by, order)
-        return self._read(lambda services: services.index.select(where, order=by, limit=limit, offset=offset))
+        return self._read(
+            lambda services: services.index.select(where, order=by, limit=limit, offset=offset)
+        )
 
     def search(
         self,
@@ -79,10 +99,17 @@ class Search(Runtime):
 
     def _note(self, memories: Sequence[Memory], session_id: str | None) -> None:
         """That they were recalled. Messages and documents do not fade, so that nothing is noted of them."""
-        self._recall_log.note([memory.id for memory in memories if memory.origin is Origin.MEMORY], session_id)
+        self._recall_log.note(
+            [memory.id for memory in memories if memory.origin is Origin.MEMORY], session_id
+        )
 
     def _searched(
-        self, query: str, limit: int | None, mode: str, options: FilterOptions, asked_at: datetime | None = None
+        self,
+        query: str,
+        limit: int | None,
+        mode: str,
+        options: FilterOptions,
+        asked_at: datetime | None = None,
     ) -> SearchResults:
         where = self._filter(options)
         if recalling.checked_mode(mode) != "keyword":
@@ -97,7 +124,9 @@ class Search(Runtime):
     def _embed_missing(self) -> None:
         """Give vectors to what lacks them. Here nothing can: a vault that is only read is searched with what it has."""
 
-    def context(self, query: str, *, budget: int = 2000, limit: int = 20, **options: Unpack[FilterOptions]) -> str:
+    def context(
+        self, query: str, *, budget: int = 2000, limit: int = 20, **options: Unpack[FilterOptions]
+    ) -> str:
         """Core memory and the best memories as one block for a prompt, fenced as data, within a budget of tokens.
 
         Raises InvalidRequest if not even core memory fits.
@@ -105,7 +134,10 @@ class Search(Runtime):
         if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
             raise InvalidRequest("budget", budget, "it must be a number of tokens of at least 1")
         if not options.get("source"):
-            options = {**options, "source": (Origin.MEMORY, Origin.DOCUMENT)}  # what was said stands in the chat itself
+            options = {
+                **options,
+                "source": (Origin.MEMORY, Origin.DOCUMENT),
+            }  # what was said stands in the chat itself
         from muisti.recall.compose import composed
 
         found = self.search(query, limit=limit, **options)
@@ -113,7 +145,12 @@ class Search(Runtime):
 
     def get_relevant_memories(self, session_id: str, query: str, limit: int = 5) -> Listed[Memory]:
         """The memories that help a session to answer, best first: its own, its project's and everybody's."""
-        return [result.memory for result in self.search(query, limit=limit, session_id=session_id, source=Origin.MEMORY)]
+        return [
+            result.memory
+            for result in self.search(
+                query, limit=limit, session_id=session_id, source=Origin.MEMORY
+            )
+        ]
 
     def build_memory_context(self, memories: Sequence[Memory]) -> str:
         """Memories as a list for a system prompt, each on one line with its kind and importance."""
@@ -122,7 +159,12 @@ class Search(Runtime):
         return listed(memories)
 
     def search_compact(
-        self, query: str, *, limit: int | None = None, mode: Mode = "hybrid", **options: Unpack[FilterOptions]
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        mode: Mode = "hybrid",
+        **options: Unpack[FilterOptions],
     ) -> Listed[CompactResult]:
         """The first of three layers: ids, titles and scores to choose from. Counts as no recall."""
         return layers.compact(self._searched(query, limit, mode, options))
@@ -138,12 +180,20 @@ class Search(Runtime):
         return found
 
     def search_by_keywords(
-        self, keywords: Sequence[str], /, *, match_all: bool = False, limit: int = 10, **options: Unpack[FilterOptions]
+        self,
+        keywords: Sequence[str],
+        /,
+        *,
+        match_all: bool = False,
+        limit: int = 10,
+        **options: Unpack[FilterOptions],
     ) -> Listed[Memory]:
         """Memories that carry any, or all, of these keywords."""
         only_memories(options)
         where = to_filter(self.settings, options)
-        found = self._read(layers.search_by_keywords, keywords, where, match_all=match_all, limit=limit)
+        found = self._read(
+            layers.search_by_keywords, keywords, where, match_all=match_all, limit=limit
+        )
         self._note(found, options.get("session_id"))
         return found
 
@@ -151,11 +201,15 @@ class Search(Runtime):
         """Return in how many texts each of these index words occurs."""
         return self._answer(lambda services: services.index.frequencies(words))
 
-    def related(self, memory_id: str, *, limit: int = 10, **options: Unpack[FilterOptions]) -> Listed[SearchResult]:
+    def related(
+        self, memory_id: str, *, limit: int = 10, **options: Unpack[FilterOptions]
+    ) -> Listed[SearchResult]:
         """Memories that share the most telling words with this one, or are near it in meaning."""
         return self._read(recalling.related, memory_id, self._filter(options), limit)
 
-    def explain(self, query: str, memory_id: str, *, mode: Mode = "hybrid", **options: Unpack[FilterOptions]) -> Explanation:
+    def explain(
+        self, query: str, memory_id: str, *, mode: Mode = "hybrid", **options: Unpack[FilterOptions]
+    ) -> Explanation:
         """Why this memory is, or is not, an answer to the query."""
         from muisti.recall.explain import explain
 

@@ -14,16 +14,26 @@ from muisti.text.redact import check_name, redact_text
 class Sessions(Runtime):
     """Sessions and what they did with memories."""
 
-    def start_session(self, project: str | None = None, *, session_id: str | None = None) -> Session:
+    def start_session(
+        self, project: str | None = None, *, session_id: str | None = None
+    ) -> Session:
         """Begin a session; without an id it gets a new one."""
-        name = check_name("project", checked_project(self.settings.project if project is None else project), self.settings)
-        given = new_id(self._services.clock.now()) if session_id is None else self._name_of(session_id)
+        name = check_name(
+            "project",
+            checked_project(self.settings.project if project is None else project),
+            self.settings,
+        )
+        given = (
+            new_id(self._services.clock.now()) if session_id is None else self._name_of(session_id)
+        )
         return self._write(sessions.start_session, given, name)
 
     def _name_of(self, session_id: str) -> str:
         return check_name("session_id", checked_name("session_id", session_id), self.settings)
 
-    def end_session(self, session_id: str, summary: str | None = None, *, tool_calls: int | None = None) -> Session:
+    def end_session(
+        self, session_id: str, summary: str | None = None, *, tool_calls: int | None = None
+    ) -> Session:
         """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
         safe = redact_text(summary, self.settings) if isinstance(summary, str) else summary
         return self._write(sessions.end_session, session_id, safe, tool_calls)

@@ -81,7 +81,11 @@ def _split_export(path: Path, data: bytes) -> Iterator[bytes]:
 
 def _to_draft(memory: Memory) -> Draft:
     values = {field.name: getattr(memory, field.name) for field in fields(Draft)}
-    unsaid = {field.name: None for field in fields(Draft) if field.default is None and values[field.name] == ""}
+    unsaid = {
+        field.name: None
+        for field in fields(Draft)
+        if field.default is None and values[field.name] == ""
+    }
     return Draft(**values | unsaid)
 
 

@@ -33,7 +33,9 @@ try:
     )
     from anyio import to_thread  # which the SDK brings
 except ImportError as error:
-    raise ImportError("the memory tool needs Anthropic's SDK: pip install 'muisti[anthropic]'") from error
+    raise ImportError(
+        "the memory tool needs Anthropic's SDK: pip install 'muisti[anthropic]'"
+    ) from error
 
 log = logging.getLogger("muisti")
 Field = TypeVar("Field")
@@ -77,7 +79,9 @@ class VaultMemoryTool(BetaAbstractMemoryTool):
     ) -> None:
         super().__init__(cache_control=cache_control)
         self._memory, self._project = memory, project
-        self._files = MemoryFiles(memory.notebook(checked_folder(folder, memory.settings)), memory.settings)
+        self._files = MemoryFiles(
+            memory.notebook(checked_folder(folder, memory.settings)), memory.settings
+        )
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
         """A file with its lines numbered, or what is in a folder. Raises ToolError, as all of these do."""
@@ -166,14 +170,20 @@ class AsyncVaultMemoryTool(BetaAsyncAbstractMemoryTool):
             if isinstance(memory, MemoryService):
                 await memory.index_path(files.place, project=self._project)
             else:
-                await to_thread.run_sync(partial(memory.index_path, files.place, project=self._project))
+                await to_thread.run_sync(
+                    partial(memory.index_path, files.place, project=self._project)
+                )
         return reply
 
     async def _files(self) -> MemoryFiles:
         """Return the files. The first command makes this: a MemoryService has to be awaited."""
         if self._made is None:
             memory = self._memory
-            notes = await memory.notebook(self._folder) if isinstance(memory, MemoryService) else memory.notebook(self._folder)
+            notes = (
+                await memory.notebook(self._folder)
+                if isinstance(memory, MemoryService)
+                else memory.notebook(self._folder)
+            )
             self._made = MemoryFiles(notes, memory.settings)
         return self._made
 
@@ -183,8 +193,12 @@ class AsyncVaultMemoryTool(BetaAsyncAbstractMemoryTool):
 
 def _view(command: BetaMemoryTool20250818ViewCommand, files: MemoryFiles) -> str:
     lines: object = getattr(command, "view_range", None)
-    if lines is not None and not (isinstance(lines, list) and all(isinstance(line, int) for line in lines)):
-        raise CommandRefused(f"Invalid `view_range` parameter: {lines!r}. It should be two line numbers, such as [1, 20].")
+    if lines is not None and not (
+        isinstance(lines, list) and all(isinstance(line, int) for line in lines)
+    ):
+        raise CommandRefused(
+            f"Invalid `view_range` parameter: {lines!r}. It should be two line numbers, such as [1, 20]."
+        )
     return files.view(_given(command, "path", str), lines)
 
 
@@ -193,11 +207,19 @@ def _create(command: BetaMemoryTool20250818CreateCommand, files: MemoryFiles) ->
 
 
 def _str_replace(command: BetaMemoryTool20250818StrReplaceCommand, files: MemoryFiles) -> str:
-    return files.str_replace(_given(command, "path", str), _given(command, "old_str", str), _given(command, "new_str", str))
+    return files.str_replace(
+        _given(command, "path", str),
+        _given(command, "old_str", str),
+        _given(command, "new_str", str),
+    )
 
 
 def _insert(command: BetaMemoryTool20250818InsertCommand, files: MemoryFiles) -> str:
-    return files.insert(_given(command, "path", str), _given(command, "insert_line", int), _given(command, "insert_text", str))
+    return files.insert(
+        _given(command, "path", str),
+        _given(command, "insert_line", int),
+        _given(command, "insert_text", str),
+    )
 
 
 def _delete(command: BetaMemoryTool20250818DeleteCommand, files: MemoryFiles) -> str:

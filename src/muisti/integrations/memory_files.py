@@ -31,7 +31,9 @@ _MOST_NAME, _MOST_PATH = 200, 1000
 _MOST_NAMED = 1000
 """Lines in a reply that tells where a text occurs."""
 _NOT_ON_WINDOWS = frozenset('<>:"|?*')
-_DEVICES = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+)
 
 
 class CommandRefused(MuistiError):
@@ -202,7 +204,9 @@ class MemoryFiles:
         while above:
             mode = self._mode(path, above)
             if mode is not None and not stat.S_ISDIR(mode):
-                raise CommandRefused(f"Cannot put {path} there: {ROOT}/{above} is a file, not a directory")
+                raise CommandRefused(
+                    f"Cannot put {path} there: {ROOT}/{above} is a file, not a directory"
+                )
             above = posixpath.dirname(above)
 
     # -- Texts
@@ -212,13 +216,19 @@ class MemoryFiles:
         try:
             data = self._notes.read(inside, most)
         except FileNotFoundError:
-            raise CommandRefused(f"The file {path} no longer exists (may have been deleted or renamed concurrently).") from None
+            raise CommandRefused(
+                f"The file {path} no longer exists (may have been deleted or renamed concurrently)."
+            ) from None
         if len(data) > most:
-            raise CommandRefused(f"File {path} has more than {most} bytes, which is too large to be shown or edited")
+            raise CommandRefused(
+                f"File {path} has more than {most} bytes, which is too large to be shown or edited"
+            )
         try:
             return data.decode()
         except UnicodeDecodeError as error:
-            raise CommandRefused(f"File {path} is not UTF-8 text (byte {error.start}); it cannot be shown or edited") from error
+            raise CommandRefused(
+                f"File {path} is not UTF-8 text (byte {error.start}); it cannot be shown or edited"
+            ) from error
 
     def _editable(self, path: str, inside: str) -> str:
         """What a file says, if all of that may be seen."""
@@ -239,7 +249,9 @@ class MemoryFiles:
         """What the model wants to add, without secrets."""
         kept = redact_text(text, self._settings)
         if text.strip() and not kept.strip():
-            raise CommandRefused(f"{field}: nothing of it is left outside of <private>; nothing was changed")
+            raise CommandRefused(
+                f"{field}: nothing of it is left outside of <private>; nothing was changed"
+            )
         return kept
 
     def _replace(self, path: str, inside: str, text: str) -> None:
@@ -257,17 +269,29 @@ class MemoryFiles:
         except InvalidMemory as error:
             raise CommandRefused(f"{error}; nothing was changed") from error
         if claims_to_be_a_memory(data):
-            raise CommandRefused(f"{path}: front matter with the id of a memory is not accepted here: leave out its line `id:`")
+            raise CommandRefused(
+                f"{path}: front matter with the id of a memory is not accepted here: leave out its line `id:`"
+            )
         return data
 
 
 def checked_folder(folder: str, settings: Settings) -> str:
     """`memories`, or a folder in it, of this vault. Raises InvalidRequest."""
-    plain = isinstance(folder, str) and posixpath.normpath(folder) == folder and not _path_fault(folder, new=True)
+    plain = (
+        isinstance(folder, str)
+        and posixpath.normpath(folder) == folder
+        and not _path_fault(folder, new=True)
+    )
     if not plain or folder.split("/", maxsplit=1)[0] != FOLDER:
-        raise InvalidRequest("folder", folder, f"it must be {FOLDER} or a folder in it, such as {FOLDER}/anna")
+        raise InvalidRequest(
+            "folder", folder, f"it must be {FOLDER} or a folder in it, such as {FOLDER}/anna"
+        )
     if settings.kind(FOLDER) is not None:
-        raise InvalidRequest("folder", folder, "this vault has a kind of memory there: give that another folder in muisti.toml")
+        raise InvalidRequest(
+            "folder",
+            folder,
+            "this vault has a kind of memory there: give that another folder in muisti.toml",
+        )
     return folder
 
 
@@ -275,7 +299,10 @@ def _path_fault(inside: str, *, new: bool) -> str:
     """Why a path cannot be one of ours; empty if it can."""
     if len(inside.encode("utf-8", "surrogatepass")) > _MOST_PATH:
         return f"it is longer than {_MOST_PATH} bytes"
-    return next((fault for name in inside.split("/") if inside and (fault := _name_fault(name, new=new))), "")
+    return next(
+        (fault for name in inside.split("/") if inside and (fault := _name_fault(name, new=new))),
+        "",
+    )
 
 
 def _name_fault(name: str, *, new: bool) -> str:
@@ -290,7 +317,10 @@ def _name_fault(name: str, *, new: bool) -> str:
         return ""
     if not _NOT_ON_WINDOWS.isdisjoint(name) or not name.rstrip(". ") or name[-1] in ". ":
         return f"a name must hold none of {' '.join(sorted(_NOT_ON_WINDOWS))} and not end with a dot or a space"
-    if name.split(".", maxsplit=1)[0].strip().casefold() in _DEVICES or name.casefold() == SETTINGS_FILE:
+    if (
+        name.split(".", maxsplit=1)[0].strip().casefold() in _DEVICES
+        or name.casefold() == SETTINGS_FILE
+    ):
         return "this name has a meaning of its own; choose another"
     return ""
 
@@ -299,7 +329,9 @@ def _check_once(content: str, wanted: str, path: str) -> None:
     """Raises CommandRefused unless a text occurs once."""
     count = content.count(wanted)
     if count == 0:
-        raise CommandRefused(f"No replacement was performed, old_str `{wanted}` did not appear verbatim in {path}.")
+        raise CommandRefused(
+            f"No replacement was performed, old_str `{wanted}` did not appear verbatim in {path}."
+        )
     if count > 1:
         raise CommandRefused(
             f"No replacement was performed. Multiple occurrences of old_str `{wanted}` in lines: "
@@ -322,7 +354,9 @@ def _lines_of(content: str, wanted: str) -> Iterator[str]:
 
 
 def _numbered(lines: Sequence[str], first: int) -> str:
-    return "\n".join(f"{number:>{_WIDTH}}\t{line}" for number, line in enumerate(lines, start=first))
+    return "\n".join(
+        f"{number:>{_WIDTH}}\t{line}" for number, line in enumerate(lines, start=first)
+    )
 
 
 def _size(count: int) -> str:

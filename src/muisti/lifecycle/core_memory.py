@@ -10,7 +10,9 @@ from muisti.ports import ChangeSet, Services
 
 MAX_KEY = 100
 _BOLD = r"(?:\*\*|__)?"
-_LINE = re.compile(rf"[ \t]*(?:[-*+][ \t]+)?{_BOLD}(?P<key>[^\s:*_#`|][^:*`|\n]{{0,80}}?){_BOLD}:{_BOLD}[ \t]+(?P<value>\S.*)")
+_LINE = re.compile(
+    rf"[ \t]*(?:[-*+][ \t]+)?{_BOLD}(?P<key>[^\s:*_#`|][^:*`|\n]{{0,80}}?){_BOLD}:{_BOLD}[ \t]+(?P<value>\S.*)"
+)
 _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*$")
 
 
@@ -18,7 +20,11 @@ def core_update(services: Services, section: str, key: str, value: str) -> CoreM
     """Set one entry. Raises InvalidRequest; then nothing is changed."""
     section, key = checked_section(section), checked_key(key)
     if not isinstance(value, str) or not value.strip():
-        raise InvalidRequest("value", value, "it must be a text that is not empty; to remove the entry, delete (unset) it")
+        raise InvalidRequest(
+            "value",
+            value,
+            "it must be a text that is not empty; to remove the entry, delete (unset) it",
+        )
     with services.store.lock():
         _check_size(services, section, {key: value})
         services.store.commit(ChangeSet(core={section: {key: value}}))
@@ -86,9 +92,13 @@ def _check_size(services: Services, section: str, added: dict[str, str]) -> None
     after = {name: dict(getattr(known, name)) for name in CORE_SECTIONS}
     after[section] |= added
     size = sum(
-        len(f"{key}{value}".encode("utf-8", "surrogatepass")) for entries in after.values() for key, value in entries.items()
+        len(f"{key}{value}".encode("utf-8", "surrogatepass"))
+        for entries in after.values()
+        for key, value in entries.items()
     )
     if size > limit:
         raise InvalidRequest(
-            "value", f"{size} bytes in all", f"the limit is {limit} (core_max_bytes): shorten or delete an entry"
+            "value",
+            f"{size} bytes in all",
+            f"the limit is {limit} (core_max_bytes): shorten or delete an entry",
         )

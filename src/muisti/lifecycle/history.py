@@ -47,10 +47,15 @@ def unmerge(services: Services, memory_id: str) -> Memory:
     with services.store.lock():
         merge = _last_merge(services, memory_id)
         into, apart = merge.memory_ids[0], str(merge.data["merged"])
-        kept = next((one for one in services.store.versions(into) if one.merged and one.memory.id == apart), None)
+        kept = next(
+            (one for one in services.store.versions(into) if one.merged and one.memory.id == apart),
+            None,
+        )
         alive = services.index.get(apart, include_deleted=True)
         if kept is None and alive is None:
-            raise InvalidRequest("id", memory_id, f"the text that was merged ({apart}) is not in .history any more")
+            raise InvalidRequest(
+                "id", memory_id, f"the text that was merged ({apart}) is not in .history any more"
+            )
         now = services.clock.now()
         events = [
             Event(EventName.UNMERGED, now, (into,), None, {"merged": apart}),
@@ -75,13 +80,19 @@ def _last_merge(services: Services, memory_id: str) -> Event:
     merges = [
         event
         for event in events
-        if event.name == EventName.MERGED and event.memory_ids and event.data.get("merged") not in undone
+        if event.name == EventName.MERGED
+        and event.memory_ids
+        and event.data.get("merged") not in undone
     ]
     if merges:
         return merges[-1]
     if services.index.get(memory_id, include_deleted=True) is None and not events:
         raise memory_error(services, memory_id)
-    raise InvalidRequest("id", memory_id, "nothing is merged into it that could be taken apart; `muisti history` tells")
+    raise InvalidRequest(
+        "id",
+        memory_id,
+        "nothing is merged into it that could be taken apart; `muisti history` tells",
+    )
 
 
 def _with_former_importance(services: Services, merge: Event) -> list[Update]:
@@ -109,7 +120,14 @@ _FROM_THE_OTHER = {
 
 def _happening(event: Event, memory_id: str, texts: Mapping[str, str]) -> Happening:
     mine = memory_id in event.memory_ids
-    other = next((value for key in _OTHER if isinstance(value := event.data.get(key), str) and value != memory_id), None)
+    other = next(
+        (
+            value
+            for key in _OTHER
+            if isinstance(value := event.data.get(key), str) and value != memory_id
+        ),
+        None,
+    )
     if not mine and event.memory_ids:
         other = event.memory_ids[0]
     return Happening(

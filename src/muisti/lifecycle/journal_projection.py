@@ -36,7 +36,9 @@ class JournalState(Protocol):
         ...
 
 
-def project_events(events: Sequence[Event], known: JournalState, *, restart: bool = False) -> JournalChanges:
+def project_events(
+    events: Sequence[Event], known: JournalState, *, restart: bool = False
+) -> JournalChanges:
     """Return what new events change. Restart: they are all events there are, and what is known is forgotten."""
     ids = list(dict.fromkeys(id_ for event in events for id_ in event.memory_ids))
     usage = {} if restart else known.usage(ids)
@@ -103,7 +105,9 @@ def _uses_of(event: Event) -> list[SessionUse]:
         use = event.data.get("use")
     if use not in tuple(Use):
         return []
-    return [SessionUse(str(event.session_id), id_, Use(str(use)), event.at) for id_ in event.memory_ids]
+    return [
+        SessionUse(str(event.session_id), id_, Use(str(use)), event.at) for id_ in event.memory_ids
+    ]
 
 
 def _fold_source(sources: dict[str, Shelf | None], event: Event) -> None:

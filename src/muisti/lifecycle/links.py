@@ -26,11 +26,17 @@ def link(services: Services, wanted: Link) -> Link:
         _check_end(services, "source", wanted.source)
         _check_end(services, "target", wanted.target)
         wanted = replace(wanted, created_at=services.clock.now())
-        if wanted.type is LinkType.SUPERSEDES and not wanted.proposed and wanted.valid_until is None:
+        if (
+            wanted.type is LinkType.SUPERSEDES
+            and not wanted.proposed
+            and wanted.valid_until is None
+        ):
             _supersede(services, wanted)
         else:
             events = [_event(EventName.LINKED, wanted)]
-            services.store.commit(ChangeSet(updated=[_linked(services, wanted)], events=events, durable=False))
+            services.store.commit(
+                ChangeSet(updated=[_linked(services, wanted)], events=events, durable=False)
+            )
     return wanted
 
 
@@ -38,9 +44,15 @@ def unlink(services: Services, source: str, target: str, type_: LinkType) -> Non
     """Take a link back. What was superseded by it is current again. Raises InvalidRequest, MemoryNotFound."""
     with services.store.lock():
         stored = stored_memory(services, source)
-        gone = next((one for one in stored.memory.links if (one.type, one.target) == (type_, target)), None)
+        gone = next(
+            (one for one in stored.memory.links if (one.type, one.target) == (type_, target)), None
+        )
         if gone is None:
-            raise InvalidRequest("link", f"{type_.value} {target}", "there is no such link; `muisti links` shows those there are")
+            raise InvalidRequest(
+                "link",
+                f"{type_.value} {target}",
+                "there is no such link; `muisti links` shows those there are",
+            )
         updates = []
         if type_ is LinkType.SUPERSEDES and not gone.proposed:
             updates += _reopened(services, gone)
@@ -56,9 +68,22 @@ def supersede(services: Services, old: str, new: str) -> Memory:
     Raises InvalidRequest, MemoryNotFound.
     """
     now = services.clock.now()
-    link(services, Link(source=new, type=LinkType.SUPERSEDES, target=old, created_at=now, extracted_by=Finder.SYSTEM))
+    link(
+        services,
+        Link(
+            source=new,
+            type=LinkType.SUPERSEDES,
+            target=old,
+            created_at=now,
+            extracted_by=Finder.SYSTEM,
+        ),
+    )
     known = services.index.get(old)
-    return known if known and known.valid_until else replace(stored_memory(services, old).memory, index_pending=True)
+    return (
+        known
+        if known and known.valid_until
+        else replace(stored_memory(services, old).memory, index_pending=True)
+    )
 
 
 def superseding(services: Services, memory_id: str) -> Memory | None:
@@ -107,14 +132,18 @@ def _supersede(services: Services, wanted: Link) -> None:
         raise _circle(wanted)
     begun = None
     if old.memory.valid_until is None:
-        begun = _same(stored_memory(services, wanted.source), wanted)  # an earlier try may have got as far as the first file
+        begun = _same(
+            stored_memory(services, wanted.source), wanted
+        )  # an earlier try may have got as far as the first file
     updates = [] if begun else [_linked(services, wanted)]
     if old.memory.valid_until is None:
         ended = replace(old.memory, valid_until=_end_of(old.memory, begun or wanted))
         updates.append(Update(ended, old.revision))
     events = [
         _event(EventName.LINKED, wanted),
-        Event(EventName.SUPERSEDED, wanted.created_at, (wanted.target,), None, {"by": wanted.source}),
+        Event(
+            EventName.SUPERSEDED, wanted.created_at, (wanted.target,), None, {"by": wanted.source}
+        ),
     ]
     services.store.commit(ChangeSet(updated=updates, events=events, durable=False))
 
@@ -138,20 +167,39 @@ def _reopened(services: Services, gone: Link) -> list[Update]:
 def _linked(services: Services, wanted: Link) -> Update:
     """The source with the link."""
     stored = stored_memory(services, wanted.source)
-    same = next((one for one in stored.memory.links if (one.type, one.target) == (wanted.type, wanted.target)), None)
+    same = next(
+        (
+            one
+            for one in stored.memory.links
+            if (one.type, one.target) == (wanted.type, wanted.target)
+        ),
+        None,
+    )
     if same is not None and (not same.proposed or wanted.proposed):
-        raise InvalidRequest("link", f"{wanted.type.value} {wanted.target}", "the two are linked like this already")
+        raise InvalidRequest(
+            "link", f"{wanted.type.value} {wanted.target}", "the two are linked like this already"
+        )
     # Who links two memories has answered what was proposed for them.
-    others = tuple(one for one in stored.memory.links if one is not same and not (one.proposed and one.target == wanted.target))
+    others = tuple(
+        one
+        for one in stored.memory.links
+        if one is not same and not (one.proposed and one.target == wanted.target)
+    )
     if len(others) >= MOST_LINKS:
-        raise InvalidRequest("link", wanted.target, f"{wanted.source} has {MOST_LINKS} links already; `muisti unlink` some first")
+        raise InvalidRequest(
+            "link",
+            wanted.target,
+            f"{wanted.source} has {MOST_LINKS} links already; `muisti unlink` some first",
+        )
     return Update(replace(stored.memory, links=(*others, wanted)), stored.revision)
 
 
 def _same(stored: Stored, wanted: Link) -> Link | None:
     """The confirmed link of this type to this target that a memory has already."""
     confirmed = (one for one in stored.memory.links if not one.proposed)
-    return next((one for one in confirmed if (one.type, one.target) == (wanted.type, wanted.target)), None)
+    return next(
+        (one for one in confirmed if (one.type, one.target) == (wanted.type, wanted.target)), None
+    )
 
 
 def _event(name: EventName, one: Link, at: datetime | None = None) -> Event:
@@ -164,15 +212,24 @@ def _event(name: EventName, one: Link, at: datetime | None = None) -> Event:
 
 def _check(wanted: Link) -> None:
     if wanted.source == wanted.target:
-        raise InvalidRequest("target", wanted.target, "a memory cannot be linked to itself; name another one")
+        raise InvalidRequest(
+            "target", wanted.target, "a memory cannot be linked to itself; name another one"
+        )
     share = wanted.confidence
-    if isinstance(share, bool) or not isinstance(share, int | float) or math.isnan(share) or not 0 <= share <= 1:
+    if (
+        isinstance(share, bool)
+        or not isinstance(share, int | float)
+        or math.isnan(share)
+        or not 0 <= share <= 1
+    ):
         raise InvalidRequest("confidence", share, "it must be a number between 0 and 1")
     for option, at in (("valid_from", wanted.valid_from), ("valid_until", wanted.valid_until)):
         if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
             raise InvalidRequest(option, at, "it must be a datetime with a time zone")
     if wanted.valid_from and wanted.valid_until and wanted.valid_until < wanted.valid_from:
-        raise InvalidRequest("valid_until", wanted.valid_until.isoformat(), "it must not be before valid_from")
+        raise InvalidRequest(
+            "valid_until", wanted.valid_until.isoformat(), "it must not be before valid_from"
+        )
 
 
 def _check_end(services: Services, option: str, memory_id: str) -> None:
@@ -180,7 +237,9 @@ def _check_end(services: Services, option: str, memory_id: str) -> None:
     if found is None:
         raise memory_error(services, memory_id)
     if found.deleted_at is not None:
-        raise InvalidRequest(option, memory_id, "it is in the trash; `muisti restore` brings it back")
+        raise InvalidRequest(
+            option, memory_id, "it is in the trash; `muisti restore` brings it back"
+        )
 
 
 def _check_no_circle(services: Services, wanted: Link) -> None:
@@ -194,14 +253,21 @@ def _check_no_circle(services: Services, wanted: Link) -> None:
 
 
 def _circle(wanted: Link) -> InvalidRequest:
-    return InvalidRequest("supersede", wanted.source, f"it was itself superseded by {wanted.target}, so neither would be current")
+    return InvalidRequest(
+        "supersede",
+        wanted.source,
+        f"it was itself superseded by {wanted.target}, so neither would be current",
+    )
 
 
 def _superseding_any(services: Services, ids: Sequence[str], seen: set[str]) -> list[str]:
     return [
         one.source
         for one in services.index.links_of(ids)
-        if one.type is LinkType.SUPERSEDES and not one.proposed and one.target in ids and one.source not in seen
+        if one.type is LinkType.SUPERSEDES
+        and not one.proposed
+        and one.target in ids
+        and one.source not in seen
     ]
 
 
@@ -218,4 +284,6 @@ def finder(name: str) -> Finder:
     try:
         return Finder(str(name).strip().lower())
     except ValueError:
-        raise InvalidRequest("extracted_by", name, f"it must be one of {', '.join(Finder)}") from None
+        raise InvalidRequest(
+            "extracted_by", name, f"it must be one of {', '.join(Finder)}"
+        ) from None

@@ -16,7 +16,9 @@ def touch(services: Services, memory_id: str) -> Memory:
     return _used(services, memory_id, EventName.TOUCHED, None)
 
 
-def reinforce(services: Services, memory_id: str, amount: float, session_id: str | None = None) -> Memory:
+def reinforce(
+    services: Services, memory_id: str, amount: float, session_id: str | None = None
+) -> Memory:
     """Make a memory stronger. Raises MemoryNotFound."""
     return _used(services, memory_id, EventName.REINFORCED, _checked(amount), session_id)
 
@@ -29,17 +31,33 @@ def deemphasize(services: Services, memory_id: str, amount: float) -> Memory:
 _RULES = {EventName.REINFORCED: reinforced, EventName.DEEMPHASIZED: deemphasized}
 
 
-def _used(services: Services, memory_id: str, what: EventName, amount: float | None, session_id: str | None = None) -> Memory:
+def _used(
+    services: Services,
+    memory_id: str,
+    what: EventName,
+    amount: float | None,
+    session_id: str | None = None,
+) -> Memory:
     with services.store.lock():
         memory = existing_memory(services, memory_id)
-        data = {} if amount is None else {"amount": amount, "salience": _RULES[what](memory.salience, amount)}
+        data = (
+            {}
+            if amount is None
+            else {"amount": amount, "salience": _RULES[what](memory.salience, amount)}
+        )
         event = Event(what, services.clock.now(), (memory_id,), session_id, data)
         committed = services.store.commit(ChangeSet(events=[event]))
     known = services.index.get(memory_id) if committed.indexed else None
-    return known or replace(memory, salience=data.get("salience", memory.salience), index_pending=True)
+    return known or replace(
+        memory, salience=data.get("salience", memory.salience), index_pending=True
+    )
 
 
 def _checked(amount: float) -> float:
-    if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < float("inf"):
+    if (
+        isinstance(amount, bool)
+        or not isinstance(amount, int | float)
+        or not 0 <= amount < float("inf")
+    ):
         raise InvalidRequest("amount", amount, "it must be a number of at least 0")
     return float(amount)

@@ -27,16 +27,24 @@ def decay_salience(services: Services, *, dry_run: bool = False) -> int:
 
 def cleanup(services: Services, min_salience: float, *, dry_run: bool = False) -> list[Memory]:
     """Move memories that are weaker than this to the trash: none of a protected kind, pinned, or of an active session."""
-    if isinstance(min_salience, bool) or not isinstance(min_salience, int | float) or not 0 <= min_salience <= 1:
+    if (
+        isinstance(min_salience, bool)
+        or not isinstance(min_salience, int | float)
+        or not 0 <= min_salience <= 1
+    ):
         raise InvalidRequest("min_salience", min_salience, "it must be a number between 0 and 1")
     weak = services.index.weakest(min_salience, _protected(services))
     memories = services.index.many(weak)
     if not dry_run:
-        memories = [one for batch in _batches(memories) for one in _trashed(services, batch, min_salience)]
+        memories = [
+            one for batch in _batches(memories) for one in _trashed(services, batch, min_salience)
+        ]
     return memories
 
 
-def evict(services: Services, limit_bytes: int, share: float, *, dry_run: bool = False) -> list[Memory]:
+def evict(
+    services: Services, limit_bytes: int, share: float, *, dry_run: bool = False
+) -> list[Memory]:
     """If the memories take up more than the limit: archive the longest unused, until only a share of the limit is left."""
     if isinstance(limit_bytes, bool) or not isinstance(limit_bytes, int) or limit_bytes < 0:
         raise InvalidRequest("max_bytes", limit_bytes, "it must be a whole number of bytes")
@@ -45,7 +53,9 @@ def evict(services: Services, limit_bytes: int, share: float, *, dry_run: bool =
     live = services.index.live_bytes()
     if live <= limit_bytes:
         return []
-    chosen = _chosen(services.index.longest_unused(_protected(services)), live - int(limit_bytes * share))
+    chosen = _chosen(
+        services.index.longest_unused(_protected(services)), live - int(limit_bytes * share)
+    )
     memories = services.index.many(chosen)
     if not dry_run:
         memories = [one for batch in _batches(memories) for one in _archived(services, batch)]
@@ -57,8 +67,14 @@ def upkeep(services: Services, *, dry_run: bool = False) -> UpkeepReport:
     settings = services.settings
     live = services.index.live_bytes()
     decayed = decay_salience(services, dry_run=dry_run)
-    cleaned = cleanup(services, settings.cleanup_below, dry_run=dry_run) if settings.cleanup_below else []
-    evicted = evict(services, settings.evict_above, settings.evict_to, dry_run=dry_run) if settings.evict_above else []
+    cleaned = (
+        cleanup(services, settings.cleanup_below, dry_run=dry_run) if settings.cleanup_below else []
+    )
+    evicted = (
+        evict(services, settings.evict_above, settings.evict_to, dry_run=dry_run)
+        if settings.evict_above
+        else []
+    )
     gone = {memory.id for memory in cleaned}  # a dry run leaves them where they are
     return UpkeepReport(
         dry_run=dry_run,
@@ -91,11 +107,19 @@ def _batches(memories: Sequence[Memory]) -> list[Sequence[Memory]]:
 def _trashed(services: Services, batch: Sequence[Memory], below: float) -> list[Memory]:
     with services.store.lock():
         ids = [memory.id for memory in batch]
-        free = services.index.weakest(below, _protected(services), ids)  # one may have been used meanwhile
+        free = services.index.weakest(
+            below, _protected(services), ids
+        )  # one may have been used meanwhile
         memories = _as_files_say(services, services.index.many(free))
         if memories:
             trashed = tuple(one.id for one in memories)
-            event = Event(EventName.DELETED, services.clock.now(), trashed, None, {"reason": "cleanup", "below": below})
+            event = Event(
+                EventName.DELETED,
+                services.clock.now(),
+                trashed,
+                None,
+                {"reason": "cleanup", "below": below},
+            )
             services.store.commit(ChangeSet(trashed=memories, events=[event], durable=False))
     return memories
 
@@ -104,15 +128,27 @@ def _as_files_say(services: Services, memories: Sequence[Memory]) -> list[Memory
     """Those whose files do not protect them: a person may have pinned or removed one while the vault was open."""
     protected = _protected(services)
     files = [(one, stored_or_none(services, one)) for one in memories]
-    return [one for one, file in files if file and not file.memory.pinned and file.memory.kind not in protected]
+    return [
+        one
+        for one, file in files
+        if file and not file.memory.pinned and file.memory.kind not in protected
+    ]
 
 
 def _archived(services: Services, batch: Sequence[Memory]) -> list[Memory]:
     with services.store.lock():
         ids = [memory.id for memory in batch]
-        free = services.index.longest_unused(_protected(services), ids)  # one may have been pinned meanwhile
+        free = services.index.longest_unused(
+            _protected(services), ids
+        )  # one may have been pinned meanwhile
         memories = _as_files_say(services, services.index.many([one.memory_id for one in free]))
         if memories:
-            event = Event(EventName.ARCHIVED, services.clock.now(), tuple(one.id for one in memories), None, {"reason": "evict"})
+            event = Event(
+                EventName.ARCHIVED,
+                services.clock.now(),
+                tuple(one.id for one in memories),
+                None,
+                {"reason": "evict"},
+            )
             services.store.commit(ChangeSet(archived=memories, events=[event], durable=False))
     return memories

@@ -18,16 +18,30 @@ def start_session(services: Services, session_id: str, project: str) -> Session:
     with services.store.lock():
         known = services.index.session(session_id)
         if known is None or known.status != "active":
-            event = Event(EventName.SESSION_STARTED, services.clock.now(), (), session_id, {"project": project})
+            event = Event(
+                EventName.SESSION_STARTED,
+                services.clock.now(),
+                (),
+                session_id,
+                {"project": project},
+            )
             services.store.commit(ChangeSet(events=[event]))
-    return services.index.session(session_id) or Session(id=session_id, project=project, started_at=services.clock.now())
+    return services.index.session(session_id) or Session(
+        id=session_id, project=project, started_at=services.clock.now()
+    )
 
 
-def end_session(services: Services, session_id: str, summary: str | None = None, tool_calls: int | None = None) -> Session:
+def end_session(
+    services: Services, session_id: str, summary: str | None = None, tool_calls: int | None = None
+) -> Session:
     """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
     if summary is not None and (not isinstance(summary, str) or len(summary) > MAX_SUMMARY):
-        raise InvalidRequest("summary", str(summary)[:40], f"it must be a text of at most {MAX_SUMMARY} characters")
-    if tool_calls is not None and (isinstance(tool_calls, bool) or not isinstance(tool_calls, int) or tool_calls < 0):
+        raise InvalidRequest(
+            "summary", str(summary)[:40], f"it must be a text of at most {MAX_SUMMARY} characters"
+        )
+    if tool_calls is not None and (
+        isinstance(tool_calls, bool) or not isinstance(tool_calls, int) or tool_calls < 0
+    ):
         raise InvalidRequest("tool_calls", tool_calls, "it must be a count")
     with services.store.lock():
         known = existing_session(services, session_id)
@@ -53,7 +67,9 @@ def link_to_session(services: Services, memory_id: str, session_id: str, use: Us
     with services.store.lock():
         if services.index.get(memory_id) is None:
             raise memory_error(services, memory_id)
-        event = Event(EventName.USED, services.clock.now(), (memory_id,), session_id, {"use": use.value})
+        event = Event(
+            EventName.USED, services.clock.now(), (memory_id,), session_id, {"use": use.value}
+        )
         services.store.commit(ChangeSet(events=[event]))
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from muisti.model.answers import CompactResult, Explanation, Filter, Graph, SearchResult, SearchResults, Signal
+    from muisti.model.answers import (
+        CompactResult,
+        Explanation,
+        Filter,
+        Graph,
+        SearchResult,
+        SearchResults,
+        Signal,
+    )
     from muisti.model.journal import Event, EventName, Happening, Session, SessionUse, Usage, Use
     from muisti.model.memory import (
         CORE_SECTIONS,
@@ -33,7 +41,16 @@ if TYPE_CHECKING:
         UpkeepReport,
         VerifyReport,
     )
-    from muisti.model.talk import ROLES, SESSION_BREAK, Chat, Exchange, Extracted, Message, Shelf, Utterance
+    from muisti.model.talk import (
+        ROLES,
+        SESSION_BREAK,
+        Chat,
+        Exchange,
+        Extracted,
+        Message,
+        Shelf,
+        Utterance,
+    )
 
 
 _HOMES = {

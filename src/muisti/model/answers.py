@@ -83,7 +83,9 @@ class SearchResult:
 class SearchResults(list[SearchResult]):
     """The answers to one search, best first, and how they were found."""
 
-    def __init__(self, results: Iterable[SearchResult] = (), mode: str = "hybrid", degraded: str = "") -> None:
+    def __init__(
+        self, results: Iterable[SearchResult] = (), mode: str = "hybrid", degraded: str = ""
+    ) -> None:
         super().__init__(results)
         self.mode = mode
         """`hybrid`, `vector` or `keyword`: what the answers go by."""

@@ -131,7 +131,9 @@ def describe(described: type, **descriptions: Field) -> tuple[Field, ...]:
     """
     known = {one.name: one for one in dataclass_fields(described)}
     if differing := known.keys() ^ descriptions.keys():
-        raise TypeError(f"{described.__name__} and its description differ in: {', '.join(differing)}")
+        raise TypeError(
+            f"{described.__name__} and its description differ in: {', '.join(differing)}"
+        )
     found = []
     for name, one in known.items():
         field = descriptions[name]

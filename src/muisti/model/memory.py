@@ -274,9 +274,13 @@ FIELDS = describe(
         always_written=True,
         help="Who says so: user, ai, system …",
     ),
-    importance=Field(ValueType.SHARE, Given.UPDATE, always_written=True, help="0 to 1; default 0.5."),
+    importance=Field(
+        ValueType.SHARE, Given.UPDATE, always_written=True, help="0 to 1; default 0.5."
+    ),
     salience=Field(ValueType.SHARE, Given.SAVE),
-    summary=Field(ValueType.TEXT, Given.UPDATE, redaction=Redaction.TEXT, help="One line for lists."),
+    summary=Field(
+        ValueType.TEXT, Given.UPDATE, redaction=Redaction.TEXT, help="One line for lists."
+    ),
     keywords=Field(
         ValueType.LIST,
         Given.UPDATE,

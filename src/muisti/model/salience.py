@@ -212,17 +212,29 @@ def folded(usage: Usage, event: Event) -> Usage:
     if event.name == EventName.DEEMPHASIZED:
         return _weighed(usage, event)
     if event.name == EventName.SAVED:
-        return replace(usage, touched_at=_later(usage.touched_at, event.at), first_used=None, saved_at=usage.saved_at or event.at)
+        return replace(
+            usage,
+            touched_at=_later(usage.touched_at, event.at),
+            first_used=None,
+            saved_at=usage.saved_at or event.at,
+        )
     if event.name == EventName.EDITED:
         return replace(usage, edited_at=_later(usage.edited_at, event.at))
     if event.name == EventName.IMPORTED:
-        return replace(_weighed(usage, event), access_count=counted(event.data.get("access_count"), usage.access_count))
+        return replace(
+            _weighed(usage, event),
+            access_count=counted(event.data.get("access_count"), usage.access_count),
+        )
     return usage
 
 
 def counted(value: object, otherwise: int = 0) -> int:
     """A count as the journal or another program has it, if it can be one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT else otherwise
+    return (
+        value
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT
+        else otherwise
+    )
 
 
 def _accessed(usage: Usage, at: datetime) -> Usage:
@@ -231,17 +243,35 @@ def _accessed(usage: Usage, at: datetime) -> Usage:
 
 def _used(usage: Usage, at: datetime) -> Usage:
     """Use ends a time of lying idle. What it cost is kept: using a memory stops its fading, it does not undo it."""
-    before = max((moment for moment in (usage.touched_at, usage.last_accessed) if moment is not None), default=at)
+    before = max(
+        (moment for moment in (usage.touched_at, usage.last_accessed) if moment is not None),
+        default=at,
+    )
     idle = max(0.0, days(before, at) - IDLE_DAYS)
     first = usage.first_used or (at if usage.touched_at is None else None)
-    return replace(usage, last_accessed=_later(usage.last_accessed, at), idle_days=usage.idle_days + idle, first_used=first)
+    return replace(
+        usage,
+        last_accessed=_later(usage.last_accessed, at),
+        idle_days=usage.idle_days + idle,
+        first_used=first,
+    )
 
 
 def _weighed(usage: Usage, event: Event) -> Usage:
     salience = event.data.get("salience")
-    if isinstance(salience, bool) or not isinstance(salience, int | float) or not 0 <= salience <= 1:
+    if (
+        isinstance(salience, bool)
+        or not isinstance(salience, int | float)
+        or not 0 <= salience <= 1
+    ):
         return usage
-    return replace(usage, salience=float(salience), touched_at=_later(usage.touched_at, event.at), idle_days=0.0, first_used=None)
+    return replace(
+        usage,
+        salience=float(salience),
+        touched_at=_later(usage.touched_at, event.at),
+        idle_days=0.0,
+        first_used=None,
+    )
 
 
 def _later(known: datetime | None, at: datetime) -> datetime:

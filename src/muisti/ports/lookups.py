@@ -27,8 +27,12 @@ def memory_error(services: Services, memory_id: str) -> MuistiError:
     if found is None or found.origin is Origin.MEMORY:
         return MemoryNotFound(memory_id)
     if found.origin is Origin.MESSAGE:
-        return InvalidRequest("id", memory_id, "it is a message; conversations are only ever appended to")
-    return InvalidRequest("id", memory_id, f"it is a section of a document; edit {found.file_path} itself")
+        return InvalidRequest(
+            "id", memory_id, "it is a message; conversations are only ever appended to"
+        )
+    return InvalidRequest(
+        "id", memory_id, f"it is a section of a document; edit {found.file_path} itself"
+    )
 
 
 def stored_memory(services: Services, memory_id: str, *, content_too: bool = False) -> Stored:
@@ -39,9 +43,13 @@ def stored_memory(services: Services, memory_id: str, *, content_too: bool = Fal
     known = existing_memory(services, memory_id)
     stored = services.store.current(known)
     if stored is None:
-        raise Conflict(f"{known.file_path} now holds something else; run `muisti sync` and try again")
+        raise Conflict(
+            f"{known.file_path} now holds something else; run `muisti sync` and try again"
+        )
     if content_too and stored.memory.content != known.content:
-        raise Conflict(f"{known.file_path} was edited by hand in the meantime; read it again and repeat the change")
+        raise Conflict(
+            f"{known.file_path} was edited by hand in the meantime; read it again and repeat the change"
+        )
     return stored
 
 

@@ -214,19 +214,27 @@ class MemoryReader(Protocol):
         """Let everything that this thread reads within see one state of the index."""
         ...
 
-    def get(self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False) -> Memory | None:
+    def get(
+        self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False
+    ) -> Memory | None:
         """Return one memory. Any origin: or a message, or a section of a document."""
         ...
 
-    def many(self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False) -> list[Memory]:
+    def many(
+        self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False
+    ) -> list[Memory]:
         """Return those of these that exist, in the order asked."""
         ...
 
-    def select(self, where: Filter, *, order: Order, limit: int | None, offset: int = 0) -> list[Memory]:
+    def select(
+        self, where: Filter, *, order: Order, limit: int | None, offset: int = 0
+    ) -> list[Memory]:
         """Return a page of those that a filter lets through."""
         ...
 
-    def by_keywords(self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int) -> list[Memory]:
+    def by_keywords(
+        self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int
+    ) -> list[Memory]:
         """Return memories with these keywords, those with most of them first."""
         ...
 
@@ -250,7 +258,9 @@ class MemoryReader(Protocol):
         """Return sessions, the latest first."""
         ...
 
-    def session_uses(self, *, session_id: str | None = None, memory_id: str | None = None) -> list[SessionUse]:
+    def session_uses(
+        self, *, session_id: str | None = None, memory_id: str | None = None
+    ) -> list[SessionUse]:
         """Return what sessions did with memories, in the order of time."""
         ...
 
@@ -309,11 +319,15 @@ class DuplicateFinder(Protocol):
         """Return the memory with exactly this content and validity."""
         ...
 
-    def near_simhash(self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int) -> dict[str, str]:
+    def near_simhash(
+        self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
+    ) -> dict[str, str]:
         """Return id → simhash of memories in the same scope that share a band and differ in at most so many bits."""
         ...
 
-    def with_words(self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool) -> dict[str, str]:
+    def with_words(
+        self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
+    ) -> dict[str, str]:
         """Return id → simhash of memories in the same scope that have any, or all, of these words."""
         ...
 
@@ -373,19 +387,25 @@ class Statistics(Protocol):
         """Return what all memories take up that are not deleted."""
         ...
 
-    def longest_unused(self, protected: Sequence[str], among: Sequence[str] | None = None) -> list[Footprint]:
+    def longest_unused(
+        self, protected: Sequence[str], among: Sequence[str] | None = None
+    ) -> list[Footprint]:
         """Return memories that may be archived, the longest unused first: not pinned, of no active session or protected kind.
 
         Among: look at these only.
         """
         ...
 
-    def weakest(self, below: float, protected: Sequence[str], among: Sequence[str] | None = None) -> list[str]:
+    def weakest(
+        self, below: float, protected: Sequence[str], among: Sequence[str] | None = None
+    ) -> list[str]:
         """Return ids of memories with a lower salience that may be cleaned up, the weakest first."""
         ...
 
 
-class SearchIndex(MemoryReader, WordIndex, LinkReader, DuplicateFinder, MessageReader, Statistics, Protocol):
+class SearchIndex(
+    MemoryReader, WordIndex, LinkReader, DuplicateFinder, MessageReader, Statistics, Protocol
+):
     """Everything that can be asked of an index, and the one way to change it."""
 
     def is_ready(self) -> bool:

@@ -78,7 +78,9 @@ class Reconciler(Protocol):
         """Compare the index with the store. Deep: also with an index built anew."""
         ...
 
-    def index_path(self, path: str, source: str | None, project: str | None, *, trusted: bool | None) -> Shelf:
+    def index_path(
+        self, path: str, source: str | None, project: str | None, *, trusted: bool | None
+    ) -> Shelf:
         """Search a file or a folder of documents from now on. Raises InvalidRequest."""
         ...
 

@@ -34,7 +34,11 @@ def composed(core: CoreMemory, memories: Sequence[Memory], budget: int) -> str:
         cure = f"core memory and its frame alone take {budget - left} tokens: allow more, or shorten core memory"
         raise InvalidRequest("budget", budget, cure)
     chosen = _fitting(memories, left)
-    return "\n".join((OPENING, *known, *(fenced_memory(one) for one in chosen), CLOSING)) if known or chosen else ""
+    return (
+        "\n".join((OPENING, *known, *(fenced_memory(one) for one in chosen), CLOSING))
+        if known or chosen
+        else ""
+    )
 
 
 def _fitting(memories: Sequence[Memory], left: int) -> list[Memory]:
@@ -53,7 +57,10 @@ def _core(core: CoreMemory) -> list[str]:
     for section in CORE_SECTIONS:
         entries = getattr(core, section)
         if entries:
-            said = "\n".join(f"{' '.join(key.split())}: {' '.join(value.split())}" for key, value in sorted(entries.items()))
+            said = "\n".join(
+                f"{' '.join(key.split())}: {' '.join(value.split())}"
+                for key, value in sorted(entries.items())
+            )
             lines.append(f'<memory-core section="{section}">\n{quoted(said)}\n</memory-core>')
     return lines
 

@@ -37,10 +37,14 @@ def scored_words(
     if not bags:
         return {}
     average = sum(length for length, _ in bags.values()) / len(bags)
-    return {id_: _bm25(length, parts, found, terms, average) for id_, (length, parts) in bags.items()}
+    return {
+        id_: _bm25(length, parts, found, terms, average) for id_, (length, parts) in bags.items()
+    }
 
 
-def _bag(candidate: Candidate, found: Mapping[str, Occurrences]) -> tuple[float, list[tuple[str, float]]]:
+def _bag(
+    candidate: Candidate, found: Mapping[str, Occurrences]
+) -> tuple[float, list[tuple[str, float]]]:
     """How long a candidate is with its neighbours, and how much each of them counts."""
     parts = [(candidate.memory_id, OWN), *leaning(candidate, found)]
     return sum(share * found[id_].length for id_, share in parts), parts
@@ -61,7 +65,11 @@ def leaning(candidate: Candidate, found: Mapping[str, Occurrences]) -> list[tupl
 
 
 def _bm25(
-    length: float, parts: list[tuple[str, float]], found: Mapping[str, Occurrences], terms: Sequence[Term], average: float
+    length: float,
+    parts: list[tuple[str, float]],
+    found: Mapping[str, Occurrences],
+    terms: Sequence[Term],
+    average: float,
 ) -> float:
     dampening = _K1 * (1 - _B + _B * length / max(1.0, average))
     score = 0.0
@@ -96,7 +104,9 @@ def scored_meaning(
     return scores
 
 
-def of_sessions(candidates: Mapping[str, Candidate], scores: Mapping[str, float]) -> dict[str, float]:
+def of_sessions(
+    candidates: Mapping[str, Candidate], scores: Mapping[str, float]
+) -> dict[str, float]:
     """For each candidate the best score in its session; its own, if it has none."""
     best: dict[str, float] = {}
     for id_, candidate in candidates.items():
@@ -119,5 +129,7 @@ def covered_by_sessions(
             for term in terms:
                 count = _count(found[id_].counts, term)
                 if count:
-                    words[term.text] = max(words.get(term.text, 0.0), term.weight * count / (count + dampening))
+                    words[term.text] = max(
+                        words.get(term.text, 0.0), term.weight * count / (count + dampening)
+                    )
     return {id_: sum(best.get(c.session_id or id_, {}).values()) for id_, c in candidates.items()}

@@ -41,7 +41,10 @@ def explain(
         if result.memory.id == memory_id:
             why = (f"rank {place}",)
             return Explanation(memory_id, query, True, place, asked, matched, why, result.why)
-    reasons = (*_hiding_filters(services, memory, where), _word_reason(matched, asked, len(results)))
+    reasons = (
+        *_hiding_filters(services, memory, where),
+        _word_reason(matched, asked, len(results)),
+    )
     return Explanation(memory_id, query, False, None, asked, matched, reasons)
 
 

@@ -52,5 +52,7 @@ def fenced_memory(memory: Memory) -> str:
 
 def _attribute(value: str) -> str:
     """A value within quotes, on one line."""
-    escaped = value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = (
+        value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+    )
     return " ".join(escaped.split())

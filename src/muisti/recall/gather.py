@@ -67,20 +67,30 @@ class Evidence:
     """For each candidate that was superseded: the memories that took its place, which then are candidates too."""
 
 
-def gathered(services: Services, question: Question, where: Filter, limit: int, asked: Meaning | None = None) -> Evidence:
+def gathered(
+    services: Services, question: Question, where: Filter, limit: int, asked: Meaning | None = None
+) -> Evidence:
     """The best by words, the nearest by meaning, and what their neighbours add."""
     pool = max(POOL, 2 * limit)
     narrowed = _narrowed(question, where)
     keyword: dict[str, LexicalHit] = {}
     for filter_ in narrowed:
-        keyword |= {hit.memory_id: hit for hit in _by_words(services, question, filter_, pool) if hit.memory_id not in keyword}
+        keyword |= {
+            hit.memory_id: hit
+            for hit in _by_words(services, question, filter_, pool)
+            if hit.memory_id not in keyword
+        }
     if asked is None:
         asked = _meaning(services, question, keyword.values())
     vector: dict[str, VectorHit] = {}
     if asked.vector is not None and asked.space is not None:
         for filter_ in narrowed:
             hits = services.vectors.nearest(asked.space, asked.vector, filter_, pool)
-            vector |= {hit.memory_id: hit for hit in hits if hit.score > asked.unrelated or hit.memory_id in keyword}
+            vector |= {
+                hit.memory_id: hit
+                for hit in hits
+                if hit.score > asked.unrelated or hit.memory_id in keyword
+            }
     keyword = dict(sorted(keyword.items(), key=lambda item: -item[1].score))
     vector = dict(sorted(vector.items(), key=lambda item: -item[1].score))
     return _weighed(services, question, asked, where, keyword, vector)
@@ -100,7 +110,10 @@ def _by_words(services: Services, question: Question, where: Filter, pool: int) 
         return [explain_match(match, question.terms) for match in found]
     if question.mode == "vector" or query_words(question.text):
         return []
-    return [literal_hit(id_, question.text) for id_ in services.index.literal(question.text, where, pool)]
+    return [
+        literal_hit(id_, question.text)
+        for id_ in services.index.literal(question.text, where, pool)
+    ]
 
 
 def _weighed(
@@ -114,11 +127,19 @@ def _weighed(
     found_ids = [*dict.fromkeys([*keyword, *vector])]
     successors = _successors(services, found_ids)
     around = services.index.candidates(
-        [*dict.fromkeys([*found_ids, *(new for news in successors.values() for new in news)])], where
+        [*dict.fromkeys([*found_ids, *(new for news in successors.values() for new in news)])],
+        where,
     )
-    everybody = list(dict.fromkeys([*around, *(id_ for one in around.values() for id_ in (*one.before, *one.after))]))
+    everybody = list(
+        dict.fromkeys(
+            [*around, *(id_ for one in around.values() for id_ in (*one.before, *one.after))]
+        )
+    )
     wanted = _words_of(question.terms)
-    found = {id_: count_occurrences(words, wanted) for id_, words in services.index.words_of(everybody).items()}
+    found = {
+        id_: count_occurrences(words, wanted)
+        for id_, words in services.index.words_of(everybody).items()
+    }
     near: dict[str, float] = {}
     if asked.vector is not None and asked.space is not None:
         near = services.vectors.similarities(asked.space, asked.vector, everybody)
@@ -127,7 +148,9 @@ def _weighed(
         {id_: candidate for id_, candidate in around.items() if candidate.allowed},
         keyword,
         vector,
-        scored_words(around, found, question.terms) if question.terms else {id_: hit.score for id_, hit in keyword.items()},
+        scored_words(around, found, question.terms)
+        if question.terms
+        else {id_: hit.score for id_, hit in keyword.items()},
         scored_meaning(around, near, found),
         covered_by_sessions(around, found, question.terms) if question.terms else {},
         of_sessions(around, near),
@@ -162,9 +185,21 @@ def _meaning(services: Services, question: Question, hits: Iterable[LexicalHit])
         weight = embedder.understands(text)
         if not weight and question.mode == "hybrid":
             return Meaning()
-        vector = embedder.embed_query(without_names(text, {speaker_of(hit.opening) for hit in hits}))
-        waiting = f"{space.missing} memories wait for their vectors and are found by keyword only" if space.missing else ""
-        return Meaning(vector, space, weight or 1.0, embedder.unrelated if question.mode == "hybrid" else -1.0, waiting)
+        vector = embedder.embed_query(
+            without_names(text, {speaker_of(hit.opening) for hit in hits})
+        )
+        waiting = (
+            f"{space.missing} memories wait for their vectors and are found by keyword only"
+            if space.missing
+            else ""
+        )
+        return Meaning(
+            vector,
+            space,
+            weight or 1.0,
+            embedder.unrelated if question.mode == "hybrid" else -1.0,
+            waiting,
+        )
     except EmbedderProblem as error:
         return Meaning(degraded=f"by keyword only: {error}")
 
@@ -172,7 +207,9 @@ def _meaning(services: Services, question: Question, hits: Iterable[LexicalHit])
 def _without(services: Services, space: Space | None) -> str:
     if space is not None:
         return f"by keyword only: the model {space.identity.model} that made the vectors is not here; `muisti reindex --vectors`"
-    return "" if services.settings.embedder == "none" else "by keyword only: there are no vectors yet"
+    return (
+        "" if services.settings.embedder == "none" else "by keyword only: there are no vectors yet"
+    )
 
 
 def _words_of(terms: Sequence[Term]) -> list[str]:

@@ -17,7 +17,14 @@ MAX_LIMIT = 1000
 def compact(results: Sequence[SearchResult]) -> list[CompactResult]:
     """The first layer: what to choose from."""
     return [
-        CompactResult(r.memory.id, _short(r.memory.title), r.memory.kind, round(r.score, 3), r.memory.created_at) for r in results
+        CompactResult(
+            r.memory.id,
+            _short(r.memory.title),
+            r.memory.kind,
+            round(r.score, 3),
+            r.memory.created_at,
+        )
+        for r in results
     ]
 
 
@@ -32,22 +39,40 @@ def _short(title: str) -> str:
 
 
 def search_by_keywords(
-    services: Services, keywords: Sequence[str], where: Filter, *, match_all: bool = False, limit: int = 10
+    services: Services,
+    keywords: Sequence[str],
+    where: Filter,
+    *,
+    match_all: bool = False,
+    limit: int = 10,
 ) -> list[Memory]:
     """Memories with any, or all, of these keywords."""
-    if isinstance(keywords, str) or not keywords or not all(isinstance(k, str) and k.strip() for k in keywords):
+    if (
+        isinstance(keywords, str)
+        or not keywords
+        or not all(isinstance(k, str) and k.strip() for k in keywords)
+    ):
         raise InvalidRequest("keywords", keywords, "give a list of one or more keywords")
-    return services.index.by_keywords([k.strip() for k in keywords], match_all=match_all, where=where, limit=checked_limit(limit))
+    return services.index.by_keywords(
+        [k.strip() for k in keywords], match_all=match_all, where=where, limit=checked_limit(limit)
+    )
 
 
-def timeline(services: Services, memory_id: str, before: int = 5, after: int = 5) -> list[CompactResult]:
+def timeline(
+    services: Services, memory_id: str, before: int = 5, after: int = 5
+) -> list[CompactResult]:
     """The second layer: what happened around a memory in its project, in the order of time."""
     anchor = existing(services, memory_id)
     for option, value in (("before", before), ("after", after)):
         if not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
             raise InvalidRequest(option, value, f"it must be a number between 0 and {MAX_LIMIT}")
     around = services.index.around(anchor, before, after)
-    return [CompactResult(m.id, _short(m.title), m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at) for m in around]
+    return [
+        CompactResult(
+            m.id, _short(m.title), m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at
+        )
+        for m in around
+    ]
 
 
 def details(services: Services, ids: Sequence[str]) -> list[Memory]:
@@ -71,10 +96,19 @@ def existing(services: Services, memory_id: str) -> Memory:
 
 def check_sources(services: Services, names: Sequence[str]) -> None:
     """Raises InvalidRequest if no document is called so: an empty answer would not tell."""
-    known = sorted({*services.index.document_sources(), *(shelf.source for shelf in services.index.sources() if shelf.source)})
+    known = sorted(
+        {
+            *services.index.document_sources(),
+            *(shelf.source for shelf in services.index.sources() if shelf.source),
+        }
+    )
     for name in names:
         if name not in known:
-            some = f", or what a document is called: {', '.join(known[:10])}{' …' if len(known) > 10 else ''}" if known else ""
+            some = (
+                f", or what a document is called: {', '.join(known[:10])}{' …' if len(known) > 10 else ''}"
+                if known
+                else ""
+            )
             raise InvalidRequest("source", name, f"it must be one of {', '.join(Origin)}{some}")
 
 

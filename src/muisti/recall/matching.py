@@ -59,7 +59,9 @@ def explain_match(match: WordMatch, terms: Sequence[Term]) -> LexicalHit:
     best = max(1e-6, sum(term.weight for term in terms)) * (K1 + 1)
     matched = frozenset(exact | loose)
     score = min(1.0, match.bm25 / best)
-    return LexicalHit(match.memory_id, score, matched, frozenset(loose), matched | found, match.opening)
+    return LexicalHit(
+        match.memory_id, score, matched, frozenset(loose), matched | found, match.opening
+    )
 
 
 def literal_hit(memory_id: str, text: str) -> LexicalHit:

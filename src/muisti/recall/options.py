@@ -73,7 +73,10 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
         known_at=to_moment("known_at", options.get("known_at")),
         include_deleted=bool(options.get("include_deleted", False)),
         **_sources(options.get("source")),
-        **{field.filter_name: _wanted(field, options.get(field.name), settings) for field in FILTERED},
+        **{
+            field.filter_name: _wanted(field, options.get(field.name), settings)
+            for field in FILTERED
+        },
     )
 
 
@@ -107,14 +110,20 @@ _ORDERS: dict[tuple[str, str], Order] = {
 def only_memories(options: FilterOptions) -> None:
     """Raises InvalidRequest for a `source`: what lists memories lists nothing else, and an empty list would not tell."""
     if options.get("source"):
-        raise InvalidRequest("source", options["source"], "only `search` finds messages and documents; leave it out here")
+        raise InvalidRequest(
+            "source",
+            options["source"],
+            "only `search` finds messages and documents; leave it out here",
+        )
 
 
 def to_order(order_by: str, order: str) -> Order:
     """How to sort a list. Raises InvalidRequest."""
     if (order_by, order) not in _ORDERS:
         raise InvalidRequest(
-            "order_by", f"{order_by} {order}", "it must be created_at, salience or last_accessed, with order asc or desc"
+            "order_by",
+            f"{order_by} {order}",
+            "it must be created_at, salience or last_accessed, with order asc or desc",
         )
     return _ORDERS[order_by, order]
 
@@ -122,7 +131,13 @@ def to_order(order_by: str, order: str) -> Order:
 def _texts(option: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
     if value is None:
         return ()
-    values = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else (value,)
+    values = (
+        (value,)
+        if isinstance(value, str)
+        else tuple(value)
+        if isinstance(value, Sequence)
+        else (value,)
+    )
     if not all(isinstance(item, str) for item in values):
         raise InvalidRequest(option, value, "it must be a text or a list of texts")
     return values
@@ -174,4 +189,6 @@ def to_moment(option: str, value: datetime | None) -> datetime | None:
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise InvalidRequest(option, value.isoformat(), "in UTC it must lie between the years 1 and 9999") from None
+        raise InvalidRequest(
+            option, value.isoformat(), "in UTC it must lie between the years 1 and 9999"
+        ) from None

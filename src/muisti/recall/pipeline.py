@@ -87,7 +87,9 @@ def parse_terms(services: Services, query: str) -> list[Term]:
     found = query_words(query)
     if not found:
         return []
-    return choose_terms(found, services.index.frequencies(found), partial(similar_words, services.index))
+    return choose_terms(
+        found, services.index.frequencies(found), partial(similar_words, services.index)
+    )
 
 
 def spell_words(query: str) -> dict[str, str]:
@@ -140,7 +142,9 @@ def _make_result(
     )
 
 
-def related(services: Services, memory_id: str, where: Filter, limit: int = 10) -> list[SearchResult]:
+def related(
+    services: Services, memory_id: str, where: Filter, limit: int = 10
+) -> list[SearchResult]:
     """Return memories that share the most telling words of this one, or are near it in meaning."""
     checked_limit(limit)
     with services.index.snapshot():

@@ -19,7 +19,17 @@ POSTINGS = 8_000
 RARE = 3
 """A word in fewer memories than this is also looked for inside longer words."""
 ALTERNATIVES = 12
-_OTHERS = ("finnish", "swedish", "german", "french", "spanish", "italian", "portuguese", "dutch", "russian")
+_OTHERS = (
+    "finnish",
+    "swedish",
+    "german",
+    "french",
+    "spanish",
+    "italian",
+    "portuguese",
+    "dutch",
+    "russian",
+)
 _ENGLISH = """
 a an the and or but nor if then than because as until while though although so yet of at by for with without about against
 between among into onto upon through during before after above below to from up down in out on off over under again further
@@ -37,7 +47,9 @@ hasnt havent hadnt doesnt dont didnt wont wouldnt shant shouldnt cant couldnt mu
 
 def query_words(query: str) -> list[str]:
     """The distinct index words of a query without those that only hold a sentence together."""
-    return without_stop_words(list(dict.fromkeys(tokenize(query[:MAX_QUERY], query=True)))[:MAX_WORDS])
+    return without_stop_words(
+        list(dict.fromkeys(tokenize(query[:MAX_QUERY], query=True)))[:MAX_WORDS]
+    )
 
 
 def without_stop_words(found: list[str]) -> list[str]:
@@ -46,7 +58,9 @@ def without_stop_words(found: list[str]) -> list[str]:
     return [word for word in found if word not in listed] or found
 
 
-def choose_terms(found: Sequence[str], frequencies: Frequencies, similar: Callable[[str, int], list[str]]) -> list[Term]:
+def choose_terms(
+    found: Sequence[str], frequencies: Frequencies, similar: Callable[[str, int], list[str]]
+) -> list[Term]:
     """The rarest words first, each with its weight and its stand-ins. Memories are sought by as many as the budget allows."""
     counts = frequencies.counts
     terms: list[Term] = []
@@ -56,7 +70,11 @@ def choose_terms(found: Sequence[str], frequencies: Frequencies, similar: Callab
         sought = touched + count <= POSTINGS or not any(counts.get(term.text) for term in terms)
         touched += count
         lone = len(word) == 1 and is_spaceless(word)
-        others = tuple(similar(word, ALTERNATIVES)) if count < RARE and not lone and _may_be_part(word) else ()
+        others = (
+            tuple(similar(word, ALTERNATIVES))
+            if count < RARE and not lone and _may_be_part(word)
+            else ()
+        )
         if count or others or lone:
             terms.append(Term(word, weight(count, frequencies.documents), others, lone, sought))
         if len(terms) == MAX_TERMS:
@@ -71,7 +89,11 @@ def _may_be_part(word: str) -> bool:
 
 def weight(count: int, documents: int) -> float:
     """The inverse document frequency as FTS5 counts it: next to nothing for words of every second memory."""
-    return max(1e-6, math.log((documents - count + 0.5) / (count + 0.5))) if documents >= count else 1e-6
+    return (
+        max(1e-6, math.log((documents - count + 0.5) / (count + 0.5)))
+        if documents >= count
+        else 1e-6
+    )
 
 
 def _stop_words(found: Sequence[str]) -> frozenset[str]:
@@ -95,4 +117,6 @@ def _stop_list(language: str) -> frozenset[str]:
         from stop_words import get_stop_words  # not needed by most questions, and not free
 
         listed = get_stop_words(language)
-    return frozenset(form for word in listed for form in (word.replace("'", ""), stem(word.replace("'", ""))))
+    return frozenset(
+        form for word in listed for form in (word.replace("'", ""), stem(word.replace("'", "")))
+    )

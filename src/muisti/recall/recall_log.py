@@ -88,7 +88,9 @@ class RecallLog:
                 self._changed.wait_for(lambda: self._events or self._thread is not me)
                 if not self._events:
                     return
-                self._changed.wait_for(lambda: self._wanted > self._written or self._thread is not me, timeout=GATHER)
+                self._changed.wait_for(
+                    lambda: self._wanted > self._written or self._thread is not me, timeout=GATHER
+                )
                 events, self._events = self._events, []
             try:
                 self._write(events)

@@ -30,7 +30,10 @@ def snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> str:
 
 def _fullest(text: str, segments: list[tuple[int, int]], wanted: frozenset[str]) -> tuple[int, int]:
     """The first segment with the most wanted words; the first of all, where only the title has them."""
-    return max(segments, key=lambda segment: len(wanted.intersection(tokenize(text[segment[0] : segment[1]]))))
+    return max(
+        segments,
+        key=lambda segment: len(wanted.intersection(tokenize(text[segment[0] : segment[1]]))),
+    )
 
 
 def _grown(segments: list[tuple[int, int]], end: int, limit: int) -> int:
@@ -41,8 +44,12 @@ def _grown(segments: list[tuple[int, int]], end: int, limit: int) -> int:
     return end
 
 
-def _densest(text: str, start: int, end: int, wanted: frozenset[str], length: int) -> tuple[int, int]:
+def _densest(
+    text: str, start: int, end: int, wanted: frozenset[str], length: int
+) -> tuple[int, int]:
     """A window within one overlong segment."""
     steps = [*range(start, end - length, length // 2), end - length]
-    best = max(steps, key=lambda at: sum(word in wanted for word in tokenize(text[at : at + length])))
+    best = max(
+        steps, key=lambda at: sum(word in wanted for word in tokenize(text[at : at + length]))
+    )
     return best, min(end, best + length)

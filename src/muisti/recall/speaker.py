@@ -15,7 +15,9 @@ SELF = 3.0
 """For what was said by the one who asks. It counts for much: assistants talk at length, and about everything."""
 NAMED = 1.25
 """For what was said by the one who is named."""
-_PREFIX = re.compile(r"\s*(?:\*\*|__)?([^\W\d_][\w.'’-]{0,30}(?: [^\W\d_][\w.'’-]{0,30}){0,2})(?:\*\*|__)?:(?:\*\*|__)?\s")
+_PREFIX = re.compile(
+    r"\s*(?:\*\*|__)?([^\W\d_][\w.'’-]{0,30}(?: [^\W\d_][\w.'’-]{0,30}){0,2})(?:\*\*|__)?:(?:\*\*|__)?\s"
+)
 _ASKING = frozenset("i my me mine myself we our us ours".split())
 _ANSWERING = frozenset("you your yours".split())
 _PERSON = frozenset(("user", "human", "me"))
@@ -37,7 +39,11 @@ def favoured(question: str, speakers: Iterable[str]) -> dict[str, float]:
     if present & _PERSON and _ASKING.intersection(said):
         return dict.fromkeys(present & _PERSON, SELF)
     text = f" {' '.join(said)} "
-    named = [speaker for speaker in present - _PERSON - _ASSISTANT if f" {speaker} " in text or f" {speaker}s " in text]
+    named = [
+        speaker
+        for speaker in present - _PERSON - _ASSISTANT
+        if f" {speaker} " in text or f" {speaker}s " in text
+    ]
     return {named[0]: NAMED} if len(named) == 1 else {}
 
 
@@ -46,5 +52,7 @@ def without_names(question: str, speakers: Iterable[str]) -> str:
     names = [re.escape(name) for name in speakers if name and name not in _PERSON | _ASSISTANT]
     if not names:
         return question
-    shortened = " ".join(re.sub(rf"\b(?:{'|'.join(names)})\b(?:['’]s)?", " ", question, flags=re.IGNORECASE).split())
+    shortened = " ".join(
+        re.sub(rf"\b(?:{'|'.join(names)})\b(?:['’]s)?", " ", question, flags=re.IGNORECASE).split()
+    )
     return shortened if len(split_words(shortened, identifiers=False)) >= 2 else question

@@ -42,10 +42,18 @@ def import_memories(
         for id_, item in incoming.items()
     ]
     try:
-        saved = {memory.id for memory in remember(services, drafts, progress, near=False)} if drafts else set()
+        saved = (
+            {memory.id for memory in remember(services, drafts, progress, near=False)}
+            if drafts
+            else set()
+        )
     except InvalidMemory as error:
         raise ImportFailed(f"{source}: {error}") from error
-    used = [_event(services, id_, item) for id_, item in incoming.items() if id_ in saved and item.usage != Usage()]
+    used = [
+        _event(services, id_, item)
+        for id_, item in incoming.items()
+        if id_ in saved and item.usage != Usage()
+    ]
     if used:
         with services.store.lock():
             services.store.commit(ChangeSet(events=used))
@@ -54,9 +62,14 @@ def import_memories(
 
 def _proposed(services: Services, links: Sequence[Link]) -> tuple[Link, ...]:
     """What comes from elsewhere must not change what is here: such links only propose."""
-    ours = {memory.id for memory in services.index.many([link.target for link in links], include_deleted=True)}
+    ours = {
+        memory.id
+        for memory in services.index.many([link.target for link in links], include_deleted=True)
+    }
     return tuple(
-        replace(link, extracted_by=Finder.SYSTEM, confidence=min(0.99, link.confidence)) if link.target in ours else link
+        replace(link, extracted_by=Finder.SYSTEM, confidence=min(0.99, link.confidence))
+        if link.target in ours
+        else link
         for link in links
     )
 
@@ -65,5 +78,9 @@ def _event(services: Services, memory_id: str, item: ImportedMemory) -> Event:
     usage = item.usage
     salience = 1.0 if usage.salience is None else min(1.0, max(FLOOR, usage.salience))
     return Event(
-        EventName.IMPORTED, services.clock.now(), (memory_id,), None, {"salience": salience, "access_count": usage.access_count}
+        EventName.IMPORTED,
+        services.clock.now(),
+        (memory_id,),
+        None,
+        {"salience": salience, "access_count": usage.access_count},
     )

@@ -25,7 +25,9 @@ def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]
     found |= _with_rare_words(index, memory)
     length = memory.content.count(" ") + 1
     near = {
-        id_: hamming(simhash, memory.simhash) for id_, simhash in found.items() if not far_apart(simhash, memory.simhash, length)
+        id_: hamming(simhash, memory.simhash)
+        for id_, simhash in found.items()
+        if not far_apart(simhash, memory.simhash, length)
     }
     best = sorted(near, key=lambda id_: (near[id_], id_))[:limit]
     return index.current(best) if best else []

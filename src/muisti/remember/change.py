@@ -33,18 +33,26 @@ def update(
     """Change some fields. Raises MemoryNotFound, InvalidMemory, and Conflict if it is not what the caller read."""
     unknown = set(changes) - set(CHANGEABLE)
     if unknown:
-        raise InvalidRequest("update", sorted(unknown)[0], f"only these can be changed: {', '.join(CHANGEABLE)}")
+        raise InvalidRequest(
+            "update", sorted(unknown)[0], f"only these can be changed: {', '.join(CHANGEABLE)}"
+        )
     with services.store.lock():
         stored = stored_memory(services, memory_id, content_too="content" in changes)
         memory = stored.memory
         changed = expected_hash is not None and memory.content_hash != expected_hash
-        if changed or (expected_version is not None and _version_now(services, stored) != expected_version):
-            raise Conflict(f"{memory_id} has changed since you read it; read it again and repeat the change")
+        if changed or (
+            expected_version is not None and _version_now(services, stored) != expected_version
+        ):
+            raise Conflict(
+                f"{memory_id} has changed since you read it; read it again and repeat the change"
+            )
         now = services.clock.now()
         wanted = _changed(memory, redact_fields(changes, services.settings), services, now)
         update = Update(wanted, stored.revision, keep_version=wanted.content != memory.content)
         event = Event(EventName.UPDATED, now, (memory_id,), by_session)
-        committed = services.store.commit(ChangeSet(updated=[update], events=[event], durable=False))
+        committed = services.store.commit(
+            ChangeSet(updated=[update], events=[event], durable=False)
+        )
     known = services.index.get(memory_id) if committed.indexed else None
     return known or replace(committed.memories[memory_id], index_pending=True)
 
@@ -55,10 +63,16 @@ def _version_now(services: Services, stored: Stored) -> str:
     return stored.memory.version if known is None else known.version
 
 
-def _changed(memory: Memory, changes: Mapping[str, object], services: Services, now: datetime) -> Memory:
+def _changed(
+    memory: Memory, changes: Mapping[str, object], services: Services, now: datetime
+) -> Memory:
     wanted = replace(memory, **changes, updated_at=max(now, memory.updated_at))  # type: ignore[arg-type]
     checked_content(wanted.content, services.settings)
-    retitle = "content" in changes and "title" not in changes and memory.title == derived_title(memory.content)
+    retitle = (
+        "content" in changes
+        and "title" not in changes
+        and memory.title == derived_title(memory.content)
+    )
     if retitle or not wanted.title:
         wanted = replace(wanted, title=derived_title(wanted.content))
     checked = checked_memory(wanted, services.settings)
@@ -110,7 +124,9 @@ def restore(services: Services, memory_id: str) -> Memory:
         if wanted is None:
             raise memory_error(services, memory_id)
         event = _restored(services, wanted, archived=memory is None)
-        committed = services.store.commit(ChangeSet(restored=[memory_id], events=[event], durable=False))
+        committed = services.store.commit(
+            ChangeSet(restored=[memory_id], events=[event], durable=False)
+        )
     known = services.index.get(memory_id) if committed.indexed else None
     return known or replace(committed.memories[memory_id], index_pending=True)
 

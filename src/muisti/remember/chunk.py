@@ -60,7 +60,12 @@ def embedded_text(content: str, title: str, chunk: Chunk) -> str:
 
 
 def chunks(
-    content: str, count_tokens: Callable[[str], int], *, title: str = "", size: int = SIZE, overlap: int = OVERLAP
+    content: str,
+    count_tokens: Callable[[str], int],
+    *,
+    title: str = "",
+    size: int = SIZE,
+    overlap: int = OVERLAP,
 ) -> list[Chunk]:
     """The chunks of a Markdown text, in order; none for one without a word.
 
@@ -70,7 +75,9 @@ def chunks(
     Raises ValueError if `size` is below SMALLEST or `overlap` is negative.
     """
     if size < SMALLEST or overlap < 0:
-        raise ValueError(f"a chunk needs at least {SMALLEST} tokens and an overlap that is not negative")
+        raise ValueError(
+            f"a chunk needs at least {SMALLEST} tokens and an overlap that is not negative"
+        )
     whole = trim_span(content, 0, len(content))
     if whole is None:
         return []
@@ -92,7 +99,9 @@ class _Budget:
 
     def __init__(self, count_tokens: Callable[[str], int], title: str, size: int) -> None:
         self._count = count_tokens
-        self._empty = count_tokens("")  # the marks that a tokenizer puts around every text: paid once, not per piece
+        self._empty = count_tokens(
+            ""
+        )  # the marks that a tokenizer puts around every text: paid once, not per piece
         self._costs: dict[str, int] = {}
         self._leads: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = {}
         self.size = size
@@ -170,7 +179,9 @@ class _Breaker:
         for inner in block.inner:
             yield from self.broken(inner, room, path)
         if not block.inner:
-            for start, end, cost in self._split(block.start, block.end, room, _CODE if block.code else _PROSE):
+            for start, end, cost in self._split(
+                block.start, block.end, room, _CODE if block.code else _PROSE
+            ):
                 yield _Piece(start, end, cost, path, block.level, code=block.code)
 
     def extent(self, pieces: Sequence[_Piece]) -> int:
@@ -184,7 +195,9 @@ class _Breaker:
     def _cost(self, start: int, end: int) -> int:
         return self.budget.cost(self._content[start:end])
 
-    def _split(self, start: int, end: int, room: int, ladder: tuple[_Ends, ...]) -> Iterator[tuple[int, int, int]]:
+    def _split(
+        self, start: int, end: int, room: int, ladder: tuple[_Ends, ...]
+    ) -> Iterator[tuple[int, int, int]]:
         cost = self._cost(start, end)
         if cost <= room:
             yield start, end, cost
@@ -276,7 +289,12 @@ class _Packer:
             yield self._chunk(held)
 
     def _chunk(self, held: Sequence[_Piece]) -> Chunk:
-        return Chunk(held[0].start, held[-1].end, self._budget.heading(held[0].path), self._budget.title_shown)
+        return Chunk(
+            held[0].start,
+            held[-1].end,
+            self._budget.heading(held[0].path),
+            self._budget.title_shown,
+        )
 
     def _begun(self, before: Sequence[_Piece], group: list[_Piece]) -> list[_Piece]:
         """The end of the chunk before, as far as it fits, and the group."""
@@ -302,8 +320,12 @@ class _Packer:
         if piece.code or piece.level:
             return []
         found: list[_Piece] = []
-        for start, end in reversed(list(_parted(self._content, piece.start, piece.end, sentence_ends))[1:]):
-            sentence = _Piece(start, end, self._budget.cost(self._content[start:end]), piece.path, code=False)
+        for start, end in reversed(
+            list(_parted(self._content, piece.start, piece.end, sentence_ends))[1:]
+        ):
+            sentence = _Piece(
+                start, end, self._budget.cost(self._content[start:end]), piece.path, code=False
+            )
             if self._breaker.extent([sentence, *found, *tail]) > self._overlap:
                 break
             found.insert(0, sentence)

@@ -159,7 +159,9 @@ def _table(signs: Mapping[str, tuple[str, ...]]) -> _Table:
     words: dict[str, tuple[_Sign, ...]] = {}
     phrases: dict[str, tuple[_Phrase, ...]] = {}
     pieces: list[tuple[str, _Sign]] = []
-    numbered = [(label, number) for label, patterns in signs.items() for number in range(len(patterns))]
+    numbered = [
+        (label, number) for label, patterns in signs.items() for number in range(len(patterns))
+    ]
     for sign in numbered:
         for form in signs[sign[0]][sign[1]].split("|"):
             if is_spaceless(form[0]):
@@ -169,7 +171,9 @@ def _table(signs: Mapping[str, tuple[str, ...]]) -> _Table:
             else:
                 phrase = _phrase(form, sign)
                 phrases[phrase[0]] = (*phrases.get(phrase[0], ()), phrase[1])
-    return _Table({label: place for place, label in enumerate(signs)}, words, phrases, tuple(pieces))
+    return _Table(
+        {label: place for place, label in enumerate(signs)}, words, phrases, tuple(pieces)
+    )
 
 
 def _phrase(form: str, sign: _Sign) -> tuple[str, _Phrase]:
@@ -198,11 +202,20 @@ def _chosen(table: _Table, text: str, patterns: Mapping[str, tuple[str, ...]]) -
     scores: dict[str, int] = {}
     for label, _ in _signs(table, text):
         scores[label] = scores.get(label, 0) + 1
-    own = {label: sum(compile_whole_words(pattern).search(text) is not None for pattern in patterns[label]) for label in patterns}
+    own = {
+        label: sum(
+            compile_whole_words(pattern).search(text) is not None for pattern in patterns[label]
+        )
+        for label in patterns
+    }
     for label in filter(own.get, own):
         scores[label] = scores.get(label, 0) + OWN * own[label]
     last = len(table.places)
-    return max(scores, key=lambda name: (scores[name], own.get(name, 0), -table.places.get(name, last)), default=None)
+    return max(
+        scores,
+        key=lambda name: (scores[name], own.get(name, 0), -table.places.get(name, last)),
+        default=None,
+    )
 
 
 def _signs(table: _Table, text: str) -> set[_Sign]:
@@ -210,7 +223,9 @@ def _signs(table: _Table, text: str) -> set[_Sign]:
     found = {sign for word in table.words.keys() & words for sign in table.words[word]}
     for first in table.phrases.keys() & words:
         for phrase in table.phrases[first]:
-            likely = phrase.sign not in found and phrase.words <= words and phrase.literal in lowered
+            likely = (
+                phrase.sign not in found and phrase.words <= words and phrase.literal in lowered
+            )
             if likely and compile_whole_words(phrase.pattern).search(text):
                 found.add(phrase.sign)
     if not text.isascii():

@@ -40,7 +40,13 @@ def content_hash(content: str) -> str:
 
 def _is_folded(content: str) -> bool:
     """Whether it is plain text on one line with single blanks, as most messages are: then there is nothing to fold."""
-    return content.isascii() and content.isprintable() and "  " not in content and content[:1] != " " and content[-1:] != " "
+    return (
+        content.isascii()
+        and content.isprintable()
+        and "  " not in content
+        and content[:1] != " "
+        and content[-1:] != " "
+    )
 
 
 def derived_title(content: str) -> str:
@@ -50,7 +56,9 @@ def derived_title(content: str) -> str:
     plain = _MARKUP.sub("", heading[1].rstrip("# \t") if heading else line).strip() or line
     if not heading:
         plain = first_sentence(plain).strip() or plain
-    visible = "".join(" " if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char for char in plain)
+    visible = "".join(
+        " " if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char for char in plain
+    )
     return _shortened(" ".join(visible.split()))
 
 

@@ -32,7 +32,9 @@ _SIMPLE = re.compile(r"\w[\w+#-]{0,30}[\w+#]")
 _QUOTES = " \t`《》「」『』"
 _NEW_SENTENCE = re.compile(rf"[{STOPS}:\n]")
 
-_DETERMINERS = frozenset("a an the this that these those its his her their my our your no every each any some all".split())
+_DETERMINERS = frozenset(
+    "a an the this that these those its his her their my our your no every each any some all".split()
+)
 _GRAMMAR = frozenset(
     """
     i me we us you he him she it they them who whom whose which what where when why how myself yourself itself ourselves there
@@ -102,7 +104,9 @@ def _not_inside(phrases: list[str], taken: list[str]) -> list[str]:
     """The phrases that are no part of another one, nor of what was taken before."""
     wholes = [f" {concept.casefold()} " for concept in (*phrases, *taken)]
     own = zip(phrases, wholes, strict=False)
-    return [phrase for phrase, padded in own if sum(padded in whole for whole in wholes) == 1]  # in itself
+    return [
+        phrase for phrase, padded in own if sum(padded in whole for whole in wholes) == 1
+    ]  # in itself
 
 
 def _most_frequent(found: Iterable[str]) -> list[str]:
@@ -152,8 +156,14 @@ def _sorted(raw: str) -> tuple[int, int]:
         return _word(raw), length
     if "/" in raw:
         path = _PATH.match(raw)
-        plain = all(_word(part) in (_GRAMMATICAL, _DETERMINER) for part in raw.split("/"))  # "and/or" is no path
-        return (_THING, path.end()) if path and not plain else (_GRAMMATICAL if plain else _OTHER, length)
+        plain = all(
+            _word(part) in (_GRAMMATICAL, _DETERMINER) for part in raw.split("/")
+        )  # "and/or" is no path
+        return (
+            (_THING, path.end())
+            if path and not plain
+            else (_GRAMMATICAL if plain else _OTHER, length)
+        )
     if raw.endswith(("'s", "’s")):
         raw, length = raw[:-2], length - 2
     return (_THING if _IDENTIFIER.fullmatch(raw) else _by_case(raw)), length
@@ -218,12 +228,18 @@ def _things(text: str, runs: list[list[_Piece]]) -> Iterator[str]:
             for at in range(0, len(run), _LONGEST_NAME):
                 yield text[run[at][1] : run[at : at + _LONGEST_NAME][-1][2]]
         else:
-            found = (text[start:end].strip(_QUOTES) for sort, start, end, _ in run if sort in (_ABBREVIATION, _THING))
+            found = (
+                text[start:end].strip(_QUOTES)
+                for sort, start, end, _ in run
+                if sort in (_ABBREVIATION, _THING)
+            )
             yield from filter(None, found)
 
 
 def _phrases(text: str, runs: list[list[_Piece]]) -> Iterator[str]:
     for run in runs:
         if _FAMILIES[run[0][0]] == _WORDS:
-            for end in range(len(run), 1, -_LONGEST_PHRASE):  # the head of an English phrase is its last word
+            for end in range(
+                len(run), 1, -_LONGEST_PHRASE
+            ):  # the head of an English phrase is its last word
                 yield text[run[max(0, end - _LONGEST_PHRASE)][1] : run[end - 1][2]]

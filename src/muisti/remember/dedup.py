@@ -48,7 +48,9 @@ Cosines = Mapping[tuple[str, str], float]
 """Of two texts."""
 
 
-def resolved(services: Services, prepared: Sequence[Memory], *, near: bool, cosines: Cosines | None = None) -> list[Resolved]:
+def resolved(
+    services: Services, prepared: Sequence[Memory], *, near: bool, cosines: Cosines | None = None
+) -> list[Resolved]:
     """For each new memory: itself, with links to what it seems to contradict, or the one that says the same already.
 
     That may be in the vault or earlier in this batch. Near: texts that say nearly the same count too.
@@ -64,18 +66,29 @@ def resolved(services: Services, prepared: Sequence[Memory], *, near: bool, cosi
     return answers
 
 
-def _resolved(services: Services, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool) -> Resolved:
+def _resolved(
+    services: Services, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool
+) -> Resolved:
     exact = batch.twin(memory) or services.index.same_content(memory)
     if exact is not None and (batch.holds(exact) or _still_says(services, exact)):
         return Resolved(memory, exact)
     settings = services.settings
     if not near or not (settings.merge_duplicates or settings.propose_links):
         return Resolved(memory)
-    alike = _kindred(memory, [*batch.alike(memory, CANDIDATES), *find_similar(services.index, memory, CANDIDATES)])
+    alike = _kindred(
+        memory,
+        [*batch.alike(memory, CANDIDATES), *find_similar(services.index, memory, CANDIDATES)],
+    )
     undecided = None
     if settings.merge_duplicates:
-        found = _nearest(memory, [other for other in alike if exact is None or other.id != exact.id], cosines)
-        if found.twin is not None and not batch.holds(found.twin) and not _still_says(services, found.twin):
+        found = _nearest(
+            memory, [other for other in alike if exact is None or other.id != exact.id], cosines
+        )
+        if (
+            found.twin is not None
+            and not batch.holds(found.twin)
+            and not _still_says(services, found.twin)
+        ):
             found = Resolved(memory)
         if found.twin is not None:
             return found
@@ -96,7 +109,11 @@ def _kindred(memory: Memory, alike: Sequence[Memory]) -> list[Memory]:
     if len(mine) < ENOUGH:
         return list(alike)
     found = [(other, _words(other)) for other in alike]
-    return [other for other, theirs in found if len(theirs) < ENOUGH or 3 * len(mine & theirs) >= min(len(mine), len(theirs))]
+    return [
+        other
+        for other, theirs in found
+        if len(theirs) < ENOUGH or 3 * len(mine & theirs) >= min(len(mine), len(theirs))
+    ]
 
 
 def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -> Resolved:
@@ -109,7 +126,13 @@ def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -
         found = compare(*texts, cosine=cosines.get(texts) if cosines else None)
         if found.same and (best.nearly is None or found.similarity > best.nearly.similarity):
             best = Resolved(memory, other, found)
-        elif found.similarity and not found.same and cosines is None and not undecided and compare(*texts, cosine=1.0).same:
+        elif (
+            found.similarity
+            and not found.same
+            and cosines is None
+            and not undecided
+            and compare(*texts, cosine=1.0).same
+        ):
             undecided = other
     return replace(best, undecided=undecided)
 
@@ -130,7 +153,9 @@ def clash(newer: str, older: str) -> Clash | None:
 
 def measured(services: Services, answers: Sequence[Resolved]) -> Cosines:
     """How near the undecided are in meaning; empty if no embedder is at hand. Nobody waits for a model to be loaded."""
-    pairs = [(answer.memory.content, answer.undecided.content) for answer in answers if answer.undecided][:MOST_MEASURED]
+    pairs = [
+        (answer.memory.content, answer.undecided.content) for answer in answers if answer.undecided
+    ][:MOST_MEASURED]
     try:
         embedder = services.embedders(None) if pairs else None
         if embedder is None or not embedder.is_ready():
@@ -143,8 +168,12 @@ def measured(services: Services, answers: Sequence[Resolved]) -> Cosines:
 
 def _with_proposals(memory: Memory, alike: Iterable[Memory], at: datetime) -> Memory:
     """The memory with links to those that it likely contradicts or brings up to date. They change nothing by themselves."""
-    found = [(clash(memory.content, other.content), other) for other in alike if _overlap(memory, other)]
-    clashes = sorted(((c, other) for c, other in found if c is not None), key=lambda pair: -pair[0].confidence)
+    found = [
+        (clash(memory.content, other.content), other) for other in alike if _overlap(memory, other)
+    ]
+    clashes = sorted(
+        ((c, other) for c, other in found if c is not None), key=lambda pair: -pair[0].confidence
+    )
     links = tuple(_proposal(memory, other, c, at) for c, other in clashes[:MOST_PROPOSALS])
     return replace(memory, links=(*memory.links, *links)) if links else memory
 
@@ -180,14 +209,18 @@ class _Batch:
         number = len(self._memories)
         self._memories.append(memory)
         self._ids.add(memory.id)
-        self._exact.setdefault((memory.content_hash, memory.valid_from, memory.valid_until, *memory.place), memory)
+        self._exact.setdefault(
+            (memory.content_hash, memory.valid_from, memory.valid_until, *memory.place), memory
+        )
         for band in bands(memory.simhash):
             self._by_band[band].append(number)
         for word in _words(memory):
             self._by_word[word].append(number)
 
     def twin(self, memory: Memory) -> Memory | None:
-        return self._exact.get((memory.content_hash, memory.valid_from, memory.valid_until, *memory.place))
+        return self._exact.get(
+            (memory.content_hash, memory.valid_from, memory.valid_until, *memory.place)
+        )
 
     def holds(self, memory: Memory) -> bool:
         return memory.id in self._ids
@@ -195,13 +228,21 @@ class _Batch:
     def alike(self, memory: Memory, limit: int) -> list[Memory]:
         if not self._memories:
             return []
-        numbers = {number for band in bands(memory.simhash) for number in self._by_band.get(band, ())[:_FEW]}
-        for word in sorted(_words(memory) & self._by_word.keys(), key=lambda word: len(self._by_word[word])):
+        numbers = {
+            number
+            for band in bands(memory.simhash)
+            for number in self._by_band.get(band, ())[:_FEW]
+        }
+        for word in sorted(
+            _words(memory) & self._by_word.keys(), key=lambda word: len(self._by_word[word])
+        ):
             if len(numbers) + len(self._by_word[word]) > _FEW:
                 break
             numbers.update(self._by_word[word])
         place, length = memory.place, memory.content.count(" ") + 1
-        found = [one for number in sorted(numbers) if (one := self._memories[number]).place == place]
+        found = [
+            one for number in sorted(numbers) if (one := self._memories[number]).place == place
+        ]
         found = [one for one in found if not far_apart(one.simhash, memory.simhash, length)]
         return sorted(found, key=lambda one: hamming(one.simhash, memory.simhash))[:limit]
 

@@ -62,7 +62,9 @@ def embed_these(services: Services, ids: Sequence[str], progress: Progress | Non
     return _space(services, embedder).missing
 
 
-def _embed(services: Services, embedder: Embedder, ids: Sequence[str], timeout: float | None = None) -> None:
+def _embed(
+    services: Services, embedder: Embedder, ids: Sequence[str], timeout: float | None = None
+) -> None:
     embedded = embed(embedder, services.index.many(ids, include_deleted=True, any_origin=True))
     with services.store.lock(timeout):
         services.vectors.add(embedded)
@@ -90,13 +92,17 @@ def halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]
     """The progress of a work in two parts, the second of which is the embedding."""
     if progress is None:
         return None, None
-    return lambda done, all_: progress(done // 2, all_), lambda done, all_: progress(all_ // 2 + (done + 1) // 2, all_)
+    return lambda done, all_: progress(done // 2, all_), lambda done, all_: progress(
+        all_ // 2 + (done + 1) // 2, all_
+    )
 
 
 def _end(thread: threading.Thread, stop: threading.Event, wake: threading.Event) -> None:
     stop.set()
     wake.set()
-    if thread is not threading.current_thread():  # the thread itself may be the last to let go of the filler
+    if (
+        thread is not threading.current_thread()
+    ):  # the thread itself may be the last to let go of the filler
         thread.join(timeout=10)
 
 
@@ -131,7 +137,10 @@ class Filler:
             raise
         except VaultBusy:  # another process writes: a search answers with what there is
             self.go_on()
-        except (VaultError, IndexProblem) as error:  # a vault that can only be read is searched with what it has
+        except (
+            VaultError,
+            IndexProblem,
+        ) as error:  # a vault that can only be read is searched with what it has
             log.debug("vectors have to wait: %s", error)
 
     def _fill_some(self) -> None:
@@ -168,7 +177,9 @@ class Filler:
                 return
             self._wake.set()
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="muisti-embedding", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="muisti-embedding", daemon=True
+                )
                 self._thread.start()
                 # A process that ends without closing must not end in the middle of the model: that aborts it.
                 weakref.finalize(self, _end, self._thread, self._stop, self._wake)

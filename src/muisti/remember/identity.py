@@ -36,5 +36,11 @@ def new_id(now: datetime) -> str:
     """A new id. Ids of one process ascend even within a millisecond and when the clock steps back."""
     random = int.from_bytes(os.urandom(8), "big")
     moment = _moments.next(now)
-    value = (moment >> 12) << 80 | 0x7 << 76 | (moment & 0xFFF) << 64 | 0b10 << 62 | (random & ((1 << 62) - 1))
+    value = (
+        (moment >> 12) << 80
+        | 0x7 << 76
+        | (moment & 0xFFF) << 64
+        | 0b10 << 62
+        | (random & ((1 << 62) - 1))
+    )
     return str(uuid.UUID(int=value))

@@ -108,14 +108,18 @@ def project_messages(
     return rows
 
 
-def _message_row(chat: str, path: str, line: MessageLine, id_: str, created_at: int, place: MessagePlace) -> TextRow:
+def _message_row(
+    chat: str, path: str, line: MessageLine, id_: str, created_at: int, place: MessagePlace
+) -> TextRow:
     project = line.meta.get("project")
     hashed = content_hash(line.content)
     return TextRow(
         origin="message",
         id=id_,
         project=project if isinstance(project, str) else "",
-        session_id=chat if line.content else None,  # a break between two talks is nobody's neighbour
+        session_id=chat
+        if line.content
+        else None,  # a break between two talks is nobody's neighbour
         created_at=created_at,
         updated_at=place.at,
         source="conversation",
@@ -133,7 +137,9 @@ def _message_row(chat: str, path: str, line: MessageLine, id_: str, created_at: 
 # -- Documents
 
 
-def project_document(path: str, source: Shelf, name: str, changed_at: datetime, sections: Sequence[Section]) -> list[TextRow]:
+def project_document(
+    path: str, source: Shelf, name: str, changed_at: datetime, sections: Sequence[Section]
+) -> list[TextRow]:
     """Return the rows of a document's sections. Name: what the document is called in answers."""
     at = to_microseconds(changed_at)
     rows = []

@@ -11,7 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from muisti.errors import ExtractorUnavailable, IndexProblem, InvalidMemory, InvalidRequest, MuistiError, VaultError
+from muisti.errors import (
+    ExtractorUnavailable,
+    IndexProblem,
+    InvalidMemory,
+    InvalidRequest,
+    MuistiError,
+    VaultError,
+)
 from muisti.metrics import Meter
 from muisti.model import Draft, Event, EventName, Exchange, Extracted, Filter, Memory, Utterance
 from muisti.ports import ChangeSet, Services
@@ -38,12 +45,18 @@ def utterances(exchange: Exchange) -> list[Utterance]:
 
 def extract_from(services: Services, talk: Sequence[Utterance], mode: str) -> list[Extracted]:
     """Return what of a talk is worth keeping, by rules or by the model of the settings. Raises ExtractorProblem."""
-    return _extract(services, [replace(one, text=redact_text(one.text, services.settings)) for one in talk], mode)
+    return _extract(
+        services,
+        [replace(one, text=redact_text(one.text, services.settings)) for one in talk],
+        mode,
+    )
 
 
 def _extract(services: Services, redacted: Sequence[Utterance], mode: str) -> list[Extracted]:
     if services.language_model is None:
-        from muisti.remember.extract.rules import extract  # its tables are read only if they are needed
+        from muisti.remember.extract.rules import (
+            extract,
+        )  # its tables are read only if they are needed
 
         return extract(redacted, mode=mode)
     from muisti.remember.extract import chat
@@ -52,7 +65,11 @@ def _extract(services: Services, redacted: Sequence[Utterance], mode: str) -> li
 
 
 def drafts_of(
-    found: Sequence[Extracted], *, session_id: str | None, project: str | None, said_at: datetime | None
+    found: Sequence[Extracted],
+    *,
+    session_id: str | None,
+    project: str | None,
+    said_at: datetime | None,
 ) -> list[Draft]:
     """What was extracted, as of when it was said. It is not trusted until somebody looked at it: agents are told so."""
     return [
@@ -77,7 +94,12 @@ def _since(about: datetime | None, said_at: datetime | None) -> datetime | None:
 
 
 def learn(
-    services: Services, exchange: Exchange, found: Sequence[Extracted], *, error: str = "", again: bool = False
+    services: Services,
+    exchange: Exchange,
+    found: Sequence[Extracted],
+    *,
+    error: str = "",
+    again: bool = False,
 ) -> list[Memory]:
     """Keep what an exchange taught, and note in the same write that it was dealt with: it is not dealt with twice.
 
@@ -85,14 +107,27 @@ def learn(
     """
     settings, now = services.settings, services.clock.now()
     important = [one for one in found if one.importance >= settings.extract_threshold]
-    drafts = drafts_of(important, session_id=exchange.session_id, project=exchange.project, said_at=exchange.at)
-    drafts = [replace(draft, id=derived_id(exchange.id, number)) for number, draft in enumerate(drafts)]
-    prepared = prepare(services, drafts, now, skip_invalid=True)  # a chat, or a model, may say anything
-    known = {memory.id for memory in services.index.many([memory.id for memory in prepared], include_deleted=True)}
+    drafts = drafts_of(
+        important, session_id=exchange.session_id, project=exchange.project, said_at=exchange.at
+    )
+    drafts = [
+        replace(draft, id=derived_id(exchange.id, number)) for number, draft in enumerate(drafts)
+    ]
+    prepared = prepare(
+        services, drafts, now, skip_invalid=True
+    )  # a chat, or a model, may say anything
+    known = {
+        memory.id
+        for memory in services.index.many([memory.id for memory in prepared], include_deleted=True)
+    }
     taught = _of_session(services, exchange.session_id)
     least = min((memory.importance for memory in taught), default=0.0)
     full = len(taught) >= settings.extract_per_session
-    prepared = [memory for memory in prepared if memory.id not in known and not (full and memory.importance <= least)]
+    prepared = [
+        memory
+        for memory in prepared
+        if memory.id not in known and not (full and memory.importance <= least)
+    ]
     data: dict[str, str | int | float | None] = {"exchange": exchange.id, "count": len(prepared)}
     if error:
         data["error"] = error
@@ -123,12 +158,18 @@ def _of_session(services: Services, session_id: str) -> list[Memory]:
     """What was extracted from a session and nobody has made their own."""
     where = Filter(session=session_id, all_sessions=True)
     found = services.index.select(where, order="created_at", limit=None)
-    return [memory for memory in found if memory.source == EXTRACTED and not memory.pinned and not memory.trusted]
+    return [
+        memory
+        for memory in found
+        if memory.source == EXTRACTED and not memory.pinned and not memory.trusted
+    ]
 
 
 def _too_many(memories: Sequence[Memory], most: int) -> list[Memory]:
     """The least important, the oldest of them first."""
-    return sorted(memories, key=lambda memory: (memory.importance, memory.created_at, memory.id))[: max(0, len(memories) - most)]
+    return sorted(memories, key=lambda memory: (memory.importance, memory.created_at, memory.id))[
+        : max(0, len(memories) - most)
+    ]
 
 
 def _was_learnt(services: Services, exchange: Exchange) -> bool:
@@ -191,7 +232,11 @@ class Learner:
         """Return once everything accepted so far is dealt with; False if that takes longer."""
         end = None if timeout is None else time.monotonic() + timeout
         while self._queue.unfinished_tasks:
-            if self._thread is None or not self._thread.is_alive() or (end is not None and time.monotonic() > end):
+            if (
+                self._thread is None
+                or not self._thread.is_alive()
+                or (end is not None and time.monotonic() > end)
+            ):
                 return False
             time.sleep(0.005)
         return True
@@ -217,7 +262,10 @@ class Learner:
         with self._guard:
             if self._thread is None and not self._stop.is_set():
                 self._thread = threading.Thread(
-                    target=_run, args=(weakref.ref(self), self._queue), name="muisti-extraction", daemon=True
+                    target=_run,
+                    args=(weakref.ref(self), self._queue),
+                    name="muisti-extraction",
+                    daemon=True,
                 )
                 self._thread.start()
 
@@ -234,7 +282,9 @@ class Learner:
             if not self._stop.wait(self._services.settings.extractor_retry):
                 self._queue.put((exchange, True))
         except (VaultError, IndexProblem) as error:
-            log.warning("an exchange waits on the disk, for its memories cannot be saved now: %s", error)
+            log.warning(
+                "an exchange waits on the disk, for its memories cannot be saved now: %s", error
+            )
             with self._guard:
                 self._later.append(exchange)
         except Exception as error:  # the thread goes on; the exchange is on the disk, and looked at when the vault is opened
@@ -264,7 +314,9 @@ class Learner:
 
     def _extract(self, exchange: Exchange, *, again: bool) -> None:
         try:
-            found = _extract(self._services, utterances(exchange), exchange.mode)  # redacted when it was accepted
+            found = _extract(
+                self._services, utterances(exchange), exchange.mode
+            )  # redacted when it was accepted
         except ExtractorUnavailable:
             raise
         except Exception as error:
@@ -284,7 +336,9 @@ class Learner:
         self._changed(learn, exchange, (), error=type(error).__name__)
         self._meter.count("memory.extraction.errors")
 
-    def _changed(self, operation: Callable[..., list[Memory]], *args: object, **kwargs: object) -> list[Memory]:
+    def _changed(
+        self, operation: Callable[..., list[Memory]], *args: object, **kwargs: object
+    ) -> list[Memory]:
         change = self._change()
         if change is None:
             raise MuistiError("the vault was closed in the meantime")

@@ -48,7 +48,9 @@ def planned_merges(answers: Sequence[Resolved], now: datetime, *, reinforce: boo
         else:
             plan.importance[twin.id] = raised
             plan.confirmed.update({twin.id} if trusted and not twin.trusted else ())
-        known[twin.id] = replace(twin, importance=raised, salience=reinforced(twin.salience, REINFORCE), trusted=trusted)
+        known[twin.id] = replace(
+            twin, importance=raised, salience=reinforced(twin.salience, REINFORCE), trusted=trusted
+        )
     plan.fresh.extend(fresh.values())
     return plan
 
@@ -77,9 +79,16 @@ def _raised(known: float, said: float) -> float:
 
 
 def _event(answer: Resolved, twin: Memory, raised: float, now: datetime) -> Event:
-    data: dict[str, str | int | float | None] = {"amount": REINFORCE, "salience": reinforced(twin.salience, REINFORCE)}
+    data: dict[str, str | int | float | None] = {
+        "amount": REINFORCE,
+        "salience": reinforced(twin.salience, REINFORCE),
+    }
     if answer.nearly is None:
         return Event(EventName.REINFORCED, now, (twin.id,), answer.memory.session_id, data)
-    data |= {"merged": answer.memory.id, "by": answer.nearly.by, "similarity": round(answer.nearly.similarity, 3)}
+    data |= {
+        "merged": answer.memory.id,
+        "by": answer.nearly.by,
+        "similarity": round(answer.nearly.similarity, 3),
+    }
     data |= {"importance_before": twin.importance, "importance": raised}
     return Event(EventName.MERGED, now, (twin.id,), answer.memory.session_id, data)

@@ -12,7 +12,11 @@ from muisti.model import Draft
 from muisti.model.fields import Given, ValueType
 from muisti.model.memory import FIELDS
 
-_LISTS = tuple(field.name for field in FIELDS if field.value_type is ValueType.LIST and field.given >= Given.SAVE)
+_LISTS = tuple(
+    field.name
+    for field in FIELDS
+    if field.value_type is ValueType.LIST and field.given >= Given.SAVE
+)
 
 
 class SaveOptions(TypedDict, total=False):
@@ -71,7 +75,9 @@ def to_draft(content: str, options: SaveOptions) -> Draft:
         given[name] = tuple(given.get(name) or ())
     unknown = set(given) - set(SaveOptions.__annotations__)
     if unknown:
-        raise InvalidMemory(sorted(unknown)[0], given[sorted(unknown)[0]], "a memory has no such field")
+        raise InvalidMemory(
+            sorted(unknown)[0], given[sorted(unknown)[0]], "a memory has no such field"
+        )
     return replace(Draft(content=content), **given)
 
 
@@ -82,6 +88,8 @@ def as_draft(item: Draft | str | dict[str, Any]) -> Draft:
     if isinstance(item, str):
         return Draft(content=item)
     if not isinstance(item, dict) or "content" not in item:
-        raise InvalidMemory("content", item, "every item of a batch is a text, a Draft, or a dict with `content`")
+        raise InvalidMemory(
+            "content", item, "every item of a batch is a text, a Draft, or a dict with `content`"
+        )
     rest = {key: value for key, value in item.items() if key != "content"}
     return to_draft(item["content"], cast("SaveOptions", rest))

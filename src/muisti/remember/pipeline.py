@@ -26,7 +26,13 @@ from muisti.text.redact import redact_draft
 log = logging.getLogger("muisti")
 
 
-def remember(services: Services, drafts: Sequence[Draft], progress: Progress | None = None, *, near: bool = True) -> list[Memory]:
+def remember(
+    services: Services,
+    drafts: Sequence[Draft],
+    progress: Progress | None = None,
+    *,
+    near: bool = True,
+) -> list[Memory]:
     """Save all drafts or none, and return the memories. Raises InvalidMemory. Near: see `store`."""
     now = services.clock.now()
     return store(services, prepare(services, drafts, now, progress), now, progress, near=near)
@@ -94,7 +100,9 @@ def store(
                 plan.events.extend(events)
                 committed = _commit(services, plan, now)
                 break
-        cosines = measured(services, answers)  # not while others wait for the lock; then it is decided anew
+        cosines = measured(
+            services, answers
+        )  # not while others wait for the lock; then it is decided anew
     if progress:
         progress(len(prepared), len(prepared))
     placed = [answer.twin or answer.memory for answer in answers]
@@ -106,9 +114,15 @@ def store(
 
 def _projects_of_sessions(services: Services, drafts: Sequence[Draft]) -> dict[str | None, str]:
     """What is saved in a session belongs to the session's project, unless it is said otherwise."""
-    named = {draft.session_id for draft in drafts if draft.project is None and isinstance(draft.session_id, str)}
+    named = {
+        draft.session_id
+        for draft in drafts
+        if draft.project is None and isinstance(draft.session_id, str)
+    }
     known = [services.index.session(session_id) for session_id in named if session_id.isprintable()]
-    return {session.id: session.project for session in known if session is not None and session.project}
+    return {
+        session.id: session.project for session in known if session is not None and session.project
+    }
 
 
 _OPTIONAL = frozenset(field.name for field in fields(Draft) if field.default is None)
@@ -120,12 +134,18 @@ def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
     draft = redact_draft(draft, settings)
     content = checked_content(draft.content, settings)
     said = {field.name: getattr(draft, field.name) for field in fields(Draft)}
-    said = {name: value for name, value in said.items() if value is not None or name not in _OPTIONAL}
+    said = {
+        name: value for name, value in said.items() if value is not None or name not in _OPTIONAL
+    }
     said["id"] = checked_id(draft.id) if draft.id is not None else new_id(now)
     said["title"] = draft.title.strip() if isinstance(draft.title, str) else draft.title
     if said["title"] in (None, ""):
         said["title"] = derived_title(content)
-    said["kind"] = classify_kind(content, settings) if draft.kind is None else checked_kind(draft.kind, settings)
+    said["kind"] = (
+        classify_kind(content, settings)
+        if draft.kind is None
+        else checked_kind(draft.kind, settings)
+    )
     said.setdefault("project", settings.project)
     said.setdefault("created_at", now)
     if draft.sector is None:
@@ -157,5 +177,7 @@ def _commit(services: Services, plan: Merges, now: datetime) -> Committed:
 
 def _as_indexed(services: Services, memories: Sequence[Memory]) -> list[Memory]:
     """The memories as a reader sees them, use included."""
-    known = {memory.id: memory for memory in services.index.many([memory.id for memory in memories])}
+    known = {
+        memory.id: memory for memory in services.index.many([memory.id for memory in memories])
+    }
     return [known.get(memory.id) or replace(memory, index_pending=True) for memory in memories]

@@ -27,7 +27,12 @@ _CHAT_ID = re.compile(r"[\w@+=~!#-][\w.@+=~!#,-]{0,119}\Z")
 def checked_chat(chat: str) -> str:
     """A chat's name: its channel, an underscore, its id. It becomes a folder. Raises InvalidRequest."""
     channel, _, chat_id = chat.partition("_") if isinstance(chat, str) else ("", "", "")
-    plain = _CHANNEL.match(channel) and "_" not in channel and _CHAT_ID.match(chat_id) and ".." not in chat_id
+    plain = (
+        _CHANNEL.match(channel)
+        and "_" not in channel
+        and _CHAT_ID.match(chat_id)
+        and ".." not in chat_id
+    )
     if not plain or chat.endswith((".", " ")) or len(chat.encode("utf-8", "replace")) > 200:
         raise InvalidRequest(
             "chat",
@@ -57,15 +62,21 @@ def made_message(
     if content.strip() and not safe.strip():
         safe = PRIVATE
     if not safe.strip() and type is None and not meta:
-        raise InvalidRequest("content", content, "it must not be empty, unless type or meta say what it is")
+        raise InvalidRequest(
+            "content", content, "it must not be empty, unless type or meta say what it is"
+        )
     moment = services.clock.now() if at is None else checked_time("at", at)
     return Message(
-        id=new_id(services.clock.now()) if id is None else check_name("id", _checked_id(id), settings),
+        id=new_id(services.clock.now())
+        if id is None
+        else check_name("id", _checked_id(id), settings),
         chat=checked_chat(chat),
         role=role,
         content=safe,
         at=moment,
-        type=None if type is None else check_name("type", checked_line("type", type, 60), settings) or None,
+        type=None
+        if type is None
+        else check_name("type", checked_line("type", type, 60), settings) or None,
         meta=_checked_meta({} if meta is None else meta, own_meta(chat), settings),
     )
 
@@ -82,7 +93,9 @@ def own_meta(chat: str) -> dict[str, str]:
     return {"channel": channel, "chat_id": chat_id}
 
 
-def _checked_meta(meta: Mapping[str, object], own: Mapping[str, str], settings: Settings) -> dict[str, object]:
+def _checked_meta(
+    meta: Mapping[str, object], own: Mapping[str, str], settings: Settings
+) -> dict[str, object]:
     if not isinstance(meta, Mapping):
         raise InvalidRequest("meta", meta, 'it must be a table such as {"model": "…"}')
     try:
@@ -93,8 +106,15 @@ def _checked_meta(meta: Mapping[str, object], own: Mapping[str, str], settings: 
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidRequest("meta", "…", f"it must be plain JSON ({error})") from error
     if len(text) > MOST_META:
-        raise InvalidRequest("meta", f"{len(text)} characters", f"at most {MOST_META} are kept; put long texts into content")
-    return redact_meta({key: value for key, value in plain.items() if own.get(key) != value or key not in own}, settings)
+        raise InvalidRequest(
+            "meta",
+            f"{len(text)} characters",
+            f"at most {MOST_META} are kept; put long texts into content",
+        )
+    return redact_meta(
+        {key: value for key, value in plain.items() if own.get(key) != value or key not in own},
+        settings,
+    )
 
 
 def texts_in(meta: Mapping[str, object]) -> list[str]:
@@ -103,7 +123,9 @@ def texts_in(meta: Mapping[str, object]) -> list[str]:
     values: list[object] = [meta]
     for _ in range(DEEPEST_META):
         texts += [value for value in values if isinstance(value, str)]
-        values = [item for value in values if isinstance(value, dict | list) for item in _items(value)]
+        values = [
+            item for value in values if isinstance(value, dict | list) for item in _items(value)
+        ]
         if not values:
             return texts
     raise ValueError(f"it is nested more than {DEEPEST_META} levels deep")
@@ -131,7 +153,11 @@ def _is_there(known: Message | None, message: Message) -> bool:
     if known is None:
         return False
     if (known.role, known.content) != (message.role, message.content):
-        raise InvalidRequest("id", message.id, f"the chat {message.chat} has another message with it; leave the id out")
+        raise InvalidRequest(
+            "id",
+            message.id,
+            f"the chat {message.chat} has another message with it; leave the id out",
+        )
     return True
 
 

@@ -28,7 +28,10 @@ Word = TypeVar("Word", bound=StrEnum)
 
 def checked_memory(memory: Memory, settings: Settings) -> Memory:
     """The memory with every field in its proper form. Raises InvalidMemory."""
-    checked = {field.name: checked_value(field, getattr(memory, field.name), settings) for field in _CHECKED}
+    checked = {
+        field.name: checked_value(field, getattr(memory, field.name), settings)
+        for field in _CHECKED
+    }
     start, end = checked["valid_from"], checked["valid_until"]
     if start is not None and end is not None and end < start:
         reason = f"it must not be before valid_from ({start.isoformat()})"
@@ -65,13 +68,16 @@ def checked_value(field: Field, value: Any, settings: Settings) -> Any:  # noqa:
         case ValueType.FLAG:
             return _checked_flag(field.name, value)
         case _:
-            raise TypeError(f"{field.name}: values of the type {field.value_type.value} are not checked here")
+            raise TypeError(
+                f"{field.name}: values of the type {field.value_type.value} are not checked here"
+            )
 
 
 _CHECKED = tuple(
     field
     for field in FIELDS
-    if (field.given >= Given.SAVE or field.front_matter) and field.value_type not in (ValueType.ID, ValueType.LINKS)
+    if (field.given >= Given.SAVE or field.front_matter)
+    and field.value_type not in (ValueType.ID, ValueType.LINKS)
 )
 """What a caller or a file can say, but for ids and links, which are checked where they are read."""
 
@@ -96,7 +102,9 @@ def checked_kind(kind: str, settings: Settings) -> str:
     known = settings.kind(kind) if isinstance(kind, str) else None
     if known is None:
         names = ", ".join(settings.kinds)
-        raise InvalidMemory("kind", kind, f"it must be one of {names}, or be added under [kinds] in muisti.toml")
+        raise InvalidMemory(
+            "kind", kind, f"it must be one of {names}, or be added under [kinds] in muisti.toml"
+        )
     return known.name
 
 
@@ -104,8 +112,15 @@ def checked_project(project: str) -> str:
     """A project's name becomes a folder, so it must be a plain name."""
     if not isinstance(project, str):
         raise InvalidMemory("project", project, "it must be a text")
-    name = unicodedata.normalize("NFC", project[:400])  # decomposed letters, as some disks give them, are letters too
-    if project and (not _PROJECT.match(name) or not _encodable(name) or len(name.encode()) > 180 or len(project) > 400):
+    name = unicodedata.normalize(
+        "NFC", project[:400]
+    )  # decomposed letters, as some disks give them, are letters too
+    if project and (
+        not _PROJECT.match(name)
+        or not _encodable(name)
+        or len(name.encode()) > 180
+        or len(project) > 400
+    ):
         raise InvalidMemory(
             "project",
             project,
@@ -125,10 +140,19 @@ def checked_line(field: str, text: str, most: int) -> str:
     """One line of visible text."""
     if not isinstance(text, str):
         raise InvalidMemory(field, text, "it must be a text")
-    bad = next((char for char in text if unicodedata.category(char) in ("Cc", "Cs") or char in "\u2028\u2029"), None)
+    bad = next(
+        (
+            char
+            for char in text
+            if unicodedata.category(char) in ("Cc", "Cs") or char in "\u2028\u2029"
+        ),
+        None,
+    )
     if bad is not None:
         what = "a NUL" if bad == "\0" else f"the control character U+{ord(bad):04X}"
-        raise InvalidMemory(field, text, f"it contains {what}; remove it, one line of plain text is needed")
+        raise InvalidMemory(
+            field, text, f"it contains {what}; remove it, one line of plain text is needed"
+        )
     if len(text) > most:
         raise InvalidMemory(field, text, f"it has {len(text)} characters; at most {most} are kept")
     return text
@@ -136,7 +160,12 @@ def checked_line(field: str, text: str, most: int) -> str:
 
 def checked_share(field: str, value: float) -> float:
     """A number between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or not 0 <= value <= 1:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or math.isnan(value)
+        or not 0 <= value <= 1
+    ):
         raise InvalidMemory(field, value, "it must be a number between 0 and 1")
     return float(value)
 
@@ -150,7 +179,9 @@ def checked_time(field: str, at: datetime) -> datetime:
     try:
         return at.astimezone(UTC)
     except OverflowError:
-        raise InvalidMemory(field, at.isoformat(), "in UTC it must lie between the years 1 and 9999") from None
+        raise InvalidMemory(
+            field, at.isoformat(), "in UTC it must lie between the years 1 and 9999"
+        ) from None
 
 
 def _checked_flag(field: str, value: bool) -> bool:
@@ -171,13 +202,21 @@ def checked_text(field: str, text: str, settings: Settings) -> str:
     if not isinstance(text, str):
         raise InvalidMemory(field, text, "it must be a text")
     if "\0" in text:
-        raise InvalidMemory(field, text, f"it contains a NUL at position {text.index(chr(0))}; remove it")
+        raise InvalidMemory(
+            field, text, f"it contains a NUL at position {text.index(chr(0))}; remove it"
+        )
     if not _encodable(text):
-        raise InvalidMemory(field, text, "it contains half of a surrogate pair, which no text file can hold")
+        raise InvalidMemory(
+            field, text, "it contains half of a surrogate pair, which no text file can hold"
+        )
     size = len(text.encode())
     if size > settings.max_content_bytes:
         limit = settings.max_content_bytes
-        raise InvalidMemory(field, text, f"it has {size} bytes; the limit is {limit} (max_content_bytes in muisti.toml)")
+        raise InvalidMemory(
+            field,
+            text,
+            f"it has {size} bytes; the limit is {limit} (max_content_bytes in muisti.toml)",
+        )
     return text
 
 

@@ -12,8 +12,16 @@ def project_at(folder: Path) -> str:
     try:
         here = folder.resolve()
         root = next((one for one in (here, *here.parents) if (one / ".git").exists()), None)
-        return "" if root is None or root == Path.home().resolve() else as_project(_main_folder(root).name)
-    except (OSError, RuntimeError, ValueError):  # a folder that cannot be looked at is in no project
+        return (
+            ""
+            if root is None or root == Path.home().resolve()
+            else as_project(_main_folder(root).name)
+        )
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ):  # a folder that cannot be looked at is in no project
         return ""
 
 

@@ -20,7 +20,9 @@ _CODE = frozenset({"fence", "code_block", "html_block"})
 _UNITS = _CODE | {"heading_open", "paragraph_open", "list_item_open", "tr_open", "hr"}
 """What is not broken. Lists, quotes and tables are not units: a break between their parts is welcome."""
 _CLOSES = frozenset({"heading_close", "paragraph_close", "list_item_close", "tr_close"})
-_LINE_END = re.compile(r"\r\n?|\n")  # as markdown-it counts lines; str.splitlines knows more of them
+_LINE_END = re.compile(
+    r"\r\n?|\n"
+)  # as markdown-it counts lines; str.splitlines knows more of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,11 @@ def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt  # 20 ms that short texts need not pay
 
     # Without `inline` and `reference`, only the blocks are found, and that in linear time.
-    return MarkdownIt("commonmark", {"maxNesting": NESTING}).enable("table").disable(["inline", "reference"])
+    return (
+        MarkdownIt("commonmark", {"maxNesting": NESTING})
+        .enable("table")
+        .disable(["inline", "reference"])
+    )
 
 
 def _tree(tokens: Sequence[Token]) -> list[_Node]:
@@ -81,7 +87,9 @@ def _tree(tokens: Sequence[Token]) -> list[_Node]:
     return open_nodes[0].inner
 
 
-def _placed(nodes: Sequence[_Node], content: str, starts: Sequence[int], start: int, end: int) -> list[Block]:
+def _placed(
+    nodes: Sequence[_Node], content: str, starts: Sequence[int], start: int, end: int
+) -> list[Block]:
     """Blocks that share out `content[start:end]`: each reaches to where the next begins.
 
     So the lines that markdown-it tells nothing of (the line under a table's head, what is nested too deep) have a home.
@@ -92,7 +100,9 @@ def _placed(nodes: Sequence[_Node], content: str, starts: Sequence[int], start: 
         span = trim_span(content, begin, stop)
         if span:
             inner = _placed(node.inner, content, starts, *span) if node.inner else ()
-            found.append(Block(*span, level=node.level, title=node.title, code=node.code, inner=tuple(inner)))
+            found.append(
+                Block(*span, level=node.level, title=node.title, code=node.code, inner=tuple(inner))
+            )
     if not nodes and (span := trim_span(content, start, end)):
         found.append(Block(*span))
     return found
@@ -116,4 +126,6 @@ def _plain(inline: str) -> str:
     parser = _parser()
     parser.inline.parse(inline, parser, {}, found)
     inner = [part for token in found for part in (token, *(token.children or ()))]
-    return " ".join("".join(" " if part.type.endswith("break") else part.content for part in inner).split())
+    return " ".join(
+        "".join(" " if part.type.endswith("break") else part.content for part in inner).split()
+    )

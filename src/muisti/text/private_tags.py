@@ -23,7 +23,9 @@ _CLOSERS = ">＞﹥"
 _GAP = rf"[\s{INVISIBLE}]*+"
 # In full width too, as an East Asian keyboard gives it; re.IGNORECASE knows the Turkish i.
 _NAME = hidden_word_pattern("private")
-_ATTRIBUTES = re.compile(rf"""(?:[^={_OPENERS}{_CLOSERS}]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*+(?P<torn>=)?""")
+_ATTRIBUTES = re.compile(
+    rf"""(?:[^={_OPENERS}{_CLOSERS}]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*+(?P<torn>=)?"""
+)
 
 
 def may_hold_tags(text: str) -> bool:
@@ -39,7 +41,9 @@ def remove_private(text: str) -> str:
     if not may_hold_tags(text) or not _tag().search(text):
         return text
     public = "".join(_public_parts(text))
-    glued = _tag().search(public)  # `<pri<private>x</private>vate>`: what is left must not be a tag again
+    glued = _tag().search(
+        public
+    )  # `<pri<private>x</private>vate>`: what is left must not be a tag again
     return public[: glued.start()] if glued else public
 
 
@@ -51,7 +55,9 @@ def _tag() -> re.Pattern[str]:
     """
     closing = rf"[/／]{_GAP}{_NAME}{_GAP}[{_CLOSERS}]"
     ends = rf"[\s{INVISIBLE}{_OPENERS}{_CLOSERS}]|[/／]{_GAP}(?:[{_CLOSERS}]|\Z)|\Z"
-    return re.compile(rf"[{_OPENERS}]{_GAP}(?:(?P<closing>{closing})|{_NAME}(?={ends}))", re.IGNORECASE)
+    return re.compile(
+        rf"[{_OPENERS}]{_GAP}(?:(?P<closing>{closing})|{_NAME}(?={ends}))", re.IGNORECASE
+    )
 
 
 def _public_parts(text: str) -> list[str]:

@@ -50,12 +50,17 @@ def redact_text(text: str, settings: Settings) -> str:
 
 def redact_texts(texts: Sequence[str], settings: Settings) -> list[str]:
     """Return what `redact_text` returns for each. Quicker for many: most hold nothing to redact."""
-    public = [remove_private(text) for text in texts] if may_hold_tags("\n".join(texts)) else list(texts)
+    public = (
+        [remove_private(text) for text in texts] if may_hold_tags("\n".join(texts)) else list(texts)
+    )
     if not settings.redact_secrets:
         return public
     from muisti.text.secrets import may_hold_secrets, redact_secrets
 
-    return [redact_secrets(text) if suspect else text for text, suspect in zip(public, may_hold_secrets(public), strict=True)]
+    return [
+        redact_secrets(text) if suspect else text
+        for text, suspect in zip(public, may_hold_secrets(public), strict=True)
+    ]
 
 
 def redact_draft(written: Written, settings: Settings) -> Written:
@@ -69,7 +74,9 @@ def redact_draft(written: Written, settings: Settings) -> Written:
 
 def redact_labels(memory: Memory, settings: Settings) -> Memory:
     """Return a memory whose content is redacted with all its other texts redacted as well."""
-    fields = {name: getattr(memory, name) for name in (*_TEXTS, *_LISTS, *_NAMES) if name != "content"}
+    fields = {
+        name: getattr(memory, name) for name in (*_TEXTS, *_LISTS, *_NAMES) if name != "content"
+    }
     return replace(memory, **redact_fields(fields, settings))
 
 
@@ -108,14 +115,22 @@ def redact_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, An
             check_name(name, safe[name], settings)
     content = fields.get("content")
     if isinstance(content, str) and content.strip() and not safe["content"].strip():
-        raise InvalidMemory("content", "<private>…", "nothing of it is left outside of <private>; nothing was stored")
+        raise InvalidMemory(
+            "content",
+            "<private>…",
+            "nothing of it is left outside of <private>; nothing was stored",
+        )
     return safe
 
 
 def check_name(field: str, name: str, settings: Settings) -> str:
     """Return a name that is used as it is. Raises InvalidMemory if it would have to be redacted."""
     if redact_text(name, settings) != name:
-        raise InvalidMemory(field, "…", "it holds something private or a secret, and names are not redacted: choose another")
+        raise InvalidMemory(
+            field,
+            "…",
+            "it holds something private or a secret, and names are not redacted: choose another",
+        )
     return name
 
 
@@ -136,5 +151,7 @@ def _redact_value(value: Any, settings: Settings) -> Any:
 
 def _redact_items(items: tuple[Any, ...] | list[Any], settings: Settings) -> tuple[Any, ...]:
     """Leave out what was private as a whole. What was empty before is for the validation to report."""
-    safe = [(item, redact_text(item, settings) if isinstance(item, str) else item) for item in items]
+    safe = [
+        (item, redact_text(item, settings) if isinstance(item, str) else item) for item in items
+    ]
     return tuple(after for before, after in safe if after or not before)

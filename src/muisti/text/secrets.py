@@ -205,7 +205,16 @@ _TOKEN_WORDS = tuple((word, row) for row in TOKENS for word in row.words)
 _NAMES = {
     "password": (
         *"password passwd passphrase passcode pwd pw _pass -pass passwort kennwort".split(),
-        *("mot de passe", "contraseña", "senha", "salasana", "lösenord", "пароль", "密码", "パスワード"),
+        *(
+            "mot de passe",
+            "contraseña",
+            "senha",
+            "salasana",
+            "lösenord",
+            "пароль",
+            "密码",
+            "パスワード",
+        ),
     ),
     "api-key": (
         *("api_key", "api-key", "apikey", "api key", "auth_key", "private_key", "encryption_key"),
@@ -216,7 +225,10 @@ _NAMES = {
 }
 _WORDS = tuple(word for words in _NAMES.values() for word in words)
 # What every one of them contains, so that fewer need to be looked for.
-_ROOTS = (*"pass pw token secret credential key kennwort senha salasana".split(), *(w for w in _WORDS if not w.isascii()))
+_ROOTS = (
+    *"pass pw token secret credential key kennwort senha salasana".split(),
+    *(w for w in _WORDS if not w.isascii()),
+)
 _LONGEST_NAME = max(map(len, _WORDS))
 _KNOWN = {*(word for word, _ in _PHRASE_WORDS), *_ROOTS}
 _TELLING = sorted(word for word in _KNOWN if not any(other in word for other in _KNOWN - {word}))
@@ -276,7 +288,9 @@ def redact_secrets(text: str) -> str:
     Of a secret with a name the name is kept, of an address all but its password. A key block that does not end is taken
     to reach to the end of the text.
     """
-    for _ in range(_MOST_PASSES):  # what stood against another secret may be seen only after that one is gone
+    for _ in range(
+        _MOST_PASSES
+    ):  # what stood against another secret may be seen only after that one is gone
         before = text
         text = _named(_by_form(text))
         if text == before:
@@ -288,7 +302,10 @@ def may_hold_secrets(texts: Sequence[str]) -> list[bool]:
     """Which of many texts have a word that secrets are known by; the others have none. Quick: most texts do not."""
     lowered = "\n".join(texts).lower()
     if not lowered.isascii():  # its letters may have moved
-        return [any(word in text.lower() for word in _TELLING) or _has_long_words(text) for text in texts]
+        return [
+            any(word in text.lower() for word in _TELLING) or _has_long_words(text)
+            for text in texts
+        ]
     ends = list(accumulate(len(text) + 1 for text in texts))
     found = {bisect_right(ends, place) for word in _TELLING for place in _places(lowered, word)}
     return [at in found or _has_long_words(text) for at, text in enumerate(texts)]
@@ -308,7 +325,9 @@ def _has_long_words(text: str) -> bool:
 def _by_form(text: str) -> str:
     lowered = text.lower()
     rows = [row for word, row in _PHRASE_WORDS if word in lowered]
-    if dense := " ".join([word for word in text.split() if len(word) >= _SHORTEST]):  # in most texts there is none
+    if dense := " ".join(
+        [word for word in text.split() if len(word) >= _SHORTEST]
+    ):  # in most texts there is none
         rows += [row for word, row in _TOKEN_WORDS if word in dense]
     for row in dict.fromkeys(rows):
         text = _replaced(text, row)
@@ -318,7 +337,9 @@ def _by_form(text: str) -> str:
 def _replaced(text: str, row: Format) -> str:
     pattern = _compiled(row.pattern, row.flags)
     group = min(1, pattern.groups)
-    return "".join(_pieces(text, ((*found.span(group), row.kind) for found in pattern.finditer(text))))
+    return "".join(
+        _pieces(text, ((*found.span(group), row.kind) for found in pattern.finditer(text)))
+    )
 
 
 @cache
@@ -338,17 +359,25 @@ def _pieces(text: str, spans: Iterator[tuple[int, int, str]]) -> Iterator[str]:
 def _named(text: str) -> str:
     """With the values of `password: …`, `API_KEY=…` and the like replaced."""
     lowered = text.lower()
-    return "".join(_pieces(text, _named_values(text))) if [root for root in _ROOTS if root in lowered] else text
+    return (
+        "".join(_pieces(text, _named_values(text)))
+        if [root for root in _ROOTS if root in lowered]
+        else text
+    )
 
 
 def _named_values(text: str) -> Iterator[tuple[int, int, str]]:
     at = 0
     while named := _next_named(text, at):
-        at = named.end("name")  # a value that is no secret may itself be a name: `password: token: …`
+        at = named.end(
+            "name"
+        )  # a value that is no secret may itself be a name: `password: token: …`
         given = _GIVEN.match(text, named.end())
         if given is None or text.endswith("redacted:", 0, named.start()):
             continue
-        kind = next((kind for kind, words in _NAMES.items() if named["name"].lower() in words), "secret")
+        kind = next(
+            (kind for kind, words in _NAMES.items() if named["name"].lower() in words), "secret"
+        )
         start, end = given.span(given.lastindex or 0)
         if not _is_secret(kind, text[start:end], quoted=given["bare"] is None):
             continue
@@ -377,7 +406,12 @@ def _next_named(text: str, at: int) -> re.Match[str] | None:
 def _is_secret(kind: str, value: str, *, quoted: bool) -> bool:
     """Whether what stands after the name is a secret, not a word about one."""
     core = value.strip(_AFTER + "!? ")
-    if len(core) < 4 or core.lower() in _ORDINARY or _INSTEAD.match(value.lstrip()) or _TERM.fullmatch(core):
+    if (
+        len(core) < 4
+        or core.lower() in _ORDINARY
+        or _INSTEAD.match(value.lstrip())
+        or _TERM.fullmatch(core)
+    ):
         return False
     if kind == "password":
         return _is_odd(core) or (quoted and not _TALK.search(core))

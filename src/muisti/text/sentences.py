@@ -30,7 +30,12 @@ _CAPITAL_FOLLOWS = re.compile(r"\s+(?:[A-ZÄÖÅА-Я]|$)")
 
 
 def sentence_ends(
-    text: str, start: int = 0, end: int | None = None, *, lines: bool = False, abbreviations: bool = False
+    text: str,
+    start: int = 0,
+    end: int | None = None,
+    *,
+    lines: bool = False,
+    abbreviations: bool = False,
 ) -> Iterator[int]:
     """Yield where sentences of `text[start:end]` end, behind the white space that follows them.
 
@@ -41,7 +46,11 @@ def sentence_ends(
     border = _SENTENCE_OR_LINE_END if lines else _SENTENCE_END
     begin = start
     for found in border.finditer(text, start, len(text) if end is None else end):
-        if abbreviations and found[0].rstrip() == "." and _is_abbreviation(text, begin, found.start() + 1):
+        if (
+            abbreviations
+            and found[0].rstrip() == "."
+            and _is_abbreviation(text, begin, found.start() + 1)
+        ):
             continue
         begin = found.end()
         yield begin
@@ -63,4 +72,6 @@ def _is_abbreviation(text: str, begin: int, end: int) -> bool:
     """Return whether the last full stop of `text[begin:end]` belongs to a short form."""
     if not _ABBREVIATION.search(text[max(begin, end - 8) : end]):
         return False
-    return not (text.endswith(_MAY_END_A_SENTENCE, begin, end) and _CAPITAL_FOLLOWS.match(text, end))
+    return not (
+        text.endswith(_MAY_END_A_SENTENCE, begin, end) and _CAPITAL_FOLLOWS.match(text, end)
+    )

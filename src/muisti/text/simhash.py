@@ -25,7 +25,9 @@ def simhash(text: str) -> str:
         return "0" * 16
     if total >= 1 << 15:
         scale = (1 << 15) / total
-        words = Counter({word: max(1, int(count * scale)) for word, count in words.most_common(1 << 12)})
+        words = Counter(
+            {word: max(1, int(count * scale)) for word, count in words.most_common(1 << 12)}
+        )
         total = sum(words.values())
     sums = sum(_spread(word) * count for word, count in words.items())
     bits = 0
@@ -55,7 +57,9 @@ def bands(hash_: str) -> tuple[int, ...]:
     """Four keys; fingerprints that differ in at most three bits share one of them. None for a text without a word."""
     if hash_ == "0" * 16 or len(hash_) != 16:
         return ()
-    return tuple(position << 16 | int(hash_[4 * position : 4 * position + 4], 16) for position in range(4))
+    return tuple(
+        position << 16 | int(hash_[4 * position : 4 * position + 4], 16) for position in range(4)
+    )
 
 
 def _features(text: str) -> list[str]:
@@ -77,7 +81,9 @@ def _spread(word: str) -> int:
     """The word's 64 hash bits, each at the bottom of its own 16-bit counter."""
     known = _cache.get(word)
     if known is None:
-        digest = int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+        digest = int.from_bytes(
+            hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
+        )
         known = int(f"{digest:064b}".replace("0", "0000").replace("1", "0001"), 16)
         if len(_cache) > 50_000:
             _cache.clear()

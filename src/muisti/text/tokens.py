@@ -30,7 +30,9 @@ def _pieces(script: str) -> re.Pattern[str]:
     """Made when the first text is read: it is dear to compile, and who only lists memories reads none."""
     letter = {"ascii": r"\w", "any": rf"[^\W{PAIRED}]", "marked": rf"[\w{_MARKS}]"}[script]
     joined = rf"{letter}+(?:['’]{letter}+|[./\\:@#+_-]+{letter}+)*[+#]{{0,2}}|[^\w\s]"
-    return re.compile(joined, re.ASCII) if script == "ascii" else re.compile(rf"[{PAIRED}]+|{joined}")
+    return (
+        re.compile(joined, re.ASCII) if script == "ascii" else re.compile(rf"[{PAIRED}]+|{joined}")
+    )
 
 
 _PAIRED_RUN = re.compile(f"[{PAIRED}]+")
@@ -61,7 +63,9 @@ def split_words(text: str, *, identifiers: bool = True) -> list[str]:
 @lru_cache(maxsize=1024)
 def compile_whole_words(pattern: str) -> re.Pattern[str]:
     """Compile a pattern that matches whole words only; in scripts without spaces, anywhere. Case does not count."""
-    if max(pattern) >= PAIRED[0]:  # it may have such characters; the look-arounds are only then worth compiling
+    if (
+        max(pattern) >= PAIRED[0]
+    ):  # it may have such characters; the look-arounds are only then worth compiling
         begin, end = rf"(?:(?<!\w)|(?=[{PAIRED}]))", rf"(?:(?!\w)|(?<=[{PAIRED}]))"
     else:
         begin, end = r"(?<!\w)", r"(?!\w)"
@@ -170,7 +174,12 @@ def _irregular() -> dict[str, str]:
     return {form: forms[0] for forms in groups for form in forms[1:]}
 
 
-_STEMMERS = (("CYRILLIC", "russian"), ("GREEK", "greek"), ("ARABIC", "arabic"), ("ARMENIAN", "armenian"))
+_STEMMERS = (
+    ("CYRILLIC", "russian"),
+    ("GREEK", "greek"),
+    ("ARABIC", "arabic"),
+    ("ARMENIAN", "armenian"),
+)
 
 
 @lru_cache(maxsize=64)

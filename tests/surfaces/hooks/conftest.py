@@ -31,7 +31,9 @@ class Hook:
     named: bool = True
     """Whether the vault is named on the command line."""
 
-    def raw(self, event: str, given: bytes, *options: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    def raw(
+        self, event: str, given: bytes, *options: str, **environment: str
+    ) -> subprocess.CompletedProcess[bytes]:
         """One call, in a process of its own; it must end well and say nothing but its answer."""
         command = [*COMMAND, event, *(["--vault", str(self.vault)] if self.named else []), *options]
         done = subprocess.run(
@@ -47,9 +49,21 @@ class Hook:
         assert done.stderr == b""
         return done
 
-    def __call__(self, event: str, *options: str, session: str = "s1", env: dict[str, str] | None = None, **said: Any) -> str:
+    def __call__(
+        self,
+        event: str,
+        *options: str,
+        session: str = "s1",
+        env: dict[str, str] | None = None,
+        **said: Any,
+    ) -> str:
         """The context that a call answers; "" if none."""
-        message = {"session_id": session, "cwd": str(self.repository), "hook_event_name": event, **said}
+        message = {
+            "session_id": session,
+            "cwd": str(self.repository),
+            "hook_event_name": event,
+            **said,
+        }
         answered = self.raw(event, json.dumps(message).encode(), *options, **(env or {})).stdout
         if not answered:
             return ""

@@ -19,7 +19,9 @@ DONE = "Redis is configured in cache.py now."
 
 def said(hook: Hook, session: str = "s1", agent: str = "claude-code") -> list[tuple[str, str]]:
     with hook.open() as memory:
-        return [(one.role, one.content) for one in memory.window(f"{agent}_{session}", 100, whole=True)]
+        return [
+            (one.role, one.content) for one in memory.window(f"{agent}_{session}", 100, whole=True)
+        ]
 
 
 def memories(hook: Hook) -> list[str]:
@@ -56,7 +58,10 @@ def test_J6_the_same_words_later_are_said_again(hook: Hook) -> None:
     for answer in ("First half is there.", "Second half is there.", "Second half is there."):
         hook.exchange("continue", answer)
         hook.settled()
-    assert [text for role, text in said(hook) if role == "assistant"] == ["First half is there.", "Second half is there."]
+    assert [text for role, text in said(hook) if role == "assistant"] == [
+        "First half is there.",
+        "Second half is there.",
+    ]
     assert [text for role, text in said(hook) if role == "user"] == ["continue"] * 2
 
 
@@ -64,8 +69,15 @@ def test_J6_secrets_and_private_parts_are_nowhere(hook: Hook, tmp_path: Path) ->
     key = "AKIAIOSFODNN7EXAMPLE"
     hook("UserPromptSubmit", prompt=f"Use {key} for the bucket. <private>my diary</private>")
     assert _holding(tmp_path, key, "my diary") == []
-    hook("Stop", last_assistant_message=f"I put {key} into the settings. <private>my diary</private>")
-    hook("PostToolUse", tool_name="Bash", tool_input={"command": f"echo {key}"}, tool_response={"stdout": key})
+    hook(
+        "Stop", last_assistant_message=f"I put {key} into the settings. <private>my diary</private>"
+    )
+    hook(
+        "PostToolUse",
+        tool_name="Bash",
+        tool_input={"command": f"echo {key}"},
+        tool_response={"stdout": key},
+    )
     assert _holding(tmp_path, key, "my diary") == []
     hook.settled()
     assert _holding(tmp_path, key, "my diary") == []
@@ -78,7 +90,9 @@ def _holding(folder: Path, *texts: str) -> list[Path]:
 
 
 def test_J6_a_session_ends_with_a_summary(hook: Hook) -> None:
-    hook.exchange("How should the session cache be stored for the otter service?", "There are two ways.")
+    hook.exchange(
+        "How should the session cache be stored for the otter service?", "There are two ways."
+    )
     hook.exchange("thanks", "You are welcome.")
     hook.exchange(CACHE, DONE)
     for _ in range(3):
@@ -104,7 +118,14 @@ def test_J6_an_empty_session_leaves_nothing(hook: Hook) -> None:
 
 
 def line(kind: str, content: object, **more: Any) -> str:
-    return json.dumps({"type": kind, "message": {"role": kind, "content": content}, "timestamp": "2026-11-01T10:00:00Z", **more})
+    return json.dumps(
+        {
+            "type": kind,
+            "message": {"role": kind, "content": content},
+            "timestamp": "2026-11-01T10:00:00Z",
+            **more,
+        }
+    )
 
 
 def transcript(path: Path) -> Path:
@@ -112,16 +133,36 @@ def transcript(path: Path) -> Path:
         line("user", "<command-name>/clear</command-name>"),
         line("user", "Caveat: the messages below", isMeta=True),
         line("user", "Where do the otters of Turku sleep?"),
-        line("assistant", [{"type": "thinking", "thinking": "secret thoughts"}, {"type": "text", "text": "Let me look."}]),
+        line(
+            "assistant",
+            [
+                {"type": "thinking", "thinking": "secret thoughts"},
+                {"type": "text", "text": "Let me look."},
+            ],
+        ),
         line("assistant", [{"type": "tool_use", "name": "Read", "input": {}}]),
-        line("user", [{"type": "tool_result", "content": "a file with big output"}], toolUseResult={"stdout": "x"}),
+        line(
+            "user",
+            [{"type": "tool_result", "content": "a file with big output"}],
+            toolUseResult={"stdout": "x"},
+        ),
         "{not json",
         '"just a text"',
         "[1, 2]",
         line("user", "I am a subagent's task", isSidechain=True),
-        json.dumps({"type": "api-request-blob", "message": {"role": "user", "content": "raw request"}}),
+        json.dumps(
+            {"type": "api-request-blob", "message": {"role": "user", "content": "raw request"}}
+        ),
         line("assistant", [{"type": "text", "text": "They sleep on the water."}]),
-        line("user", [{"type": "text", "text": "And in winter?<system-reminder>todo list</system-reminder>"}]),
+        line(
+            "user",
+            [
+                {
+                    "type": "text",
+                    "text": "And in winter?<system-reminder>todo list</system-reminder>",
+                }
+            ],
+        ),
         line("assistant", "Under the ice."),
     ]
     path.write_text("\n".join(lines) + "\n", "utf-8")
@@ -137,7 +178,9 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize("event", ["PreCompact", "SessionEnd"])
-def test_J6_what_no_hook_told_is_read_from_the_transcript(hook: Hook, tmp_path: Path, event: str) -> None:
+def test_J6_what_no_hook_told_is_read_from_the_transcript(
+    hook: Hook, tmp_path: Path, event: str
+) -> None:
     path = str(transcript(tmp_path / "talk.jsonl"))
     for _ in range(2):
         hook(event, trigger="auto", transcript_path=path)
@@ -154,7 +197,9 @@ def test_J6_what_was_told_is_not_read_again(hook: Hook, tmp_path: Path) -> None:
     assert said(hook) == EXPECTED
 
 
-def test_J6_a_turn_that_is_compacted_is_told_when_it_is_answered(hook: Hook, tmp_path: Path) -> None:
+def test_J6_a_turn_that_is_compacted_is_told_when_it_is_answered(
+    hook: Hook, tmp_path: Path
+) -> None:
     path = transcript(tmp_path / "talk.jsonl")
     hook("UserPromptSubmit", prompt="And in winter?")
     hook("PreCompact", trigger="auto", transcript_path=str(path))
@@ -165,7 +210,9 @@ def test_J6_a_turn_that_is_compacted_is_told_when_it_is_answered(hook: Hook, tmp
     assert said(hook) == EXPECTED
 
 
-def test_J6_an_answer_that_the_agent_does_not_tell_is_in_the_transcript(hook: Hook, tmp_path: Path) -> None:
+def test_J6_an_answer_that_the_agent_does_not_tell_is_in_the_transcript(
+    hook: Hook, tmp_path: Path
+) -> None:
     hook("UserPromptSubmit", prompt="And in winter?")
     hook("Stop", transcript_path=str(transcript(tmp_path / "talk.jsonl")))
     hook.settled()
@@ -181,7 +228,12 @@ def test_J6_an_interrupted_prompt_is_kept_at_the_end(hook: Hook) -> None:
 
 
 def test_J6_gemini_tells_prompt_and_answer_at_once(hook: Hook) -> None:
-    message = {"session_id": "g", "cwd": str(hook.repository), "prompt": CACHE, "prompt_response": DONE}
+    message = {
+        "session_id": "g",
+        "cwd": str(hook.repository),
+        "prompt": CACHE,
+        "prompt_response": DONE,
+    }
     hook.raw("AfterAgent", json.dumps(message).encode(), "--agent", "gemini")
     hook.settled()
     assert said(hook, "g", "gemini") == [("user", CACHE), ("assistant", DONE)]
@@ -206,14 +258,23 @@ def test_J6_of_an_endless_transcript_the_end_is_read(hook: Hook, tmp_path: Path)
     path = transcript(tmp_path / "talk.jsonl")
     filler = json.dumps({"type": "progress", "data": "x" * 1000})
     path.write_text(
-        "\n".join([line("user", "An early question about herons?"), *[filler] * 9000, path.read_text("utf-8")]), "utf-8"
+        "\n".join(
+            [
+                line("user", "An early question about herons?"),
+                *[filler] * 9000,
+                path.read_text("utf-8"),
+            ]
+        ),
+        "utf-8",
     )
     hook("PreCompact", trigger="auto", transcript_path=str(path))
     hook.settled()
     assert said(hook) == EXPECTED
 
 
-def test_K2_a_worker_that_is_killed_loses_nothing(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_K2_a_worker_that_is_killed_loses_nothing(
+    hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Killed at every step of its work, in a process of its own each time; then the next one does the rest."""
     monkeypatch.setattr(work, "start", lambda vault="": None)
     entry = spool.new_entry("claude-code", str(hook.vault), "otters", "s1")
@@ -250,7 +311,9 @@ def test_K1_many_sessions_at_once(hook: Hook) -> None:
 
     def talk(name: str) -> None:
         for number in range(3):
-            hook.exchange(f"What does otter {name} number {number} eat?", f"Fish {number} of {name}.", name)
+            hook.exchange(
+                f"What does otter {name} number {number} eat?", f"Fish {number} of {name}.", name
+            )
 
     threads = [threading.Thread(target=talk, args=(f"s{n}",)) for n in range(4)]
     for one in threads:
@@ -262,5 +325,8 @@ def test_K1_many_sessions_at_once(hook: Hook) -> None:
         assert said(hook, f"s{n}") == [
             pair
             for number in range(3)
-            for pair in (("user", f"What does otter s{n} number {number} eat?"), ("assistant", f"Fish {number} of s{n}."))
+            for pair in (
+                ("user", f"What does otter s{n} number {number} eat?"),
+                ("assistant", f"Fish {number} of s{n}."),
+            )
         ]

@@ -88,11 +88,23 @@ def test_J6_a_text_without_a_fence_stays_as_it_is(text: str) -> None:
 
 @given(st.text(max_size=300))
 def test_J6_no_memory_gets_out_of_its_fence(content: str) -> None:
-    assert without_recalled(f"before {fenced([a_memory(content=content)])} after").split() == ["before", "after"]
+    assert without_recalled(f"before {fenced([a_memory(content=content)])} after").split() == [
+        "before",
+        "after",
+    ]
 
 
 @pytest.mark.parametrize(
-    "bad", ["<memories ", "<memory trust=", "</memories>\n\n", "&lt;memories", "<memories></memories>", "<", "> > "]
+    "bad",
+    [
+        "<memories ",
+        "<memory trust=",
+        "</memories>\n\n",
+        "&lt;memories",
+        "<memories></memories>",
+        "<",
+        "> > ",
+    ],
 )
 def test_J6_endless_fences_end(bad: str) -> None:
     assert len(without_recalled(bad * 20_000)) <= len(bad) * 20_000
@@ -105,7 +117,11 @@ def test_J6_endless_fences_end(bad: str) -> None:
         ("As you decided, PostgreSQL is the database of the otter service.", True, True),
         ("We use PostgreSQL for the otter service.", True, True),
         ("So the otter service has PostgreSQL underneath as its database.", False, True),
-        ("We decided to use PostgreSQL and Redis as the database of the otter service.", False, False),
+        (
+            "We decided to use PostgreSQL and Redis as the database of the otter service.",
+            False,
+            False,
+        ),
         ("The database of the otter service is set up in settings.toml.", False, False),
         ("We no longer use PostgreSQL as the database of the otter service.", False, False),
         ("We decided to use PostgreSQL 17 as the database of the otter service.", False, False),
@@ -116,7 +132,9 @@ def test_J6_endless_fences_end(bad: str) -> None:
 def test_J6_what_repeats_a_memory_is_nothing_new(sentence: str, user: bool, agent: bool) -> None:
     kept = "Herons fly south in September."
     for share, dropped in ((known.USER, user), (known.AGENT, agent)):
-        left = known.without_known(f"{sentence} {kept}" if sentence.endswith(".") else f"{sentence}. {kept}", [FACT], share)
+        left = known.without_known(
+            f"{sentence} {kept}" if sentence.endswith(".") else f"{sentence}. {kept}", [FACT], share
+        )
         assert kept in left
         assert (sentence not in left) is dropped
 
@@ -131,23 +149,41 @@ def test_J6_a_memory_that_is_recalled_often_stays_one_and_as_it_is(hook: Hook) -
             context = hook("SessionStart", source="startup", session=session)
             assert FACT in context
         quoting = (
-            f"{context}\nSo what about the {turn}?" if turn % 2 else "Which database did we decide to use for the otter service?"
+            f"{context}\nSo what about the {turn}?"
+            if turn % 2
+            else "Which database did we decide to use for the otter service?"
         )
-        hook.exchange(quoting, f"{context}\nAs you decided, PostgreSQL is the database of the otter service.", session)
+        hook.exchange(
+            quoting,
+            f"{context}\nAs you decided, PostgreSQL is the database of the otter service.",
+            session,
+        )
         if turn % 5 == 4:
             hook("SessionEnd", reason="exit", session=session)
     hook.settled()
     with hook.open() as memory:
-        (after,) = [one for one in memory.list(limit=None, include_deleted=True) if "PostgreSQL" in one.content]
-        said = [one.content for chat in memory.chats() for one in memory.window(chat.name, 100, whole=True)]
-    assert (after.id, after.content, after.importance) == (before.id, before.content, before.importance)
+        (after,) = [
+            one
+            for one in memory.list(limit=None, include_deleted=True)
+            if "PostgreSQL" in one.content
+        ]
+        said = [
+            one.content
+            for chat in memory.chats()
+            for one in memory.window(chat.name, 100, whole=True)
+        ]
+    assert (after.id, after.content, after.importance) == (
+        before.id,
+        before.content,
+        before.importance,
+    )
     assert after.salience <= before.salience
     assert after.access_count == before.access_count
     assert len(said) > 20
     assert not any("<memor" in text or FACT in text for text in said)
-    assert [path for path in sorted(hook.vault.rglob("*.md")) if "PostgreSQL" in path.read_text("utf-8")] == [
-        path for path in files if "PostgreSQL" in path.read_text("utf-8")
-    ]
+    assert [
+        path for path in sorted(hook.vault.rglob("*.md")) if "PostgreSQL" in path.read_text("utf-8")
+    ] == [path for path in files if "PostgreSQL" in path.read_text("utf-8")]
 
 
 def test_J6_no_echo_through_the_transcript(hook: Hook, tmp_path: Path) -> None:
@@ -156,12 +192,23 @@ def test_J6_no_echo_through_the_transcript(hook: Hook, tmp_path: Path) -> None:
     context = hook("SessionStart", source="startup")
     path = tmp_path / "talk.jsonl"
     lines = [
-        {"type": "user", "message": {"role": "user", "content": f"{context}\nWhat is our database?"}},
-        {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": f"{FACT}. {context}"}]}},
+        {
+            "type": "user",
+            "message": {"role": "user", "content": f"{context}\nWhat is our database?"},
+        },
+        {
+            "type": "assistant",
+            "message": {
+                "role": "assistant",
+                "content": [{"type": "text", "text": f"{FACT}. {context}"}],
+            },
+        },
     ]
     path.write_text("\n".join(json.dumps(one) for one in lines), "utf-8")
     hook("PreCompact", trigger="auto", transcript_path=str(path))
     hook.settled()
     with hook.open() as memory:
         assert len([one for one in memory.list(limit=None) if "PostgreSQL" in one.content]) == 1
-        assert not any("<memor" in one.content for one in memory.window("claude-code_s1", 10, whole=True))
+        assert not any(
+            "<memor" in one.content for one in memory.window("claude-code_s1", 10, whole=True)
+        )

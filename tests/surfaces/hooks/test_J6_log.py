@@ -17,7 +17,9 @@ AT = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
 def run(number: int = 0, detail: str = "") -> log.Run:
-    return log.Run(AT + timedelta(seconds=number), "Stop", "claude-code", "/v", "otters", 12.3, "ok", detail)
+    return log.Run(
+        AT + timedelta(seconds=number), "Stop", "claude-code", "/v", "otters", 12.3, "ok", detail
+    )
 
 
 def test_J6_what_is_recorded_is_read_latest_first() -> None:
@@ -37,7 +39,11 @@ def test_J6_broken_lines_are_left_out() -> None:
     log.record(run(1))
     path = state_folder() / log.FILE
     with path.open("ab") as file:
-        file.write(b'{"at": "yesterday"}\n\xff\xfe\n[]\nnull\n{"at":"2026-01-01T00:00:00","event":1}\n' + b"[" * 5000 + b"\n{")
+        file.write(
+            b'{"at": "yesterday"}\n\xff\xfe\n[]\nnull\n{"at":"2026-01-01T00:00:00","event":1}\n'
+            + b"[" * 5000
+            + b"\n{"
+        )
         file.write(b'"half a line\n')
     log.record(run(2))
     assert log.recent(10) == [run(2), run(1)]
@@ -72,7 +78,11 @@ def test_J6_several_processes_write_whole_lines() -> None:
         writer.start()
     for writer in writers:
         writer.join()
-    lines = [line for name in (log.EARLIER, log.FILE) for line in (state_folder() / name).read_bytes().splitlines()]
+    lines = [
+        line
+        for name in (log.EARLIER, log.FILE)
+        for line in (state_folder() / name).read_bytes().splitlines()
+    ]
     assert len(log.recent(10_000)) == len(lines)
     assert len(lines) > 300
 

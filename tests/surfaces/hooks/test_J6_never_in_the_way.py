@@ -90,7 +90,9 @@ def test_J6_much_input_that_is_accepted(filled: Hook) -> None:
     ],
 )
 def test_J6_a_wrong_call(hook: Hook, arguments: list[str]) -> None:
-    done = subprocess.run([*COMMAND, *arguments], input=b"{}", capture_output=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        [*COMMAND, *arguments], input=b"{}", capture_output=True, timeout=PATIENCE, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert recent(1)[0].outcome == "error"
     assert recent(1)[0].detail.startswith("BadOptions: ")
@@ -98,7 +100,9 @@ def test_J6_a_wrong_call(hook: Hook, arguments: list[str]) -> None:
 
 def test_J6_no_standard_streams_at_all(filled: Hook) -> None:
     command = " ".join(["exec", '"$0"', '"$@"', "<&-", ">&-", "2>&-"])
-    done = subprocess.run(["sh", "-c", command, *COMMAND, "UserPromptSubmit"], timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        ["sh", "-c", command, *COMMAND, "UserPromptSubmit"], timeout=PATIENCE, check=False
+    )
     assert done.returncode == 0
     assert recent(1)[0].outcome == "error"
 
@@ -108,7 +112,9 @@ def test_J6_a_reader_that_has_gone(filled: Hook) -> None:
     os.close(read)
     message = json.dumps({"session_id": "s", "cwd": "/", "prompt": ASK}).encode()
     command = [*COMMAND, "UserPromptSubmit", "--vault", str(filled.vault)]
-    done = subprocess.run(command, input=message, stdout=write, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        command, input=message, stdout=write, stderr=subprocess.PIPE, timeout=PATIENCE, check=False
+    )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -116,7 +122,9 @@ def test_J6_a_reader_that_has_gone(filled: Hook) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_J6_an_interrupt(hook: Hook, number: int) -> None:
     """While it waits for its input, which never ends."""
-    running = subprocess.Popen([*COMMAND, "Stop"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    running = subprocess.Popen(
+        [*COMMAND, "Stop"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     hook.until(lambda: _ignores(running.pid, number))
     running.send_signal(number)
     out, err = running.communicate(timeout=PATIENCE)
@@ -133,7 +141,10 @@ def _ignores(pid: int, number: int) -> bool:
 
 def test_J6_an_input_that_never_ends(hook: Hook) -> None:
     running = subprocess.Popen(
-        [*COMMAND, "UserPromptSubmit"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "UserPromptSubmit"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert running.wait(timeout=PATIENCE) == 0
     assert recent(1)[0].detail.startswith("TimeoutError: it took longer than 3 s")
@@ -158,7 +169,13 @@ def _break(vault: Path, what: str) -> None:
 
 @pytest.mark.parametrize(
     ("what", "answers"),
-    [("corrupt index", True), ("no index", True), ("bad settings", False), ("a file in its place", False), ("gone", False)],
+    [
+        ("corrupt index", True),
+        ("no index", True),
+        ("bad settings", False),
+        ("a file in its place", False),
+        ("gone", False),
+    ],
 )
 def test_J6_a_broken_vault(filled: Hook, what: str, answers: bool) -> None:
     _break(filled.vault, what)
@@ -166,7 +183,11 @@ def test_J6_a_broken_vault(filled: Hook, what: str, answers: bool) -> None:
     filled("SessionStart", source="startup")
     filled("Stop", last_assistant_message="It is PostgreSQL.")
     kept = what not in ("bad settings", "a file in its place")
-    filled.until(lambda: [run for run in recent(20) if run.event == "Worker" and (run.outcome == "error" or kept)])
+    filled.until(
+        lambda: [
+            run for run in recent(20) if run.event == "Worker" and (run.outcome == "error" or kept)
+        ]
+    )
     assert bool(spool.waiting()) is not kept
     if not kept:  # somebody mends it: what waits is kept then
         shutil.rmtree(filled.vault) if filled.vault.is_dir() else filled.vault.unlink()
@@ -242,7 +263,10 @@ def test_J6_a_poisoned_entry_does_not_keep_the_others_back(filled: Hook) -> None
     filled.exchange("Where do otters sleep?", "On the water.")
     filled.settled()
     with filled.open() as memory:
-        assert [one.content for one in memory.window("claude-code_s1")] == ["Where do otters sleep?", "On the water."]
+        assert [one.content for one in memory.window("claude-code_s1")] == [
+            "Where do otters sleep?",
+            "On the water.",
+        ]
 
 
 def test_J6_the_log_says_nothing_of_what_was_said(filled: Hook) -> None:

@@ -31,17 +31,23 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_K3_its_file_decides_nothing_of_the_kind(repository: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_K3_its_file_decides_nothing_of_the_kind(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     (repository / "muisti.toml").write_text(HOSTILE[name])
     monkeypatch.chdir(repository)
     with pytest.raises(SettingsError, match=rf"{name} = .* nobody named.*MUISTI_{name.upper()}"):
         bootstrap.open()
     bootstrap.open(repository).close()  # somebody says which vault it is
-    monkeypatch.setenv(f"MUISTI_{name.upper()}", "true" if name == "redact_secrets" else "http://127.0.0.1:9")
+    monkeypatch.setenv(
+        f"MUISTI_{name.upper()}", "true" if name == "redact_secrets" else "http://127.0.0.1:9"
+    )
     bootstrap.open().close()
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:11434", "http://localhost:11434/v1", "http://[::1]:80", ""])
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:11434", "http://localhost:11434/v1", "http://[::1]:80", ""]
+)
 def test_K3_servers_of_this_machine_are_fine(repository: Path, address: str) -> None:
     (repository / "muisti.toml").write_text(f'embedder_url = "{address}"\n')
     assert load_settings(repository, foreign=True).embedder_url == address
@@ -62,7 +68,9 @@ def test_K3_hooks_keep_nothing_for_it(hook: Hook, repository: Path) -> None:
     assert hook("SessionStart", source="startup", **told) == ""
     hook("UserPromptSubmit", prompt=f"My key is {KEY}, use it for staging", **told)
     hook("Stop", last_assistant_message=f"I will use {KEY}", **told)
-    hook.until(lambda: [run for run in recent(20) if run.event == "Worker" and run.outcome == "error"])
+    hook.until(
+        lambda: [run for run in recent(20) if run.event == "Worker" and run.outcome == "error"]
+    )
     assert any("SettingsError" in run.detail for run in recent(20))
     assert not list(repository.glob("conversations/**/*.jsonl"))
     for file in spool.spool_folder().parent.rglob("*"):

@@ -21,19 +21,34 @@ from muisti.surfaces.mcp.vault import Vault, vault_at
 
 T = TypeVar("T")
 AGENT = Implementation(name="test agent", version="1")
-TOOLS = {"save", "search", "timeline", "get", "update", "forget", "link", "core_get", "core_update", "core_delete"}
+TOOLS = {
+    "save",
+    "search",
+    "timeline",
+    "get",
+    "update",
+    "forget",
+    "link",
+    "core_get",
+    "core_update",
+    "core_delete",
+}
 
 
 def spawned(vault: Path | None, *arguments: str, cwd: Path | None = None) -> StdioServerParameters:
     """`muisti mcp` as an agent starts it."""
     named = [] if vault is None else ["--vault", str(vault)]
-    environment = {name: os.environ[name] for name in ("HOME", "XDG_DATA_HOME")} | {"MUISTI_EMBEDDER": "none"}
+    environment = {name: os.environ[name] for name in ("HOME", "XDG_DATA_HOME")} | {
+        "MUISTI_EMBEDDER": "none"
+    }
     args = ["-W", "error::ResourceWarning", "-m", "muisti", "mcp", *named, *arguments]
     return StdioServerParameters(command=sys.executable, args=args, env=environment, cwd=cwd)
 
 
 @asynccontextmanager
-async def agent(vault: Path | None, *arguments: str, cwd: Path | None = None, mode: str = "auto") -> AsyncIterator[Client]:
+async def agent(
+    vault: Path | None, *arguments: str, cwd: Path | None = None, mode: str = "auto"
+) -> AsyncIterator[Client]:
     """A client of a process of its own."""
     async with Client(spawned(vault, *arguments, cwd=cwd), client_info=AGENT, mode=mode) as client:
         yield client
@@ -86,13 +101,25 @@ async def read(client: Client, uri: str) -> str:
 
 def as_sent(answer: CallToolResult) -> tuple[str, str]:
     """What a model may be shown: the text, or the structured content as JSON."""
-    return text_of(answer), json.dumps(answer.structured_content, ensure_ascii=False, separators=(",", ":"))
+    return text_of(answer), json.dumps(
+        answer.structured_content, ensure_ascii=False, separators=(",", ":")
+    )
 
 
 @contextmanager
 def serving(vault: Path) -> Iterator[str]:
     """The address of a real `muisti serve`, which must end well."""
-    command = [sys.executable, "-m", "muisti", "serve", "--vault", str(vault), "--port", "0", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "muisti",
+        "serve",
+        "--vault",
+        str(vault),
+        "--port",
+        "0",
+        "--json",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         told = ""

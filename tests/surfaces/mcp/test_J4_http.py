@@ -53,12 +53,21 @@ def test_J4_the_same_tools_over_http(memory: Muisti, mode: str) -> None:
 def test_K3_the_token_is_asked_for(memory: Muisti) -> None:
     async def work(url: str) -> None:
         shown = httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"})
-        async with shown, Client(streamable_http_client(f"{url}/mcp", http_client=shown), client_info=AGENT) as client:
+        async with (
+            shown,
+            Client(
+                streamable_http_client(f"{url}/mcp", http_client=shown), client_info=AGENT
+            ) as client,
+        ):
             await said(client, "save", content="The lamp is green")
 
     with served(memory, token=TOKEN) as url:
         for headers in ({}, {"Authorization": "Bearer wrong"}):
-            check_problem(httpx2.post(f"{url}/mcp", json=PING, headers={**ACCEPT, **headers}), 401, "wrong-token")
+            check_problem(
+                httpx2.post(f"{url}/mcp", json=PING, headers={**ACCEPT, **headers}),
+                401,
+                "wrong-token",
+            )
         check_problem(httpx2.get(f"{url}/mcp?token={TOKEN}", headers=ACCEPT), 401, "wrong-token")
         run(lambda: work(url))
     assert memory.get_stats().total_count == 1
@@ -75,7 +84,9 @@ def test_K3_the_token_is_asked_for(memory: Muisti) -> None:
         ({"Content-Type": "application/x-www-form-urlencoded"}, 415, "not-json"),
     ],
 )
-def test_K3_the_doors_are_those_of_the_server(memory: Muisti, headers: dict[str, str], status: int, name: str) -> None:
+def test_K3_the_doors_are_those_of_the_server(
+    memory: Muisti, headers: dict[str, str], status: int, name: str
+) -> None:
     with client_of(memory) as client:
         answer = client.post("/mcp", json=PING, headers={**ACCEPT, **headers})
         check_problem(answer, status, name)
@@ -83,7 +94,11 @@ def test_K3_the_doors_are_those_of_the_server(memory: Muisti, headers: dict[str,
 
 def test_K3_a_body_over_the_limit_is_refused(memory: Muisti) -> None:
     with client_of(memory, body_limit=10_000) as client:
-        check_problem(client.post("/mcp", json={**PING, "params": {"x": "y" * 10_000}}, headers=ACCEPT), 413, "too-large")
+        check_problem(
+            client.post("/mcp", json={**PING, "params": {"x": "y" * 10_000}}, headers=ACCEPT),
+            413,
+            "too-large",
+        )
         assert client.post("/mcp", json=PING, headers=ACCEPT).status_code == 200
 
 
@@ -98,27 +113,43 @@ def test_K3_a_page_that_may_ask_can_use_it(memory: Muisti) -> None:
         assert answer.headers["access-control-allow-origin"] == "http://localhost:3000"
 
 
-def test_J4_no_request_needs_an_earlier_one_so_that_clients_outlive_a_new_start(memory: Muisti) -> None:
+def test_J4_no_request_needs_an_earlier_one_so_that_clients_outlive_a_new_start(
+    memory: Muisti,
+) -> None:
     headers = {**ACCEPT, "Mcp-Protocol-Version": "2025-11-25"}
     for number in range(2):
         call = {"name": "save", "arguments": {"content": f"Said to server {number}"}}
         with served(memory) as url:
-            answer = httpx2.post(f"{url}/mcp", json={**PING, "method": "tools/call", "params": call}, headers=headers, timeout=60)
+            answer = httpx2.post(
+                f"{url}/mcp",
+                json={**PING, "method": "tools/call", "params": call},
+                headers=headers,
+                timeout=60,
+            )
             assert "Saved as" in answer.text
     assert memory.get_stats().total_count == 2
 
 
 def test_J4_an_agent_that_listens_does_not_keep_the_server_from_ending(memory: Muisti) -> None:
-    with served(memory) as url, httpx2.Client(timeout=30) as http:  # `served` asserts that the server ends
+    with (
+        served(memory) as url,
+        httpx2.Client(timeout=30) as http,
+    ):  # `served` asserts that the server ends
         httpx2.post(f"{url}/mcp", json=PING, headers=ACCEPT)
         listening = http.build_request("GET", f"{url}/mcp", headers={"Accept": "text/event-stream"})
         answer = http.send(listening, stream=True)
         assert answer.status_code in (200, 405)
 
 
-def test_J4_without_the_sdk_the_server_serves_the_rest(memory: Muisti, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_J4_without_the_sdk_the_server_serves_the_rest(
+    memory: Muisti, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "mcp" else real(name, *rest))
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name == "mcp" else real(name, *rest),
+    )
     with client_of(memory) as client:
         assert client.get("/api/stats").status_code == 200
         check_problem(client.post("/mcp", json=PING), 404, "no-such-address")

@@ -13,7 +13,17 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from muisti import Muisti
-from tests.surfaces.mcp.asking import TOOLS, agent, inside, read, refusal, run, said, spawned, text_of
+from tests.surfaces.mcp.asking import (
+    TOOLS,
+    agent,
+    inside,
+    read,
+    refusal,
+    run,
+    said,
+    spawned,
+    text_of,
+)
 
 HELLO = [
     {
@@ -33,11 +43,24 @@ def test_J4_every_tool_does_its_work(vault: Path, mode: str) -> None:
     async def work() -> None:
         async with agent(vault, mode=mode) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-            first = await said(client, "save", content="We chose PostgreSQL for the orders", kind="decision", importance=0.9)
-            second = await said(client, "save", content="The orders moved to CockroachDB in May", title="Orders moved")
+            first = await said(
+                client,
+                "save",
+                content="We chose PostgreSQL for the orders",
+                kind="decision",
+                importance=0.9,
+            )
+            second = await said(
+                client,
+                "save",
+                content="The orders moved to CockroachDB in May",
+                title="Orders moved",
+            )
             assert first["kind"] == "decision"
             assert second["title"] == "Orders moved"
-            again = await said(client, "save", content="We chose PostgreSQL for the orders", kind="decision")
+            again = await said(
+                client, "save", content="We chose PostgreSQL for the orders", kind="decision"
+            )
             assert again["id"] == first["id"]
             assert "known already" in again["note"]
             found = await said(client, "search", query="where are the orders?", limit=5)
@@ -48,11 +71,15 @@ def test_J4_every_tool_does_its_work(vault: Path, mode: str) -> None:
             assert [one["content"] for one in whole["memories"]] == [
                 "The orders moved to CockroachDB in May", "We chose PostgreSQL for the orders",
             ]  # fmt: skip
-            linked = await said(client, "link", source=second["id"], target=first["id"], type="SUPERSEDES")
+            linked = await said(
+                client, "link", source=second["id"], target=first["id"], type="SUPERSEDES"
+            )
             assert linked == {"source": second["id"], "type": "SUPERSEDES", "target": first["id"]}
             old = (await said(client, "get", ids=[first["id"]]))["memories"][0]
             assert old["valid_until"]
-            changed = await said(client, "update", id=second["id"], content="The orders moved to CockroachDB in June")
+            changed = await said(
+                client, "update", id=second["id"], content="The orders moved to CockroachDB in June"
+            )
             assert changed["id"] == second["id"]
             assert "June" in (await said(client, "get", ids=second["id"]))["memories"][0]["content"]
             await said(client, "core_update", section="user", key="name", value="Anna")
@@ -61,7 +88,9 @@ def test_J4_every_tool_does_its_work(vault: Path, mode: str) -> None:
             assert (await said(client, "core_get"))["user"] == {}
             gone = await said(client, "forget", id=first["id"])
             assert f"muisti restore {first['id']}" in gone["note"]
-            assert [one["id"] for one in (await said(client, "search", query="orders"))["results"]] == [second["id"]]
+            assert [
+                one["id"] for one in (await said(client, "search", query="orders"))["results"]
+            ] == [second["id"]]
 
     run(work)
 
@@ -77,7 +106,11 @@ def test_J4_annotations_say_what_a_tool_may_do(vault: Path) -> None:
                 "timeline",
                 "core_get",
             }
-            harmless = {name for name, one in hints.items() if one and not one.read_only_hint and not one.destructive_hint}
+            harmless = {
+                name
+                for name, one in hints.items()
+                if one and not one.read_only_hint and not one.destructive_hint
+            }
             assert harmless == {"save"}
             assert all(one.title and one.description for one in (await client.list_tools()).tools)
 
@@ -89,8 +122,14 @@ def test_J4_resources_and_prompts(vault: Path) -> None:
         async with agent(vault) as client:
             saved = await said(client, "save", content="The staging server is called Kaisla")
             await said(client, "core_update", section="agent", key="tone", value="brief")
-            assert {str(one.uri) for one in (await client.list_resources()).resources} == {"memory://recent", "memory://core"}
-            assert [one.uri_template for one in (await client.list_resource_templates()).resource_templates] == ["memory://{id}"]
+            assert {str(one.uri) for one in (await client.list_resources()).resources} == {
+                "memory://recent",
+                "memory://core",
+            }
+            assert [
+                one.uri_template
+                for one in (await client.list_resource_templates()).resource_templates
+            ] == ["memory://{id}"]
             assert "Kaisla" in await read(client, "memory://recent")
             assert "tone: brief" in await read(client, "memory://core")
             whole = await read(client, f"memory://{saved['id']}")
@@ -99,8 +138,13 @@ def test_J4_resources_and_prompts(vault: Path) -> None:
             with pytest.raises(MCPError, match="Search for it"):
                 await client.read_resource("memory://nothing-like-it")
             prompts = {one.name: one for one in (await client.list_prompts()).prompts}
-            assert {one.title for one in prompts.values()} == {"Recall before answering", "Save what matters"}
-            recalled = await client.get_prompt("recall_before_answering", {"question": "What is the staging server called?"})
+            assert {one.title for one in prompts.values()} == {
+                "Recall before answering",
+                "Save what matters",
+            }
+            recalled = await client.get_prompt(
+                "recall_before_answering", {"question": "What is the staging server called?"}
+            )
             assert recalled.messages[0].role == "user"
             assert "Kaisla" in recalled.messages[0].content.text  # type: ignore[union-attr]
             saving = await client.get_prompt("save_what_matters", {"about": "deploys"})
@@ -113,22 +157,34 @@ def test_J4_errors_tell_what_to_do_next_and_the_agent_goes_on(vault: Path) -> No
     async def work() -> None:
         async with agent(vault) as client:
             assert "there is no argument 'text'" in await refusal(client, "save", text="x")
-            assert "It takes: content, title" in await refusal(client, "save", content="x", colour="red")
+            assert "It takes: content, title" in await refusal(
+                client, "save", content="x", colour="red"
+            )
             assert "Search for it" in await refusal(client, "get", ids=["no-such-memory"])
-            assert "Search for it" in await refusal(client, "timeline", id="01a1e3f4-56a5-7eb0-88a4-75f4e0a2e806")
+            assert "Search for it" in await refusal(
+                client, "timeline", id="01a1e3f4-56a5-7eb0-88a4-75f4e0a2e806"
+            )
             assert "1048576" in (told := await refusal(client, "save", content="x" * 1_048_577))
             assert "several smaller memories" in told
-            assert "it must be one of decision" in await refusal(client, "save", content="x", kind="poem")
+            assert "it must be one of decision" in await refusal(
+                client, "save", content="x", kind="poem"
+            )
             assert "at least one of content" in await refusal(client, "update", id="anything")
-            assert "Read core memory" in await refusal(client, "core_delete", section="user", key="shoe size")
-            assert "Input should be 'user' or 'agent'" in await refusal(client, "core_update", section="x", key="a", value="b")
+            assert "Read core memory" in await refusal(
+                client, "core_delete", section="user", key="shoe size"
+            )
+            assert "Input should be 'user' or 'agent'" in await refusal(
+                client, "core_update", section="x", key="a", value="b"
+            )
             assert "Unknown tool" in await refusal(client, "remember", content="x")
             assert (await said(client, "save", content="It still works"))["id"]
 
     run(work)
 
 
-@pytest.mark.parametrize("arguments", [{"ids": []}, {"ids": ["x"] * 21}, {"ids": [7]}, {}, {"ids": None}])
+@pytest.mark.parametrize(
+    "arguments", [{"ids": []}, {"ids": ["x"] * 21}, {"ids": [7]}, {}, {"ids": None}]
+)
 def test_J4_ids_are_a_short_list_of_texts(vault: Path, arguments: dict[str, object]) -> None:
     async def work() -> None:
         async with inside(vault) as client:
@@ -147,16 +203,23 @@ def test_J4_the_project_is_that_of_the_folder(vault: Path, tmp_path: Path) -> No
         async with agent(vault, cwd=tmp_path / "shop") as client:
             saved = await said(client, "save", content="The lamp is blue in the shop")
             assert saved["project"] == "shop"
-            everywhere = await said(client, "save", content="Lamps are switched off at night, always", project="")
+            everywhere = await said(
+                client, "save", content="Lamps are switched off at night, always", project=""
+            )
             assert "project" not in everywhere
-            titles = [one["title"] for one in (await said(client, "search", query="lamp"))["results"]]
+            titles = [
+                one["title"] for one in (await said(client, "search", query="lamp"))["results"]
+            ]
             assert any("blue" in one for one in titles)
             assert any("green" in one for one in titles)
             assert not any("red" in one for one in titles)
             all_of_them = (await said(client, "search", query="lamp", project="*"))["results"]
             assert any("red" in one["title"] for one in all_of_them)
         async with agent(vault, "--project", "other", cwd=tmp_path / "shop") as client:
-            assert any("red" in one["title"] for one in (await said(client, "search", query="lamp"))["results"])
+            assert any(
+                "red" in one["title"]
+                for one in (await said(client, "search", query="lamp"))["results"]
+            )
 
     run(work)
 
@@ -177,7 +240,14 @@ def raw(vault: Path) -> subprocess.Popen[str]:
     server = spawned(vault)
     pipe = subprocess.PIPE
     command = [server.command, *server.args]
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env={**os.environ, **(server.env or {})})
+    return subprocess.Popen(
+        command,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        env={**os.environ, **(server.env or {})},
+    )
 
 
 def ask(process: subprocess.Popen[str], *messages: object) -> None:
@@ -245,11 +315,11 @@ def test_J4_lines_that_are_no_messages_do_not_end_it(vault: Path) -> None:
 
 
 def test_J4_without_the_sdk_the_verb_tells_what_to_install(vault: Path) -> None:
-    code = (
-        "import importlib.util as u, sys; real = u.find_spec; u.find_spec = lambda n, *a: None if n == 'mcp' else real(n, *a)\n"
-    )
+    code = "import importlib.util as u, sys; real = u.find_spec; u.find_spec = lambda n, *a: None if n == 'mcp' else real(n, *a)\n"
     code += f"sys.argv = ['muisti', 'mcp', '--vault', {str(vault)!r}]; from muisti.surfaces.cli.main import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.returncode == 1
     assert "pip install 'muisti[mcp]'" in done.stderr
     assert done.stdout == ""

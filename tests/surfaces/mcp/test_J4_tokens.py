@@ -19,7 +19,10 @@ from muisti.recall.compose import tokens
 from tests.surfaces.mcp.asking import as_sent, inside, run, said
 
 PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\sA-Za-z0-9\x80-\U0010ffff]+|[^\x00-\x7f]")
-LONG_TITLE = "How the nightly export of orders to the warehouse was made ten times faster without any change to its schema " * 2
+LONG_TITLE = (
+    "How the nightly export of orders to the warehouse was made ten times faster without any change to its schema "
+    * 2
+)
 CJK = "夜间导出订单到仓库的速度提高了十倍而没有改变其架构" * 8
 
 
@@ -30,7 +33,9 @@ def strict_tokens(text: str) -> int:
 
 def _pieces(piece: str) -> int:
     if piece[0].isascii() and piece[0].isalpha():
-        return -(-len(piece) // 6)  # a word of six letters is one token nearly always, and so is most of a longer one
+        return -(
+            -len(piece) // 6
+        )  # a word of six letters is one token nearly always, and so is most of a longer one
     return -(-len(piece) // 3)  # digits by threes; marks such as `","` in one
 
 
@@ -44,7 +49,9 @@ def test_J4_the_list_of_tools_is_short(vault: Path) -> None:
         async with inside(vault) as client:
             listed = (await client.list_tools()).tools
             assert len(listed) == 10
-            as_json = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in listed]
+            as_json = [
+                one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in listed
+            ]
             return json.dumps(as_json, ensure_ascii=False, separators=(",", ":"))
 
     told = run(work)
@@ -77,7 +84,9 @@ def filled(vault: Path, title: str, body: str, source: str) -> None:
     ],
     ids=["short", "long", "cjk", "unbroken", "tags"],
 )
-def test_J4_ten_results_stay_below_a_thousand_tokens(vault: Path, title: str, body: str, source: str) -> None:
+def test_J4_ten_results_stay_below_a_thousand_tokens(
+    vault: Path, title: str, body: str, source: str
+) -> None:
     filled(vault, title, body, source.strip()[:200])
 
     async def work() -> tuple[str, str]:
@@ -97,7 +106,9 @@ def test_J4_documents_with_endless_paths_keep_to_it_too(vault: Path, tmp_path: P
     folder = tmp_path / ("docs " * 20).strip() / ("deeper " * 20).strip()
     folder.mkdir(parents=True)
     for number in range(10):
-        (folder / f"{number} {'page ' * 30}.md").write_text(f"# Export {number}\n\nThe export {number} of the orders\n")
+        (folder / f"{number} {'page ' * 30}.md").write_text(
+            f"# Export {number}\n\nThe export {number} of the orders\n"
+        )
     with Muisti.open(vault) as memory:
         memory.index_path(tmp_path / ("docs " * 20).strip())
         memory.save("The export runs at night")

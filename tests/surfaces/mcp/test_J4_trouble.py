@@ -21,7 +21,11 @@ def test_K2_a_vault_that_goes_and_comes_back(vault: Path) -> None:
         async with agent(vault) as client:
             await said(client, "save", content="The lamp is green")
             vault.rename(vault.with_name("away"))
-            for tool, arguments in (("search", {"query": "lamp"}), ("save", {"content": "x"}), ("core_get", {})):
+            for tool, arguments in (
+                ("search", {"query": "lamp"}),
+                ("save", {"content": "x"}),
+                ("core_get", {}),
+            ):
                 message = await refusal(client, tool, **arguments)
                 assert "no vault" in message
                 assert "go on without memory" in message
@@ -33,7 +37,9 @@ def test_K2_a_vault_that_goes_and_comes_back(vault: Path) -> None:
     run(work)
 
 
-def test_K2_a_read_only_vault_is_searched_and_not_written(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_K2_a_read_only_vault_is_searched_and_not_written(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Muisti.open(vault) as memory:
         memory.save("The lamp is green")
     monkeypatch.setattr(muisti.bootstrap, "_is_writable", lambda root: False)
@@ -56,7 +62,9 @@ def test_K2_broken_settings_are_told_and_can_be_mended(vault: Path) -> None:
             assert "muisti.toml" in await refusal(client, "search", query="lamp")
             with pytest.raises(Exception, match="muisti.toml"):
                 await read(client, "memory://recent")
-            recalled = await client.get_prompt("recall_before_answering", {"question": "Which lamp?"})
+            recalled = await client.get_prompt(
+                "recall_before_answering", {"question": "Which lamp?"}
+            )
             assert "Memory cannot be asked" in recalled.messages[0].content.text  # type: ignore[union-attr]
             (vault / "muisti.toml").write_text(good)
             assert (await said(client, "search", query="lamp"))["results"] == []
@@ -64,14 +72,18 @@ def test_K2_broken_settings_are_told_and_can_be_mended(vault: Path) -> None:
     run(work)
 
 
-def test_B5_edits_by_hand_are_seen_while_the_server_runs(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_B5_edits_by_hand_are_seen_while_the_server_runs(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("muisti.surfaces.mcp.vault.LOOK", 0.0)
 
     async def work() -> None:
         async with inside(vault) as client:
             await said(client, "save", content="The lamp is green")
             file = next(vault.rglob("*lamp*.md"))
-            file.write_text(file.read_text().replace("The lamp is green", "The lantern is turquoise"))
+            file.write_text(
+                file.read_text().replace("The lamp is green", "The lantern is turquoise")
+            )
             found = (await said(client, "search", query="turquoise"))["results"]
             assert len(found) == 1
             file.unlink()
@@ -80,7 +92,9 @@ def test_B5_edits_by_hand_are_seen_while_the_server_runs(vault: Path, monkeypatc
     run(work)
 
 
-def test_J4_only_your_own_vault_is_made_when_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_J4_only_your_own_vault_is_made_when_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MUISTI_EMBEDDER", "none")
 
@@ -89,7 +103,9 @@ def test_J4_only_your_own_vault_is_made_when_it_is_missing(tmp_path: Path, monke
             if made:
                 await said(client, "save", content="The lamp is green")
             else:
-                assert "there is no vault" in await refusal(client, "save", content="The lamp is green")
+                assert "there is no vault" in await refusal(
+                    client, "save", content="The lamp is green"
+                )
 
     run(lambda: work(vault_at(None), made=True))
     assert list((tmp_path / "data").rglob("muisti.toml"))
@@ -100,7 +116,9 @@ def test_J4_only_your_own_vault_is_made_when_it_is_missing(tmp_path: Path, monke
     assert not (tmp_path / "named").exists()
 
 
-def test_J4_a_mistake_of_ours_is_no_end(vault: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_J4_a_mistake_of_ours_is_no_end(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(answers, "listed", lambda *_, **__: 1 / 0)
 
     async def work() -> None:
@@ -111,7 +129,9 @@ def test_J4_a_mistake_of_ours_is_no_end(vault: Path, monkeypatch: pytest.MonkeyP
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_J4_what_takes_long_tells_that_it_goes_on(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_J4_what_takes_long_tells_that_it_goes_on(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tools, "PULSE", 0.01)
     heard = threading.Event()
 
@@ -147,6 +167,8 @@ def test_J4_what_takes_long_tells_that_it_goes_on(vault: Path, monkeypatch: pyte
         (OSError(5, "Input/output error"), "go on without memory"),
     ],
 )
-def test_J4_every_sort_of_error_has_a_next_step(error: errors.MuistiError | OSError, step: str) -> None:
+def test_J4_every_sort_of_error_has_a_next_step(
+    error: errors.MuistiError | OSError, step: str
+) -> None:
     assert step in told(error)
     assert json.dumps(told(error))

@@ -42,7 +42,8 @@ async def talk(client: Client, number: int, calls: int) -> Kept:
     for step in range(calls):
         own = sorted(set(kept.contents) - kept.forgotten)
         do = chance.choices(
-            ["save", "search", "get", "update", "timeline", "link", "core", "forget"], [30, 30, 10, 8, 6, 6, 5, 5]
+            ["save", "search", "get", "update", "timeline", "link", "core", "forget"],
+            [30, 30, 10, 8, 6, 6, 5, 5],
         )[0]
         text = f"agent{number} step{step} {' '.join(chance.sample(WORDS, 8))}"
         if do == "save" or len(own) < 2:
@@ -96,14 +97,30 @@ def test_K1_four_agents_and_a_server_lose_nothing(vault: Path) -> None:
 
 def check(vault: Path, done: list[Kept]) -> None:
     with Muisti.open(vault) as memory:
-        live = {id_: text for kept in done for id_, text in kept.contents.items() if id_ not in kept.forgotten}
-        assert len(live) + sum(len(kept.forgotten) for kept in done) == sum(len(kept.contents) for kept in done)
+        live = {
+            id_: text
+            for kept in done
+            for id_, text in kept.contents.items()
+            if id_ not in kept.forgotten
+        }
+        assert len(live) + sum(len(kept.forgotten) for kept in done) == sum(
+            len(kept.contents) for kept in done
+        )
         assert {one.id: one.content for one in memory.list(limit=None)} == live
         trash = {one.id for one in memory.list(limit=None, include_deleted=True)} - set(live)
         assert trash == {id_ for kept in done for id_ in kept.forgotten}
-        linked = {(link.source, link.target) for id_ in live for link in memory.links(id_) if not link.proposed}
-        assert linked >= {ends for kept in done for ends in kept.links if not set(ends) & kept.forgotten}
-        assert dict(memory.core_get().agent) == {key: value for kept in done for key, value in kept.core.items()}
+        linked = {
+            (link.source, link.target)
+            for id_ in live
+            for link in memory.links(id_)
+            if not link.proposed
+        }
+        assert linked >= {
+            ends for kept in done for ends in kept.links if not set(ends) & kept.forgotten
+        }
+        assert dict(memory.core_get().agent) == {
+            key: value for kept in done for key, value in kept.core.items()
+        }
         assert memory.verify().ok, memory.verify().problems
 
 
@@ -112,7 +129,9 @@ def test_K1_one_agent_may_ask_many_things_at_once(vault: Path) -> None:
         ids: list[str] = []
 
         async def save(client: Client, number: int) -> None:
-            answer = await client.call_tool("save", {"content": f"{number} {' '.join(random.Random(number).sample(WORDS, 8))}"})
+            answer = await client.call_tool(
+                "save", {"content": f"{number} {' '.join(random.Random(number).sample(WORDS, 8))}"}
+            )
             assert isinstance(answer, CallToolResult)
             assert not answer.is_error, text_of(answer)
             assert answer.structured_content is not None

@@ -28,7 +28,9 @@ class Home:
         }
         self.environment = {**kept, "HOME": str(home), "NO_COLOR": "1", "COLUMNS": "100"}
 
-    def run(self, *arguments: str, code: int = 0, given: str = "") -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, code: int = 0, given: str = ""
+    ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [sys.executable, "-m", "muisti", *arguments],
             input=given,

@@ -36,7 +36,11 @@ def findings(home: Home, *arguments: str, code: int = 0) -> list[dict[str, Any]]
 
 
 def about(found: list[dict[str, Any]], area: str, level: str | None = None) -> str:
-    return "\n".join(f"{one['what']} → {one['cure']}" for one in found if one["area"] == area and level in (None, one["level"]))
+    return "\n".join(
+        f"{one['what']} → {one['cure']}"
+        for one in found
+        if one["area"] == area and level in (None, one["level"])
+    )
 
 
 def vault_of(home: Home) -> Path:
@@ -84,7 +88,9 @@ def _file_instead(root: Path) -> None:
         (lambda root: next((root / "facts").glob("*.md"), next(root.rglob("*.md"))).write_text("---\nid: [\n---\n"), "", ""),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_vault_is_told_and_left(home: Home, harm, area: str, said: str) -> None:
+def test_what_is_wrong_with_a_vault_is_told_and_left(
+    home: Home, harm, area: str, said: str
+) -> None:
     root = vault_of(home)
     harm(root)
     before = home.files()
@@ -125,21 +131,32 @@ def test_a_command_that_is_gone_or_does_not_run_is_told(home: Home) -> None:
     file = home.home / ".cursor/mcp.json"
     assert "muisti init" in about(findings(home, code=1), "cursor", "problem"), "the vault it names"
     said = json.loads(file.read_text())
-    said["mcpServers"]["muisti"] = {"command": "/gone/muisti", "args": ["mcp"], "env": {"KEY": SECRET}}
+    said["mcpServers"]["muisti"] = {
+        "command": "/gone/muisti",
+        "args": ["mcp"],
+        "env": {"KEY": SECRET},
+    }
     file.write_text(json.dumps(said))
     found = findings(home, code=1)
-    assert "/gone/muisti, which is not there → muisti install cursor" in about(found, "cursor", "problem")
+    assert "/gone/muisti, which is not there → muisti install cursor" in about(
+        found, "cursor", "problem"
+    )
     assert SECRET not in json.dumps(found)
     broken = home.write("bin/muisti", "#!/bin/sh\necho no such module >&2; exit 3\n")
     broken.chmod(0o755)
-    file.write_text(json.dumps({"mcpServers": {"muisti": {"command": str(broken), "args": ["mcp"]}}}))
+    file.write_text(
+        json.dumps({"mcpServers": {"muisti": {"command": str(broken), "args": ["mcp"]}}})
+    )
     assert "does not run: no such module" in about(findings(home, code=1), "cursor", "problem")
 
 
 def test_a_command_that_came_with_a_folder_is_not_run(home: Home) -> None:
     trap = home.write("project/muisti", f"#!/bin/sh\ntouch {home.home}/sprung\necho muisti 0.1.0\n")
     trap.chmod(0o755)
-    home.write("project/.mcp.json", json.dumps({"mcpServers": {"muisti": {"command": str(trap), "args": ["mcp"]}}}))
+    home.write(
+        "project/.mcp.json",
+        json.dumps({"mcpServers": {"muisti": {"command": str(trap), "args": ["mcp"]}}}),
+    )
     assert "not tried" in about(findings(home), "claude-code (here)")
     assert not (home.home / "sprung").exists()
 
@@ -163,10 +180,17 @@ def test_missing_hooks_and_two_of_everything(home: Home) -> None:
     [
         ("claude-code", ".claude/settings.json", '"hooks"', '"disableAllHooks": true, "hooks"'),
         ("codex", ".codex/config.toml", "[mcp", "[features]\nhooks = false\n[mcp"),
-        ("gemini", ".gemini/settings.json", '"hooks": {', '"hooksConfig": {"enabled": false}, "hooks": {'),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            '"hooks": {',
+            '"hooksConfig": {"enabled": false}, "hooks": {',
+        ),
     ],
 )
-def test_hooks_that_are_switched_off_are_told(home: Home, agent: str, path: str, before: str, after: str) -> None:
+def test_hooks_that_are_switched_off_are_told(
+    home: Home, agent: str, path: str, before: str, after: str
+) -> None:
     home.run("install", agent, "--yes")
     assert not about(findings(home), agent, "problem")
     file = home.home / path
@@ -175,14 +199,18 @@ def test_hooks_that_are_switched_off_are_told(home: Home, agent: str, path: str,
 
 
 def run_at(minutes: int, event: str, outcome: str, detail: str = "") -> None:
-    record(Run(NOW + timedelta(minutes=minutes), event, "claude-code", "", "", 12.0, outcome, detail))
+    record(
+        Run(NOW + timedelta(minutes=minutes), event, "claude-code", "", "", 12.0, outcome, detail)
+    )
 
 
 def test_hooks_that_failed_are_told_until_they_succeed(home: Home) -> None:
     run_at(0, "Stop", "error", "VaultFull: the disk is full")
     run_at(1, "SessionStart", "ok")
     found = findings(home, code=1)
-    assert "Stop of claude-code failed, 2026-11-16 00:00 UTC: VaultFull: the disk is full" in about(found, "hooks", "problem")
+    assert "Stop of claude-code failed, 2026-11-16 00:00 UTC: VaultFull: the disk is full" in about(
+        found, "hooks", "problem"
+    )
     assert "last: SessionStart" in about(found, "hooks", "ok")
     run_at(2, "Stop", "ok")
     found = findings(home)
@@ -208,7 +236,15 @@ def test_everything_broken_at_once(home: Home) -> None:
     home.write(".local/state/muisti/setup.json", "[")
     before = home.files()
     found = findings(home, code=1)
-    for area in ("vault", "index", "claude-code", "claude-code (here)", "codex", "gemini", "cursor"):
+    for area in (
+        "vault",
+        "index",
+        "claude-code",
+        "claude-code (here)",
+        "codex",
+        "gemini",
+        "cursor",
+    ):
         assert about(found, area, "problem"), area
     assert "1 exchange waits" in about(found, "queue")
     assert "1 file" in about(found, "queue")
@@ -220,9 +256,15 @@ def test_everything_broken_at_once(home: Home) -> None:
 
 
 def test_a_folder_that_is_gone(home: Home) -> None:
-    again = "sys.exit(subprocess.run([sys.executable, '-m', 'muisti', 'doctor', '--json']).returncode)"
+    again = (
+        "sys.exit(subprocess.run([sys.executable, '-m', 'muisti', 'doctor', '--json']).returncode)"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", f"import os, subprocess, sys; os.rmdir({str(home.folder)!r}); {again}"],
+        [
+            sys.executable,
+            "-c",
+            f"import os, subprocess, sys; os.rmdir({str(home.folder)!r}); {again}",
+        ],
         cwd=home.folder,
         env=home.environment,
         capture_output=True,

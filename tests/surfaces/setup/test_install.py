@@ -78,15 +78,38 @@ def test_J6_what_each_agent_is_told(home: Home) -> None:
     server = {"command": "/opt/my tools/muisti", "args": ["mcp", "--vault", "/data/vault"]}
     files = home.files()
     assert json.loads(files[".claude.json"])["mcpServers"]["muisti"] == {"type": "stdio", **server}
-    assert json.loads(files[".cursor/mcp.json"])["mcpServers"]["muisti"] == {"type": "stdio", **server}
-    assert json.loads(files[".config/Claude/claude_desktop_config.json"])["mcpServers"]["muisti"] == server
+    assert json.loads(files[".cursor/mcp.json"])["mcpServers"]["muisti"] == {
+        "type": "stdio",
+        **server,
+    }
+    assert (
+        json.loads(files[".config/Claude/claude_desktop_config.json"])["mcpServers"]["muisti"]
+        == server
+    )
     assert tomllib.loads(files[".codex/config.toml"].decode())["mcp_servers"]["muisti"] == server
-    assert b'"muisti": {\n\t\t\t"type": "stdio",\n\t\t\t"command": "/opt/my tools/muisti"' in files[".config/Code/User/mcp.json"]
+    assert (
+        b'"muisti": {\n\t\t\t"type": "stdio",\n\t\t\t"command": "/opt/my tools/muisti"'
+        in files[".config/Code/User/mcp.json"]
+    )
     hooks = json.loads(files[".claude/settings.json"])["hooks"]
-    assert list(hooks) == ["Stop", "PreToolUse", "SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "SessionEnd"]
+    assert list(hooks) == [
+        "Stop",
+        "PreToolUse",
+        "SessionStart",
+        "UserPromptSubmit",
+        "PostToolUse",
+        "PreCompact",
+        "SessionEnd",
+    ]
     assert hooks["Stop"][0]["hooks"][0]["command"] == "notify-send done"
     command = hooks["Stop"][1]["hooks"][0]["command"]
-    assert shlex.split(command) == ["/opt/my tools/muisti", "hook", "Stop", "--vault", "/data/vault"]
+    assert shlex.split(command) == [
+        "/opt/my tools/muisti",
+        "hook",
+        "Stop",
+        "--vault",
+        "/data/vault",
+    ]
     codex = json.loads(files[".codex/hooks.json"])["hooks"]
     assert "SessionEnd" not in codex
     assert "--agent codex" in codex["Stop"][0]["hooks"][0]["command"]
@@ -130,7 +153,9 @@ def test_J6_hooks_that_a_person_moved_are_found(home: Home) -> None:
     file = home.home / ".claude/settings.json"
     said = json.loads(file.read_text())
     ours = said["hooks"].pop("Stop")[0]["hooks"][0]
-    said["hooks"]["Stop"] = [{"matcher": "x", "hooks": [{"type": "command", "command": "mine"}, ours, ours]}]
+    said["hooks"]["Stop"] = [
+        {"matcher": "x", "hooks": [{"type": "command", "command": "mine"}, ours, ours]}
+    ]
     file.write_text(json.dumps(said))
     install(home, "claude-code")
     assert file.read_text().count("hook Stop") == 1, "once is enough"
@@ -153,9 +178,19 @@ def test_J6_without_the_ledger_it_still_comes_out(home: Home) -> None:
 
 
 BROKEN = {
-    "a comment": ("claude-code", ".claude.json", b'{\n  // mine\n  "a": 1\n}', ":2:3: comments are not allowed"),
+    "a comment": (
+        "claude-code",
+        ".claude.json",
+        b'{\n  // mine\n  "a": 1\n}',
+        ":2:3: comments are not allowed",
+    ),
     "a trailing comma": ("cursor", ".cursor/mcp.json", b'{\n  "a": 1,\n}', ":2:9: no comma"),
-    "a trailing comma for Gemini": ("gemini", ".gemini/settings.json", b'{ // x\n  "a": 1,\n}', ":2:9: no comma"),
+    "a trailing comma for Gemini": (
+        "gemini",
+        ".gemini/settings.json",
+        b'{ // x\n  "a": 1,\n}',
+        ":2:9: no comma",
+    ),
     "a byte order mark": (
         "claude-desktop",
         ".config/Claude/claude_desktop_config.json",
@@ -164,16 +199,56 @@ BROKEN = {
     ),
     "an empty file": ("cursor", ".cursor/mcp.json", b"", ":1:1: it is empty"),
     "a list": ("cursor", ".cursor/mcp.json", b"[]", ":1:1: the whole file must be an object"),
-    "a list of servers": ("cursor", ".cursor/mcp.json", b'{"mcpServers": []}', ':1:16: "mcpServers" must be an object'),
-    "null for servers": ("vscode", ".config/Code/User/mcp.json", b'{"servers": null}', ':1:13: "servers" must be an object'),
-    "hooks as a list": ("claude-code", ".claude/settings.json", b'{"hooks": []}', ':1:11: "hooks" must be an object'),
-    "an event as an object": ("claude-code", ".claude/settings.json", b'{"hooks": {"Stop": {}}}', '"Stop" must be a list'),
+    "a list of servers": (
+        "cursor",
+        ".cursor/mcp.json",
+        b'{"mcpServers": []}',
+        ':1:16: "mcpServers" must be an object',
+    ),
+    "null for servers": (
+        "vscode",
+        ".config/Code/User/mcp.json",
+        b'{"servers": null}',
+        ':1:13: "servers" must be an object',
+    ),
+    "hooks as a list": (
+        "claude-code",
+        ".claude/settings.json",
+        b'{"hooks": []}',
+        ':1:11: "hooks" must be an object',
+    ),
+    "an event as an object": (
+        "claude-code",
+        ".claude/settings.json",
+        b'{"hooks": {"Stop": {}}}',
+        '"Stop" must be a list',
+    ),
     "not UTF-8": ("cursor", ".cursor/mcp.json", b'{\n "a": "\xe9"}', ":2:8: this is not UTF-8"),
     "half a file": ("cursor", ".cursor/mcp.json", b'{"mcpServers": {', ":1:17: "),
-    "twice the same": ("cursor", ".cursor/mcp.json", b'{"mcpServers": {}, "mcpServers": {}}', ":1:20: "),
-    "TOML that is none": ("codex", ".codex/config.toml", b'a = 1\nb = "x\n', ":2:7: this is not TOML"),
-    "a text for a table": ("codex", ".codex/config.toml", b'mcp_servers = "x"\n', "must be a table"),
-    "an inline table": ("codex", ".codex/config.toml", b"mcp_servers = {}\n", "cannot be changed here"),
+    "twice the same": (
+        "cursor",
+        ".cursor/mcp.json",
+        b'{"mcpServers": {}, "mcpServers": {}}',
+        ":1:20: ",
+    ),
+    "TOML that is none": (
+        "codex",
+        ".codex/config.toml",
+        b'a = 1\nb = "x\n',
+        ":2:7: this is not TOML",
+    ),
+    "a text for a table": (
+        "codex",
+        ".codex/config.toml",
+        b'mcp_servers = "x"\n',
+        "must be a table",
+    ),
+    "an inline table": (
+        "codex",
+        ".codex/config.toml",
+        b"mcp_servers = {}\n",
+        "cannot be changed here",
+    ),
     "somebody else's muisti": (
         "cursor",
         ".cursor/mcp.json",
@@ -184,7 +259,9 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("agent", "path", "content", "said"), BROKEN.values(), ids=BROKEN)
-def test_J6_a_broken_file_is_left_alone(home: Home, agent: str, path: str, content: bytes, said: str) -> None:
+def test_J6_a_broken_file_is_left_alone(
+    home: Home, agent: str, path: str, content: bytes, said: str
+) -> None:
     file = home.write(path, content)
     before = home.files()
     with pytest.raises(ConfigurationProblem) as caught:
@@ -250,7 +327,11 @@ def test_J6_what_is_no_file_is_told(home: Home, what: str) -> None:
         path.parent.write_text("x")
     else:
         path.parent.mkdir()
-        {"a loop": lambda: path.symlink_to(path), "a folder": path.mkdir, "a pipe": lambda: os.mkfifo(path)}[what]()
+        {
+            "a loop": lambda: path.symlink_to(path),
+            "a folder": path.mkdir,
+            "a pipe": lambda: os.mkfifo(path),
+        }[what]()
     with pytest.raises(ConfigurationProblem, match="mcp.json"):
         install(home, "cursor")
     with pytest.raises(ConfigurationProblem, match="mcp.json"):
@@ -267,7 +348,9 @@ def test_J6_a_file_that_changed_since_it_was_shown_is_not_written(home: Home) ->
     assert [one.name for one in file.parent.iterdir()] == ["mcp.json"]
 
 
-def test_J6_a_file_that_changes_while_it_is_written_wins(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_J6_a_file_that_changes_while_it_is_written_wins(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = home.write(".cursor/mcp.json", CURSOR)
     changes = to_install(AGENTS["cursor"], home.machine, STARTING, here=False)
     fill = applying._fill
@@ -295,17 +378,32 @@ def test_J6_a_write_protected_file_is_respected(home: Home) -> None:
     ("platform", "environ", "agent", "place"),
     [
         ("darwin", {}, "vscode", "Library/Application Support/Code/User/mcp.json"),
-        ("darwin", {}, "claude-desktop", "Library/Application Support/Claude/claude_desktop_config.json"),
-        ("win32", {"APPDATA": "{home}/AppData/Roaming"}, "claude-desktop", "AppData/Roaming/Claude/claude_desktop_config.json"),
+        (
+            "darwin",
+            {},
+            "claude-desktop",
+            "Library/Application Support/Claude/claude_desktop_config.json",
+        ),
+        (
+            "win32",
+            {"APPDATA": "{home}/AppData/Roaming"},
+            "claude-desktop",
+            "AppData/Roaming/Claude/claude_desktop_config.json",
+        ),
         ("linux", {"XDG_CONFIG_HOME": "{home}/cfg"}, "vscode", "cfg/Code/User/mcp.json"),
         ("linux", {"CLAUDE_CONFIG_DIR": "{home}/c"}, "claude-code", "c/.claude.json"),
         ("linux", {"CODEX_HOME": "{home}/x"}, "codex", "x/config.toml"),
         ("linux", {"CODEX_HOME": " "}, "codex", ".codex/config.toml"),
     ],
 )
-def test_J6_where_agents_keep_it(tmp_path: Path, platform: str, environ: dict[str, str], agent: str, place: str) -> None:
+def test_J6_where_agents_keep_it(
+    tmp_path: Path, platform: str, environ: dict[str, str], agent: str, place: str
+) -> None:
     named = {name: value.format(home=tmp_path) for name, value in environ.items()}
-    assert AGENTS[agent].user[0].place(Machine(tmp_path, tmp_path, named, platform)) == tmp_path / place
+    assert (
+        AGENTS[agent].user[0].place(Machine(tmp_path, tmp_path, named, platform))
+        == tmp_path / place
+    )
 
 
 @pytest.mark.parametrize(
@@ -318,7 +416,10 @@ def test_J6_where_agents_keep_it(tmp_path: Path, platform: str, environ: dict[st
         ("muisti save hook", False),
         ("notmuisti hook Stop", False),
         ("echo muisti", False),
-        ("timeout 5 muisti hook Stop; notify-send done", False),  # a person's own line, which also runs us
+        (
+            "timeout 5 muisti hook Stop; notify-send done",
+            False,
+        ),  # a person's own line, which also runs us
         ("echo do not run muisti hook here >> audit.log", False),
         ("/usr/bin/python3 -P -m muisti hook Stop", True),
         (None, False),
@@ -330,7 +431,12 @@ def test_knows_its_own_hooks(command: str | None, ours: bool) -> None:
 
 def test_the_command_runs_from_anywhere(tmp_path: Path) -> None:
     said = subprocess.run(
-        [*program(), "--version"], capture_output=True, text=True, check=True, cwd=tmp_path, env={"HOME": str(tmp_path)}
+        [*program(), "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path)},
     )
     assert said.stdout.startswith("muisti ")
     assert Path(program()[0]).is_absolute()

@@ -21,11 +21,17 @@ STARTING = Starting(("/opt/my tools/muisti",), Path('/a "quoted" vault'))
 ENTRY = {"command": "/bin/muisti", "args": ["mcp"]}
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
-objects = st.dictionaries(st.text().filter(lambda name: name not in ("servers", "hooks")), values, max_size=5)
+objects = st.dictionaries(
+    st.text().filter(lambda name: name not in ("servers", "hooks")), values, max_size=5
+)
 styles = st.fixed_dictionaries(
     {
         "indent": st.sampled_from([None, 0, 1, 2, 4, "\t"]),
@@ -41,7 +47,12 @@ def test_reads_as_the_standard_library_does(value: object, style: dict[str, Any]
     assert plain(parse(text)) == json.loads(text)
 
 
-@given(others=objects, style=styles, servers=st.none() | objects, end=st.sampled_from(["", "\n", "\r\n", "\n\n"]))
+@given(
+    others=objects,
+    style=styles,
+    servers=st.none() | objects,
+    end=st.sampled_from(["", "\n", "\r\n", "\n\n"]),
+)
 def test_what_was_put_in_comes_out_again(
     others: dict[str, Any], style: dict[str, Any], servers: dict[str, Any] | None, end: str
 ) -> None:
@@ -49,18 +60,24 @@ def test_what_was_put_in_comes_out_again(
     text = json.dumps(whole, **style) + end
     changed = put(text, ("servers", "muisti"), ENTRY, PLAIN)
     assert json.loads(changed) == {**whole, "servers": {**(servers or {}), "muisti": ENTRY}}
-    assert drop(changed, ("servers", "muisti") if servers is not None else ("servers",), PLAIN) == text
+    assert (
+        drop(changed, ("servers", "muisti") if servers is not None else ("servers",), PLAIN) == text
+    )
 
 
 @given(others=objects, style=styles, groups=st.lists(values, max_size=3))
-def test_an_element_that_was_added_comes_out_again(others: dict[str, Any], style: dict[str, Any], groups: list[Any]) -> None:
+def test_an_element_that_was_added_comes_out_again(
+    others: dict[str, Any], style: dict[str, Any], groups: list[Any]
+) -> None:
     text = json.dumps({"hooks": {"Stop": groups}, **others}, **style)
     changed = append(text, ("hooks", "Stop"), ENTRY, PLAIN)
     assert json.loads(changed) == {**others, "hooks": {"Stop": [*groups, ENTRY]}}
     assert drop(changed, ("hooks", "Stop", len(groups)), PLAIN) == text
 
 
-names = st.sampled_from(["hooks", "Stop", "mcpServers", "servers", "muisti", "command", "args", "matcher", "x", ""])
+names = st.sampled_from(
+    ["hooks", "Stop", "mcpServers", "servers", "muisti", "command", "args", "matcher", "x", ""]
+)
 likely = st.recursive(
     st.none() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4),
@@ -70,7 +87,9 @@ FILES = [file for agent in AGENTS.values() for file in agent.user if not file.to
 
 
 @given(file=st.sampled_from(FILES), had=st.dictionaries(names, likely, max_size=4), style=styles)
-def test_J6_install_and_uninstall_of_whatever_was_there(file: File, had: dict[str, Any], style: dict[str, Any]) -> None:
+def test_J6_install_and_uninstall_of_whatever_was_there(
+    file: File, had: dict[str, Any], style: dict[str, Any]
+) -> None:
     text = json.dumps(had, **style)
     try:
         installed, before = with_muisti(text, file, STARTING)
@@ -103,7 +122,10 @@ def test_accepts_what_the_standard_library_accepts(text: str) -> None:
         ('{\r\n    "a": 1\r\n}', '{\r\n    "a": 1,\r\n    "s": {\r\n        "m": 1\r\n    }\r\n}'),
         ('{\n  "s": {}\n}', '{\n  "s": {\n    "m": 1\n  }\n}'),
         ('{\n  "s": {"x": 0}\n}', '{\n  "s": {"x": 0, "m": 1}\n}'),
-        ('{\n  "a": 1 // one\n  // end\n}', '{\n  "a": 1, // one\n  // end\n  "s": {\n    "m": 1\n  }\n}'),
+        (
+            '{\n  "a": 1 // one\n  // end\n}',
+            '{\n  "a": 1, // one\n  // end\n  "s": {\n    "m": 1\n  }\n}',
+        ),
         ('{\n  "a": 1, // one\n}', '{\n  "a": 1, // one\n  "s": {\n    "m": 1\n  },\n}'),
         ('{"a": 1 // one\n}', '{"a": 1, // one\n  "s": {"m": 1}\n}'),
         ("{\n  // nothing yet\n}", '{\n  // nothing yet\n  "s": {\n    "m": 1\n  }\n}'),
@@ -178,6 +200,8 @@ def test_a_value_is_replaced_where_it_stands() -> None:
     assert drop(text, ("s", "nobody"), PLAIN) == text
 
 
-@pytest.mark.parametrize(("step", "left"), [(0, "[\n  2,\n  3\n]"), (1, "[\n  1,\n  3\n]"), (2, "[\n  1,\n  2\n]")])
+@pytest.mark.parametrize(
+    ("step", "left"), [(0, "[\n  2,\n  3\n]"), (1, "[\n  1,\n  3\n]"), (2, "[\n  1,\n  2\n]")]
+)
 def test_any_element_can_go(step: int, left: str) -> None:
     assert drop('{"a": [\n  1,\n  2,\n  3\n]}', ("a", step), PLAIN) == f'{{"a": {left}}}'

@@ -31,7 +31,9 @@ def test_J6_asks_only_where_somebody_can_answer(home: Home) -> None:
     assert "nothing of muisti" in home.run("uninstall", "cursor").stdout
 
 
-@pytest.mark.parametrize(("answer", "written"), [("y\n", True), ("n\n", False), ("\n", False), ("\x04", False)])
+@pytest.mark.parametrize(
+    ("answer", "written"), [("y\n", True), ("n\n", False), ("\n", False), ("\x04", False)]
+)
 def test_J6_in_a_terminal_it_asks(home: Home, answer: str, written: bool) -> None:
     leader, follower = pty.openpty()
     child = subprocess.Popen(
@@ -58,14 +60,20 @@ def test_J6_for_programs(home: Home) -> None:
     done = home.json("install", "claude-code", "--yes")
     assert done["changed"] is True
     assert Path(done["files"][0]["backup"]).read_text() == STATE
-    assert [file["state"] for file in home.json("install", "claude-code")["files"]] == ["same", "same"]
+    assert [file["state"] for file in home.json("install", "claude-code")["files"]] == [
+        "same",
+        "same",
+    ]
     gone = home.json("uninstall", "claude-code", "--yes")
     assert [file["state"] for file in gone["files"]] == ["changed", "removed"]
 
 
 def test_J6_what_makes_no_sense_is_refused(home: Home) -> None:
     assert "claude-code" in home.run("install", "emacs", code=2).stderr
-    assert "no settings for one folder" in home.run("install", "claude-desktop", "--here", code=1).stderr
+    assert (
+        "no settings for one folder"
+        in home.run("install", "claude-desktop", "--here", code=1).stderr
+    )
     assert "leave --vault out" in home.run("uninstall", "cursor", "--vault", "x", code=1).stderr
     home.write(".cursor/mcp.json", "{")
     said = json.loads(home.run("install", "cursor", "--json", "--yes", code=1).stderr)

@@ -81,7 +81,9 @@ def test_tells_where_it_is_broken(text: str, place: tuple[int, int], said: str) 
     assert place_of(text, caught.value.position) == place
 
 
-@pytest.mark.parametrize("text", ["mcp_servers = 1\n", "mcp_servers = []\n", "[mcp_servers]\nmuisti = 2\n"])
+@pytest.mark.parametrize(
+    "text", ["mcp_servers = 1\n", "mcp_servers = []\n", "[mcp_servers]\nmuisti = 2\n"]
+)
 def test_does_not_take_something_else_for_a_table(text: str) -> None:
     with pytest.raises(Malformed, match="must be a table"):
         tomledit.table_at(text, PATH)

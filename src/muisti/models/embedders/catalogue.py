@@ -128,7 +128,9 @@ def locate(model: Model, *, cache: Path | None = None) -> Path | None:
     if cached.is_file():
         return cached
     top, *inside = PurePosixPath(model.file).parts
-    spec = importlib.util.find_spec(top)  # finds a top-level package without running any of its code
+    spec = importlib.util.find_spec(
+        top
+    )  # finds a top-level package without running any of its code
     for place in (spec.submodule_search_locations or ()) if spec else ():
         installed = Path(place, *inside)
         if installed.is_file():
@@ -150,7 +152,9 @@ def verified(path: Path, model: Model, *, cache: Path | None = None) -> Path:
     except OSError as error:
         raise ModelDamaged(f"{path}: cannot be read ({error.strerror}); {_cure(model)}") from error
     if found != model.sha256:
-        raise ModelDamaged(f"{path}: is not the file of the model {model.name} (sha256 {found[:12]}…); {_cure(model)}")
+        raise ModelDamaged(
+            f"{path}: is not the file of the model {model.name} (sha256 {found[:12]}…); {_cure(model)}"
+        )
     _remember(stamp, seen)
     return path
 

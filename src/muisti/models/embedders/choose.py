@@ -82,7 +82,9 @@ class SettingsEmbedders:
 
     def _current(self) -> Embedder | None:
         if None not in self._made:
-            self._made[None] = _guarded(self._settings, self._settings.embedder, self._settings.model)
+            self._made[None] = _guarded(
+                self._settings, self._settings.embedder, self._settings.model
+            )
         return self._made[None]
 
     def _matching(self, identity: Identity) -> Embedder | None:
@@ -100,7 +102,9 @@ class SettingsEmbedders:
     def close(self) -> None:
         """Close all of them; they open again if they are asked."""
         with self._guard:
-            for embedder in {id(one): one for one in self._made.values() if one is not None}.values():
+            for embedder in {
+                id(one): one for one in self._made.values() if one is not None
+            }.values():
                 embedder.close()
 
 
@@ -113,7 +117,11 @@ def _guarded(settings: Settings, kind: str, model: str) -> Embedder | None:
         timeout=settings.embedder_timeout,
         threads=settings.embedder_threads,
     )
-    return None if inner is None else GuardedEmbedder(inner, Breaker(EMBEDDER, pause=settings.embedder_retry))
+    return (
+        None
+        if inner is None
+        else GuardedEmbedder(inner, Breaker(EMBEDDER, pause=settings.embedder_retry))
+    )
 
 
 def _earlier(settings: Settings, identity: Identity) -> Embedder | None:

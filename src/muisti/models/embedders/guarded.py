@@ -44,13 +44,17 @@ class GuardedEmbedder:
         """One checked row for each text."""
         identity = self.identity()
         with self._breaker.watch():
-            return checked(self._inner.embed_documents(texts), len(texts), identity.dimensions, identity.model)
+            return checked(
+                self._inner.embed_documents(texts), len(texts), identity.dimensions, identity.model
+            )
 
     def embed_query(self, text: str) -> Vector:
         """A checked vector."""
         identity = self.identity()
         with self._breaker.watch():
-            row: Vector = checked([self._inner.embed_query(text)], 1, identity.dimensions, identity.model)[0]
+            row: Vector = checked(
+                [self._inner.embed_query(text)], 1, identity.dimensions, identity.model
+            )[0]
         return row
 
     def close(self) -> None:

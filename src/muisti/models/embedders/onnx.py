@@ -31,7 +31,9 @@ _sessions: WeakValueDictionary[tuple[Path, int], InferenceSession] = WeakValueDi
 class OnnxEmbedder:
     """Embeds with one model; the weights are loaded at the first use, or by `load`. Threads may share it."""
 
-    def __init__(self, model: Model, path: Path, *, threads: int = 1, cache: Path | None = None) -> None:
+    def __init__(
+        self, model: Model, path: Path, *, threads: int = 1, cache: Path | None = None
+    ) -> None:
         self.max_tokens = model.max_tokens
         self.unrelated = model.unrelated
         self._model = model
@@ -43,7 +45,9 @@ class OnnxEmbedder:
     def identity(self) -> Identity:
         """The catalogue knows it."""
         model = self._model
-        return Identity(model.name, model.dimensions, f"{model.sha256[:12]}-{model.pooling}-{_READING}")
+        return Identity(
+            model.name, model.dimensions, f"{model.sha256[:12]}-{model.pooling}-{_READING}"
+        )
 
     def is_ready(self) -> bool:
         """Whether the weights are loaded."""
@@ -83,7 +87,10 @@ class OnnxEmbedder:
             return np.zeros((0, self._model.dimensions), dtype=np.float32)
         session = self._loaded()
         return checked(
-            np.stack([self._run(session, text) for text in texts]), len(texts), self._model.dimensions, self._model.name
+            np.stack([self._run(session, text) for text in texts]),
+            len(texts),
+            self._model.dimensions,
+            self._model.name,
         )
 
     def _run(self, session: InferenceSession, text: str) -> Vector:
@@ -91,12 +98,20 @@ class OnnxEmbedder:
         import numpy as np
 
         ids = np.array([_tokenizer().encode(text, self.max_tokens)], dtype=np.int64)
-        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        feed = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.zeros_like(ids),
+        }
         wanted = {put.name for put in session.get_inputs()}
         try:
-            states = session.run(None, {name: value for name, value in feed.items() if name in wanted})[0][0]
+            states = session.run(
+                None, {name: value for name, value in feed.items() if name in wanted}
+            )[0][0]
         except Exception as error:  # ONNX Runtime's own errors share no root but this
-            raise EmbedderProblem(f"the model {self._model.name} failed on a text of {len(text)} characters: {error}") from error
+            raise EmbedderProblem(
+                f"the model {self._model.name} failed on a text of {len(text)} characters: {error}"
+            ) from error
         pooled: Vector = states[0] if self._model.pooling == "cls" else states.mean(axis=0)
         return pooled
 
@@ -108,7 +123,9 @@ class OnnxEmbedder:
                 session = _sessions.get(key)
                 if session is None:
                     session = _sessions[key] = _open(
-                        verified(self._path, self._model, cache=self._cache), self._model, self._threads
+                        verified(self._path, self._model, cache=self._cache),
+                        self._model,
+                        self._threads,
                     )
                 self._session = session
         return session
@@ -121,21 +138,29 @@ def _tokenizer() -> WordPiece:
 
 
 def _open(path: Path, model: Model, threads: int) -> InferenceSession:
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # releases from 1.29 on report to their maker; we ask for earlier ones
+    os.environ["ORT_DISABLE_TELEMETRY"] = (
+        "1"  # releases from 1.29 on report to their maker; we ask for earlier ones
+    )
     try:
         import onnxruntime as ort  # 150 ms, and an extra that not everybody has
     except ImportError as error:
-        raise ModelNotInstalled(f"the model {model.name} needs ONNX Runtime ({error}); `pip install onnxruntime`") from error
+        raise ModelNotInstalled(
+            f"the model {model.name} needs ONNX Runtime ({error}); `pip install onnxruntime`"
+        ) from error
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.log_severity_level = 3
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads must not burn a core
+    options.add_session_config_entry(
+        "session.intra_op.allow_spinning", "0"
+    )  # idle threads must not burn a core
     try:
         return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except MemoryError as error:
-        raise EmbedderUnavailable(f"there is not enough memory for the model {model.name}") from error
+        raise EmbedderUnavailable(
+            f"there is not enough memory for the model {model.name}"
+        ) from error
     except Exception as error:  # ONNX Runtime's own errors share no root but this
         raise ModelDamaged(
             f"{path}: cannot be loaded ({error}); get it again with `muisti model install {model.name}`"

@@ -39,7 +39,9 @@ def prefixes(model: str) -> tuple[str, str]:
 class RemoteEmbedder(ABC):
     """Asks a server. Subclasses say what the question looks like and where in the answer the vectors are."""
 
-    def __init__(self, post: JsonPost, model: str, *, dimensions: int | None, batch: int, max_tokens: int) -> None:
+    def __init__(
+        self, post: JsonPost, model: str, *, dimensions: int | None, batch: int, max_tokens: int
+    ) -> None:
         self.max_tokens = max_tokens
         self.unrelated = -1.0
         self._post = post
@@ -82,7 +84,9 @@ class RemoteEmbedder(ABC):
         if not texts:
             return np.zeros((0, self._known_dimensions()), dtype=np.float32)
         cut = [self._for_documents + self._sendable(text) for text in texts]
-        return np.concatenate([self._ask(cut[at : at + self._batch]) for at in range(0, len(cut), self._batch)])
+        return np.concatenate(
+            [self._ask(cut[at : at + self._batch]) for at in range(0, len(cut), self._batch)]
+        )
 
     def embed_query(self, text: str) -> Vector:
         """The vector of a question. Raises EmbedderProblem."""
@@ -102,7 +106,12 @@ class RemoteEmbedder(ABC):
     def _ask(self, texts: Sequence[str]) -> Matrix:
         try:
             answer = self._post(self._question(texts))
-            rows = checked(self._found(answer), len(texts), self._dimensions, f"{self._model} at {self._post.shown}")
+            rows = checked(
+                self._found(answer),
+                len(texts),
+                self._dimensions,
+                f"{self._model} at {self._post.shown}",
+            )
         except EmbedderProblem:
             self._answered = False
             raise
@@ -116,7 +125,9 @@ class RemoteEmbedder(ABC):
                 return self._vectors(answer)
         except (KeyError, TypeError, ValueError):
             pass
-        raise EmbedderMisbehaved(f"{self._post.shown} answered without vectors; is it the right kind of embedder?")
+        raise EmbedderMisbehaved(
+            f"{self._post.shown} answered without vectors; is it the right kind of embedder?"
+        )
 
     def _sendable(self, text: str) -> str:
         """Cut to what the model may read at most, so that no server refuses it, and valid Unicode."""

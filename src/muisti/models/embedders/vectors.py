@@ -17,9 +17,13 @@ def checked(rows: object, count: int, dimensions: int | None, who: str) -> Matri
     try:
         made = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise EmbedderMisbehaved(f"{who} answered with something that is no list of equally long vectors") from error
+        raise EmbedderMisbehaved(
+            f"{who} answered with something that is no list of equally long vectors"
+        ) from error
     if made.ndim != 2 or made.shape[0] != count:
-        raise EmbedderMisbehaved(f"{who} answered with {len(made) if made.ndim else 'no'} vectors for {count} texts")
+        raise EmbedderMisbehaved(
+            f"{who} answered with {len(made) if made.ndim else 'no'} vectors for {count} texts"
+        )
     if made.shape[1] != dimensions and (dimensions is not None or not made.shape[1]):
         raise EmbedderMisbehaved(
             f"{who} answered with vectors of {made.shape[1]} dimensions instead of {dimensions or 'at least 1'}; "
@@ -28,8 +32,12 @@ def checked(rows: object, count: int, dimensions: int | None, who: str) -> Matri
     if not count:
         return made.astype(np.float32)
     if not np.isfinite(made).all():
-        raise EmbedderMisbehaved(f"{who} answered with a vector that has a value which is no number")
-    made = made / np.maximum(np.abs(made).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)  # squares must not overflow
+        raise EmbedderMisbehaved(
+            f"{who} answered with a vector that has a value which is no number"
+        )
+    made = made / np.maximum(
+        np.abs(made).max(axis=1, keepdims=True), np.finfo(np.float64).tiny
+    )  # squares must not overflow
     lengths = np.linalg.norm(made, axis=1, keepdims=True)
     if not (lengths > 0).all():
         raise EmbedderMisbehaved(f"{who} answered with a vector of zeros")

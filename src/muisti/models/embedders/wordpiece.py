@@ -47,14 +47,20 @@ def _normal(char: str) -> str:
         return ""
     if char.isspace():
         return " "
-    bare = "".join(part for part in unicodedata.normalize("NFD", char) if unicodedata.category(part) != "Mn")
-    spaced = "".join(f" {low} " if _is_punctuation(low) else low for part in bare for low in part.lower())
+    bare = "".join(
+        part for part in unicodedata.normalize("NFD", char) if unicodedata.category(part) != "Mn"
+    )
+    spaced = "".join(
+        f" {low} " if _is_punctuation(low) else low for part in bare for low in part.lower()
+    )
     return f" {spaced} " if any(first <= ord(char) <= last for first, last in _CJK) else spaced
 
 
 def _is_punctuation(char: str) -> bool:
     if char.isascii():
-        return char.isprintable() and not char.isalnum() and char != " "  # BERT counts $ + < = > ^ ` | ~ as punctuation
+        return (
+            char.isprintable() and not char.isalnum() and char != " "
+        )  # BERT counts $ + < = > ^ ` | ~ as punctuation
     return unicodedata.category(char).startswith("P")
 
 

@@ -14,7 +14,12 @@ class Breaker:
     """Closed: all calls pass. Open: none, until `pause` seconds have passed. Then half-open: one call decides."""
 
     def __init__(
-        self, purpose: Purpose, *, failures: int = 3, pause: float = 60.0, clock: Callable[[], float] = time.monotonic
+        self,
+        purpose: Purpose,
+        *,
+        failures: int = 3,
+        pause: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._purpose = purpose
         self._allowed = failures

@@ -40,7 +40,9 @@ def checked_address(url: str, purpose: Purpose) -> SplitResult:
             return parts
     except ValueError:
         pass
-    raise SettingsError(f"the {purpose.name}'s url is no web address; it looks like http://localhost:11434")
+    raise SettingsError(
+        f"the {purpose.name}'s url is no web address; it looks like http://localhost:11434"
+    )
 
 
 class JsonPost:
@@ -68,12 +70,22 @@ class JsonPost:
         """The address without what may be secret in it."""
         # httpx2 logs the address it asks, so that a name and password must not stand in it
         self._url = parts._replace(netloc=place).geturl()
-        self._login = (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
+        self._login = (
+            (unquote(parts.username or ""), unquote(parts.password or ""))
+            if "@" in parts.netloc
+            else None
+        )
         self._purpose = purpose
         self._key = (key or "").strip()  # files and shells leave line ends
-        self._headers = {"content-type": "application/json", "accept-encoding": "identity", **(headers or {})}
+        self._headers = {
+            "content-type": "application/json",
+            "accept-encoding": "identity",
+            **(headers or {}),
+        }
         if self._key:
-            self._headers[key_header] = f"Bearer {self._key}" if key_header == "authorization" else self._key
+            self._headers[key_header] = (
+                f"Bearer {self._key}" if key_header == "authorization" else self._key
+            )
         self._timeout = timeout
         self._largest = largest
         self._clock = clock
@@ -85,7 +97,9 @@ class JsonPost:
         """The answer's JSON. Raises the purpose's errors: it is unavailable, it refuses the question, it misbehaved."""
         import stamina  # only those with a server need it
 
-        logging.getLogger("stamina").setLevel(logging.ERROR)  # one warning is enough, and it is ours
+        logging.getLogger("stamina").setLevel(
+            logging.ERROR
+        )  # one warning is enough, and it is ours
         until = self._clock() + self._timeout
 
         def wait(error: Exception) -> bool | float:
@@ -93,12 +107,21 @@ class JsonPost:
                 return False
             if error.wait is None:
                 return True
-            return error.wait if error.wait <= _LONGEST_WAIT and self._clock() + error.wait < until else False
+            return (
+                error.wait
+                if error.wait <= _LONGEST_WAIT and self._clock() + error.wait < until
+                else False
+            )
 
         data = json.dumps(body).encode()
         try:
             for attempt in stamina.retry_context(
-                on=wait, attempts=_ATTEMPTS, timeout=self._timeout, wait_initial=0.1, wait_max=1.0, wait_jitter=0.1
+                on=wait,
+                attempts=_ATTEMPTS,
+                timeout=self._timeout,
+                wait_initial=0.1,
+                wait_max=1.0,
+                wait_jitter=0.1,
             ):
                 with attempt:
                     return self._parsed(self._send(data))
@@ -121,9 +144,13 @@ class JsonPost:
             for block in response.iter_bytes():
                 read += block
                 if len(read) > self._largest:
-                    raise self._purpose.misbehaved(f"{self.shown} answered with more than {self._largest} bytes")
+                    raise self._purpose.misbehaved(
+                        f"{self.shown} answered with more than {self._largest} bytes"
+                    )
                 if self._clock() > until:
-                    raise _Passing(f"{self.shown} did not finish its answer within {self._timeout:g} s")
+                    raise _Passing(
+                        f"{self.shown} did not finish its answer within {self._timeout:g} s"
+                    )
             self._refuse(response, bytes(read))
             return bytes(read)
 
@@ -138,9 +165,13 @@ class JsonPost:
             raise _Passing(said)
         if status in {401, 403}:
             # what it said is not repeated: servers quote the key that they refuse, often in part
-            raise self._purpose.unavailable(f"{self.shown} answered {status}; check the {name}'s key")
+            raise self._purpose.unavailable(
+                f"{self.shown} answered {status}; check the {name}'s key"
+            )
         if 300 <= status < 400:
-            raise self._purpose.unavailable(f"{self.shown} redirects elsewhere, which is not followed; set the final address")
+            raise self._purpose.unavailable(
+                f"{self.shown} redirects elsewhere, which is not followed; set the final address"
+            )
         error = self._purpose.refused if status in {400, 422} else self._purpose.unavailable
         raise error(f"{said}; check the {name}'s url and model")
 
@@ -150,14 +181,20 @@ class JsonPost:
         for secret in (self._key, *(self._login or ())):
             if secret:
                 text = text.replace(secret, "…")
-        text = " ".join("".join(char if char.isprintable() else " " for char in text[: 4 * _ERROR_SHOWN]).split())
+        text = " ".join(
+            "".join(
+                char if char.isprintable() else " " for char in text[: 4 * _ERROR_SHOWN]
+            ).split()
+        )
         return text[:_ERROR_SHOWN] or "without a word"
 
     def _parsed(self, data: bytes) -> object:
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise self._purpose.misbehaved(f"{self.shown} answered with something that is no JSON; is the url right?") from error
+            raise self._purpose.misbehaved(
+                f"{self.shown} answered with something that is no JSON; is the url right?"
+            ) from error
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -175,7 +212,9 @@ class JsonPost:
                 f"{self.shown} is no address that can be looked up; check the {name}'s url"
             ) from error
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
-            raise _Passing(f"{self.shown} cannot be reached or broke off ({type(error).__name__}); is it running?") from error
+            raise _Passing(
+                f"{self.shown} cannot be reached or broke off ({type(error).__name__}); is it running?"
+            ) from error
         except RuntimeError as error:  # what a client says that another thread has closed
             raise _Passing(f"{self.shown} was let go of while it was asked") from error
 
@@ -184,7 +223,9 @@ class JsonPost:
 
         if not (self._key.isascii() and self._key.isprintable()):
             name = self._purpose.name
-            raise self._purpose.unavailable(f"the {name}'s key holds a character that no header can; check the variable it is in")
+            raise self._purpose.unavailable(
+                f"the {name}'s key holds a character that no header can; check the variable it is in"
+            )
         with self._lock:
             if self._client is None:
                 try:

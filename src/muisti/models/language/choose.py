@@ -20,7 +20,9 @@ RULES = "rules"
 """The name that stands for no language model: rules extract."""
 
 
-def make_language_model(settings: Settings, *, clock: Callable[[], float] = time.monotonic) -> LanguageModel | None:
+def make_language_model(
+    settings: Settings, *, clock: Callable[[], float] = time.monotonic
+) -> LanguageModel | None:
     """Return the language model of the settings, behind a breaker; None for `rules`. Asks nothing.
 
     Raises SettingsError.

@@ -18,10 +18,18 @@ class OpenAIChat(RemoteChat):
 
     def _forms(self, system: str, question: str) -> Sequence[Form]:
         """LM Studio takes no `json_object`; models of OpenAI that reason take neither a temperature nor `max_tokens`."""
-        plain: dict[str, object] = {"model": self._model, "messages": messages(system, question), "stream": False}
+        plain: dict[str, object] = {
+            "model": self._model,
+            "messages": messages(system, question),
+            "stream": False,
+        }
         as_json = {"response_format": {"type": "json_object"}}
         steady = {"temperature": 0, "max_tokens": MOST_TOKENS}
-        return plain | steady | as_json, plain | steady, plain | as_json | {"max_completion_tokens": MOST_TOKENS}
+        return (
+            plain | steady | as_json,
+            plain | steady,
+            plain | as_json | {"max_completion_tokens": MOST_TOKENS},
+        )
 
     def _text(self, answer: Mapping[str, object]) -> object:
         choices = answer["choices"]

@@ -83,9 +83,13 @@ class RemoteChat(ABC):
         except (LookupError, TypeError):
             text = None
         if not isinstance(text, str):
-            raise ExtractorMisbehaved(f"{self._post.shown} answered without a text; is it the right kind of extractor?")
+            raise ExtractorMisbehaved(
+                f"{self._post.shown} answered without a text; is it the right kind of extractor?"
+            )
         if not text.strip():
-            raise ExtractorMisbehaved(f"{self._post.shown} answered with an empty text; try another model")
+            raise ExtractorMisbehaved(
+                f"{self._post.shown} answered with an empty text; try another model"
+            )
         return text
 
 

@@ -49,12 +49,19 @@ def told_abroad(sentence: str) -> tuple[str, float] | None:
     """Kind and importance of a sentence in another language that tells something; None for others, and for questions."""
     if _QUESTION.search(sentence) or not is_abroad(sentence):
         return None
-    return next(((kind, weight) for pattern, kind, weight in _KINDS.values() if pattern.search(sentence)), None)
+    return next(
+        ((kind, weight) for pattern, kind, weight in _KINDS.values() if pattern.search(sentence)),
+        None,
+    )
 
 
 def is_abroad(sentence: str) -> bool:
     """Whether a sentence is in another language than English, as far as its words show."""
     words = sentence.lower().split()
-    if not sentence.isascii() and sum(character > "\u02ff" and character.isalpha() for character in sentence) * 3 > len(sentence):
+    if not sentence.isascii() and sum(
+        character > "\u02ff" and character.isalpha() for character in sentence
+    ) * 3 > len(sentence):
         return True
-    return _ENGLISH.isdisjoint(words) and any(pattern.search(sentence) for pattern, _, _ in _KINDS.values())
+    return _ENGLISH.isdisjoint(words) and any(
+        pattern.search(sentence) for pattern, _, _ in _KINDS.values()
+    )

@@ -23,7 +23,9 @@ _SIGHED = re.compile(
     r"hi|no idea|not sure|i don't know|i see|hm+|haha)\b",
     re.I,
 )
-_YES = re.compile(r"(?:yes|yeah|yep|yup|correct|right|exactly|sure|of course|i (?:am|do|have))\b[,.!]*\s*", re.I)
+_YES = re.compile(
+    r"(?:yes|yeah|yep|yup|correct|right|exactly|sure|of course|i (?:am|do|have))\b[,.!]*\s*", re.I
+)
 _NO = re.compile(r"(?:no|nope|nah|not at all|i'm not|i don't|i haven't)\b[,.!]*\s*", re.I)
 _FINITE = re.compile(
     r"\b(?:is|am|are|was|were|has|have|had|do|does|did|can|could|will|would|looks?|sounds?|makes?|loves?|"
@@ -31,7 +33,9 @@ _FINITE = re.compile(
     re.I,
 )
 """An answer with a verb says by itself what it says."""
-_PLACED = re.compile(r"(?:in|at|on|near|by|from|to|under|over|behind|next|around|here|there|up|down)\b", re.I)
+_PLACED = re.compile(
+    r"(?:in|at|on|near|by|from|to|under|over|behind|next|around|here|there|up|down)\b", re.I
+)
 _SMALL_WORD = re.compile(
     r"(?:The|A|An|In|On|At|My|Our|About|Around|To|From|With|By|It|One|Two|Three|Four|Five|Six|Seven|Eight|Nine|"
     r"Ten)\b"
@@ -42,9 +46,16 @@ _Form = Callable[[re.Match[str], str, str], str]
 def answered(question: str, answer: str, *, speaker: str, asker: str = "") -> str | None:
     """What the answer says, as a sentence of its own; None if one of the two is only polite, or the answer needs no question."""
     question, answer = question.strip(" ?？!.\n"), answer.strip(" .!\n")
-    if not answer or len(answer.split()) > MOST_WORDS or len(question) > 150 or _POLITE.search(f"{question}?"):
+    if (
+        not answer
+        or len(answer.split()) > MOST_WORDS
+        or len(question) > 150
+        or _POLITE.search(f"{question}?")
+    ):
         return None
-    if len(question.split()) < 3 or (_FINITE.search(answer) and not (_YES.match(answer) or _NO.match(answer))):
+    if len(question.split()) < 3 or (
+        _FINITE.search(answer) and not (_YES.match(answer) or _NO.match(answer))
+    ):
         return None
     if _SIGHED.match(answer) and not _YES.match(answer):
         return None
@@ -52,7 +63,13 @@ def answered(question: str, answer: str, *, speaker: str, asker: str = "") -> st
         found = pattern.fullmatch(question)
         if found:
             told = form(found, answer, speaker)
-            return _finished(resolved(_theirs(told, speaker), asker) if asker else _theirs(told, speaker)) if told else None
+            return (
+                _finished(
+                    resolved(_theirs(told, speaker), asker) if asker else _theirs(told, speaker)
+                )
+                if told
+                else None
+            )
     if _YES.match(answer) or _NO.match(answer):
         return None
     return _finished(f'Asked "{question}?", {speaker} answered: {answer}')
@@ -74,7 +91,11 @@ def _lowered(answer: str) -> str:
 def _put(where: str, answer: str) -> str:
     """The answer with the "in" that "where" asks for."""
     bare = _lowered(answer)
-    return f"in {bare}" if where.lower() == "where" and not _PLACED.match(bare) and bare[:1].isupper() else bare
+    return (
+        f"in {bare}"
+        if where.lower() == "where" and not _PLACED.match(bare) and bare[:1].isupper()
+        else bare
+    )
 
 
 def _thing_is(found: re.Match[str], answer: str, _: str) -> str:
@@ -83,8 +104,15 @@ def _thing_is(found: re.Match[str], answer: str, _: str) -> str:
 
 
 def _you_are(found: re.Match[str], answer: str, speaker: str) -> str:
-    be, rest = {"are": "is", "'re": "is", "were": "was"}[found["be"].strip().lower()], found["rest"] or ""
-    told = _lowered(answer) if rest.endswith(("from", "to", "in", "at", "with", "for")) else _put(found["wh"], answer)
+    be, rest = (
+        {"are": "is", "'re": "is", "were": "was"}[found["be"].strip().lower()],
+        found["rest"] or "",
+    )
+    told = (
+        _lowered(answer)
+        if rest.endswith(("from", "to", "in", "at", "with", "for"))
+        else _put(found["wh"], answer)
+    )
     return " ".join(f"{speaker} {be} {rest} {told}".split())
 
 
@@ -123,13 +151,19 @@ _FORMS: tuple[tuple[re.Pattern[str], _Form], ...] = tuple(
     (re.compile(pattern, re.I), form)
     for pattern, form in (
         (r"how many (?P<things>[\w ]{1,40}) do you (?P<verb>\w+)", _how_many),
-        (r"(?P<wh>where|what|when|how old|how tall)(?P<be>'re| are| were) you(?: (?P<rest>[\w ]{1,60}))?", _you_are),
+        (
+            r"(?P<wh>where|what|when|how old|how tall)(?P<be>'re| are| were) you(?: (?P<rest>[\w ]{1,60}))?",
+            _you_are,
+        ),
         (
             rf"(?P<wh>when|where|what|who|which|how much|how old|how long){_BE} "
             r"(?P<thing>(?!you\b|that\b|this\b|it\b|going\b|happening\b)[\w' -]{2,80})",
             _thing_is,
         ),
-        (r"(?P<wh>where|what) do you (?P<verb>(?!do\b|think\b|mean\b)\w+)(?: (?P<rest>[\w ]{1,60}))?", _you_do),
+        (
+            r"(?P<wh>where|what) do you (?P<verb>(?!do\b|think\b|mean\b)\w+)(?: (?P<rest>[\w ]{1,60}))?",
+            _you_do,
+        ),
         (r"(?P<aux>are|have|do) you (?P<rest>[\w' -]{2,80})", _yes_or_no),
     )
 )

@@ -82,7 +82,11 @@ _COMMON = frozenset(
 
 
 def extract(
-    chat: LanguageModel, utterances: Sequence[Utterance], *, mode: str = "default", kinds: Mapping[str, Kind] = KINDS
+    chat: LanguageModel,
+    utterances: Sequence[Utterance],
+    *,
+    mode: str = "default",
+    kinds: Mapping[str, Kind] = KINDS,
 ) -> list[Extracted]:
     """What the model finds worth keeping, in its order; a long talk is asked about in parts.
 
@@ -95,8 +99,12 @@ def extract(
     system = _TASK.format(style=_STYLES[mode])
     found: list[Extracted] = []
     for part in _parts(utterances):
-        zone = next((one.at.tzinfo for one in part if one.at is not None and one.at.tzinfo is not None), UTC)
-        noted = read_reply(chat.complete(system, _ASKED.format(exchange=_as_data(part))), kinds=kinds, zone=zone)
+        zone = next(
+            (one.at.tzinfo for one in part if one.at is not None and one.at.tzinfo is not None), UTC
+        )
+        noted = read_reply(
+            chat.complete(system, _ASKED.format(exchange=_as_data(part))), kinds=kinds, zone=zone
+        )
         found += _borne_out(noted, part)
     return found
 
@@ -163,9 +171,15 @@ def _borne_out(noted: Sequence[Noted], part: Sequence[Utterance]) -> list[Extrac
         if source:
             found.append(Extracted(one.content, one.kind, one.importance, source, one.about))
     if noted and not found:
-        raise ExtractorMisbehaved("the extractor's memories have nothing in common with what was said")
+        raise ExtractorMisbehaved(
+            "the extractor's memories have nothing in common with what was said"
+        )
     if len(found) < len(noted):
-        log.info("of %d memories that the extractor found, %d are borne out by the talk", len(noted), len(found))
+        log.info(
+            "of %d memories that the extractor found, %d are borne out by the talk",
+            len(noted),
+            len(found),
+        )
     return found
 
 

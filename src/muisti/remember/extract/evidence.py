@@ -45,8 +45,24 @@ _WEIGHTS: Mapping[str, float] = {
 }
 _MODES: Mapping[str, Mapping[str, float]] = {
     "default": {},
-    "coding": {"technical": 0.3, "decision": 0.35, "insight": 0.25, "life": 0.0, "preference": 0.15, "own": 0.1, "chat": -0.35},
-    "research": {"figure": 0.2, "name": 0.15, "source": 0.25, "said": 0.2, "life": 0.05, "chat": -0.3, "pasted": -0.1},
+    "coding": {
+        "technical": 0.3,
+        "decision": 0.35,
+        "insight": 0.25,
+        "life": 0.0,
+        "preference": 0.15,
+        "own": 0.1,
+        "chat": -0.35,
+    },
+    "research": {
+        "figure": 0.2,
+        "name": 0.15,
+        "source": 0.25,
+        "said": 0.2,
+        "life": 0.05,
+        "chat": -0.3,
+        "pasted": -0.1,
+    },
 }
 MODES = tuple(_MODES)
 INSTRUCTED, CORRECTED = 0.9, 0.75
@@ -124,5 +140,7 @@ def kind_of(sentence: str, found: set[str]) -> str:
             return kind
     if "technical" in found:
         guessed = classify_kind(sentence)
-        return guessed if guessed not in ("note", "preference", "summary", "observation") else "fact"
+        return (
+            guessed if guessed not in ("note", "preference", "summary", "observation") else "fact"
+        )
     return "fact"

@@ -43,11 +43,31 @@ _AGAIN: Mapping[str, str] = {
     "myself": "themselves",
     "ourselves": "themselves",
 }
-_ENDINGS: Mapping[str, str] = {"'m": "is", "'re": "is", "'ve": "has", "'ll": "will", "'d": "would", "m": "is", "ve": "has"}
-_ENDINGS_THEY: Mapping[str, str] = {**_ENDINGS, "'m": "are", "'re": "are", "'ve": "have", "m": "are", "ve": "have"}
+_ENDINGS: Mapping[str, str] = {
+    "'m": "is",
+    "'re": "is",
+    "'ve": "has",
+    "'ll": "will",
+    "'d": "would",
+    "m": "is",
+    "ve": "has",
+}
+_ENDINGS_THEY: Mapping[str, str] = {
+    **_ENDINGS,
+    "'m": "are",
+    "'re": "are",
+    "'ve": "have",
+    "m": "are",
+    "ve": "have",
+}
 _PLURAL: Mapping[str, str] = {"am": "are", "was": "were", "wasn't": "weren't"}
 _INVERTED: Mapping[str, str] = {"am": "is", "are": "is", "do": "does", "have": "has", "were": "was"}
-_SHORT_FORMS: Mapping[str, str] = {"gonna": "am *going to", "gotta": "*have to", "wanna": "*want to", "been": "have *been"}
+_SHORT_FORMS: Mapping[str, str] = {
+    "gonna": "am *going to",
+    "gotta": "*have to",
+    "wanna": "*want to",
+    "been": "have *been",
+}
 _IMPERSONAL: Mapping[str, re.Pattern[str]] = {
     "been": re.compile(r" (?:an?|so|quite|too|the|such|ages|forever|\w+ since)\b"),
     "gonna": re.compile(r" be\b"),
@@ -57,7 +77,10 @@ _IMPERSONAL: Mapping[str, re.Pattern[str]] = {
 """After these "it" was left out, not "I": "Been a long day"."""
 _JOINS = frozenset(("and", "or", "&", "nor"))
 _DETERMINERS = frozenset("the a an his her their your some our this that these those both".split())
-_ANYBODY = re.compile(r"\b(?:if|when|whenever|once|makes|lets|gives|helps|thank|bless|see) you\b|\byou (?:know|see),", re.I)
+_ANYBODY = re.compile(
+    r"\b(?:if|when|whenever|once|makes|lets|gives|helps|thank|bless|see) you\b|\byou (?:know|see),",
+    re.I,
+)
 """Where "you" means anyone, or is a set phrase."""
 _MENTION = re.compile(
     r"\b(?:I|I'm|I've|I'll|I'd|[Mm]y|[Mm]e|[Mm]ine|[Mm]yself|[Ww]e|[Ww]e'\w+|[Oo]ur|[Oo]urs|us|[Oo]urselves)\b(?!')"
@@ -77,14 +100,21 @@ def resolved(sentence: str, speaker: str, addressee: str = "") -> str:
     """The sentence as another would report it. "You" stays if nobody knows who is spoken to, or if it means anyone."""
     you = "" if not addressee or _ANYBODY.search(sentence) else addressee
     state = _Spoken(speaker, you)
-    return "".join(part if _APART.fullmatch(part) else _told(part, state) for part in _APART.split(sentence))
+    return "".join(
+        part if _APART.fullmatch(part) else _told(part, state) for part in _APART.split(sentence)
+    )
 
 
 def completed(sentence: str) -> str:
     """With the "I" that was left out: "Lost my job" becomes "I lost my job"; anything else as it is."""
     words = sentence.split(" ", 3)
-    skipped = next((place for place, word in enumerate(words[:3]) if not is_adverb(word.lower())), 0)
-    adverbs, rest = "".join(f"{word.lower()} " for word in words[:skipped]), " ".join(words[skipped:])
+    skipped = next(
+        (place for place, word in enumerate(words[:3]) if not is_adverb(word.lower())), 0
+    )
+    adverbs, rest = (
+        "".join(f"{word.lower()} " for word in words[:skipped]),
+        " ".join(words[skipped:]),
+    )
     verb = re.match(r"[A-Za-z']+", rest)
     if not verb:
         return sentence
@@ -96,11 +126,17 @@ def _subjectless(verb: str, rest: str) -> str:
     """The verb in its form after "I", with a star where adverbs go; empty if the sentence has a subject."""
     if verb in _SHORT_FORMS and not _IMPERSONAL[verb].match(rest):
         return _SHORT_FORMS[verb]
-    if verb == "don't" and re.match(r" (?:feel|think|know|want|like|have|believe|see|mind)\b", rest):
+    if verb == "don't" and re.match(
+        r" (?:feel|think|know|want|like|have|believe|see|mind)\b", rest
+    ):
         return "*don't"
-    if verb in DROPPED_FEELINGS and re.match(r" (?:I|I'm|we|we're|to|that|my|for|about|with)\b", rest):
+    if verb in DROPPED_FEELINGS and re.match(
+        r" (?:I|I'm|we|we're|to|that|my|for|about|with)\b", rest
+    ):
         return f"am *{verb}"
-    if (verb in DROPPED_PAST and re.match(r" (?!of\b|by\b)", rest)) or (verb.endswith("ed") and rest.startswith(" my ")):
+    if (verb in DROPPED_PAST and re.match(r" (?!of\b|by\b)", rest)) or (
+        verb.endswith("ed") and rest.startswith(" my ")
+    ):
         return f"*{verb}"
     if verb in DROPPED_PRESENT and re.match(r" (?!is\b|was\b|you\b)", rest):
         return f"*{verb}"
@@ -145,13 +181,21 @@ def _is_label(tokens: list[str], at: int) -> bool:
     """World War I, Part I; and "i.e."."""
     after = tokens[at + 1][0] if at + 1 < len(tokens) else "."
     before = tokens[at - 2] if at >= 2 else ""
-    return after in "./-,:;)" and (tokens[at] == "i" or (before[:1].isupper() and before.lower() not in _INVERTED))
+    return after in "./-,:;)" and (
+        tokens[at] == "i" or (before[:1].isupper() and before.lower() not in _INVERTED)
+    )
 
 
 def _is_many(tokens: list[str], at: int) -> bool:
     """Whether "us" cannot be one: "all of us", "brings us together"."""
     after = tokens[at + 2].lower() if at + 2 < len(tokens) else ""
-    return _word_before(tokens, at) == "of" or after in ("all", "both", "together", "apart", "closer")
+    return _word_before(tokens, at) == "of" or after in (
+        "all",
+        "both",
+        "together",
+        "apart",
+        "closer",
+    )
 
 
 def _put_subject(out: list[str], at: int, word: str, state: _Spoken, name: str) -> None:
@@ -179,7 +223,9 @@ def _put_subject(out: list[str], at: int, word: str, state: _Spoken, name: str) 
     elif verb is not None:
         said = out[verb]
         out[verb] = _PLURAL.get(said, said) if plural else third_person(said.lower())
-        if out[verb] != said and not plural:  # a modal or the past asks nothing of the verbs after it
+        if (
+            out[verb] != said and not plural
+        ):  # a modal or the past asks nothing of the verbs after it
             _agree_further(out, verb)
 
 
@@ -195,15 +241,26 @@ def _is_with_others(out: list[str], at: int, name: str) -> bool:
     """Whether "and I" goes on a subject ("my wife and I"), and does not begin a clause ("tea is nice and I like it")."""
     clause = re.split(r"[,.;:!?()–—-]", "".join(out[:at]).replace(f"{name}'s", "the"))[-1]
     words = clause.lower().split()[:-1]
-    if not 1 <= len(words) <= 4 or name in clause or (len(words) > 1 and words[0] not in _DETERMINERS):
+    if (
+        not 1 <= len(words) <= 4
+        or name in clause
+        or (len(words) > 1 and words[0] not in _DETERMINERS)
+    ):
         return False
-    return not _FINITE.search(clause) and not any(word in PAST or word in BEGINS_CLAUSE or is_participle(word) for word in words)
+    return not _FINITE.search(clause) and not any(
+        word in PAST or word in BEGINS_CLAUSE or is_participle(word) for word in words
+    )
 
 
 def _is_verb(out: list[str], at: int, join: str) -> bool:
     """Whether a word after "and" is a verb; one that may be a noun ("work") must have something after it that a verb takes."""
-    word, after = out[at].lower(), out[at + 2].lower() if at + 2 < len(out) and out[at + 1] == " " else ""
-    return word in BEGINS_CLAUSE or (word in OFTEN_NOUNS and (join == "but" or after in TAKEN_BY_VERBS))
+    word, after = (
+        out[at].lower(),
+        out[at + 2].lower() if at + 2 < len(out) and out[at + 1] == " " else "",
+    )
+    return word in BEGINS_CLAUSE or (
+        word in OFTEN_NOUNS and (join == "but" or after in TAKEN_BY_VERBS)
+    )
 
 
 def _uncontracted(ending: str, verb: str, plural: bool) -> str:
@@ -234,9 +291,18 @@ def _agree_further(out: list[str], verb: int) -> None:
     negated = out[verb].lower().endswith(("n't", "not"))
     for place in range(verb + 2, min(verb + 24, len(out)), 2):
         word = out[place].lower()
-        if word in MODALS or word == "to" or word in _FIRST or out[place - 1].strip() not in ("", ","):
+        if (
+            word in MODALS
+            or word == "to"
+            or word in _FIRST
+            or out[place - 1].strip() not in ("", ",")
+        ):
             return
         if word in ("and", "but") and place + 2 < len(out) and out[place + 1] == " ":
-            after = place + 4 if is_adverb(out[place + 2].lower()) and place + 4 < len(out) else place + 2
+            after = (
+                place + 4
+                if is_adverb(out[place + 2].lower()) and place + 4 < len(out)
+                else place + 2
+            )
             if not (negated and word == "and") and _is_verb(out, after, word):
                 out[after] = third_person(out[after].lower())

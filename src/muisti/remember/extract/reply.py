@@ -29,9 +29,13 @@ _THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
 _START = re.compile(r'\{(?=\s*+["}])|\[(?=\s*+[{\]])')
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|,(?=\s*+[}\]])', re.S)
 _BETWEEN = re.compile(r"[\s,]*+")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII)
+_DAY = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
+)
 _UNWRITABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
-_DECODER = json.JSONDecoder(strict=False)  # line breaks within a text are written out by many models
+_DECODER = json.JSONDecoder(
+    strict=False
+)  # line breaks within a text are written out by many models
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,9 @@ def read_reply(reply: str, *, kinds: Mapping[str, Kind] = KINDS, zone: tzinfo = 
     some but none is as it should be.
     """
     if len(reply) > LONGEST_REPLY:
-        raise ExtractorMisbehaved(f"the extractor's reply has {len(reply)} characters; {LONGEST_REPLY} are read at most")
+        raise ExtractorMisbehaved(
+            f"the extractor's reply has {len(reply)} characters; {LONGEST_REPLY} are read at most"
+        )
     found = list(_answers(_spoken(reply)))
     answers = [items for items, is_named in found if is_named] or [items for items, _ in found]
     if not answers:
@@ -59,10 +65,14 @@ def read_reply(reply: str, *, kinds: Mapping[str, Kind] = KINDS, zone: tzinfo = 
     if any(len(items) > MOST for items in answers):
         raise ExtractorMisbehaved(f"the extractor found more than {MOST} memories in one exchange")
     first, *others = (_noted_once(items, kinds, zone) for items in answers)
-    if any(noted != first for noted in others):  # one of them may be a quotation of the talk: nobody knows which
+    if any(
+        noted != first for noted in others
+    ):  # one of them may be a quotation of the talk: nobody knows which
         raise ExtractorMisbehaved("the extractor's reply holds several answers that differ")
     if answers[0] and not first:
-        raise ExtractorMisbehaved(f"none of the extractor's {len(answers[0])} memories has the form that was asked for")
+        raise ExtractorMisbehaved(
+            f"none of the extractor's {len(answers[0])} memories has the form that was asked for"
+        )
     return first
 
 
@@ -92,7 +102,12 @@ def _answers(text: str) -> Iterator[tuple[list[object], bool]]:
         else:
             items, end = _list(text, start.start())
             if items is not None:
-                named = re.search(r'"memories"\s*:\s*\Z', text[max(0, start.start() - 40) : start.start()]) is not None
+                named = (
+                    re.search(
+                        r'"memories"\s*:\s*\Z', text[max(0, start.start() - 40) : start.start()]
+                    )
+                    is not None
+                )
                 yield items, named
                 at = end
 
@@ -140,7 +155,9 @@ def _value(text: str, start: int) -> tuple[object, int]:
 
 def _without_commas(text: str, start: int) -> str:
     """A space for each comma before a closing bracket, so that every place stays where it is; texts are not touched."""
-    return text[:start] + _STRING_OR_COMMA.sub(lambda found: " " if found[0] == "," else found[0], text[start:])
+    return text[:start] + _STRING_OR_COMMA.sub(
+        lambda found: " " if found[0] == "," else found[0], text[start:]
+    )
 
 
 # One memory -----------------------------------------------------------------------------------------------------------
@@ -162,13 +179,22 @@ def _noted(item: object, kinds: Mapping[str, Kind], zone: tzinfo) -> Noted | Non
         return None
     content, kind = _content(item.get("content")), _kind(item.get("kind"), kinds)
     importance = item.get("importance")
-    if content is None or kind is None or isinstance(importance, bool) or not isinstance(importance, int | float):
+    if (
+        content is None
+        or kind is None
+        or isinstance(importance, bool)
+        or not isinstance(importance, int | float)
+    ):
         return None
     if not 0 <= importance <= 1:  # nor is a NaN
         return None
     said = item.get("about")
     about = _moment(said, zone)
-    return None if about is None and said not in (None, "") else Noted(content, kind, float(importance), about)
+    return (
+        None
+        if about is None and said not in (None, "")
+        else Noted(content, kind, float(importance), about)
+    )
 
 
 def _content(value: object) -> str | None:
@@ -183,7 +209,14 @@ def _content(value: object) -> str | None:
 def _kind(value: object, kinds: Mapping[str, Kind]) -> str | None:
     """An unknown kind is no `fact`: the kind decides how a memory fades, and nobody said that it is one."""
     wanted = value.strip().casefold() if isinstance(value, str) else ""
-    return next((kind.name for kind in kinds.values() if wanted in (kind.name.casefold(), kind.folder.casefold())), None)
+    return next(
+        (
+            kind.name
+            for kind in kinds.values()
+            if wanted in (kind.name.casefold(), kind.folder.casefold())
+        ),
+        None,
+    )
 
 
 def _moment(value: object, zone: tzinfo) -> datetime | None:

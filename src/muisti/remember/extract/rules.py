@@ -15,7 +15,15 @@ from muisti.model import Extracted, Utterance
 from muisti.remember.extract import signs
 from muisti.remember.extract.abroad import is_abroad, told_abroad
 from muisti.remember.extract.answers import answered
-from muisti.remember.extract.evidence import ASSISTANT, CORRECTED, INSTRUCTED, MODES, found_signs, judged, kind_of
+from muisti.remember.extract.evidence import (
+    ASSISTANT,
+    CORRECTED,
+    INSTRUCTED,
+    MODES,
+    found_signs,
+    judged,
+    kind_of,
+)
 from muisti.remember.extract.persons import completed, resolved
 from muisti.remember.extract.sentences import sentences, typed
 from muisti.text.time_expressions.statement import resolve_dates
@@ -63,15 +71,22 @@ def extract(utterances: Sequence[Utterance], *, mode: str = "default") -> list[E
     for utterance in utterances:
         speaker = utterance.speaker.strip() or utterance.role.capitalize()
         said = sentences(utterance.text)
-        for statement in _joined(_statements(said, asked, asker, replace(utterance, speaker=speaker), mode)):
+        for statement in _joined(
+            _statements(said, asked, asker, replace(utterance, speaker=speaker), mode)
+        ):
             memory = _correcting(statement, found, latest.get(speaker))
             latest[speaker] = len(found)
             found.append(memory)
-        asked, asker = next((line for line in reversed(said) if line.endswith(("?", "？"))), ""), speaker
+        asked, asker = (
+            next((line for line in reversed(said) if line.endswith(("?", "？"))), ""),
+            speaker,
+        )
     return found
 
 
-def _statements(said: list[str], asked: str, asker: str, utterance: Utterance, mode: str) -> list[_Statement]:
+def _statements(
+    said: list[str], asked: str, asker: str, utterance: Utterance, mode: str
+) -> list[_Statement]:
     answer = _answer(said, asked, asker, utterance)
     found = [_statement(sentence, utterance, mode) for sentence in (said[1:] if answer else said)]
     return [statement for statement in (answer, *found) if statement is not None]
@@ -83,12 +98,16 @@ def _answer(said: list[str], asked: str, asker: str, utterance: Utterance) -> _S
         return None
     if said[0].endswith("?") or found_signs(said[0]) & {"own", "chat"}:
         return None
-    told = answered(asked, said[0], speaker=utterance.speaker, asker="" if asker.lower() in _NAMELESS else asker)
+    told = answered(
+        asked, said[0], speaker=utterance.speaker, asker="" if asker.lower() in _NAMELESS else asker
+    )
     if not told:
         return None
     text, about = resolve_dates(told, utterance.at)
     kind = kind_of(text, found_signs(f"{asked} {said[0]}"))
-    return _Statement(Extracted(_shortened(text), kind, _ANSWER, f"{asked} {said[0]}", about), alone=True)
+    return _Statement(
+        Extracted(_shortened(text), kind, _ANSWER, f"{asked} {said[0]}", about), alone=True
+    )
 
 
 def _statement(sentence: str, utterance: Utterance, mode: str) -> _Statement | None:
@@ -97,7 +116,11 @@ def _statement(sentence: str, utterance: Utterance, mode: str) -> _Statement | N
         return _from_abroad(sentence, utterance)
     said, sentence = sentence, typed(sentence)
     statement = _english(sentence, utterance, mode)
-    return replace(statement, memory=replace(statement.memory, source_text=said)) if statement else None
+    return (
+        replace(statement, memory=replace(statement.memory, source_text=said))
+        if statement
+        else None
+    )
 
 
 def _english(sentence: str, utterance: Utterance, mode: str) -> _Statement | None:
@@ -121,7 +144,13 @@ def _from_abroad(sentence: str, utterance: Utterance) -> _Statement | None:
         return None
     kind, importance = told
     content = _shortened(f"{utterance.speaker}: {sentence}")
-    memory = Extracted(content, kind, _weighed(importance, utterance), sentence, resolve_dates(sentence, utterance.at)[1])
+    memory = Extracted(
+        content,
+        kind,
+        _weighed(importance, utterance),
+        sentence,
+        resolve_dates(sentence, utterance.at)[1],
+    )
     return _Statement(memory, alone=True)
 
 
@@ -133,12 +162,16 @@ def _is_order(lead: str, utterance: Utterance) -> bool:
 def _ordered(sentence: str, start: int, utterance: Utterance) -> _Statement | None:
     """What a person asks to remember, whatever it is; not "do you remember …?"."""
     rest = sentence[start:].strip()
-    if not rest or (sentence.endswith("?") and not re.match(r"(?:can|could|would) you|please", sentence, re.I)):
+    if not rest or (
+        sentence.endswith("?") and not re.match(r"(?:can|could|would) you|please", sentence, re.I)
+    ):
         return None
     if rest.lower().startswith(("to ", "not to ")) or (
         _FROM_NOW_ON.search(sentence[:start]) and not found_signs(rest) & {"own", "states"}
     ):
-        return _requested(sentence, re.sub(r"^(not )?to ", r"\1", rest, flags=re.I), utterance, INSTRUCTED)
+        return _requested(
+            sentence, re.sub(r"^(not )?to ", r"\1", rest, flags=re.I), utterance, INSTRUCTED
+        )
     found = found_signs(rest)
     kind = kind_of(rest, found)
     if kind == "fact" and "note" in sentence[:start].lower():
@@ -146,16 +179,22 @@ def _ordered(sentence: str, start: int, utterance: Utterance) -> _Statement | No
     return _Statement(_memory(rest.rstrip("?"), sentence, utterance, kind, INSTRUCTED), alone=True)
 
 
-def _corrected(sentence: str, lead: re.Match[str], utterance: Utterance, mode: str) -> _Statement | None:
+def _corrected(
+    sentence: str, lead: re.Match[str], utterance: Utterance, mode: str
+) -> _Statement | None:
     rest = sentence[lead.end() :].strip()
     if not rest:
         return None
     meant = re.search(r"\b(?:meant|mean)\b", lead[0], re.I)
     strict = signs.STRICT_CORRECTION.search(lead[0]) is not None
-    importance = CORRECTED if strict else min(CORRECTED, round(judged(rest, mode=mode).importance + 0.15, 2))
+    importance = (
+        CORRECTED if strict else min(CORRECTED, round(judged(rest, mode=mode).importance + 0.15, 2))
+    )
     told = f"{utterance.speaker} meant: {rest}" if meant else rest
     memory = _memory(told, sentence, utterance, judged(rest, mode=mode).kind, importance)
-    return _Statement(memory, alone=strict, corrects=strict or signs.ANAPHORA.match(rest) is not None)
+    return _Statement(
+        memory, alone=strict, corrects=strict or signs.ANAPHORA.match(rest) is not None
+    )
 
 
 def _correcting(statement: _Statement, found: list[Extracted], place: int | None) -> Extracted:
@@ -167,7 +206,9 @@ def _correcting(statement: _Statement, found: list[Extracted], place: int | None
     if place is None or not statement.corrects:
         return statement.memory
     wrong = found[place]
-    if len(statement.memory.source_text.split()) > _FEW and _telling_words(wrong).isdisjoint(_telling_words(statement.memory)):
+    if len(statement.memory.source_text.split()) > _FEW and _telling_words(wrong).isdisjoint(
+        _telling_words(statement.memory)
+    ):
         return statement.memory
     content = f'{statement.memory.content.rstrip(".")}, correcting "{wrong.content}"'
     if len(content) > LONGEST:
@@ -177,20 +218,31 @@ def _correcting(statement: _Statement, found: list[Extracted], place: int | None
 
 
 def _telling_words(memory: Extracted) -> set[str]:
-    return {word for word in split_words(memory.source_text.lower()) if (len(word) > 3 or word.isdigit()) and word not in _COMMON}
+    return {
+        word
+        for word in split_words(memory.source_text.lower())
+        if (len(word) > 3 or word.isdigit()) and word not in _COMMON
+    }
 
 
-def _requested(sentence: str, bare: str, utterance: Utterance, importance: float = REQUESTED) -> _Statement:
+def _requested(
+    sentence: str, bare: str, utterance: Utterance, importance: float = REQUESTED
+) -> _Statement:
     """A way of working that is asked for: "always use tabs"."""
     text, about = resolve_dates(bare, utterance.at)
     wish = resolved(re.sub(r"^please ", "", text.rstrip(".!"), flags=re.I), utterance.speaker)
     content = f"{utterance.speaker} asks: {wish[:1].lower()}{wish[1:]}."
-    return _Statement(Extracted(_shortened(content), "preference", importance, sentence, about), alone=True)
+    return _Statement(
+        Extracted(_shortened(content), "preference", importance, sentence, about), alone=True
+    )
 
 
 def _plain(sentence: str, bare: str, utterance: Utterance, mode: str) -> _Statement | None:
     if utterance.role == "assistant" and (
-        signs.OFFER.match(bare) or signs.ACKNOWLEDGES.match(bare) or not signs.RESULT.search(bare) or signs.TO_READER.search(bare)
+        signs.OFFER.match(bare)
+        or signs.ACKNOWLEDGES.match(bare)
+        or not signs.RESULT.search(bare)
+        or signs.TO_READER.search(bare)
     ):
         return None
     whole = completed(bare)
@@ -199,12 +251,16 @@ def _plain(sentence: str, bare: str, utterance: Utterance, mode: str) -> _Statem
         "pasted": len(utterance.text) > PASTED,
         "task": utterance.addressee.lower() in _NAMELESS and signs.TASK.match(bare) is not None,
     }
-    worth = judged(whole, mode=mode, marks=frozenset(name for name, is_there in marks.items() if is_there))
+    worth = judged(
+        whole, mode=mode, marks=frozenset(name for name, is_there in marks.items() if is_there)
+    )
     importance = _weighed(worth.importance, utterance)
     if utterance.role == "assistant" and found_signs(bare) & {"own", "technical"}:
         importance = max(importance, _DONE)
     memory = _memory(whole, sentence, utterance, worth.kind, importance)
-    return _Statement(memory, leans=signs.ANAPHORA.match(bare) is not None, prefix=f"{utterance.speaker}: ")
+    return _Statement(
+        memory, leans=signs.ANAPHORA.match(bare) is not None, prefix=f"{utterance.speaker}: "
+    )
 
 
 def _weighed(importance: float, utterance: Utterance) -> float:
@@ -225,7 +281,9 @@ def _without_lead(sentence: str, addressee: str) -> str:
     return bare
 
 
-def _memory(told: str, source: str, utterance: Utterance, kind: str, importance: float) -> Extracted:
+def _memory(
+    told: str, source: str, utterance: Utterance, kind: str, importance: float
+) -> Extracted:
     """The sentence as it is kept: dates and names put in, a full stop at its end, its speaker before it if nothing names them."""
     text, about = resolve_dates(told, utterance.at)
     text = resolved(text, utterance.speaker, utterance.addressee)
@@ -237,7 +295,11 @@ def _memory(told: str, source: str, utterance: Utterance, kind: str, importance:
 
 def _shortened(text: str) -> str:
     """At most LONGEST characters, cut between words."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1].rpartition(' ')[0] or text[: LONGEST - 1]}…"
+    return (
+        text
+        if len(text) <= LONGEST
+        else f"{text[: LONGEST - 1].rpartition(' ')[0] or text[: LONGEST - 1]}…"
+    )
 
 
 # Sentences that belong together ---------------------------------------------------------------------------------------
@@ -264,7 +326,10 @@ def _joined(statements: Sequence[_Statement]) -> list[_Statement]:
 
 
 def _fit(first: _Statement, second: _Statement) -> bool:
-    return not (first.alone or second.alone) and len(first.memory.content) + len(second.memory.content) < LONGEST
+    return (
+        not (first.alone or second.alone)
+        and len(first.memory.content) + len(second.memory.content) < LONGEST
+    )
 
 
 def _together(first: _Statement, second: _Statement) -> _Statement:

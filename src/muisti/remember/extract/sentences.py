@@ -25,27 +25,41 @@ _CODE_LINE = re.compile(
     r"[{}\[\]()]+[,;]?\s*$|[{\[]\s*[\"'{\[])"
 )
 _CODE_SIGNS = frozenset("{}[]();=<>|\\&^~")
-_PICTURE = re.compile(r"!\[[^\]\n]{0,300}\]\([^)\n]{0,500}\)|\[(?:image|photo|picture|img|sticker|gif):[^\]\n]{0,500}\]", re.I)
+_PICTURE = re.compile(
+    r"!\[[^\]\n]{0,300}\]\([^)\n]{0,500}\)|\[(?:image|photo|picture|img|sticker|gif):[^\]\n]{0,500}\]",
+    re.I,
+)
 _LINK = re.compile(r"(?<!!)\[([^\]\n]{1,200})\]\([^)\s]{1,500}\)")
 _EMPHASIS = re.compile(r"\*\*|(?<!\w)\*{1,3}(?=\w)|(?<=[\w.!?])\*{1,3}(?!\w)")
 _UNDERLINED = re.compile(r"(?<!\w)_([^_\n]{1,100})_(?!\w)")
-_EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d\u2b50]+|(?<!\\S)[:;]-?[)(DPp](?!\\S)")
+_EMOJI = re.compile(
+    "[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d\u2b50]+|(?<!\\S)[:;]-?[)(DPp](?!\\S)"
+)
 _LONG_ADDRESS = re.compile(r"https?://\S{100,}")
 _ONLY_ADDRESS = re.compile(r"(?:(?:https?://|www\.)\S+(?:\s+|$))+")
 _WHOLE_QUOTATION = re.compile(r"[\"«「][^\"»」]*[\"»」]?[.!?]?")
 """From its first character to its last, or to the next sentence: another's words."""
-_STRAIGHT = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "\u00a0": " ", "\u3000": " "})
+_STRAIGHT = str.maketrans(
+    {"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "\u00a0": " ", "\u3000": " "}
+)
 
 _WRITTEN_OUT: Mapping[str, str] = {
     "i": "I", "im": "I'm", "ive": "I've", "i'm": "I'm", "i've": "I've", "i'll": "I'll", "i'd": "I'd", "dont": "don't",
     "cant": "can't", "didnt": "didn't", "doesnt": "doesn't", "isnt": "isn't", "wasnt": "wasn't", "havent": "haven't",
 }  # fmt: skip
-_HASTY = re.compile(rf"(?<![\w./'-])(?:{'|'.join(sorted(_WRITTEN_OUT, key=len, reverse=True))})(?![\w./'-]\w|\w)", re.I)
+_HASTY = re.compile(
+    rf"(?<![\w./'-])(?:{'|'.join(sorted(_WRITTEN_OUT, key=len, reverse=True))})(?![\w./'-]\w|\w)",
+    re.I,
+)
 
 
 def sentences(text: str) -> list[str]:
     """In order, each in one line with plain apostrophes and single spaces. Questions are among them."""
-    found = (one.strip() for line in _prose(text[:READ]) for one in split_sentences(line, abbreviations=True))
+    found = (
+        one.strip()
+        for line in _prose(text[:READ])
+        for one in split_sentences(line, abbreviations=True)
+    )
     return [sentence for sentence in found if _is_said(sentence)]
 
 
@@ -62,7 +76,11 @@ def _prose(text: str) -> Iterator[str]:
         if _FENCE.match(line):
             fenced = not fenced
         elif not fenced and not _is_foreign(line):
-            if paragraph and (_MARKER.match(line) or not line.strip() or paragraph[-1].endswith((".", "!", "?", ":", "。"))):
+            if paragraph and (
+                _MARKER.match(line)
+                or not line.strip()
+                or paragraph[-1].endswith((".", "!", "?", ":", "。"))
+            ):
                 yield " ".join(paragraph)
                 paragraph = []
             paragraph.append(_cleaned(line))
@@ -77,7 +95,12 @@ def _prose(text: str) -> Iterator[str]:
 def _is_foreign(line: str) -> bool:
     """Whether a line is code, data, a heading, a table's row or another's words."""
     bare = line.strip()
-    if bare.startswith((">", "|")) or bare.count("|") > 1 or _HEADING.match(line) or _CODE_LINE.match(line):
+    if (
+        bare.startswith((">", "|"))
+        or bare.count("|") > 1
+        or _HEADING.match(line)
+        or _CODE_LINE.match(line)
+    ):
         return True
     signs = sum(character in _CODE_SIGNS for character in bare)
     return signs > 3 and signs * 8 > len(bare)

@@ -26,7 +26,10 @@ TELLS = re.compile(
     r"I've|my|we|we're)\b)",
     re.I,
 )
-REMINDS = re.compile(r"^(?:reminds|makes|helps|keeps|gives|feels) (?=me\b|us\b|you\b|like\b|so\b|good\b|great\b)", re.I)
+REMINDS = re.compile(
+    r"^(?:reminds|makes|helps|keeps|gives|feels) (?=me\b|us\b|you\b|like\b|so\b|good\b|great\b)",
+    re.I,
+)
 """An "it" was left out."""
 INSTRUCTION = re.compile(
     r"(?:(?:please|pls|also|and|hey|ok|so)[,:]? )*"
@@ -57,7 +60,8 @@ CORRECTION = re.compile(
     re.I,
 )
 STRICT_CORRECTION = re.compile(
-    r"\b(?:meant|i mean|correction|misspoke|correct (?:that|myself)|wrong|not right|incorrect|scratch that)\b|^no\b", re.I
+    r"\b(?:meant|i mean|correction|misspoke|correct (?:that|myself)|wrong|not right|incorrect|scratch that)\b|^no\b",
+    re.I,
 )
 
 DECISION = _any(
@@ -169,7 +173,16 @@ STATES = re.compile(
     re.I,
 )
 """A plain statement about something that is named."""
-HEDGE = _any(r"maybe", r"perhaps", r"might", r"not sure", r"i guess", r"i suppose", r"kinda", r"if (?:i|you|we)")
+HEDGE = _any(
+    r"maybe",
+    r"perhaps",
+    r"might",
+    r"not sure",
+    r"i guess",
+    r"i suppose",
+    r"kinda",
+    r"if (?:i|you|we)",
+)
 ANAPHORA = re.compile(
     r"(?:it|it's|that|that's|this|these|those|they|they're|he|she|he's|she's|there|its|his|her|them|so|which|then|"
     r"and)\b",
@@ -197,7 +210,9 @@ TIME = _any(
     r"for (?:\w+ )?(?:years|months|weeks)",
     r"since|years old|due|in (?:\w+ )?(?:days|weeks|months|years)",
 )
-NAME = re.compile(r"(?<=[a-z,;:'] )(?:\"[^\"]{2,60}\"|[A-Z][a-z]+(?![a-z']*'(?:m|ve|ll|d)\b)|[A-Z]{2,}\b)")
+NAME = re.compile(
+    r"(?<=[a-z,;:'] )(?:\"[^\"]{2,60}\"|[A-Z][a-z]+(?![a-z']*'(?:m|ve|ll|d)\b)|[A-Z]{2,}\b)"
+)
 """A capital in the middle of a sentence, or a title in quotation marks."""
 TECHNICAL = re.compile(
     r"`[^`]+`|(?<!\w)(?:~|\.{1,2})?/\w[\w.-]*/[\w./-]+|\b[\w-]{1,60}\.(?:py|js|ts|tsx|go|rs|java|c|cpp|h|rb|sh|sql|"

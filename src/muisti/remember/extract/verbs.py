@@ -40,7 +40,9 @@ PARTICIPLES = frozenset(
     "gone gotten got grown had heard held hidden kept known learnt led left lost made meant met paid put read run said seen sent "
     "set shown slept spent spoken stood stuck taken taught thought told understood won worn written".split()
 )
-_NEEDS_S = frozenset("need feed bleed speed breed succeed proceed exceed embed heed shed wed".split())
+_NEEDS_S = frozenset(
+    "need feed bleed speed breed succeed proceed exceed embed heed shed wed".split()
+)
 _NO_VERB = frozenset(
     "a an the and or but as at by for from in into of on onto to up with about who which that this these those my your his her "
     "its our their when where while if because since so than then too either neither both all out over under here there not no "
@@ -61,7 +63,9 @@ BEGINS_CLAUSE = frozenset(
 OFTEN_NOUNS = frozenset(
     "work love like watch play run travel cook paint hike walk study visit help plan hope swim practice talk move".split()
 )
-TAKEN_BY_VERBS = frozenset("at in for as on the a an my our his her their to with from it them that this some all new".split())
+TAKEN_BY_VERBS = frozenset(
+    "at in for as on the a an my our his her their to with from it them that this some all new".split()
+)
 DROPPED_PAST = frozenset(
     "lost got went started had saw met bought made took found finished moved visited spent joined won came ran tried learned "
     "decided loved enjoyed signed attended ended picked gave heard realized thought forgot watched used did felt "
@@ -81,9 +85,19 @@ def third_person(word: str) -> str:
     known = SINGULAR.get(word)
     if known:
         return known
-    if word in MODALS or word in PAST or word in _NO_VERB or not word.isalpha() or not word.isascii():
+    if (
+        word in MODALS
+        or word in PAST
+        or word in _NO_VERB
+        or not word.isalpha()
+        or not word.isascii()
+    ):
         return word
-    if word.endswith(("ed", "ing")) and word not in _NEEDS_S and word not in ("bring", "sing", "ring", "swing", "cling"):
+    if (
+        word.endswith(("ed", "ing"))
+        and word not in _NEEDS_S
+        and word not in ("bring", "sing", "ring", "swing", "cling")
+    ):
         return word
     return inflected(word)
 
@@ -97,7 +111,10 @@ def inflected(verb: str) -> str:
 
 def is_adverb(word: str) -> bool:
     """Whether a word may stand between a subject and its verb."""
-    return word in ADVERBS or (word.endswith("ly") and word not in ("rely", "apply", "reply", "supply", "imply", "fly", "comply"))
+    return word in ADVERBS or (
+        word.endswith("ly")
+        and word not in ("rely", "apply", "reply", "supply", "imply", "fly", "comply")
+    )
 
 
 def is_participle(word: str) -> bool:

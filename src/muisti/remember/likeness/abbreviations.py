@@ -74,7 +74,8 @@ PHRASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
 MONTHS = {
     name: number
     for number, name in enumerate(
-        "january february march april may june july august september october november december".split(), start=1
+        "january february march april may june july august september october november december".split(),
+        start=1,
     )
 }
 WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
@@ -113,7 +114,9 @@ BINDING = frozenset(
     whereas while with within without whether according due that which who whose whom and or but nor so yet then""".split()
 )
 """Words that begin a phrase: what follows them belongs to them."""
-MOVABLE = BINDING - frozenset("and or but nor so yet then than that which who whose whom of like".split())
+MOVABLE = BINDING - frozenset(
+    "and or but nor so yet then than that which who whose whom of like".split()
+)
 """Those of them whose phrase may stand first as well as last."""
 JOINS = frozenset("and or but while".split())
 
@@ -133,12 +136,22 @@ def _entries(table: str) -> dict[str, tuple[str, ...]]:
 
 
 def _counted() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {word: (str(value),) for value, word in enumerate(_NUMBERS.split())}
-    found |= {word: (str(value),) for value, word in zip(range(20, 100, 10), _TENS.split(), strict=True)}
+    found: dict[str, tuple[str, ...]] = {
+        word: (str(value),) for value, word in enumerate(_NUMBERS.split())
+    }
+    found |= {
+        word: (str(value),) for value, word in zip(range(20, 100, 10), _TENS.split(), strict=True)
+    }
     return found | {word: (f"{value}th",) for value, word in enumerate(_ORDINALS.split(), start=1)}
 
 
-CANONICAL: Mapping[str, tuple[str, ...]] = {**_entries(_SHORT), **_entries(_CONTRACTED), **_counted()}
+CANONICAL: Mapping[str, tuple[str, ...]] = {
+    **_entries(_SHORT),
+    **_entries(_CONTRACTED),
+    **_counted(),
+}
 """One word → the words that it stands for."""
-ABBREVIATED = frozenset(_entries(_SHORT)) | frozenset("mr mrs ms jr sr st no u.s a.m p.m e.g i.e".split())
+ABBREVIATED = frozenset(_entries(_SHORT)) | frozenset(
+    "mr mrs ms jr sr st no u.s a.m p.m e.g i.e".split()
+)
 """A full stop behind one of these ends no sentence."""

@@ -29,15 +29,20 @@ _UPDATE = re.compile(
     re.IGNORECASE,
 )
 _TURN = re.compile(
-    r"(?:user|assistant|system|human|ai)\s*:|[A-Z]\w+: (?=.*(?:[!?]|\b(?:I|you|your|my|me|we|thanks|hey|hi)\b))", re.IGNORECASE
+    r"(?:user|assistant|system|human|ai)\s*:|[A-Z]\w+: (?=.*(?:[!?]|\b(?:I|you|your|my|me|we|thanks|hey|hi)\b))",
+    re.IGNORECASE,
 )
-_FILLER = re.compile(r"\b(?:now|nowadays|instead|nykyään|nyt|теперь|сейчас|отныне)\b|现在|現在|目前", re.IGNORECASE)
+_FILLER = re.compile(
+    r"\b(?:now|nowadays|instead|nykyään|nyt|теперь|сейчас|отныне)\b|现在|現在|目前", re.IGNORECASE
+)
 _BECAME = re.compile("改[为為成]")
 _NAMING = re.compile(r"\w[\w ]{0,40}(?::| [-–—]) \S")
 """A title and its value: `Deadline: May 5`, `Дедлайн — 5 мая`."""
 _HELPERS = frozenset("do does longer anymore any enää больше 再".split())
 _CHANGED = frozenset("switched moved migrated changed upgraded".split())
-_ALONE = frozenset("live lives work works prefer prefers asuu asun живет живу предпочитает предпочитаю".split())
+_ALONE = frozenset(
+    "live lives work works prefer prefers asuu asun живет живу предпочитает предпочитаю".split()
+)
 """Of these there is one answer for each person, whatever else the sentence says."""
 _STATES = _ALONE | frozenset(
     """is are = : use uses run runs cost costs start starts end ends begin begins close closes open opens listen listens expire
@@ -56,7 +61,14 @@ _PAST = frozenset(
 _POINTING = frozenset("it this these those there here what who which that one se это 这 那".split())
 """They stand for another thing each time."""
 _WEIGHTLESS = BINDING | LIGHT | NEGATIONS | _STATES | _CHANGED
-_EMPTY = BINDING | _PRONOUNS | _STATES | NEGATIONS | LIGHT | frozenset("be been have am do does did not also very so too".split())
+_EMPTY = (
+    BINDING
+    | _PRONOUNS
+    | _STATES
+    | NEGATIONS
+    | LIGHT
+    | frozenset("be been have am do does did not also very so too".split())
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +99,9 @@ def clash(newer: str, older: str) -> Clash | None:
     if len(found) != 1:
         return None
     named = _NAMING.match(newer) is not None and _NAMING.match(older) is not None
-    confidence = _confidence(mine, theirs, ours, _beginning(ours, others), found[0], update=update, named=named)
+    confidence = _confidence(
+        mine, theirs, ours, _beginning(ours, others), found[0], update=update, named=named
+    )
     if not confidence:
         return None
     a, b = _without_change(*found[0], update=update)
@@ -108,7 +122,11 @@ def _plainly(text: str) -> Reading:
 
 def _stated(text: Reading) -> list[str]:
     """The tokens without articles and marks; what states something stays."""
-    kept = (token for token in text.tokens if token in _STATES or not (token in LIGHT or token in MARKS or token in _HELPERS))
+    kept = (
+        token
+        for token in text.tokens
+        if token in _STATES or not (token in LIGHT or token in MARKS or token in _HELPERS)
+    )
     return ["is" if token in _COPULAS else token for token in kept]
 
 
@@ -119,7 +137,9 @@ def _one_subject(mine: Sequence[str], theirs: Sequence[str]) -> bool:
     """They begin alike, with more than a pointing word, and share half of their words or more."""
     if not mine or not theirs or mine[0] != theirs[0] or mine[0] in _POINTING:
         return False
-    ours, others = ({token for token in side if token not in _WEIGHTLESS} for side in (mine, theirs))
+    ours, others = (
+        {token for token in side if token not in _WEIGHTLESS} for side in (mine, theirs)
+    )
     return 2 * len(ours & others) >= max(len(ours), len(others))
 
 
@@ -133,7 +153,12 @@ def _confidence(
     update: bool,
     named: bool,
 ) -> float:
-    if (_happened(mine) and not update) or _happened(theirs) or not before or not _about_something(ours, stretch[0], before):
+    if (
+        (_happened(mine) and not update)
+        or _happened(theirs)
+        or not before
+        or not _about_something(ours, stretch[0], before)
+    ):
         return 0.0
     if _negates(*stretch, english=mine.english):
         return NEGATED
@@ -147,7 +172,10 @@ def _confidence(
 
 def _beginning(mine: Sequence[str], theirs: Sequence[str]) -> Sequence[str]:
     """The words that both begin with."""
-    same = next((at for at, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), min(len(mine), len(theirs)))
+    same = next(
+        (at for at, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b),
+        min(len(mine), len(theirs)),
+    )
     return mine[:same]
 
 
@@ -162,7 +190,9 @@ def _happened(text: Reading) -> bool:
     tokens = text.tokens
     for at, token in enumerate(tokens):
         past = token in _PAST or (token.endswith("ed") and len(token) > 4 and text.english)
-        if past and not (at and tokens[at - 1] in ("is", "are", "be", "not", "in", "on", "the", "a", "to")):
+        if past and not (
+            at and tokens[at - 1] in ("is", "are", "be", "not", "in", "on", "the", "a", "to")
+        ):
             return True
     return False
 
@@ -171,17 +201,25 @@ def _negates(a: Sequence[str], b: Sequence[str], *, english: bool) -> bool:
     """Whether one side is the other with a negation: `not`; `does not like`, `likes`; `ei pidä`, `pitää`."""
     if NEGATIONS.isdisjoint(a) == NEGATIONS.isdisjoint(b):
         return False
-    ours, others = ([token for token in side if token not in NEGATIONS and token != "any"] for side in (a, b))
+    ours, others = (
+        [token for token in side if token not in NEGATIONS and token != "any"] for side in (a, b)
+    )
     if len(ours) != len(others) or len(ours) > LONGEST_VALUE:
         return False
     return all(_alike(x, y, english=english) for x, y in zip(ours, others, strict=True))
 
 
 def _alike(a: str, b: str, *, english: bool) -> bool:
-    return a == b or one_word(a, b, name=False, english=english) or (not english and len(a) > 2 and a[:2] == b[:2])
+    return (
+        a == b
+        or one_word(a, b, name=False, english=english)
+        or (not english and len(a) > 2 and a[:2] == b[:2])
+    )
 
 
-def _without_change(a: Sequence[str], b: Sequence[str], *, update: bool) -> tuple[Sequence[str], Sequence[str]]:
+def _without_change(
+    a: Sequence[str], b: Sequence[str], *, update: bool
+) -> tuple[Sequence[str], Sequence[str]]:
     """`switched to MySQL`, `use PostgreSQL`: without the verb on either side."""
     if update and len(a) > 2 and a[0] in _CHANGED and a[1] == "to" and b and b[0] in _STATES:
         cut = 2 if len(b) > 2 and b[1] in BINDING else 1
@@ -190,7 +228,9 @@ def _without_change(a: Sequence[str], b: Sequence[str], *, update: bool) -> tupl
 
 
 def _trust(a: Sequence[str], b: Sequence[str], mine: Reading, theirs: Reading) -> float:
-    if len(a) == len(b) and all(_alike_spelt(x, y, mine, theirs) for x, y in zip(a, b, strict=True)):
+    if len(a) == len(b) and all(
+        _alike_spelt(x, y, mine, theirs) for x, y in zip(a, b, strict=True)
+    ):
         return 0.0
     if any(token in mine.names for token in a) and any(token in theirs.names for token in b):
         return NAMED
@@ -202,13 +242,17 @@ def _figure(token: str) -> bool:
 
 
 def _alike_spelt(a: str, b: str, mine: Reading, theirs: Reading) -> bool:
-    return one_word(a, b, name=a in mine.names or b in theirs.names, english=mine.english and theirs.english)
+    return one_word(
+        a, b, name=a in mine.names or b in theirs.names, english=mine.english and theirs.english
+    )
 
 
 def _written(tokens: Sequence[str], text: str) -> str:
     """The value as it stands in the text, as far as it can be found there."""
     value = (
-        " ".join(map(_shown, tokens)) if not all(len(token) == 1 and not token.isascii() for token in tokens) else "".join(tokens)
+        " ".join(map(_shown, tokens))
+        if not all(len(token) == 1 and not token.isascii() for token in tokens)
+        else "".join(tokens)
     )
     at = text.casefold().find(value.casefold())
     return text[at : at + len(value)] if at >= 0 and len(text) == len(text.casefold()) else value

@@ -11,7 +11,9 @@ from muisti.remember.likeness.abbreviations import CANONICAL, GLUED_SCALES, MONT
 _GLUED = re.compile(r"(-?\.?\d+(?:[.,:]\d+)*)([^\W\d_]+)")
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _ORDINAL = frozenset(("st", "nd", "rd", "th"))
-_UNITS = frozenset("am pm gb mb kb tb ms km kg cm mm hr hrs h min mins sec secs s px usd eur".split())
+_UNITS = frozenset(
+    "am pm gb mb kb tb ms km kg cm mm hr hrs h min mins sec secs s px usd eur".split()
+)
 _CURRENCIES = frozenset("$€£¥")
 LONGEST = 30
 """Digits beyond which a number is only compared, never multiplied."""
@@ -27,7 +29,9 @@ def glued(raw: str) -> Sequence[str]:
         return (scaled(number, GLUED_SCALES[letters]),)
     if letters in _ORDINAL:
         return (f"{number}th",)
-    if letters in _UNITS and not (letters == "s" and number.isdecimal() and len(number) in (2, 4)):  # `1990s`
+    if letters in _UNITS and not (
+        letters == "s" and number.isdecimal() and len(number) in (2, 4)
+    ):  # `1990s`
         return (number, *CANONICAL.get(letters, (letters,)))
     return (number + letters,)
 
@@ -89,7 +93,13 @@ def _number(tokens: Sequence[str], at: int) -> tuple[str, int]:
     """The number that begins here, and of how many tokens it is."""
     number, used = tokens[at], 1
     follows = tokens[at + used] if at + used < len(tokens) else ""
-    if number.isdecimal() and len(number) == 2 and number[1] == "0" and number[0] > "1" and _unit(follows):
+    if (
+        number.isdecimal()
+        and len(number) == 2
+        and number[1] == "0"
+        and number[0] > "1"
+        and _unit(follows)
+    ):
         number, used = number[0] + follows, used + 1
     while at + used < len(tokens) and (places := SCALES.get(tokens[at + used])) is not None:
         number, used = scaled(number, places), used + 1
@@ -116,7 +126,11 @@ def _date(tokens: Sequence[str], at: int) -> tuple[str, int] | None:
         return None
     step = 2 if tokens[at + 1 : at + 2] == ["of"] else 1
     month_name = tokens[at + step] if at + step < len(tokens) else ""
-    return _with_year(tokens, at + step + 1, MONTHS[month_name], day, step + 1) if month_name in MONTHS else None
+    return (
+        _with_year(tokens, at + step + 1, MONTHS[month_name], day, step + 1)
+        if month_name in MONTHS
+        else None
+    )
 
 
 def _day(tokens: Sequence[str], at: int) -> int:

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from muisti.remember.likeness.abbreviations import BINDING, JOINS, LIGHT, MOVABLE, NEGATIONS, WEEKDAYS
+from muisti.remember.likeness.abbreviations import (
+    BINDING,
+    JOINS,
+    LIGHT,
+    MOVABLE,
+    NEGATIONS,
+    WEEKDAYS,
+)
 
 Part = tuple[str, ...]
 SHORTEST_CLAUSE = 3
@@ -25,7 +32,9 @@ def only_moved(mine: Sequence[str], theirs: Sequence[str], *, english: bool) -> 
         return False
     if [_bare(part) for part in ours] == [_bare(part) for part in others]:
         return True
-    if len(ours) > 1 and _one_block_moved([_bare(part) for part in ours], [_bare(part) for part in others], shortest=1):
+    if len(ours) > 1 and _one_block_moved(
+        [_bare(part) for part in ours], [_bare(part) for part in others], shortest=1
+    ):
         return True
     # The other sentences must stand as they are, and only one may differ inside.
     changed = [(a, b) for a, b in zip(ours, others, strict=True) if _bare(a) != _bare(b)]
@@ -39,7 +48,11 @@ def _sentences_swapped(mine: Sequence[str], theirs: Sequence[str]) -> bool:
     if size != len(others) or size < 2 * SHORTEST_CLAUSE:
         return False
     for cut in range(SHORTEST_CLAUSE, size - SHORTEST_CLAUSE + 1):
-        if others[0] == ours[cut] and (cut in ends or size - cut in their_ends) and others == ours[cut:] + ours[:cut]:
+        if (
+            others[0] == ours[cut]
+            and (cut in ends or size - cut in their_ends)
+            and others == ours[cut:] + ours[:cut]
+        ):
             return True
     return False
 
@@ -61,7 +74,11 @@ def _clause_moved(mine: Part, theirs: Part, *, english: bool) -> bool:
         return True
     if not english:
         return False
-    return _joined_other_way(mine, theirs) or _phrase_first(mine, theirs) or _phrase_first(theirs, mine)
+    return (
+        _joined_other_way(mine, theirs)
+        or _phrase_first(mine, theirs)
+        or _phrase_first(theirs, mine)
+    )
 
 
 def _split(tokens: Sequence[str], marks: frozenset[str]) -> list[Part]:
@@ -102,7 +119,9 @@ def _joined_other_way(mine: Part, theirs: Part) -> bool:
     """P and Q; Q and P: whole clauses only."""
     ours, others = _bare(mine), _bare(theirs)
     places = range(SHORTEST_CLAUSE, len(ours) - SHORTEST_CLAUSE)
-    return any(ours[at] in JOINS and others == (*ours[at + 1 :], ours[at], *ours[:at]) for at in places)
+    return any(
+        ours[at] in JOINS and others == (*ours[at + 1 :], ours[at], *ours[:at]) for at in places
+    )
 
 
 def _phrase_first(last: Part, first: Part) -> bool:
@@ -113,7 +132,11 @@ def _phrase_first(last: Part, first: Part) -> bool:
     if len(words) != len(others) or others[0] not in MOVABLE:
         return False
     for start in range(1, len(words)):
-        if words[start] != others[0] or words[start - 1] in BINDING or words[start - 1] in NEGATIONS:
+        if (
+            words[start] != others[0]
+            or words[start - 1] in BINDING
+            or words[start - 1] in NEGATIONS
+        ):
             continue
         length = _length_of_phrase(words, others, start)
         if length and _ends_well(body, start + length) and _commas_kept(body, moved, start, length):
@@ -132,10 +155,14 @@ def _length_of_phrase(words: list[str], others: list[str], start: int) -> int:
 def _ends_well(body: list[tuple[str, bool]], end: int) -> bool:
     """A phrase that is cut short gives its last words away: `scored 3 in 10 games` is not `in 10 scored 3 games`."""
     last, comma = body[end - 1]
-    return end == len(body) or comma or body[end][0] in BINDING or last in WEEKDAYS or last[0] == "@"
+    return (
+        end == len(body) or comma or body[end][0] in BINDING or last in WEEKDAYS or last[0] == "@"
+    )
 
 
-def _commas_kept(body: list[tuple[str, bool]], moved: list[tuple[str, bool]], start: int, length: int) -> bool:
+def _commas_kept(
+    body: list[tuple[str, bool]], moved: list[tuple[str, bool]], start: int, length: int
+) -> bool:
     """The commas inside what was not moved must stay: they tell which phrase belongs to which clause."""
     rest = body[:start] + body[start + length :]
     edges = (start - 1, start, len(rest) - 1)

@@ -82,7 +82,9 @@ def _weightless(text: Reading) -> Sequence[str]:
 
 def _other_order(mine: Reading, theirs: Reading) -> Comparison:
     similarity = _similarity(mine.content, theirs.content)
-    by = "levenshtein" if similarity > NEAR else "simhash"  # the same words have the same simhash, whatever their order
+    by = (
+        "levenshtein" if similarity > NEAR else "simhash"
+    )  # the same words have the same simhash, whatever their order
     if only_moved(mine.tokens, theirs.tokens, english=mine.english and theirs.english):
         differing = _exact_differences(mine, theirs)
     else:
@@ -105,8 +107,16 @@ def _other_words(mine: Reading, theirs: Reading, *, near: bool) -> Comparison:
             left.append((a, b))
     left += _exact_differences(mine, theirs)
     similarity = _similarity(mine.content, theirs.content)
-    by = "embedding" if presents or (near and similarity <= NEAR) else "levenshtein" if similarity > NEAR else ""
-    return Comparison(bool(by) and not left and slips <= _slips_allowed(mine, theirs), similarity, by, tuple(left))
+    by = (
+        "embedding"
+        if presents or (near and similarity <= NEAR)
+        else "levenshtein"
+        if similarity > NEAR
+        else ""
+    )
+    return Comparison(
+        bool(by) and not left and slips <= _slips_allowed(mine, theirs), similarity, by, tuple(left)
+    )
 
 
 def _far_apart(mine: str, theirs: str) -> bool:
@@ -136,14 +146,19 @@ def _exact_differences(mine: Reading, theirs: Reading) -> tuple[Difference, ...]
     others = [word for word in theirs.exact if word not in mine.text]
     if not (ours or others) or _recased(mine, theirs):
         return ()
-    return (*((word, word.casefold()) for word in ours), *((word.casefold(), word) for word in others))
+    return (
+        *((word, word.casefold()) for word in ours),
+        *((word.casefold(), word) for word in others),
+    )
 
 
 def _recased(mine: Reading, theirs: Reading) -> bool:
     """Whether one of them is the other in lower case, UPPER or Title: then its plain words differ in case as well."""
     if mine.cased and theirs.cased:
         return False
-    return _plain_names(mine) != _plain_names(theirs) or mine.text.isupper() != theirs.text.isupper()
+    return (
+        _plain_names(mine) != _plain_names(theirs) or mine.text.isupper() != theirs.text.isupper()
+    )
 
 
 def _plain_names(text: Reading) -> frozenset[str]:
@@ -158,7 +173,10 @@ def _slips_allowed(mine: Reading, theirs: Reading) -> int:
 def _one_word(a: str, b: str, mine: Reading, theirs: Reading) -> bool:
     if a in NEGATIONS or b in NEGATIONS:
         return False
-    telling = [(word, text) for word, text in ((a, mine), (b, theirs)) if text.cased] or [(a, mine), (b, theirs)]
+    telling = [(word, text) for word, text in ((a, mine), (b, theirs)) if text.cased] or [
+        (a, mine),
+        (b, theirs),
+    ]
     name = any(word in text.names for word, text in telling)
     return one_word(a, b, name=name, english=mine.english and theirs.english)
 
@@ -182,7 +200,9 @@ def _aligned(mine: Sequence[str], theirs: Sequence[str]) -> list[Difference]:
     return found
 
 
-def stretches(mine: Sequence[str], theirs: Sequence[str]) -> list[tuple[Sequence[str], Sequence[str]]]:
+def stretches(
+    mine: Sequence[str], theirs: Sequence[str]
+) -> list[tuple[Sequence[str], Sequence[str]]]:
     """Where two rows of words differ, each stretch as long as it can be."""
     from rapidfuzz.distance import Levenshtein
 

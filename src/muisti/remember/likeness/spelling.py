@@ -31,7 +31,12 @@ def one_word(mine: str, theirs: str, *, name: bool, english: bool) -> bool:
     if name:
         return False
     if not english:
-        return kind == "replaced" and min(len(mine), len(theirs)) >= LONG and 2 <= at < len(mine) - 3 and _cased_script(mine)
+        return (
+            kind == "replaced"
+            and min(len(mine), len(theirs)) >= LONG
+            and 2 <= at < len(mine) - 3
+            and _cased_script(mine)
+        )
     return not _inflected(mine, theirs)
 
 
@@ -66,7 +71,10 @@ def _plural(mine: str, theirs: str) -> bool:
 
 def _slip(mine: str, theirs: str) -> tuple[str, int]:
     """What one slip tells them apart (exchanged, replaced, dropped; or nothing does), and at which letter."""
-    at = next((place for place, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), min(len(mine), len(theirs)))
+    at = next(
+        (place for place, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b),
+        min(len(mine), len(theirs)),
+    )
     rest, other = mine[at:], theirs[at:]
     if len(mine) == len(theirs):
         if rest[1:] == other[1:]:
@@ -93,4 +101,6 @@ def _cased_script(word: str) -> bool:
 @lru_cache(maxsize=1)
 def real_words() -> frozenset[str]:
     """English words and names that are one slip away from another; taken from the vocabulary of BERT (Apache 2.0)."""
-    return frozenset(resources.files(__package__).joinpath("real_words.txt").read_text("ascii").split())
+    return frozenset(
+        resources.files(__package__).joinpath("real_words.txt").read_text("ascii").split()
+    )

@@ -51,7 +51,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _STRAIGHT = str.maketrans("‘’ʼ‛′´“”„«»″‐‑‒–—―−ёЁ", "''''''\"\"\"\"\"\"-------еЕ")
-_RAISED = re.compile(r"(?<=\w)(?=[\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089\u00bc-\u00be\u2150-\u215e\u2189])")
+_RAISED = re.compile(
+    r"(?<=\w)(?=[\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089\u00bc-\u00be\u2150-\u215e\u2189])"
+)
 """Before a raised digit or a fraction: NFKC would make 102 of 10², and 21/2 of 2½."""
 _SIGNS = frozenset("$%&+<>=^")
 """ASCII signs that say something. The others are Markdown's, or mark a tag or a mention."""
@@ -113,13 +115,23 @@ def _read(text: str) -> Reading:
         else:
             _take(piece, found)
     tokens = settled(_phrased(_asked(found.tokens)))
-    cased = not text.islower() and not text.isupper() and not found.capitals > 0.75 * found.words > 2
+    cased = (
+        not text.islower() and not text.isupper() and not found.capitals > 0.75 * found.words > 2
+    )
     if not cased:
         tokens = ["a" if token == _LABEL else token for token in tokens]
     exact = tuple(raw for raw in found.exact if raw.lower() != raw.upper())
     english = not ENGLISH.isdisjoint(tokens) or len(real_words().intersection(tokens)) > 1
     light = LIGHT_FINNISH if not english and _FINNISH.search(text) else LIGHT
-    return Reading(tuple(tokens), tuple(_content(tokens, light)), frozenset(found.names), exact, text, cased, english)
+    return Reading(
+        tuple(tokens),
+        tuple(_content(tokens, light)),
+        frozenset(found.names),
+        exact,
+        text,
+        cased,
+        english,
+    )
 
 
 _remembered = lru_cache(maxsize=256)(_read)
@@ -172,7 +184,9 @@ def _take(piece: re.Match[str], found: _Found) -> None:
     elif group == "cjk":
         found.tokens.append(raw)
     elif group == "sign":
-        if raw in _SIGNS or (not raw.isascii() and unicodedata.category(raw) in _KEPT and raw not in "\ufe0e\ufe0f"):
+        if raw in _SIGNS or (
+            not raw.isascii() and unicodedata.category(raw) in _KEPT and raw not in "\ufe0e\ufe0f"
+        ):
             found.tokens.append(_SPELLED.get(raw, raw))
     elif group == "operator":
         found.tokens.append(raw)
@@ -183,7 +197,9 @@ def _take(piece: re.Match[str], found: _Found) -> None:
 def _shortens(piece: re.Match[str]) -> bool:
     """Whether a full stop belongs to the word before it: `Inc.`, `J.`, `U.S.`."""
     before = _LAST_WORD.search(piece.string, max(0, piece.start() - 8), piece.start())
-    return before is not None and (before[0].casefold() in ABBREVIATED or len(before[0]) == 1 or before[0][-2] == ".")
+    return before is not None and (
+        before[0].casefold() in ABBREVIATED or len(before[0]) == 1 or before[0][-2] == "."
+    )
 
 
 def _take_word(raw: str, found: _Found) -> None:
@@ -215,7 +231,9 @@ def _composed(raw: str, word: str, found: _Found) -> Sequence[str]:
         joined = word.replace(".", "")
         return CANONICAL.get(joined, (joined,))
     if ":" in word and "::" not in word:  # `note:text`, and a speaker's name
-        return [part for half in word.split(":") for part in (*CANONICAL.get(half, (half,)), ",")][:-1]
+        return [part for half in word.split(":") for part in (*CANONICAL.get(half, (half,)), ",")][
+            :-1
+        ]
     found.exact.append(raw)
     return (word,)
 
@@ -226,7 +244,14 @@ def _uncontracted(word: str) -> Sequence[str]:
         return (*CANONICAL.get(stem, (stem,)), "not")
     head, _, tail = word.rpartition("'")
     head = head.rstrip(".")
-    ending = {"re": ("are",), "ve": ("have",), "ll": ("will",), "m": ("am",), "s": (), "d": ("'d",)}.get(tail)
+    ending = {
+        "re": ("are",),
+        "ve": ("have",),
+        "ll": ("will",),
+        "m": ("am",),
+        "s": (),
+        "d": ("'d",),
+    }.get(tail)
     if ending is None:
         return (word.replace("'", ""),)
     return (*CANONICAL.get(head, (head,)), *ending)
@@ -238,7 +263,12 @@ def _take_code(raw: str, found: _Found) -> None:
     if raw[0] == "`" and not _PLAIN.fullmatch(inner.strip()):
         # In a block indentation may be a fact; in a span it is none.
         found.tokens.append(
-            "`" + ("\n".join(map(str.rstrip, inner.strip().split("\n"))) if "\n" in inner else " ".join(inner.split()))
+            "`"
+            + (
+                "\n".join(map(str.rstrip, inner.strip().split("\n")))
+                if "\n" in inner
+                else " ".join(inner.split())
+            )
         )
         return
     if raw[0] == "`" and inner.strip().isalnum():
@@ -281,7 +311,11 @@ def _phrased(tokens: list[str]) -> list[str]:
     at = 0
     while at < len(tokens):
         phrases = _STARTS.get(tokens[at])
-        match = next((p for p in phrases if tuple(tokens[at : at + len(p)]) == p), None) if phrases else None
+        match = (
+            next((p for p in phrases if tuple(tokens[at : at + len(p)]) == p), None)
+            if phrases
+            else None
+        )
         found += PHRASES[match] if match else (tokens[at],)
         at += len(match) if match else 1
     return found
@@ -294,8 +328,18 @@ for _phrase in sorted(PHRASES, key=len, reverse=True):
 
 def _content(tokens: Sequence[str], light: frozenset[str]) -> Iterator[str]:
     for at, token in enumerate(tokens):
-        if token in MARKS or (token in light and not (token == "a" and tokens[at + 1] in _AFTER_LABEL)):
+        if token in MARKS or (
+            token in light and not (token == "a" and tokens[at + 1] in _AFTER_LABEL)
+        ):
             continue
-        if token in ("on", "in") and at + 1 < len(tokens) and (tokens[at + 1] in WEEKDAYS or tokens[at + 1][0] == "@"):
+        if (
+            token in ("on", "in")
+            and at + 1 < len(tokens)
+            and (tokens[at + 1] in WEEKDAYS or tokens[at + 1][0] == "@")
+        ):
             continue  # `on Monday` is `Monday`
-        yield "in" if token in PLACES and at + 1 < len(tokens) and not tokens[at + 1][0].isdigit() else token
+        yield (
+            "in"
+            if token in PLACES and at + 1 < len(tokens) and not tokens[at + 1][0].isdigit()
+            else token
+        )

@@ -32,7 +32,13 @@ class FileNotebook:
     """
 
     def __init__(
-        self, root: Path, folder: str, settings: Settings, *, disk: Disk | None = None, clock: Clock | None = None
+        self,
+        root: Path,
+        folder: str,
+        settings: Settings,
+        *,
+        disk: Disk | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.folder = folder
         self._root = root

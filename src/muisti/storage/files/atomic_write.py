@@ -70,7 +70,13 @@ class Publisher:
             for left in list(self._work.iterdir()):
                 if (left / _MANIFEST).is_file():
                     paths: list[str] = json.loads((left / _MANIFEST).read_bytes())
-                    self._give_names(left, [self._unless_taken(left / f"{n}.md", path) for n, path in enumerate(paths)])
+                    self._give_names(
+                        left,
+                        [
+                            self._unless_taken(left / f"{n}.md", path)
+                            for n, path in enumerate(paths)
+                        ],
+                    )
                 self._sweep(left)
 
     def _create_one(self, path: str, data: bytes) -> None:

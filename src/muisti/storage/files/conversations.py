@@ -21,7 +21,13 @@ from muisti.ports.search import MessageLine
 from muisti.remember.talk import DEEPEST_META, PRIVATE, own_meta, texts_in
 from muisti.settings import Settings
 from muisti.storage.files.disk import Disk, disk_errors
-from muisti.storage.files.lines import CORRUPT, ends_whole, set_torn_tail_aside, tail_sha, whole_lines
+from muisti.storage.files.lines import (
+    CORRUPT,
+    ends_whole,
+    set_torn_tail_aside,
+    tail_sha,
+    whole_lines,
+)
 from muisti.storage.files.timestamps import stat_of, to_text
 from muisti.storage.sync_state import ConversationDelta, ConversationOffset, FileStat, ReadOffset
 from muisti.text.redact import redact_meta, redact_texts
@@ -46,17 +52,24 @@ class FileConversations:
         folder = self._root / FOLDER / chat
         with disk_errors(folder):
             if folder.is_symlink() or folder.parent.is_symlink():
-                raise VaultUnusable(f"{folder} is a link to another place; conversations are not written through links")
+                raise VaultUnusable(
+                    f"{folder} is a link to another place; conversations are not written through links"
+                )
             self._disk.make_folder(folder)
             day = folder / f"{messages[0].at.date().isoformat()}.jsonl"
-            latest = next((path for path in sorted(folder.glob("*.jsonl"), reverse=True) if path.is_file()), day)
+            latest = next(
+                (path for path in sorted(folder.glob("*.jsonl"), reverse=True) if path.is_file()),
+                day,
+            )
             path = max(day, latest)
             name = f"{FOLDER}/{chat}/{path.name}"
             existed = path.exists()
             if existed:
                 self._before[name] = _stat_of(path)
                 set_torn_tail_aside(self._disk, path, _is_object)
-            self._disk.append(path, b"".join(_to_line(message) for message in messages), durable=True)
+            self._disk.append(
+                path, b"".join(_to_line(message) for message in messages), durable=True
+            )
             if not existed:
                 self._disk.sync_folder(folder)
         self._written[name] = {message.id: message for message in messages}
@@ -69,7 +82,10 @@ class FileConversations:
                 entries = {entry.name: entry for entry in _inside(Path(chat.path))}
                 for name, entry in entries.items():
                     if name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
-                        stat = _stat(entry.stat(follow_symlinks=False), set_aside=f"{name}{CORRUPT}" in entries)
+                        stat = _stat(
+                            entry.stat(follow_symlinks=False),
+                            set_aside=f"{name}{CORRUPT}" in entries,
+                        )
                         yield f"{FOLDER}/{chat.name}/{name}", stat
 
     def exists(self, path: str) -> bool:
@@ -82,7 +98,9 @@ class FileConversations:
         with disk_errors(path):
             return _stat_of(self._root / path)
 
-    def read(self, path: str, known: ConversationOffset | None, *, mend: bool = False) -> ConversationDelta:
+    def read(
+        self, path: str, known: ConversationOffset | None, *, mend: bool = False
+    ) -> ConversationDelta:
         """Whole lines after what is known; all, if the file is another than it was."""
         file = self._root / path
         chat = path.split("/")[1]
@@ -93,20 +111,32 @@ class FileConversations:
             seen_ns = time.time_ns()
             stat = _stat_of(file)
             before = self._before.pop(path, None)
-            read = known.read if known is not None and _is_continued(file, stat, known, before) else ReadOffset(0, "")
+            read = (
+                known.read
+                if known is not None and _is_continued(file, stat, known, before)
+                else ReadOffset(0, "")
+            )
             data = whole_lines(file, read.offset) if stat.size > read.offset else b""
             if not mend and stat.size and not ends_whole(file):
                 problems.append(Problem(path, _TORN))
             if stat.inode < 0:
                 problems.append(Problem(path, _SET_ASIDE.format(f"{path}{CORRUPT}")))
             offset = read.offset + len(data)
-            after = ConversationOffset(stat, seen_ns, ReadOffset(offset, tail_sha(file, offset)) if data or not offset else read)
-        lines = self._redact(list(_parsed(path, data, read.offset, problems)), self._written.pop(path, {}))
+            after = ConversationOffset(
+                stat,
+                seen_ns,
+                ReadOffset(offset, tail_sha(file, offset)) if data or not offset else read,
+            )
+        lines = self._redact(
+            list(_parsed(path, data, read.offset, problems)), self._written.pop(path, {})
+        )
         return ConversationDelta(chat, path, after, lines, read.offset == 0, tuple(problems))
 
     def _redact(self, lines: list[MessageLine], written: dict[str, Message]) -> list[MessageLine]:
         """People and programs write to these files too: what is private in their lines stays out of the index."""
-        foreign = [at for at, line in enumerate(lines) if not _is_as_written(line, written.get(line.id))]
+        foreign = [
+            at for at, line in enumerate(lines) if not _is_as_written(line, written.get(line.id))
+        ]
         safe = redact_texts([lines[at].content for at in foreign], self._settings)
         for at, text in zip(foreign, safe, strict=True):
             if lines[at].content != text:
@@ -120,30 +150,41 @@ class FileConversations:
 
 
 _TORN = "its last line is incomplete, as a crash leaves it: it is set aside when the vault can be written"
-_SET_ASIDE = "a crash cut a line short, which was set aside in {}: look at it, then remove that file"
+_SET_ASIDE = (
+    "a crash cut a line short, which was set aside in {}: look at it, then remove that file"
+)
 
 
 def _is_as_written(line: MessageLine, message: Message | None) -> bool:
     return message is not None and (line.content, line.meta) == (message.content, message.meta)
 
 
-def _is_continued(file: Path, stat: FileStat, known: ConversationOffset, before: FileStat | None) -> bool:
+def _is_continued(
+    file: Path, stat: FileStat, known: ConversationOffset, before: FileStat | None
+) -> bool:
     """Whether a file was only added to. One that was replaced, or changed without growing, is read from its beginning.
 
     Before: what it looked like when we last appended to it, if that is what is new. Had nobody else touched it, it was as known.
     """
     was, read = known.stat, known.read
-    if abs(stat.inode) != abs(was.inode) or (stat.size == was.size and stat.mtime_ns != was.mtime_ns):
+    if abs(stat.inode) != abs(was.inode) or (
+        stat.size == was.size and stat.mtime_ns != was.mtime_ns
+    ):
         return False
     if before is not None and before[:2] != was[:2]:
         return False
-    return read.offset <= stat.size and (not read.offset or tail_sha(file, read.offset) == read.tail_sha)
+    return read.offset <= stat.size and (
+        not read.offset or tail_sha(file, read.offset) == read.tail_sha
+    )
 
 
 def _inside(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+            return sorted(
+                (entry for entry in entries if not entry.name.startswith(".")),
+                key=lambda entry: entry.name,
+            )
     except (FileNotFoundError, NotADirectoryError):
         return []
 
@@ -170,9 +211,13 @@ def _to_line(message: Message) -> bytes:
     try:
         return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     except UnicodeEncodeError as error:
-        raise InvalidRequest("content", error.object[error.start], "half of a surrogate pair is no text; remove it") from error
+        raise InvalidRequest(
+            "content", error.object[error.start], "half of a surrogate pair is no text; remove it"
+        ) from error
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequest("meta", type(message.meta).__name__, f"it must be plain JSON ({error})") from error
+        raise InvalidRequest(
+            "meta", type(message.meta).__name__, f"it must be plain JSON ({error})"
+        ) from error
 
 
 def _parsed(path: str, data: bytes, start: int, problems: list[Problem]) -> Iterator[MessageLine]:
@@ -220,13 +265,20 @@ def _from_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> Message
     parsed = _read_json(raw.decode())
     if not isinstance(parsed, dict):
         raise TypeError("no object")
-    role, content, at, meta = parsed["role"], parsed["content"], parsed["ts"], parsed.get("meta") or {}
+    role, content, at, meta = (
+        parsed["role"],
+        parsed["content"],
+        parsed["ts"],
+        parsed.get("meta") or {},
+    )
     if role not in ROLES:
         raise ValueError(f"the role {str(role)[:40]!r} is none of {', '.join(ROLES)}")
     if not isinstance(content, str):
         content = "" if content is None else json.dumps(content, ensure_ascii=False)
     if b"\\u" in raw:
-        json.dumps(parsed, ensure_ascii=False).encode()  # raises for half of a surrogate pair, which no index can hold
+        json.dumps(
+            parsed, ensure_ascii=False
+        ).encode()  # raises for half of a surrogate pair, which no index can hold
     if not isinstance(at, str) or not isinstance(meta, dict):
         raise TypeError("ts must be a time and meta an object")
     moment = datetime.fromisoformat(at)

@@ -73,16 +73,25 @@ class FileCore:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise BrokenFile(NAME, f"cannot be read ({error.strerror}): check its permissions") from error
+            raise BrokenFile(
+                NAME, f"cannot be read ({error.strerror}): check its permissions"
+            ) from error
         try:
             table = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
         except (ValueError, RecursionError) as error:
             raise BrokenFile(NAME, f"is not valid JSON ({error}): {_CURE}") from error
-        if not isinstance(table, dict) or not all(isinstance(table.get(name, {}), dict) for name in CORE_SECTIONS):
-            raise BrokenFile(NAME, f'must be an object like {{"user": {{}}, "agent": {{}}}}: {_CURE}')
+        if not isinstance(table, dict) or not all(
+            isinstance(table.get(name, {}), dict) for name in CORE_SECTIONS
+        ):
+            raise BrokenFile(
+                NAME, f'must be an object like {{"user": {{}}, "agent": {{}}}}: {_CURE}'
+            )
         return table
 
 
 def _texts(entries: dict[str, Any]) -> dict[str, str]:
     """What a person wrote as a number or a list is shown as JSON."""
-    return {key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in entries.items()}
+    return {
+        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for key, value in entries.items()
+    }

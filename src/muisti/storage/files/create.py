@@ -37,7 +37,11 @@ def create_vault(root: Path, disk: Disk) -> None:
     """Make the folder and its first files. What is there already stays as it is."""
     with disk_errors(root):
         disk.make_folder(root)
-        for name, text in ((".gitignore", _IGNORE), (".gitattributes", _ATTRIBUTES), (SETTINGS_FILE, _SETTINGS)):
+        for name, text in (
+            (".gitignore", _IGNORE),
+            (".gitattributes", _ATTRIBUTES),
+            (SETTINGS_FILE, _SETTINGS),
+        ):
             path = root / name
             if not path.exists():
                 temporary = root / f".{name}-{os.getpid()}"

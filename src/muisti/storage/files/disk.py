@@ -26,9 +26,13 @@ def disk_errors(path: Path | str) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise VaultFull(f"{path}: {reason}; free some space and try again, nothing was changed") from error
+            raise VaultFull(
+                f"{path}: {reason}; free some space and try again, nothing was changed"
+            ) from error
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            raise VaultReadOnly(f"{path}: {reason}; make it writable for this user to save") from error
+            raise VaultReadOnly(
+                f"{path}: {reason}; make it writable for this user to save"
+            ) from error
         if error.errno == errno.ENOENT:
             raise VaultNotFound(f"{path}: {reason}; is the vault still there?") from error
         raise VaultError(f"{path}: {reason}") from error
@@ -57,7 +61,9 @@ class Disk:
     def write_unsynced(self, path: Path, data: bytes) -> None:
         """Create a file that must not exist yet. On failure nothing is left behind."""
         self.step("create", path)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fd = os.open(
+            path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
         try:
             try:
                 self._write_all(fd, data, path)
@@ -108,7 +114,9 @@ class Disk:
         """Put a finished file in the place of another, in one step."""
         self.step("replace", final)
         with suppress(FileNotFoundError):
-            os.chmod(temporary, stat.S_IMODE(os.stat(final).st_mode))  # who may read a person's file is theirs to say
+            os.chmod(
+                temporary, stat.S_IMODE(os.stat(final).st_mode)
+            )  # who may read a person's file is theirs to say
         os.replace(temporary, final)
 
     def move(self, source: Path, target: Path) -> None:
@@ -141,7 +149,9 @@ class Disk:
     def append(self, path: Path, data: bytes, *, durable: bool) -> None:
         """Add bytes at the end of a file with one write."""
         self.step("append", path)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        fd = os.open(
+            path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
         try:
             size = os.fstat(fd).st_size
             try:
@@ -171,4 +181,6 @@ class ReadOnlyDisk(Disk):
 
     def step(self, what: str, path: Path) -> None:
         """Raises VaultReadOnly."""
-        raise VaultReadOnly(f"{self._root} cannot be written by this user: search works, saving needs write permission")
+        raise VaultReadOnly(
+            f"{self._root} cannot be written by this user: search works, saving needs write permission"
+        )

@@ -37,7 +37,9 @@ _NO_ANCHOR = re.compile(r"[^\w-]+")
 _LATEST = 2**62
 """Nanoseconds, the year 2116: some disks hold times that neither an index nor a calendar can."""
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
-_HEAD = re.compile(r"---[ \t]*\r?\n(?=[^\W\d_][\w-]*:[ \t\r\n])(?:(?!---|\.\.\.)[^\n]*\n)++(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
+_HEAD = re.compile(
+    r"---[ \t]*\r?\n(?=[^\W\d_][\w-]*:[ \t\r\n])(?:(?!---|\.\.\.)[^\n]*\n)++(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
+)
 """Front matter by its looks: few programs mind that `title: a: b` is no YAML."""
 
 
@@ -65,8 +67,14 @@ class FileDocuments:
 
     def workspace(self) -> list[Shelf]:
         """`MEMORY.md` and `memory/` of the workspace, which are the user's own."""
-        folder = (self._root / Path(self._settings.workspace).expanduser()).resolve() if self._settings.workspace else self._root
-        return [Shelf(self._shown(folder / name), "", trusted=True) for name in ("MEMORY.md", "memory")]
+        folder = (
+            (self._root / Path(self._settings.workspace).expanduser()).resolve()
+            if self._settings.workspace
+            else self._root
+        )
+        return [
+            Shelf(self._shown(folder / name), "", trusted=True) for name in ("MEMORY.md", "memory")
+        ]
 
     def shelf_path(self, path: str) -> str:
         """Relative to the vault if it lies within, else absolute."""
@@ -76,17 +84,28 @@ class FileDocuments:
             found = Path(path).expanduser().resolve(strict=True)
         except (OSError, RuntimeError) as error:
             raise InvalidRequest(
-                "path", path, f"it cannot be read ({error}); name a Markdown file, or a folder with some"
+                "path",
+                path,
+                f"it cannot be read ({error}); name a Markdown file, or a folder with some",
             ) from error
         if found.is_file() and found.suffix.lower() not in ENDINGS:
-            raise InvalidRequest("path", path, f"only Markdown is read; its name must end in {' or '.join(ENDINGS)}")
+            raise InvalidRequest(
+                "path", path, f"only Markdown is read; its name must end in {' or '.join(ENDINGS)}"
+            )
         if not found.is_file() and not found.is_dir():
-            raise InvalidRequest("path", path, "it is neither a file nor a folder; name a Markdown file, or a folder with some")
+            raise InvalidRequest(
+                "path",
+                path,
+                "it is neither a file nor a folder; name a Markdown file, or a folder with some",
+            )
         if spelled_out(str(found)) != str(found):
-            raise InvalidRequest("path", spelled_out(str(found)), "its name is not UTF-8 text; rename it")
+            raise InvalidRequest(
+                "path", spelled_out(str(found)), "its name is not UTF-8 text; rename it"
+            )
         shown = self._shown(found)
         if shown in ("", ".") or (
-            not os.path.isabs(shown) and (shown[0] == "." or Place.of(f"{shown}/x.md", self._settings).kind)
+            not os.path.isabs(shown)
+            and (shown[0] == "." or Place.of(f"{shown}/x.md", self._settings).kind)
         ):
             raise InvalidRequest("path", path, "these are memories, which are searched already")
         return shown
@@ -131,7 +150,10 @@ class FileDocuments:
                             yield spelled_out(self._shown(Path(above, name))), stat_of(status)
         for error in failed:
             if not isinstance(error, FileNotFoundError):  # which was removed while we walked
-                yield spelled_out(self._shown(Path(error.filename))), FileStat(0, 0, 0)  # reading it tells what is wrong
+                yield (
+                    spelled_out(self._shown(Path(error.filename))),
+                    FileStat(0, 0, 0),
+                )  # reading it tells what is wrong
 
     def stat(self, path: str, source: Shelf) -> FileStat | None:
         """Return the stat of one file of a source; None if it is gone, or is none that `scan` would list."""
@@ -165,7 +187,9 @@ class FileDocuments:
         except FileNotFoundError:
             return None
         except OSError as error:
-            return self._unread(path, shelf, f"cannot be read ({error.strerror}): check its permissions")
+            return self._unread(
+                path, shelf, f"cannot be read ({error.strerror}): check its permissions"
+            )
         seen = SeenFile(stat_of(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
         changed = changed_at(status)
         source = shelf.source or self._called(path, shelf)
@@ -188,15 +212,29 @@ class FileDocuments:
         place = self._root / path
         if "\\x" not in path or os.path.lexists(place):
             return place
-        return self._root / os.fsdecode(_ESCAPED.sub(lambda hex_: bytes.fromhex(hex_[1].decode()), path.encode()))
+        return self._root / os.fsdecode(
+            _ESCAPED.sub(lambda hex_: bytes.fromhex(hex_[1].decode()), path.encode())
+        )
 
     def _unread(self, path: str, shelf: Shelf, problem: str) -> Document:
         seen = SeenFile(FileStat(0, 0, 0), time.time_ns(), "", None)
-        return Document(path, shelf, seen, datetime.fromtimestamp(0, UTC), self._called(path, shelf), [], problem)
+        return Document(
+            path,
+            shelf,
+            seen,
+            datetime.fromtimestamp(0, UTC),
+            self._called(path, shelf),
+            [],
+            problem,
+        )
 
     def _called(self, path: str, shelf: Shelf) -> str:
         """As a person would call it: with the name of the folder that was indexed, without what is above that."""
-        return path if not os.path.isabs(path) else Path(path).relative_to(Path(shelf.path).parent).as_posix()
+        return (
+            path
+            if not os.path.isabs(path)
+            else Path(path).relative_to(Path(shelf.path).parent).as_posix()
+        )
 
 
 def _body(text: str) -> str:
@@ -223,7 +261,9 @@ def _sections(text: str) -> list[Section]:
                 continue
         content = text[parts[first].start : parts[end - 1].end]
         titles = [title for _, title in path if title] if head is not None else []
-        found.append(Section(_anchor(titles[-1] if titles else "", used), " > ".join(titles), content))
+        found.append(
+            Section(_anchor(titles[-1] if titles else "", used), " > ".join(titles), content)
+        )
     return found
 
 

@@ -63,7 +63,11 @@ class Document:
         if self.head is not None:
             body = body.removeprefix("\r\n") if body.startswith("\r\n") else body.removeprefix("\n")
         # A text may end with a carriage return of its own: only a file of CRLF lines ends its last line with both.
-        return body.removesuffix("\r\n") if self.newline == "\r\n" and body.endswith("\r\n") else body.removesuffix("\n")
+        return (
+            body.removesuffix("\r\n")
+            if self.newline == "\r\n" and body.endswith("\r\n")
+            else body.removesuffix("\n")
+        )
 
     @property
     def newline(self) -> str:
@@ -84,7 +88,9 @@ def parse(text: str) -> Document:
     closing = _CLOSE.search(text, opening.end(), opening.end() + MAX_HEAD + 8)
     if closing is None:
         if len(text) > MAX_HEAD:
-            raise BadFrontMatter(f"the front matter is longer than {MAX_HEAD} characters: close it with a line ---")
+            raise BadFrontMatter(
+                f"the front matter is longer than {MAX_HEAD} characters: close it with a line ---"
+            )
         raise BadFrontMatter("the front matter is never closed: add a line --- below its last key")
     span = (opening.end(), closing.start())
     entries = _read_own(text, *span)
@@ -112,7 +118,9 @@ def _read_own(text: str, start: int, end: int) -> dict[str, Entry] | None:
         if line is None or line[1] in entries:
             return None
         if line[2] is not None:
-            entries[line[1]] = Entry(_unquoted(line[2]), at, line.end(1) + 1, line.start(2), line.end(2))
+            entries[line[1]] = Entry(
+                _unquoted(line[2]), at, line.end(1) + 1, line.start(2), line.end(2)
+            )
             at = line.end()
             continue
         items = []
@@ -153,17 +161,25 @@ def _read_yaml(text: str, start: int, end: int) -> dict[str, Entry]:
         for event in YAML(typ="safe", pure=True).parse(source):
             anchor = getattr(event, "anchor", None)
             if isinstance(event, AliasEvent):
-                raise BadFrontMatter("the front matter uses a YAML alias (*name): write the value out instead")
+                raise BadFrontMatter(
+                    "the front matter uses a YAML alias (*name): write the value out instead"
+                )
             if anchor in anchors:
                 raise BadFrontMatter(f"the front matter has the anchor &{anchor} twice: remove it")
             if anchor:
                 anchors.add(anchor)
-            depth += type(event).__name__.endswith("StartEvent") - type(event).__name__.endswith("EndEvent")
+            depth += type(event).__name__.endswith("StartEvent") - type(event).__name__.endswith(
+                "EndEvent"
+            )
             if depth > MAX_DEPTH:
-                raise BadFrontMatter(f"the front matter is nested deeper than {MAX_DEPTH} levels: make it flatter")
+                raise BadFrontMatter(
+                    f"the front matter is nested deeper than {MAX_DEPTH} levels: make it flatter"
+                )
         root = YAML(typ="safe", pure=True).compose(source)
     except YAMLError as error:
-        raise BadFrontMatter(f"the front matter is not valid YAML ({_first_line(error)}): mend that line") from error
+        raise BadFrontMatter(
+            f"the front matter is not valid YAML ({_first_line(error)}): mend that line"
+        ) from error
     except (RecursionError, ValueError, OverflowError) as error:
         raise BadFrontMatter(f"the front matter is not valid YAML ({error}): mend it") from error
     if root is None:
@@ -185,16 +201,22 @@ def _entries(text: str, start: int, root: Node) -> dict[str, Entry]:
         if key.id != "scalar":
             continue
         if key.value in entries:
-            raise BadFrontMatter(f"the front matter has the key {key.value!r} twice: remove one of the two")
+            raise BadFrontMatter(
+                f"the front matter has the key {key.value!r} twice: remove one of the two"
+            )
         colon = _COLON.match(text, start + key.end_mark.index)
         if colon is None:
-            raise BadFrontMatter(f"the front matter has the key {key.value!r} without a colon: write `key: value`")
+            raise BadFrontMatter(
+                f"the front matter has the key {key.value!r} without a colon: write `key: value`"
+            )
         first, last = start + value.start_mark.index, start + _end(value)
         if _is_empty(value):  # the parser puts it where the next thing begins
             first = last = colon.end()
         line = text.rfind("\n", 0, start + key.start_mark.index) + 1
         last = max(first, _without_space(text, last))
-        entries[key.value] = Entry(_node_value(value), line, colon.end(), first, last, _items(text, start, value))
+        entries[key.value] = Entry(
+            _node_value(value), line, colon.end(), first, last, _items(text, start, value)
+        )
     return entries
 
 
@@ -215,7 +237,13 @@ def _without_space(text: str, end: int) -> int:
 def _node_value(node: Node) -> Value | None:
     if node.id == "scalar":
         _check_text(node)
-        plain_null = getattr(node, "style", None) is None and node.value in ("", "~", "null", "Null", "NULL")
+        plain_null = getattr(node, "style", None) is None and node.value in (
+            "",
+            "~",
+            "null",
+            "Null",
+            "NULL",
+        )
         return "" if plain_null else str(node.value)
     if node.id == "sequence" and all(item.id == "scalar" for item in node.value):
         for item in node.value:
@@ -228,7 +256,9 @@ def _check_text(node: Node) -> None:
     """An escape can name half of a surrogate pair, which no file can hold."""
     if any("\ud800" <= char <= "\udfff" for char in node.value):
         where = f"line {node.start_mark.line + 2}"
-        raise BadFrontMatter(f"the front matter holds half of a surrogate pair ({where}): remove that escape")
+        raise BadFrontMatter(
+            f"the front matter holds half of a surrogate pair ({where}): remove that escape"
+        )
 
 
 def _end(node: Node) -> int:
@@ -241,11 +271,17 @@ def _end(node: Node) -> int:
 
 def _items(text: str, start: int, node: Node) -> tuple[tuple[str, int, int], ...]:
     """Spans of a block list's items, each with the comment lines above it."""
-    if node.id != "sequence" or node.flow_style or not all(item.id == "scalar" for item in node.value):
+    if (
+        node.id != "sequence"
+        or node.flow_style
+        or not all(item.id == "scalar" for item in node.value)
+    ):
         return ()
     spans = []
     at = text.rfind("\n", 0, start + node.start_mark.index) + 1
-    if text[at : start + node.start_mark.index].strip() or any(_is_empty(item) for item in node.value):
+    if text[at : start + node.start_mark.index].strip() or any(
+        _is_empty(item) for item in node.value
+    ):
         return ()  # a tag before the list, or an item without a place: such a list is written anew
     for item in node.value:
         line_end = text.find("\n", max(_without_space(text, start + item.end_mark.index) - 1, at))
@@ -289,7 +325,9 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\x{ord(char):02x}" if ord(char) < 0x100 else f"\\u{ord(char):04x}"
 
 
-def compose(values: Mapping[str, Value], body: str, *, numbers: frozenset[str] = frozenset()) -> str:
+def compose(
+    values: Mapping[str, Value], body: str, *, numbers: frozenset[str] = frozenset()
+) -> str:
     """A new file."""
     lines = [f"{key}:{_rendered(key, value, numbers)}" for key, value in values.items()]
     return f"---\n{''.join(lines)}---\n\n{body}\n"
@@ -343,11 +381,19 @@ def _edit_entry(
         return entry.items[0][1], entry.items[-1][2], _edit_items(text, entry, value, newline)
     if isinstance(entry.value, str) or (entry.value is not None and text[entry.value_start] == "["):
         gap = "" if entry.value_start > entry.after_key else " "
-        if text[entry.value_start - 1] == "\n":  # a block text may begin at the margin below its key, other values may not
+        if (
+            text[entry.value_start - 1] == "\n"
+        ):  # a block text may begin at the margin below its key, other values may not
             gap = "  "
         shown = scalar(value, number=key in numbers) if isinstance(value, str) else _flow(value)
-        behind = " " if text[entry.value_end] == "#" else ""  # a comment may touch a quote, but not a plain word
-        return entry.value_start, entry.value_end, gap + shown + _header_comment(text, entry) + behind
+        behind = (
+            " " if text[entry.value_end] == "#" else ""
+        )  # a comment may touch a quote, but not a plain word
+        return (
+            entry.value_start,
+            entry.value_end,
+            gap + shown + _header_comment(text, entry) + behind,
+        )
     return entry.start, line_end, f"{key}:{_rendered(key, value, numbers)}".replace("\n", newline)
 
 
@@ -358,7 +404,9 @@ def _flow(value: tuple[str, ...]) -> str:
 
 def _header_comment(text: str, entry: Entry) -> str:
     """The comment behind the `|` or `>` of a block text, which stands inside the span of the value."""
-    header = re.compile(r"[|>][^\s#]*([ \t]+#[^\r\n]*)").match(text, entry.value_start, entry.value_end)
+    header = re.compile(r"[|>][^\s#]*([ \t]+#[^\r\n]*)").match(
+        text, entry.value_start, entry.value_end
+    )
     return header[1] if header else ""
 
 

@@ -58,10 +58,14 @@ class FileJournal:
             after: dict[str, ReadOffset] = {}
             for path in paths:
                 known = start.get(path.name, ReadOffset(0, ""))
-                data = whole_lines(path, known.offset) if path.stat().st_size > known.offset else b""
+                data = (
+                    whole_lines(path, known.offset) if path.stat().st_size > known.offset else b""
+                )
                 events += _parsed(path.name, data, problems)
                 offset = known.offset + len(data)
-                after[path.name] = ReadOffset(offset, tail_sha(path, offset)) if data or not offset else known
+                after[path.name] = (
+                    ReadOffset(offset, tail_sha(path, offset)) if data or not offset else known
+                )
         return JournalDelta(events, after, restarted, tuple(problems))
 
     def about(self, memory_id: str) -> list[Event]:
@@ -71,7 +75,9 @@ class FileJournal:
         with disk_errors(self._folder):
             for path in self._paths():
                 lines = _lines_with(whole_lines(path, 0), wanted)
-                found += [event for event in _parsed(path.name, lines, []) if _names(event, memory_id)]
+                found += [
+                    event for event in _parsed(path.name, lines, []) if _names(event, memory_id)
+                ]
         return found
 
     def _paths(self) -> list[Path]:
@@ -90,15 +96,25 @@ class FileJournal:
         by_name = {path.name: path.stat() for path in paths}
         for name, status in by_name.items():
             longer = status.st_size > offsets.get(name, ReadOffset(0, "")).offset
-            if name < latest and longer and whole_lines(self._folder / name, offsets.get(name, ReadOffset(0, "")).offset):
+            if (
+                name < latest
+                and longer
+                and whole_lines(self._folder / name, offsets.get(name, ReadOffset(0, "")).offset)
+            ):
                 return False
-        return all(name in by_name and self._is_same(name, by_name[name], known) for name, known in offsets.items())
+        return all(
+            name in by_name and self._is_same(name, by_name[name], known)
+            for name, known in offsets.items()
+        )
 
     def _is_same(self, name: str, status: os.stat_result, known: ReadOffset) -> bool:
         """Whether a file still ends, where it was read to, as it did then. One that nobody touched is not read for that."""
         stamp = (status.st_size, status.st_mtime_ns, status.st_ino, known)
         if self._checked.get(name) != stamp:
-            if known.offset > status.st_size or tail_sha(self._folder / name, known.offset) != known.tail_sha:
+            if (
+                known.offset > status.st_size
+                or tail_sha(self._folder / name, known.offset) != known.tail_sha
+            ):
                 return False
             self._checked[name] = stamp
         return True
@@ -128,7 +144,9 @@ def _to_line(event: Event) -> bytes:
     try:
         return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     except UnicodeEncodeError as error:
-        raise InvalidRequest(event.name, error.object[error.start], "half of a surrogate pair is no text; remove it") from error
+        raise InvalidRequest(
+            event.name, error.object[error.start], "half of a surrogate pair is no text; remove it"
+        ) from error
 
 
 def _parsed(name: str, data: bytes, problems: list[Problem]) -> Iterator[Event]:
@@ -139,15 +157,26 @@ def _parsed(name: str, data: bytes, problems: list[Problem]) -> Iterator[Event]:
             yield _from_line(line)
         except (ValueError, TypeError, KeyError, RecursionError, BadFrontMatter):
             shown = line[:60].decode("utf-8", "replace")
-            problems.append(Problem(f"{FOLDER}/{name}", f"skipped a line that is no event: {shown!r}: remove or mend it"))
+            problems.append(
+                Problem(
+                    f"{FOLDER}/{name}",
+                    f"skipped a line that is no event: {shown!r}: remove or mend it",
+                )
+            )
 
 
 def _from_line(line: bytes) -> Event:
     parsed = json.loads(line)
-    if not isinstance(parsed, dict) or not isinstance(parsed["at"], str) or not isinstance(parsed["event"], str):
+    if (
+        not isinstance(parsed, dict)
+        or not isinstance(parsed["at"], str)
+        or not isinstance(parsed["event"], str)
+    ):
         raise TypeError("no event")
     if b"\\u" in line:
-        json.dumps(parsed, ensure_ascii=False).encode()  # raises for half of a surrogate pair, which no index can hold
+        json.dumps(
+            parsed, ensure_ascii=False
+        ).encode()  # raises for half of a surrogate pair, which no index can hold
     memories = parsed.get("memories", [])
     session = parsed.get("session")
     if not isinstance(memories, list) or not all(isinstance(m, str) for m in memories):

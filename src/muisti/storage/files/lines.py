@@ -41,7 +41,9 @@ def ends_whole(path: Path) -> bool:
         return file.read(1) == b"\n"
 
 
-def set_torn_tail_aside(disk: Disk, path: Path, is_whole: Callable[[bytes], bool] | None = None) -> bool:
+def set_torn_tail_aside(
+    disk: Disk, path: Path, is_whole: Callable[[bytes], bool] | None = None
+) -> bool:
     """A line that a crash cut short goes to a file beside; what is whole stays. Answers whether there was one.
 
     A last line that `is_whole` finds nothing missing from but its end, as other programs and editors leave it, gets that.

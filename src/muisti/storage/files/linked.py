@@ -26,7 +26,9 @@ def link_text(link: Link) -> str:
         "from": to_text(link.valid_from) if link.valid_from else "",
         "until": to_text(link.valid_until) if link.valid_until else "",
     }
-    return " ".join((link.type.value, link.target, *(f"{key}={value}" for key, value in said.items() if value)))
+    return " ".join(
+        (link.type.value, link.target, *(f"{key}={value}" for key, value in said.items() if value))
+    )
 
 
 def link_from(source: str, text: str, otherwise: datetime) -> Link:

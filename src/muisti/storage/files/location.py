@@ -20,7 +20,15 @@ INDEX = ".muisti"
 class FileLocation:
     """A folder on a disk."""
 
-    def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None, *, writable: bool = True) -> None:
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        clock: Clock,
+        disk: Disk | None = None,
+        *,
+        writable: bool = True,
+    ) -> None:
         self._root = root
         self._settings = settings
         self._clock = clock
@@ -46,7 +54,9 @@ class FileLocation:
         An empty answer, or a new folder in its place, would look as if nothing had been remembered.
         """
         if not (self._root / SETTINGS_FILE).is_file():
-            raise VaultNotFound(f"there is no vault at {self._root} any more: mount it or bring it back; nothing is lost here")
+            raise VaultNotFound(
+                f"there is no vault at {self._root} any more: mount it or bring it back; nothing is lost here"
+            )
 
     def disk_usage(self) -> int:
         """Return the size of all files but those of the index. Walks over all of them."""

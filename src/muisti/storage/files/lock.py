@@ -33,7 +33,9 @@ class FileLock:
         """Hold the lock. Raises VaultBusy after the time-out, naming the holder."""
         patience = self._timeout if timeout is None else timeout
         if not self._thread.acquire(timeout=patience):
-            raise VaultBusy(f"another thread has been writing to the vault for over {patience:g} s; try again")
+            raise VaultBusy(
+                f"another thread has been writing to the vault for over {patience:g} s; try again"
+            )
         try:
             if self._depth == 0:
                 self._fd = self._acquire(patience)
@@ -58,11 +60,17 @@ class FileLock:
                     return fd
                 os.close(fd)  # the file was deleted under us: lock the one that is there now
                 continue
-            holder = os.pread(fd, 20, 0).decode("ascii", "replace").strip() if hasattr(os, "pread") else ""
+            holder = (
+                os.pread(fd, 20, 0).decode("ascii", "replace").strip()
+                if hasattr(os, "pread")
+                else ""
+            )
             os.close(fd)
             if time.monotonic() >= deadline:
                 who = f"process {holder}" if holder else "another process"
-                raise VaultBusy(f"{who} has been writing to the vault for over {patience:g} s; try again later")
+                raise VaultBusy(
+                    f"{who} has been writing to the vault for over {patience:g} s; try again later"
+                )
             time.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(pause * 1.5, 0.01)
 

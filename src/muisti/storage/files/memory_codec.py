@@ -25,18 +25,26 @@ from muisti.text.redact import redact_fields, redact_labels, redact_text
 
 TRASH = ".trash"
 FRONT_MATTER = tuple(field for field in FIELDS if field.front_matter)
-TYPED = frozenset(field.name for field in FRONT_MATTER if field.value_type in (ValueType.SHARE, ValueType.TIME, ValueType.FLAG))
+TYPED = frozenset(
+    field.name
+    for field in FRONT_MATTER
+    if field.value_type in (ValueType.SHARE, ValueType.TIME, ValueType.FLAG)
+)
 """Keys whose values other YAML parsers shall read as what they are; all else is text to them."""
 _TRASHED = re.compile(r"(?P<stem>.*)\.(?P<at>\d{8}T\d{12}Z)\.md\Z", re.DOTALL)
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d)[_ -]")
 _CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")
 
-_BY_KEY = {field.name: field for field in FRONT_MATTER} | {field.alias: field for field in FRONT_MATTER if field.alias}
+_BY_KEY = {field.name: field for field in FRONT_MATTER} | {
+    field.alias: field for field in FRONT_MATTER if field.alias
+}
 
 
 def to_fields(memory: Memory) -> dict[str, Value]:
     """What the front matter says; what has its default value is left out, to keep files easy to read."""
-    known: dict[str, Value | None] = {field.name: _written(field, getattr(memory, field.name)) for field in FRONT_MATTER}
+    known: dict[str, Value | None] = {
+        field.name: _written(field, getattr(memory, field.name)) for field in FRONT_MATTER
+    }
     known["conflict_markers"] = "intended" if has_conflict(memory.content) else None
     return {key: value for key, value in known.items() if value}
 
@@ -47,7 +55,9 @@ def _written(field: Field, value: Any) -> Value | None:
         return None
     match field.value_type:
         case ValueType.SHARE:
-            return repr(float(value)).removesuffix(".0")  # all digits, so that reading gives the same number
+            return repr(float(value)).removesuffix(
+                ".0"
+            )  # all digits, so that reading gives the same number
         case ValueType.TIME:
             return to_text(value)
         case ValueType.FLAG:
@@ -60,14 +70,18 @@ def _written(field: Field, value: Any) -> Value | None:
             return value  # type: ignore[no-any-return]  # a text or a list of texts
 
 
-def changed_fields(document: Document, memory: Memory, settings: Settings) -> dict[str, Value | None]:
+def changed_fields(
+    document: Document, memory: Memory, settings: Settings
+) -> dict[str, Value | None]:
     """Which keys must be written so that the file says what the memory says. What a person wrote that is private stays theirs."""
     wanted = to_fields(memory)
     have = redact_fields(_understood(document, settings), settings)
     for field in FRONT_MATTER:  # what a person calls otherwise keeps that name
         if field.alias and field.alias in have and field.name not in have and field.name in wanted:
             wanted[field.alias] = wanted.pop(field.name)
-    changes: dict[str, Value | None] = {key: value for key, value in wanted.items() if not _says(key, have.get(key), value)}
+    changes: dict[str, Value | None] = {
+        key: value for key, value in wanted.items() if not _says(key, have.get(key), value)
+    }
     for field in FRONT_MATTER:
         said = have.get(field.name, "")
         if field.name not in wanted and said not in ("", ()) and not _is_default(field, said):
@@ -91,7 +105,10 @@ def _says(key: str, have: Value | None, wanted: Value) -> bool:
             return False
         match field.value_type:
             case ValueType.KIND:
-                return have.strip().casefold() in (wanted, KINDS[wanted].folder if wanted in KINDS else wanted)
+                return have.strip().casefold() in (
+                    wanted,
+                    KINDS[wanted].folder if wanted in KINDS else wanted,
+                )
             case ValueType.TEXT:
                 return False
             case ValueType.SHARE | ValueType.TIME | ValueType.FLAG:
@@ -113,7 +130,9 @@ def from_document(path: str, document: Document, settings: Settings, modified: d
     values = _understood(document, settings)
     content = redact_text(document.body, settings)
     place = Place.of(path, settings)
-    said = {field.name: value for field in FRONT_MATTER if (value := _read(field, values)) is not None}
+    said = {
+        field.name: value for field in FRONT_MATTER if (value := _read(field, values)) is not None
+    }
     said.setdefault("id", "")
     created = said.setdefault("created_at", place.dated or modified)
     said.setdefault("updated_at", created)
@@ -151,7 +170,9 @@ def _understood(document: Document, settings: Settings) -> dict[str, Value | Non
 def _read(field: Field, values: Mapping[str, Value | None]) -> Any:
     """What the front matter says of a field, under its name or its other one; None if it says nothing."""
     if field.value_type is ValueType.LINKS:
-        return None  # a link without a time is as old as its memory: they are read when that is known
+        return (
+            None  # a link without a time is as old as its memory: they are read when that is known
+        )
     if field.value_type is ValueType.LIST:
         said = _texts(values, field.name)
         if not said and field.alias:
@@ -179,7 +200,9 @@ def _parsed(field: Field, key: str, text: str) -> Any:
 class Place:
     """What a path tells: project, kind, whether it lies in the trash, the date in its name."""
 
-    def __init__(self, kind: str, project: str, deleted_at: datetime | None, dated: datetime | None) -> None:
+    def __init__(
+        self, kind: str, project: str, deleted_at: datetime | None, dated: datetime | None
+    ) -> None:
         self.kind = kind
         self.project = project
         self.deleted_at = deleted_at
@@ -225,7 +248,9 @@ def restored_path(path: str) -> str:
 def check_conflict(text: str) -> None:
     """Raises BadFrontMatter if a merge was left unresolved, in the front matter or below it."""
     if has_conflict(text) and "\nconflict_markers:" not in text:
-        raise BadFrontMatter("it holds conflict markers (<<<<<<< … >>>>>>>): resolve the merge and save the file")
+        raise BadFrontMatter(
+            "it holds conflict markers (<<<<<<< … >>>>>>>): resolve the merge and save the file"
+        )
 
 
 def has_conflict(text: str) -> bool:
@@ -293,9 +318,12 @@ def _links(source: str, values: Mapping[str, Value | None], created: datetime) -
 
 def _same_links(have: Value | None, wanted: Value) -> bool:
     """A line without a time says the same as one that names the time that was taken for it."""
-    mine, theirs = ([link_from("", item, _NEVER) for item in _listed(value)] for value in (have, wanted))
+    mine, theirs = (
+        [link_from("", item, _NEVER) for item in _listed(value)] for value in (have, wanted)
+    )
     return len(mine) == len(theirs) and all(
-        replace(one, created_at=_NEVER) == replace(other, created_at=_NEVER) and one.created_at in (other.created_at, _NEVER)
+        replace(one, created_at=_NEVER) == replace(other, created_at=_NEVER)
+        and one.created_at in (other.created_at, _NEVER)
         for one, other in zip(mine, theirs, strict=True)
     )
 

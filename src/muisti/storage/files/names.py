@@ -22,5 +22,7 @@ def slug(title: str) -> str:
     from slugify import slugify  # 14 ms to import, and only writers need it
 
     text = slugify(title, allow_unicode=True, separator="_", lowercase=True)
-    text = unicodedata.normalize("NFC", text).encode()[:MAX_BYTES].decode("utf-8", "ignore").strip("_")
+    text = (
+        unicodedata.normalize("NFC", text).encode()[:MAX_BYTES].decode("utf-8", "ignore").strip("_")
+    )
     return text or "memory"

@@ -59,14 +59,18 @@ class FileQueue:
 
     def _begin(self) -> Path:
         if not self._writable:
-            raise VaultReadOnly(f"{self._folder}: the vault cannot be written; make it writable for this user to save")
+            raise VaultReadOnly(
+                f"{self._folder}: the vault cannot be written; make it writable for this user to save"
+            )
         if self._folder.is_symlink():  # what is done with is removed: only from a folder of our own
             raise OSError(errno.ELOOP, "is a link to elsewhere; remove it", str(self._folder))
         self._disk.make_folder(self._folder)
         ignore = self._folder / ".gitignore"
         if not ignore.exists():
             with suppress(FileExistsError):
-                self._disk.write_unsynced(ignore, b"*\n")  # on its way to become memories: not for git
+                self._disk.write_unsynced(
+                    ignore, b"*\n"
+                )  # on its way to become memories: not for git
         while True:
             path = self._folder / f"{uuid.uuid4().hex}.jsonl"
             self._disk.append(path, b"", durable=False)
@@ -106,7 +110,12 @@ class FileQueue:
                 self._disk.truncate(path, len(whole_lines(path, 0)))
             if broken:
                 aside = path.with_name(path.name + CORRUPT)
-                log.warning("%s: %d lines are no exchanges; they are set aside in %s", path, len(broken), aside.name)
+                log.warning(
+                    "%s: %d lines are no exchanges; they are set aside in %s",
+                    path,
+                    len(broken),
+                    aside.name,
+                )
                 self._disk.append(aside, b"\n".join(broken) + b"\n", durable=True)
             for exchange in here:
                 self._note(exchange, path)
@@ -136,7 +145,9 @@ class FileQueue:
                 return
             self._left[path] -= 1
             if not self._sweep(path):
-                self._disk.append(path, json.dumps({"done": exchange_id}).encode() + b"\n", durable=False)
+                self._disk.append(
+                    path, json.dumps({"done": exchange_id}).encode() + b"\n", durable=False
+                )
 
     def _sweep(self, path: Path) -> bool:
         """Empty our own file, and remove another's, once nothing waits in it. That somebody deleted it does no harm."""
@@ -179,7 +190,10 @@ def queue_status(folder: Path) -> QueueStatus:
 
 def _to_line(exchange: Exchange) -> bytes:
     line = {"at": to_text(exchange.at)} | {key: getattr(exchange, key) for key in _KEYS}
-    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+    return (
+        json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        + b"\n"
+    )
 
 
 def _pending(path: Path) -> tuple[list[Exchange], list[bytes]]:

@@ -29,13 +29,20 @@ def bytes_of(root: Path, path: str, settings: Settings) -> tuple[bytes, os.stat_
         raise BrokenFile(path, reason) from None
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise BrokenFile(path, "is a link, which muisti does not follow: put the file itself there") from error
-        raise BrokenFile(path, f"cannot be read ({error.strerror}): check its permissions") from error
+            raise BrokenFile(
+                path, "is a link, which muisti does not follow: put the file itself there"
+            ) from error
+        raise BrokenFile(
+            path, f"cannot be read ({error.strerror}): check its permissions"
+        ) from error
     with open(fd, "rb") as file:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             raise BrokenFile(path, "is not a regular file")
         data = file.read(most + 1)
     if len(data) > most:
-        raise BrokenFile(path, f"has {status.st_size} bytes; the limit is {most}: make it shorter, or raise max_content_bytes")
+        raise BrokenFile(
+            path,
+            f"has {status.st_size} bytes; the limit is {most}: make it shorter, or raise max_content_bytes",
+        )
     return data, status

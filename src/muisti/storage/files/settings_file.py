@@ -35,7 +35,9 @@ def _with(text: str, key: str, value: str) -> str:
     table = re.search(r"^\s*\[", text, re.MULTILINE)
     end = table.start() if table else len(text)
     top, rest = text[:end], text[end:]
-    changed, count = re.subn(rf"^[ \t]*{re.escape(key)}[ \t]*=.*$", lambda _: line, top, count=1, flags=re.MULTILINE)
+    changed, count = re.subn(
+        rf"^[ \t]*{re.escape(key)}[ \t]*=.*$", lambda _: line, top, count=1, flags=re.MULTILINE
+    )
     if count:
         return changed + rest
     return top + ("" if not top or top.endswith("\n") else "\n") + line + "\n" + rest

@@ -107,7 +107,9 @@ class FileStore:
         """Hold the vault, with the index that is in use now."""
         with self.vault.lock(timeout):
             if not self.index.is_current() and self.index.open():
-                raise IndexCorrupt("the index was removed while the vault was in use; it is rebuilt from the files")
+                raise IndexCorrupt(
+                    "the index was removed while the vault was in use; it is rebuilt from the files"
+                )
             try:
                 yield
             except (Conflict, InvalidMemory, InvalidRequest, NotFound):
@@ -159,7 +161,9 @@ class FileStore:
         for memory_id in changes.restored:
             files.append(self._restore(memory_id, batch))
         if changes.archived:
-            self.versions_folder.archive({_path_of(memory): memory.id for memory in changes.archived})
+            self.versions_folder.archive(
+                {_path_of(memory): memory.id for memory in changes.archived}
+            )
             for memory in changes.archived:
                 batch.forget_file(_path_of(memory), memory.id)
         for memory_id in changes.erased:

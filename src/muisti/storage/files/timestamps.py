@@ -14,7 +14,9 @@ _LATEST_NS = 2**63 - 1
 
 def stat_of(status: os.stat_result) -> FileStat:
     """What the file system says of a file; times that make no sense are cut to what can be kept."""
-    return FileStat(status.st_size, min(max(status.st_mtime_ns, -_LATEST_NS), _LATEST_NS), status.st_ino)
+    return FileStat(
+        status.st_size, min(max(status.st_mtime_ns, -_LATEST_NS), _LATEST_NS), status.st_ino
+    )
 
 
 def changed_at(status: os.stat_result) -> datetime:
@@ -35,5 +37,10 @@ def from_text(key: str, text: str) -> datetime:
     try:
         at = datetime.fromisoformat(text.strip())
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (ValueError, OverflowError):  # the latter: a zone that leads before year 1 or beyond 9999
-        raise BadFrontMatter(f"{key}: {text!r} is no time: write it like 2026-01-31T12:00:00Z") from None
+    except (
+        ValueError,
+        OverflowError,
+    ):  # the latter: a zone that leads before year 1 or beyond 9999
+        raise BadFrontMatter(
+            f"{key}: {text!r} is no time: write it like 2026-01-31T12:00:00Z"
+        ) from None

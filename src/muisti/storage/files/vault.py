@@ -55,7 +55,9 @@ class LoadedFile(NamedTuple):
 class FileVault:
     """Memories as Markdown files below one folder."""
 
-    def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None) -> None:
+    def __init__(
+        self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None
+    ) -> None:
         self.root = root
         self._settings = settings
         self._clock = clock
@@ -68,7 +70,9 @@ class FileVault:
     def lock(self, timeout: float | None = None) -> Iterator[None]:
         """Hold the vault for writing. Raises VaultBusy, and VaultNotFound if the folder is gone or another is in its place."""
         if not (self.root / SETTINGS_FILE).exists() and not (self.root / ".muisti").exists():
-            raise VaultNotFound(f"{self.root}: the vault is gone; is its disk mounted? Nothing was changed")
+            raise VaultNotFound(
+                f"{self.root}: the vault is gone; is its disk mounted? Nothing was changed"
+            )
         with disk_errors(self.root):
             self._publisher.prepare()
             held = self._lock.hold(timeout)
@@ -91,7 +95,8 @@ class FileVault:
             planned.append((path, _readable(text, memory)))
         self._publisher.create(planned)
         return [
-            self._stored(replace(memory, file_path=path), data) for memory, (path, data) in zip(memories, planned, strict=True)
+            self._stored(replace(memory, file_path=path), data)
+            for memory, (path, data) in zip(memories, planned, strict=True)
         ]
 
     def rewrite(self, memory: Memory, expected_sha: str) -> StoredFile:
@@ -99,25 +104,39 @@ class FileVault:
         path = _file_of(memory)
         data = bytes_of(self.root, path, self._settings)[0]
         if hashlib.sha256(data).hexdigest() != expected_sha:
-            raise Conflict(f"{path} was changed by somebody else; read the memory again and repeat the change")
+            raise Conflict(
+                f"{path} was changed by somebody else; read the memory again and repeat the change"
+            )
         document = frontmatter.parse(data.decode())
         changes = changed_fields(document, memory, self._settings)
-        body = memory.content if memory.content != redact_text(document.body, self._settings) else None
+        body = (
+            memory.content if memory.content != redact_text(document.body, self._settings) else None
+        )
         text = frontmatter.edit(document, changes, body, numbers=TYPED)
         written = _readable(text, memory)
         if not _says(text, {**document.values, **changes}):
-            raise BrokenFile(path, "has front matter that cannot be changed safely: write it more simply, as `key: value` lines")
+            raise BrokenFile(
+                path,
+                "has front matter that cannot be changed safely: write it more simply, as `key: value` lines",
+            )
         self._publisher.replace(path, written)
         moved = self._moved_to_its_folder(path, memory, changes)
         return self._stored(replace(memory, file_path=moved), written)
 
-    def _moved_to_its_folder(self, path: str, memory: Memory, changes: dict[str, frontmatter.Value | None]) -> str:
+    def _moved_to_its_folder(
+        self, path: str, memory: Memory, changes: dict[str, frontmatter.Value | None]
+    ) -> str:
         if not {"kind", "category", "project"} & set(changes) or path.startswith(f"{TRASH}/"):
             return path
         target = file_name(memory, self._settings)
         if Path(target).parent == Path(path).parent:
             return path
-        return self._move(path, self._free_path(f"{Path(target).parent.as_posix()}/{Path(path).name}", memory.id, set()))
+        return self._move(
+            path,
+            self._free_path(
+                f"{Path(target).parent.as_posix()}/{Path(path).name}", memory.id, set()
+            ),
+        )
 
     def trash(self, path: str, at: datetime) -> str:
         """One rename: the new name tells where the file was and when it went."""
@@ -167,12 +186,18 @@ class FileVault:
             document = frontmatter.parse(text)
             memory = from_document(path, document, self._settings, file.changed_at)
         except UnicodeDecodeError as error:
-            raise BrokenFile(path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
-        except frontmatter.BadFrontMatter as error:  # which quotes the file: not what is private in it
+            raise BrokenFile(
+                path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8"
+            ) from error
+        except (
+            frontmatter.BadFrontMatter
+        ) as error:  # which quotes the file: not what is private in it
             raise BrokenFile(path, redact_text(str(error), self._settings)) from error
         if not memory.id and adopt:
             memory = _identified(memory, new_id(self._clock.now()))
-            text = frontmatter.edit(document, changed_fields(document, memory, self._settings), numbers=TYPED)
+            text = frontmatter.edit(
+                document, changed_fields(document, memory, self._settings), numbers=TYPED
+            )
             self._publisher.replace(path, text.encode())
             return self._stored(memory, text.encode())
         if not memory.id:
@@ -206,7 +231,10 @@ class FileVault:
     def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
         """Let the front matter follow the folder, if it said what the old folder said."""
         memory = file.memory
-        before, after = Place.of(old_path, self._settings), Place.of(_file_of(memory), self._settings)
+        before, after = (
+            Place.of(old_path, self._settings),
+            Place.of(_file_of(memory), self._settings),
+        )
         kind = after.kind if after.kind and memory.kind == before.kind else memory.kind
         project = after.project if memory.project == before.project else memory.project
         if (kind, project) == (memory.kind, memory.project):
@@ -214,7 +242,9 @@ class FileVault:
         data = bytes_of(self.root, _file_of(memory), self._settings)[0]
         document = frontmatter.parse(data.decode())
         moved = replace(memory, kind=kind, project=project)
-        text = frontmatter.edit(document, changed_fields(document, moved, self._settings), numbers=TYPED)
+        text = frontmatter.edit(
+            document, changed_fields(document, moved, self._settings), numbers=TYPED
+        )
         self._publisher.replace(_file_of(memory), text.encode())
         return self._stored(moved, text.encode())
 
@@ -230,7 +260,10 @@ class FileVault:
 
     def _free_path(self, wanted: str, memory_id: str, taken: set[str]) -> str:
         stem = wanted.removesuffix(".md")
-        candidates = [f"{stem}{suffix}.md" for suffix in ("", *(f"_{n}" for n in range(2, 6)), f"_{memory_id[-12:]}")]
+        candidates = [
+            f"{stem}{suffix}.md"
+            for suffix in ("", *(f"_{n}" for n in range(2, 6)), f"_{memory_id[-12:]}")
+        ]
         for path in candidates:
             if path not in taken and not os.path.lexists(self.root / path):
                 return path
@@ -240,7 +273,9 @@ class FileVault:
         seen = time.time_ns()
         with disk_errors(_file_of(memory)):
             status = (self.root / _file_of(memory)).stat(follow_symlinks=False)
-        return StoredFile(memory, SeenFile(stat_of(status), seen, hashlib.sha256(data).hexdigest(), memory.id))
+        return StoredFile(
+            memory, SeenFile(stat_of(status), seen, hashlib.sha256(data).hexdigest(), memory.id)
+        )
 
 
 def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, FileStat]]:
@@ -274,19 +309,25 @@ def _may_hold_memories(name: str, *, top: bool) -> bool:
 
 
 _NOT_MEMORIES = RESERVED_FOLDERS - {"projects"} | {"node_modules"}
-_OUR_ID = re.compile(rb"^id: *[\"']?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.MULTILINE)
+_OUR_ID = re.compile(
+    rb"^id: *[\"']?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.MULTILINE
+)
 
 
 def has_our_id(head: bytes) -> bool:
     """Whether a file begins with front matter that has an id of ours: a page may show such lines as an example further down."""
     text = head.removeprefix(b"\xef\xbb\xbf")
-    return text.startswith(b"---") and bool(_OUR_ID.search(text, 3, max(text.find(b"\n---", 3), text.find(b"\n...", 3))))
+    return text.startswith(b"---") and bool(
+        _OUR_ID.search(text, 3, max(text.find(b"\n---", 3), text.find(b"\n...", 3)))
+    )
 
 
 class ReadOnlyVault(FileVault):
     """A vault that this process may read but not write."""
 
-    def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None) -> None:
+    def __init__(
+        self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None
+    ) -> None:
         super().__init__(root, settings, clock, ReadOnlyDisk(root))
         self._thread = threading.RLock()
 
@@ -313,16 +354,22 @@ class ReadOnlyVault(FileVault):
 
 
 def _identified(memory: Memory, memory_id: str) -> Memory:
-    return replace(memory, id=memory_id, links=tuple(replace(link, source=memory_id) for link in memory.links))
+    return replace(
+        memory, id=memory_id, links=tuple(replace(link, source=memory_id) for link in memory.links)
+    )
 
 
 def _readable(text: str, memory: Memory) -> bytes:
     """The bytes of a file that will be understood when it is read. Raises InvalidMemory."""
     head = len(text) - len(memory.content)
     if head > frontmatter.MAX_HEAD:
-        name = max(("summary", "keywords", "files"), key=lambda name: len(repr(getattr(memory, name))))
+        name = max(
+            ("summary", "keywords", "files"), key=lambda name: len(repr(getattr(memory, name)))
+        )
         raise InvalidMemory(
-            name, f"{head} characters", f"what is said about a memory may have {frontmatter.MAX_HEAD} in all: shorten it"
+            name,
+            f"{head} characters",
+            f"what is said about a memory may have {frontmatter.MAX_HEAD} in all: shorten it",
         )
     return text.encode()
 
@@ -333,7 +380,9 @@ def _says(text: str, values: Mapping[str, frontmatter.Value | None]) -> bool:
         found = frontmatter.parse(text).values
     except frontmatter.BadFrontMatter:
         return False
-    return {k: v for k, v in found.items() if v is not None} == {k: v for k, v in values.items() if v is not None}
+    return {k: v for k, v in found.items() if v is not None} == {
+        k: v for k, v in values.items() if v is not None
+    }
 
 
 def _file_of(memory: Memory) -> str:

@@ -57,7 +57,10 @@ class FileVersions:
 
     def versions(self, memory_id: str) -> list[StoredVersion]:
         """Oldest first. What cannot be read is left out."""
-        if not _SAFE_ID.match(memory_id) or not (folder := self._root / HISTORY / memory_id).is_dir():
+        if (
+            not _SAFE_ID.match(memory_id)
+            or not (folder := self._root / HISTORY / memory_id).is_dir()
+        ):
             return []
         found = []
         for name in sorted(os.listdir(folder)):
@@ -103,7 +106,10 @@ class FileVersions:
         if at != self._moment:
             self._moment, self._following = at, {}
         at = self._following.get(memory_id, at)
-        while any((self._root / HISTORY / memory_id / f"{at:{_STAMP}}{m}.md").exists() for m in ("", _MERGED)):
+        while any(
+            (self._root / HISTORY / memory_id / f"{at:{_STAMP}}{m}.md").exists()
+            for m in ("", _MERGED)
+        ):
             at += timedelta(microseconds=1)  # the clock stood still or was set back
         self._following[memory_id] = at + timedelta(microseconds=1)
         return f"{HISTORY}/{memory_id}/{at:{_STAMP}}{mark}.md"
@@ -150,14 +156,21 @@ class FileVersions:
         """The file whose name ends with the id; if there are several, the one that went last."""
         if not _SAFE_ID.match(memory_id):
             return None
-        found = max(self._root.glob(f"{ARCHIVE}/**/*.{memory_id}.md"), key=lambda path: path.lstat().st_ctime_ns, default=None)
+        found = max(
+            self._root.glob(f"{ARCHIVE}/**/*.{memory_id}.md"),
+            key=lambda path: path.lstat().st_ctime_ns,
+            default=None,
+        )
         return None if found is None else found.relative_to(self._root).as_posix()
 
     def unarchive(self, path: str, memory_id: str) -> str:
         """Back to where it was, or beside what has taken its place since."""
         stem = _AGAIN.sub("", path.removeprefix(f"{ARCHIVE}/").removesuffix(f".{memory_id}.md"))
         beside = f"{stem}_{memory_id[-12:]}"
-        names = itertools.chain((f"{stem}.md", f"{beside}.md"), (f"{beside}_{number}.md" for number in itertools.count(2)))
+        names = itertools.chain(
+            (f"{stem}.md", f"{beside}.md"),
+            (f"{beside}_{number}.md" for number in itertools.count(2)),
+        )
         free = next(name for name in names if not os.path.lexists(self._root / name))
         self._move(path, free)
         return free

@@ -30,8 +30,13 @@ class FolderWatch:
         for polling in (None, True):
             try:
                 yield from self._watched(settle, wake, polling=polling)
-            except (OSError, RuntimeError) as error:  # too many watches, or a disk that cannot be watched
-                log.warning("files are looked at every second, for they cannot be watched: %s", error)
+            except (
+                OSError,
+                RuntimeError,
+            ) as error:  # too many watches, or a disk that cannot be watched
+                log.warning(
+                    "files are looked at every second, for they cannot be watched: %s", error
+                )
             else:
                 return
             if self._stop.is_set():

@@ -23,7 +23,9 @@ def to_time(microseconds: int) -> datetime:
 def apply_changes(tables: Tables, changes: IndexChanges) -> None:
     """Write one transaction. Raises InvalidRequest for what is no text."""
     arriving = {row.memory.id: row for row in changes.memories}
-    before = {id_: tables.entries[id_] for id_ in [*changes.removed, *arriving] if id_ in tables.entries}
+    before = {
+        id_: tables.entries[id_] for id_ in [*changes.removed, *arriving] if id_ in tables.entries
+    }
     for entry in before.values():
         if entry.is_memory:
             _remove(tables, entry)
@@ -46,7 +48,9 @@ def apply_changes(tables: Tables, changes: IndexChanges) -> None:
     if changes.journal is not None:
         _apply_journal(tables, changes.journal)
     if gone or changes.emptied:
-        take_over(tables)  # what was removed may have been the last that another model's space waited for
+        take_over(
+            tables
+        )  # what was removed may have been the last that another model's space waited for
 
 
 def _number(tables: Tables, before: Entry | None) -> int:
@@ -158,7 +162,9 @@ def _occurrences(entry: Entry) -> dict[str, float]:
 
 def take_over(tables: Tables) -> None:
     """Let a space that was filled beside the serving one take its place once nothing is missing in it."""
-    ready = next((space for space in tables.spaces if not space.serving and not space.waiting), None)
+    ready = next(
+        (space for space in tables.spaces if not space.serving and not space.waiting), None
+    )
     if ready is not None:
         ready.serving = True
         tables.spaces = [space for space in tables.spaces if space is ready or not space.serving]

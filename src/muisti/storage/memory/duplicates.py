@@ -24,13 +24,16 @@ class MemoryDuplicates:
             entry
             for entry in known
             if _is_same_scope(entry, memory)
-            and (entry.memory.valid_from, entry.memory.valid_until) == (memory.valid_from, memory.valid_until)
+            and (entry.memory.valid_from, entry.memory.valid_until)
+            == (memory.valid_from, memory.valid_until)
             and (memory.valid_until is not None or reading.valid_until(entry) is None)
         ]
         first = min(same, key=lambda entry: (entry.created_at, entry.number), default=None)
         return None if first is None else reading.memory(first)
 
-    def near_simhash(self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int) -> dict[str, str]:
+    def near_simhash(
+        self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
+    ) -> dict[str, str]:
         """Id → simhash of memories that share a band and differ in at most so many bits."""
         tables = self.reading().tables
         sharing = list(dict.fromkeys(id_ for band in bands for id_ in tables.bands[band]))[:limit]
@@ -38,10 +41,13 @@ class MemoryDuplicates:
         return {
             entry.memory.id: entry.memory.simhash
             for entry in entries
-            if hamming(entry.memory.simhash, memory.simhash) <= most_bits and _is_same_scope(entry, memory)
+            if hamming(entry.memory.simhash, memory.simhash) <= most_bits
+            and _is_same_scope(entry, memory)
         }
 
-    def with_words(self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool) -> dict[str, str]:
+    def with_words(
+        self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
+    ) -> dict[str, str]:
         """Id → simhash of memories that have any, or all, of these words."""
         tables = self.reading().tables
         sets = [set(tables.postings[word]) for word in words]
@@ -56,7 +62,11 @@ class MemoryDuplicates:
         """Those of these that are neither superseded nor expired."""
         reading = self.reading()
         found = [reading.tables.entries[id_] for id_ in ids if id_ in reading.tables.entries]
-        return [reading.memory(entry) for entry in found if entry.is_memory and reading.valid_until(entry) is None]
+        return [
+            reading.memory(entry)
+            for entry in found
+            if entry.is_memory and reading.valid_until(entry) is None
+        ]
 
 
 def _is_same_scope(entry: Entry, memory: Memory) -> bool:

@@ -18,7 +18,9 @@ from muisti.storage.memory.tables import Database, Tables
 from muisti.storage.memory.words import MemoryWords
 
 
-class MemoryIndex(MemoryReading, MemoryWords, MemoryLinks, MemoryDuplicates, MemoryMessages, MemoryStatistics):
+class MemoryIndex(
+    MemoryReading, MemoryWords, MemoryLinks, MemoryDuplicates, MemoryMessages, MemoryStatistics
+):
     """Dictionaries that answer like the index in SQLite."""
 
     def __init__(
@@ -52,10 +54,14 @@ class MemoryIndex(MemoryReading, MemoryWords, MemoryLinks, MemoryDuplicates, Mem
         with self.database.writing() as tables:
             anew = build(changes)
             before = {id_: entry.source_hash for id_, entry in tables.entries.items()}
-            same = {id_ for id_, entry in anew.entries.items() if entry.source_hash == before.get(id_)}
+            same = {
+                id_ for id_, entry in anew.entries.items() if entry.source_hash == before.get(id_)
+            }
             embeddable = {id_ for id_, entry in anew.entries.items() if entry.memory.content}
             for space in tables.spaces:
-                space.vectors = {id_: vectors for id_, vectors in space.vectors.items() if id_ in same}
+                space.vectors = {
+                    id_: vectors for id_, vectors in space.vectors.items() if id_ in same
+                }
                 space.waiting = embeddable - space.vectors.keys()
             for name in Tables.__slots__:
                 if name not in ("spaces", "last_space"):
@@ -82,7 +88,10 @@ def build(changes: IndexChanges) -> Tables:
 def _contents(tables: Tables) -> dict[str, object]:
     """What two states of one vault must agree in: all but the numbers that texts were given."""
     return {
-        "texts": {id_: (one.memory, one.created_at, one.words, one.message) for id_, one in tables.entries.items()},
+        "texts": {
+            id_: (one.memory, one.created_at, one.words, one.message)
+            for id_, one in tables.entries.items()
+        },
         "words": {word: tables.postings[word] for word in tables.postings},
         "links": {target: tables.links_to[target] for target in tables.links_to},
         "usage": tables.usage,

@@ -25,10 +25,17 @@ class MemoryLinks:
                 found.setdefault((link.source, link.type, link.target), link)
             for link in tables.links_to[id_].values():
                 found.setdefault((link.source, link.type, link.target), link)
-        alive = [link for link in found.values() if reading.alive(link.source) and reading.alive(link.target)]
+        alive = [
+            link
+            for link in found.values()
+            if reading.alive(link.source) and reading.alive(link.target)
+        ]
         alive.sort(key=lambda link: (link.created_at, link.source, link.type, link.target))
         # A link that holds since it was made says so by saying nothing.
-        return [replace(link, valid_from=None) if link.valid_from == link.created_at else link for link in alive]
+        return [
+            replace(link, valid_from=None) if link.valid_from == link.created_at else link
+            for link in alive
+        ]
 
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """For each that was superseded: by which memories, in the order of time."""

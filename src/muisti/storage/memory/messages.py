@@ -49,7 +49,9 @@ class MemoryMessages:
         """Messages by the ids that searches return."""
         entries = self.reading().tables.entries
         found = [entries[id_] for id_ in ids if id_ in entries]
-        return {entry.memory.id: _line(entry).message for entry in found if entry.message is not None}
+        return {
+            entry.memory.id: _line(entry).message for entry in found if entry.message is not None
+        }
 
     def find_messages(self, chat: str, message_ids: Sequence[str]) -> dict[str, Message]:
         """Those of these that are in a conversation; of several with one id the first."""
@@ -62,7 +64,9 @@ class MemoryMessages:
     def document_sources(self) -> list[str]:
         """What indexed documents are called."""
         entries = self.reading().tables.entries.values()
-        return sorted({entry.memory.source for entry in entries if entry.memory.origin is Origin.DOCUMENT})
+        return sorted(
+            {entry.memory.source for entry in entries if entry.memory.origin is Origin.DOCUMENT}
+        )
 
     def sources(self) -> list[Shelf]:
         """The files and folders that are searched beside the memories."""

@@ -29,12 +29,16 @@ class MemoryReading:
         with self.database.snapshot():
             yield
 
-    def get(self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False) -> Memory | None:
+    def get(
+        self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False
+    ) -> Memory | None:
         """One memory by its id."""
         found = self.many([memory_id], include_deleted=include_deleted, any_origin=any_origin)
         return found[0] if found else None
 
-    def many(self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False) -> list[Memory]:
+    def many(
+        self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False
+    ) -> list[Memory]:
         """Those that exist, in the order asked."""
         check_text(*ids)
         reading = self.reading()
@@ -42,23 +46,35 @@ class MemoryReading:
         return [
             reading.memory(entry)
             for entry in found
-            if (any_origin or entry.is_memory) and (include_deleted or entry.memory.deleted_at is None)
+            if (any_origin or entry.is_memory)
+            and (include_deleted or entry.memory.deleted_at is None)
         ]
 
-    def select(self, where: Filter, *, order: Order, limit: int | None, offset: int = 0) -> list[Memory]:
+    def select(
+        self, where: Filter, *, order: Order, limit: int | None, offset: int = 0
+    ) -> list[Memory]:
         """A page of the memories that a filter lets through."""
         reading = self.reading()
         entries = [entry for entry in reading.memories() if reading.allows(where, entry)]
         _sort(entries, order, reading)
-        return [reading.memory(entry) for entry in entries[offset : None if limit is None else offset + limit]]
+        return [
+            reading.memory(entry)
+            for entry in entries[offset : None if limit is None else offset + limit]
+        ]
 
-    def by_keywords(self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int) -> list[Memory]:
+    def by_keywords(
+        self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int
+    ) -> list[Memory]:
         """Memories with these keywords; those with most of them first, then the latest."""
         wanted = {("keyword", keyword.casefold()) for keyword in keywords}
         least = len(wanted) if match_all else 1
         reading = self.reading()
         hits = {entry: len(wanted & entry.labels) for entry in reading.memories()}
-        found = [entry for entry, count in hits.items() if count >= least and reading.allows(where, entry)]
+        found = [
+            entry
+            for entry, count in hits.items()
+            if count >= least and reading.allows(where, entry)
+        ]
         found.sort(key=lambda entry: (-hits[entry], -entry.created_at))
         return [reading.memory(entry) for entry in found[:limit]]
 
@@ -68,7 +84,9 @@ class MemoryReading:
         here = reading.tables.entries.get(memory.id)
         if here is None:
             return [memory]
-        beside = sorted((one for one in reading.tables.entries.values() if _is_beside(one, memory)), key=by_time)
+        beside = sorted(
+            (one for one in reading.tables.entries.values() if _is_beside(one, memory)), key=by_time
+        )
         earlier = [one for one in beside if by_time(one) < by_time(here)]
         later = [one for one in beside if by_time(one) > by_time(here)]
         nearest = earlier[max(0, len(earlier) - before) :]
@@ -104,11 +122,15 @@ class MemoryReading:
         found.sort(key=lambda session: (session.started_at, session.id), reverse=True)
         return found[:limit]
 
-    def session_uses(self, *, session_id: str | None = None, memory_id: str | None = None) -> list[SessionUse]:
+    def session_uses(
+        self, *, session_id: str | None = None, memory_id: str | None = None
+    ) -> list[SessionUse]:
         """What sessions did with memories, in the order of time. That a memory was created, it tells itself."""
         reading = self.reading()
         made = [
-            SessionUse(entry.memory.session_id, entry.memory.id, Use.CREATED, entry.memory.created_at)
+            SessionUse(
+                entry.memory.session_id, entry.memory.id, Use.CREATED, entry.memory.created_at
+            )
             for entry in sorted(reading.memories(), key=by_time)
             if entry.memory.session_id is not None
         ]
@@ -130,7 +152,11 @@ def _sort(entries: list[Entry], order: Order, reading: Reading) -> None:
 
     def last_used(entry: Entry) -> datetime:
         usage = reading.tables.usage.get(entry.memory.id)
-        return entry.memory.created_at if usage is None or usage.last_accessed is None else usage.last_accessed
+        return (
+            entry.memory.created_at
+            if usage is None or usage.last_accessed is None
+            else usage.last_accessed
+        )
 
     if order == "created_at":
         entries.sort(key=by_time)
@@ -147,7 +173,9 @@ def _sort(entries: list[Entry], order: Order, reading: Reading) -> None:
         entries.sort(key=lambda entry: (last_used(entry), entry.memory.id))
     else:
         never = datetime.min.replace(tzinfo=reading.clock_time.tzinfo)
-        entries.sort(key=lambda entry: (entry.memory.deleted_at or never, entry.memory.id), reverse=True)
+        entries.sort(
+            key=lambda entry: (entry.memory.deleted_at or never, entry.memory.id), reverse=True
+        )
 
 
 def _is_beside(entry: Entry, memory: Memory) -> bool:

@@ -32,7 +32,9 @@ class Reading:
 
     def memories(self) -> Iterator[Entry]:
         """Yield the memories, deleted ones included, in the order in which they came."""
-        return iter(sorted((one for one in self.tables.entries.values() if one.is_memory), key=_by_number))
+        return iter(
+            sorted((one for one in self.tables.entries.values() if one.is_memory), key=_by_number)
+        )
 
     def alive(self, memory_id: str) -> bool:
         """Return whether there is a memory with this id that is not deleted."""
@@ -90,14 +92,19 @@ class Reading:
         return [
             link
             for (source, type_), link in self.tables.links_to[memory_id].items()
-            if type_ is LinkType.SUPERSEDES and source != memory_id and not link.proposed and link.valid_until is None
+            if type_ is LinkType.SUPERSEDES
+            and source != memory_id
+            and not link.proposed
+            and link.valid_until is None
         ]
 
     def valid_until(self, entry: Entry) -> datetime | None:
         """Return what the memory says, or else when one that supersedes it began."""
         if entry.memory.valid_until is not None:
             return entry.memory.valid_until
-        begins = [_since(link) for link in self.superseding(entry.memory.id) if self.alive(link.source)]
+        begins = [
+            _since(link) for link in self.superseding(entry.memory.id) if self.alive(link.source)
+        ]
         return min(begins, default=None)
 
     # -- Filters
@@ -116,7 +123,11 @@ class Reading:
             and (not where.ids or memory.id in where.ids)
             and all(_matches(field, getattr(where, field.filter_name), entry) for field in _MATCHED)
             and (not where.origins or memory.origin in where.origins)
-            and (not where.documents or memory.origin != "document" or memory.source in where.documents)
+            and (
+                not where.documents
+                or memory.origin != "document"
+                or memory.source in where.documents
+            )
             and self._is_of_time(where, entry)
             and (where.min_salience <= 0 or self.salience(entry) >= where.min_salience)
         )
@@ -146,7 +157,9 @@ class Reading:
         memory = entry.memory
         for link in self.superseding(memory.id):
             since = _since(link)
-            given = memory.valid_until is None or memory.valid_until == max(since, memory.valid_from or since)
+            given = memory.valid_until is None or memory.valid_until == max(
+                since, memory.valid_from or since
+            )
             if link.created_at > known_at and given:
                 return True
         return False

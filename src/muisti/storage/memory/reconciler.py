@@ -42,7 +42,10 @@ class MemoryReconciler:
             different = self._index.differences(self._store.project_all())
         if progress is not None:
             progress(memories, memories)
-        problems = [Problem(part, "the index is not what the store makes: run `muisti reindex`") for part in different]
+        problems = [
+            Problem(part, "the index is not what the store makes: run `muisti reindex`")
+            for part in different
+        ]
         return VerifyReport(
             files=0,
             memories=memories,
@@ -50,7 +53,9 @@ class MemoryReconciler:
             problems=tuple(problems),
         )
 
-    def index_path(self, path: str, source: str | None, project: str | None, *, trusted: bool | None) -> Shelf:
+    def index_path(
+        self, path: str, source: str | None, project: str | None, *, trusted: bool | None
+    ) -> Shelf:
         """Raise Unsupported: documents are files."""
         raise Unsupported("index_path", _NO_DOCUMENTS)
 

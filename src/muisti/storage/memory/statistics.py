@@ -54,14 +54,22 @@ class MemoryStatistics:
         """How many have lost at least so much since decay was last recorded."""
         reading = self.reading()
         alive = [entry for entry in reading.memories() if entry.memory.deleted_at is None]
-        return sum(reading.salience_recorded(entry) - reading.salience(entry) >= least for entry in alive)
+        return sum(
+            reading.salience_recorded(entry) - reading.salience(entry) >= least for entry in alive
+        )
 
     def live_bytes(self) -> int:
         """Texts and vectors of memories that are not deleted."""
         reading = self.reading()
-        return sum(_size(reading.tables, entry) for entry in reading.memories() if entry.memory.deleted_at is None)
+        return sum(
+            _size(reading.tables, entry)
+            for entry in reading.memories()
+            if entry.memory.deleted_at is None
+        )
 
-    def longest_unused(self, protected: Sequence[str], among: Sequence[str] | None = None) -> list[Footprint]:
+    def longest_unused(
+        self, protected: Sequence[str], among: Sequence[str] | None = None
+    ) -> list[Footprint]:
         """By the last use, then by age."""
         reading = self.reading()
 
@@ -77,7 +85,9 @@ class MemoryStatistics:
         free = sorted(_free(reading, protected, among), key=key)
         return [Footprint(entry.memory.id, _size(reading.tables, entry)) for entry in free]
 
-    def weakest(self, below: float, protected: Sequence[str], among: Sequence[str] | None = None) -> list[str]:
+    def weakest(
+        self, below: float, protected: Sequence[str], among: Sequence[str] | None = None
+    ) -> list[str]:
         """The weakest first."""
         reading = self.reading()
         weak = [(reading.salience(entry), entry) for entry in _free(reading, protected, among)]
@@ -95,7 +105,9 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 def _size(tables: Tables, entry: Entry) -> int:
     """Bytes of a text and of its vectors."""
     vectors = (space.vectors.get(entry.memory.id) for space in tables.spaces)
-    return len(entry.memory.content.encode()) + sum(one[1].nbytes for one in vectors if one is not None)
+    return len(entry.memory.content.encode()) + sum(
+        one[1].nbytes for one in vectors if one is not None
+    )
 
 
 def _free(reading: Reading, protected: Sequence[str], among: Sequence[str] | None) -> list[Entry]:
@@ -104,8 +116,12 @@ def _free(reading: Reading, protected: Sequence[str], among: Sequence[str] | Non
     for entry in reading.memories():
         memory = entry.memory
         session = reading.tables.sessions.get(memory.session_id or "")
-        is_active = session is not None and memory.session_id is not None and session.status == "active"
-        kept = memory.deleted_at is not None or memory.pinned or memory.kind in protected or is_active
+        is_active = (
+            session is not None and memory.session_id is not None and session.status == "active"
+        )
+        kept = (
+            memory.deleted_at is not None or memory.pinned or memory.kind in protected or is_active
+        )
         if not kept and (among is None or memory.id in among):
             found.append(entry)
     return found

@@ -58,7 +58,9 @@ class _State:
     """Trashed ones included."""
     archive: dict[str, Memory] = field(default_factory=dict)
     versions: dict[str, tuple[StoredVersion, ...]] = field(default_factory=dict)
-    core: dict[str, dict[str, str]] = field(default_factory=lambda: {section: {} for section in CORE_SECTIONS})
+    core: dict[str, dict[str, str]] = field(
+        default_factory=lambda: {section: {} for section in CORE_SECTIONS}
+    )
 
     def copy(self) -> _State:
         """Return a copy that may be changed."""
@@ -130,7 +132,9 @@ class MemoryStore:
         """Hold the store for a change, across threads."""
         wait = self._settings.lock_timeout if timeout is None else timeout
         if not self._lock.acquire(timeout=wait):
-            raise VaultBusy(f"another thread has held the vault for {wait:g} seconds; try again in a moment")
+            raise VaultBusy(
+                f"another thread has held the vault for {wait:g} seconds; try again in a moment"
+            )
         try:
             yield
         finally:
@@ -158,7 +162,9 @@ class MemoryStore:
         written: dict[str, Memory] = {}
         for memory in changes.created:
             if memory.id in state.records:
-                raise Conflict(f"there is a memory with the id {memory.id} already; leave the id out, or update that one")
+                raise Conflict(
+                    f"there is a memory with the id {memory.id} already; leave the id out, or update that one"
+                )
             written[memory.id] = replace(memory, file_path=_path_of(memory, self._settings))
         for memory, into in changes.merged:
             _keep(state, into, memory, now, merged=True)
@@ -166,7 +172,9 @@ class MemoryStore:
             written |= self._update(state, update, events, now)
         for memory in changes.trashed:
             known = _existing(state, memory.id)
-            written[memory.id] = replace(known, deleted_at=now, file_path=f"{_TRASH}/{known.file_path}")
+            written[memory.id] = replace(
+                known, deleted_at=now, file_path=f"{_TRASH}/{known.file_path}"
+            )
         for memory_id in changes.restored:
             written[memory_id] = self._restored(state, memory_id)
         for memory_id, memory in written.items():
@@ -185,17 +193,25 @@ class MemoryStore:
             _write_core(state.core[section], entries)
         return written
 
-    def _update(self, state: _State, update: Update, events: list[Event], now: datetime) -> dict[str, Memory]:
+    def _update(
+        self, state: _State, update: Update, events: list[Event], now: datetime
+    ) -> dict[str, Memory]:
         memory_id = update.memory.id
         record = state.records.get(memory_id)
         if record is None or record.revision != update.revision:
             if update.optional:
                 return {}
-            raise Conflict(f"{memory_id} was changed by somebody else; read the memory again and repeat the change")
+            raise Conflict(
+                f"{memory_id} was changed by somebody else; read the memory again and repeat the change"
+            )
         if update.keep_version:
             kept = _keep(state, memory_id, record.memory, now, merged=False)
             events[:] = [_with_version(event, memory_id, kept) for event in events]
-        path = record.memory.file_path if record.memory.deleted_at else _path_of(update.memory, self._settings)
+        path = (
+            record.memory.file_path
+            if record.memory.deleted_at
+            else _path_of(update.memory, self._settings)
+        )
         return {memory_id: replace(update.memory, file_path=path)}
 
     def _restored(self, state: _State, memory_id: str) -> Memory:
@@ -246,7 +262,11 @@ class MemoryStore:
     def current(self, memory: Memory) -> Stored | None:
         """A memory as it is stored now."""
         record = self._state.records.get(memory.id)
-        return None if record is None else Stored(record.memory, record.revision, indexed=not self._index.stale)
+        return (
+            None
+            if record is None
+            else Stored(record.memory, record.revision, indexed=not self._index.stale)
+        )
 
     def versions(self, memory_id: str) -> list[StoredVersion]:
         """The earlier versions and merged texts of a memory, oldest first."""
@@ -280,7 +300,11 @@ class MemoryStore:
 
     def events(self, memory_id: str) -> list[Event]:
         """All events that name a memory, in their order."""
-        return [event for event in self._events if memory_id in event.memory_ids or memory_id in event.data.values()]
+        return [
+            event
+            for event in self._events
+            if memory_id in event.memory_ids or memory_id in event.data.values()
+        ]
 
     def core(self) -> CoreMemory:
         """The core memory."""
@@ -361,12 +385,16 @@ def _write_core(entries: dict[str, str], changes: Mapping[str, str | None]) -> N
 def _checked_event(event: Event) -> Event:
     """The event with data of its own, as a journal would give it back. Raises InvalidRequest."""
     try:
-        told = json.dumps([event.name, event.memory_ids, event.session_id, dict(event.data)], ensure_ascii=False)
+        told = json.dumps(
+            [event.name, event.memory_ids, event.session_id, dict(event.data)], ensure_ascii=False
+        )
         told.encode()
     except UnicodeEncodeError as error:
         cure = "half of a surrogate pair is no text; remove it"
         raise InvalidRequest(event.name, error.object[error.start], cure) from error
-    return replace(event, name=str(event.name), memory_ids=tuple(event.memory_ids), data=json.loads(told)[3])
+    return replace(
+        event, name=str(event.name), memory_ids=tuple(event.memory_ids), data=json.loads(told)[3]
+    )
 
 
 def _to_line(message: Message) -> MessageLine:
@@ -375,7 +403,9 @@ def _to_line(message: Message) -> MessageLine:
     try:
         meta = json.loads(json.dumps(dict(message.meta), ensure_ascii=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequest("meta", type(message.meta).__name__, f"it must be plain JSON ({error})") from error
+        raise InvalidRequest(
+            "meta", type(message.meta).__name__, f"it must be plain JSON ({error})"
+        ) from error
     return MessageLine(0, message.id, message.at, message.role, message.content, message.type, meta)
 
 

@@ -24,17 +24,24 @@ class MemoryVectors:
     def spaces(self) -> list[Space]:
         """All spaces, the serving one first."""
         tables = self._database.tables
-        return [_space(one) for one in sorted(tables.spaces, key=lambda one: (not one.serving, one.number))]
+        return [
+            _space(one)
+            for one in sorted(tables.spaces, key=lambda one: (not one.serving, one.number))
+        ]
 
     def prepare(self, identity: Identity) -> Space:
         """The space of a model, made if there is none. What was begun for another model is dropped."""
         with self._database.writing() as tables:
-            tables.spaces = [one for one in tables.spaces if one.serving or one.identity == identity]
+            tables.spaces = [
+                one for one in tables.spaces if one.serving or one.identity == identity
+            ]
             wanted = _find(tables, identity)
             if wanted is None:
                 tables.last_space += 1
                 wanted = SpaceTable(tables.last_space, identity, serving=not tables.spaces)
-                wanted.waiting = {id_ for id_, entry in tables.entries.items() if entry.memory.content}
+                wanted.waiting = {
+                    id_ for id_, entry in tables.entries.items() if entry.memory.content
+                }
                 tables.spaces.append(wanted)
             take_over(tables)  # at once where there is nothing to embed
         return _space(wanted)
@@ -67,7 +74,9 @@ class MemoryVectors:
             if pieces and reading.allows(where, reading.tables.entries[id_]):
                 cosines = (vectors @ query).clip(-1, 1)  # rounded, equal ones come out above 1
                 best = int(cosines.argmax())
-                hits.append(VectorHit(id_, float(cosines[best]), pieces[best].start, pieces[best].end))
+                hits.append(
+                    VectorHit(id_, float(cosines[best]), pieces[best].start, pieces[best].end)
+                )
         return sorted(hits, key=lambda hit: (-hit.score, hit.memory_id))[:limit]
 
     def similarities(self, space: Space, query: Vector, ids: Sequence[str]) -> dict[str, float]:
@@ -76,7 +85,9 @@ class MemoryVectors:
         known = _find(self._database.tables, space.identity)
         found = {}
         for id_ in ids:
-            pieces, vectors = known.vectors.get(id_, ((), None)) if known is not None else ((), None)
+            pieces, vectors = (
+                known.vectors.get(id_, ((), None)) if known is not None else ((), None)
+            )
             if pieces and vectors is not None:
                 found[id_] = float((vectors @ query).clip(-1, 1).max())
         return found
@@ -84,7 +95,9 @@ class MemoryVectors:
     def vector_of(self, space: Space, memory_id: str) -> Vector | None:
         """The mean of a memory's pieces, of length 1."""
         known = _find(self._database.tables, space.identity)
-        pieces, vectors = known.vectors.get(memory_id, ((), None)) if known is not None else ((), None)
+        pieces, vectors = (
+            known.vectors.get(memory_id, ((), None)) if known is not None else ((), None)
+        )
         if not pieces or vectors is None:
             return None
         import numpy as np

@@ -27,7 +27,9 @@ class MemoryWords:
         """How many texts there are, and in how many each word occurs."""
         tables = self.reading().tables
         counts = {word: len(tables.postings[word]) for word in words}
-        return Frequencies(len(tables.lengths), {word: count for word, count in counts.items() if count})
+        return Frequencies(
+            len(tables.lengths), {word: count for word, count in counts.items() if count}
+        )
 
     def words_with(self, part: str, limit: int) -> list[str]:
         """Indexed words that contain this one, the shortest first, then the most common."""
@@ -51,7 +53,9 @@ class MemoryWords:
                 return True
             if off > 1:
                 return False
-            if other.startswith(word[: half - 1]) and (other.startswith(first) or other.endswith(last)):
+            if other.startswith(word[: half - 1]) and (
+                other.startswith(first) or other.endswith(last)
+            ):
                 return True
             return all(part in other for part in ending)
 
@@ -74,7 +78,9 @@ class MemoryWords:
             if len(found) == limit:
                 break
             if reading.allows(where, entry):
-                found.append(WordMatch(id_, scores[id_], entry.words, entry.memory.content[:OPENING]))
+                found.append(
+                    WordMatch(id_, scores[id_], entry.words, entry.memory.content[:OPENING])
+                )
         return found
 
     def literal(self, text: str, where: Filter, limit: int) -> list[str]:
@@ -84,7 +90,8 @@ class MemoryWords:
         found = [
             entry.memory
             for entry in reading.tables.entries.values()
-            if (text in entry.memory.content or text in entry.memory.title) and reading.allows(where, entry)
+            if (text in entry.memory.content or text in entry.memory.title)
+            and reading.allows(where, entry)
         ]
         found.sort(key=lambda memory: (len(memory.content), memory.id))
         return [memory.id for memory in found[:limit]]
@@ -92,7 +99,9 @@ class MemoryWords:
     def words_of(self, ids: Sequence[str]) -> dict[str, Words]:
         """The index words of these texts."""
         entries = self.reading().tables.entries
-        return {id_: entries[id_].words for id_ in ids if id_ in entries and entries[id_].is_indexed}
+        return {
+            id_: entries[id_].words for id_ in ids if id_ in entries and entries[id_].is_indexed
+        }
 
 
 def _trigrams(word: str) -> list[str]:

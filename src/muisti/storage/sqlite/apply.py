@@ -20,7 +20,9 @@ MANY = 100
 """Memories at once that are worth tidying up for."""
 
 
-def apply_changes(db: apsw.Connection, changes: IndexChanges, state: StateChanges, *, count: bool = True) -> None:
+def apply_changes(
+    db: apsw.Connection, changes: IndexChanges, state: StateChanges, *, count: bool = True
+) -> None:
     """Write one transaction. Count off: the counts of words are made later, from all texts at once."""
     counts: Counts = Counter() if count else None
     arriving = {row.memory.id: row for row in changes.memories}
@@ -42,7 +44,9 @@ def apply_changes(db: apsw.Connection, changes: IndexChanges, state: StateChange
         _apply_journal(db, changes.journal)
     _apply_state(db, state)
     if earlier.keys() - arriving.keys() or changes.emptied:
-        take_over(db)  # what was removed may have been the last that another model's space waited for
+        take_over(
+            db
+        )  # what was removed may have been the last that another model's space waited for
 
 
 class _Row(NamedTuple):
@@ -77,7 +81,9 @@ VALUES ({", ".join("?" * (2 + len(STORED)))})
 """
 
 
-def _insert(db: apsw.Connection, rows: Sequence[MemoryRow], earlier: Mapping[str, _Row], counts: Counts) -> None:
+def _insert(
+    db: apsw.Connection, rows: Sequence[MemoryRow], earlier: Mapping[str, _Row], counts: Counts
+) -> None:
     for row in rows:
         memory = row.memory
         known = earlier.get(memory.id)
@@ -139,7 +145,15 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> None:
     db.executemany(
         "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
-            (one.id, one.project, one.status, to_int(one.started_at), to_int(one.ended_at), one.summary, one.tool_calls)
+            (
+                one.id,
+                one.project,
+                one.status,
+                to_int(one.started_at),
+                to_int(one.ended_at),
+                one.summary,
+                one.tool_calls,
+            )
             for one in changes.sessions
         ],
     )
@@ -154,7 +168,9 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> None:
             cells = (path, source.source, source.project, source.trusted)
             db.execute("INSERT OR REPLACE INTO shelves VALUES (?, ?, ?, ?)", cells)
     if changes.decayed_at is not None:
-        db.execute("INSERT OR REPLACE INTO totals VALUES ('decayed_at', ?)", (to_int(changes.decayed_at),))
+        db.execute(
+            "INSERT OR REPLACE INTO totals VALUES ('decayed_at', ?)", (to_int(changes.decayed_at),)
+        )
 
 
 def _usage_cells(usage: Usage) -> tuple[Cell, ...]:
@@ -178,7 +194,11 @@ def _apply_state(db: apsw.Connection, state: StateChanges) -> None:
     db.executemany("DELETE FROM seen WHERE path = ?", gone)
     db.executemany(
         "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [(path, *seen.stat, seen.seen_ns, seen.sha, seen.memory_id) for path, seen in state.seen.items() if seen is not None],
+        [
+            (path, *seen.stat, seen.seen_ns, seen.sha, seen.memory_id)
+            for path, seen in state.seen.items()
+            if seen is not None
+        ],
     )
     if state.journal is not None:
         db.execute("DELETE FROM marks")

@@ -109,11 +109,15 @@ class SqliteIndexBuilder:
             db.execute("INSERT INTO word_index (word_index) VALUES ('optimize')")
             _set_word_index(db, _ROW_BY_ROW)
             db.execute("DELETE FROM lexicon")
-            db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab ('main', 'word_index', 'row')")
+            db.execute(
+                "CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab ('main', 'word_index', 'row')"
+            )
             db.execute("INSERT INTO lexicon (word, memories) SELECT term, doc FROM temp.vocabulary")
             db.execute("DROP TABLE temp.vocabulary")
             db.execute("INSERT INTO lexicon_parts (lexicon_parts) VALUES ('rebuild')")
-            db.execute("UPDATE totals SET value = (SELECT count(*) FROM words) WHERE name = 'memories'")
+            db.execute(
+                "UPDATE totals SET value = (SELECT count(*) FROM words) WHERE name = 'memories'"
+            )
         self._finished = True
 
     def swap(self) -> None:

@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from muisti.errors import IndexBusy, IndexCorrupt, IndexProblem, InvalidRequest, VaultError, VaultFull, VaultReadOnly
+from muisti.errors import (
+    IndexBusy,
+    IndexCorrupt,
+    IndexProblem,
+    InvalidRequest,
+    VaultError,
+    VaultFull,
+    VaultReadOnly,
+)
 from muisti.model import KINDS, RATES, Filter, Kind, Sector
 from muisti.storage.clock import SystemClock
 from muisti.storage.sqlite.filters import Condition, conditions
@@ -45,9 +53,19 @@ def sqlite_errors() -> Iterator[None]:
     try:
         yield
     except (apsw.BusyError, apsw.LockedError) as error:
-        raise IndexBusy("another process holds the index; the files are safe, try again in a moment") from error
-    except (apsw.CorruptError, apsw.NotADBError, apsw.ConstraintError, apsw.MismatchError, UnicodeDecodeError) as error:
-        raise IndexCorrupt(f"the index is damaged ({error}); `muisti reindex` rebuilds it from the files") from error
+        raise IndexBusy(
+            "another process holds the index; the files are safe, try again in a moment"
+        ) from error
+    except (
+        apsw.CorruptError,
+        apsw.NotADBError,
+        apsw.ConstraintError,
+        apsw.MismatchError,
+        UnicodeDecodeError,
+    ) as error:
+        raise IndexCorrupt(
+            f"the index is damaged ({error}); `muisti reindex` rebuilds it from the files"
+        ) from error
     except apsw.FullError as error:
         raise VaultFull("the disk is full; free some space, the files are intact") from error
     except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
@@ -56,30 +74,47 @@ def sqlite_errors() -> Iterator[None]:
         # The first thing that needs space when an index is opened.
         if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
             raise VaultFull("the disk is full; free some space, the files are intact") from error
-        raise IndexProblem(f"the index cannot be used ({error}); check the folder .muisti") from error
+        raise IndexProblem(
+            f"the index cannot be used ({error}); check the folder .muisti"
+        ) from error
     except UnicodeEncodeError as error:
-        raise InvalidRequest("text", error.object[error.start], "half of a surrogate pair is no text; remove it") from error
+        raise InvalidRequest(
+            "text", error.object[error.start], "half of a surrogate pair is no text; remove it"
+        ) from error
     except apsw.SQLError as error:
         # A damaged schema page shows as a missing table or as text that is no SQL.
-        if any(sign in str(error) for sign in ("malformed", "no such", "unsupported file format", "fts5 file format")):
-            raise IndexCorrupt(f"the index is damaged ({error}); `muisti reindex` rebuilds it") from error
+        if any(
+            sign in str(error)
+            for sign in ("malformed", "no such", "unsupported file format", "fts5 file format")
+        ):
+            raise IndexCorrupt(
+                f"the index is damaged ({error}); `muisti reindex` rebuilds it"
+            ) from error
         raise
     except OSError as error:  # of the files that are moved and removed around SQLite
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise VaultFull("the disk is full; free some space, the files are intact") from error
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
             raise VaultReadOnly(f"the index cannot be written ({error})") from error
-        raise IndexProblem(f"the index cannot be used ({error}); check the folder .muisti") from error
+        raise IndexProblem(
+            f"the index cannot be used ({error}); check the folder .muisti"
+        ) from error
 
 
 def connect(path: Path, timeout: float, *, make: bool = True) -> apsw.Connection:
     """Open an existing or, unless told not to, a new index file. Raises IndexProblem."""
     if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < OLDEST_SQLITE:
-        raise IndexProblem(f"SQLite {apsw.sqlite_lib_version()} is too old to be safe: pip install --upgrade apsw")
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if make else 0))
+        raise IndexProblem(
+            f"SQLite {apsw.sqlite_lib_version()} is too old to be safe: pip install --upgrade apsw"
+        )
+    db = apsw.Connection(
+        str(path), flags=apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if make else 0)
+    )
     db.set_busy_timeout(int(timeout * 1000))
     db.pragma("journal_mode", "wal")
-    db.pragma("synchronous", "normal")  # a power cut may take the last rows; the next open reads them from the files
+    db.pragma(
+        "synchronous", "normal"
+    )  # a power cut may take the last rows; the next open reads them from the files
     db.pragma("secure_delete", True)
     db.pragma("temp_store", "memory")
     db.pragma("cache_size", -16_000)
@@ -143,7 +178,10 @@ class Database:
                 return False
             try:
                 with sqlite_errors():
-                    usable = writer.pragma("user_version") == NEWEST and writer.pragma("application_id") == COMPLETE
+                    usable = (
+                        writer.pragma("user_version") == NEWEST
+                        and writer.pragma("application_id") == COMPLETE
+                    )
             except (IndexProblem, VaultError):
                 usable = False
             if not usable or pointer != _stamp(self._folder / POINTER):
@@ -294,7 +332,9 @@ class Database:
         path = self.path
         if path is None:
             return 0
-        return sum(s.stat().st_size for s in (path, path.with_name(path.name + "-wal")) if s.exists())
+        return sum(
+            s.stat().st_size for s in (path, path.with_name(path.name + "-wal")) if s.exists()
+        )
 
     def close(self) -> None:
         """Close every connection."""

@@ -29,7 +29,9 @@ def allowed_numbers(db: apsw.Connection, space: Space, where: Condition) -> Numb
     return np.array([v for (v,) in rows], np.int64)
 
 
-def hits_of(db: apsw.Connection, numbers: Numbers, query: Vector, where: Condition, limit: int) -> tuple[list[VectorHit], float]:
+def hits_of(
+    db: apsw.Connection, numbers: Numbers, query: Vector, where: Condition, limit: int
+) -> tuple[list[VectorHit], float]:
     """The memories of these vectors that the filter lets through, each by its nearest piece, best first.
 
     And which share of the vectors it lets through.
@@ -40,7 +42,11 @@ def hits_of(db: apsw.Connection, numbers: Numbers, query: Vector, where: Conditi
     best = sorted(scores, key=lambda v: -scores[v])
     # Few of those that were compared are asked for: only these are looked at more closely, unless the filter takes too many.
     hits, share = _let_through(db, best[: 4 * limit], scores, where)
-    return (hits, share) if len(hits) >= limit or len(best) <= 4 * limit else _let_through(db, best, scores, where)
+    return (
+        (hits, share)
+        if len(hits) >= limit or len(best) <= 4 * limit
+        else _let_through(db, best, scores, where)
+    )
 
 
 def _let_through(
@@ -65,7 +71,9 @@ def cosines(rows: Sequence[Sequence[Any]], query: Vector) -> list[float]:
     """Cosines, from rows whose second, third and fourth cells are scale, codes and rest. Raises IndexCorrupt."""
     if not rows:
         return []
-    found: list[float] = np.clip(_vectors(rows, len(query)) @ query, -1, 1).tolist()  # rounded, equal ones come out above 1
+    found: list[float] = np.clip(
+        _vectors(rows, len(query)) @ query, -1, 1
+    ).tolist()  # rounded, equal ones come out above 1
     return found
 
 
@@ -75,7 +83,9 @@ def _vectors(rows: Sequence[Sequence[Any]], dimensions: int) -> Floats:
         raise IndexCorrupt("the index has vectors of a wrong length; it is rebuilt from the files")
     scale = np.array([row[1] for row in rows], np.float32)
     return as_numbers(
-        np.frombuffer(codes, np.int8).reshape(len(rows), -1), np.frombuffer(rest, np.int8).reshape(len(rows), -1), scale
+        np.frombuffer(codes, np.int8).reshape(len(rows), -1),
+        np.frombuffer(rest, np.int8).reshape(len(rows), -1),
+        scale,
     )
 
 

@@ -22,7 +22,9 @@ class SqliteDuplicates:
 
     def same_content(self, memory: Memory) -> Memory | None:
         """Return the memory with exactly this content and validity."""
-        time = f"m.valid_from IS ? AND m.valid_until IS ? AND (m.valid_until NOT NULL OR {_CURRENT})"
+        time = (
+            f"m.valid_from IS ? AND m.valid_until IS ? AND (m.valid_until NOT NULL OR {_CURRENT})"
+        )
         same = f"m.content_hash = ? AND {_SAME_PLACE} AND {time}"
         sql = f"SELECT {self._columns} FROM {FROM} WHERE {same} ORDER BY m.created_at LIMIT 1"
         span = to_int(memory.valid_from), to_int(memory.valid_until)
@@ -30,7 +32,9 @@ class SqliteDuplicates:
             found = fetch(db, sql, (memory.content_hash, *_place(memory), *span))
         return memory_of(found[0]) if found else None
 
-    def near_simhash(self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int) -> dict[str, str]:
+    def near_simhash(
+        self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
+    ) -> dict[str, str]:
         """Return id → simhash of memories that share a band and differ in at most so many bits."""
         if not bands:
             return {}
@@ -41,7 +45,9 @@ class SqliteDuplicates:
             near = [n for n, simhash in rows if hamming(simhash, memory.simhash) <= most_bits]
             return dict(fetch(db, _BY_NUMBER, (as_json(near), *_place(memory)))) if near else {}
 
-    def with_words(self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool) -> dict[str, str]:
+    def with_words(
+        self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
+    ) -> dict[str, str]:
         """Return id → simhash of memories that have any, or all, of these words."""
         if not words:
             return {}
@@ -65,7 +71,9 @@ _SAME_PLACE = " AND ".join(
     )
 )
 _CURRENT = f"{VALID_UNTIL} IS NULL"
-_BY_BANDS = "SELECT DISTINCT n, simhash FROM bands WHERE band IN (SELECT value FROM json_each(?)) LIMIT ?"
+_BY_BANDS = (
+    "SELECT DISTINCT n, simhash FROM bands WHERE band IN (SELECT value FROM json_each(?)) LIMIT ?"
+)
 _BY_NUMBER = f"SELECT m.id, m.simhash FROM json_each(?) j JOIN memories m ON m.n = j.value WHERE {_SAME_PLACE}"
 _BY_WORDS = f"""
 SELECT m.id, m.simhash FROM word_index JOIN memories m ON m.n = word_index.rowid

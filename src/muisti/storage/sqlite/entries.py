@@ -30,7 +30,9 @@ _OF_PATH = {
 }
 
 
-def insert_texts(db: apsw.Connection, texts: Sequence[TextRow], earlier: Earlier, counts: Counts) -> None:
+def insert_texts(
+    db: apsw.Connection, texts: Sequence[TextRow], earlier: Earlier, counts: Counts
+) -> None:
     """Write rows. Those that were there before keep their number, and their vectors if they say the same."""
     (last,) = db.execute("SELECT coalesce(max(n), 0) FROM entries").fetchone() or (0,)
     next_n = max([last, *(n for n, _ in earlier.values())]) + 1
@@ -74,7 +76,9 @@ def remove_texts(db: apsw.Connection, places: Sequence[tuple[str, str]], counts:
             for row in fetch(db, _WORDS, (numbers,)):
                 counts.subtract(set(" ".join(row).split()))
         for table in ("words", "messages", "entries"):
-            db.execute(f"DELETE FROM {table} WHERE n IN (SELECT value FROM json_each(?))", (numbers,))
+            db.execute(
+                f"DELETE FROM {table} WHERE n IN (SELECT value FROM json_each(?))", (numbers,)
+            )
         removed |= {id_: (n, source_hash) for n, id_, source_hash in found}
     return removed
 

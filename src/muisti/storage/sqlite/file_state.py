@@ -36,7 +36,9 @@ def read_journal_offsets(db: apsw.Connection) -> dict[str, ReadOffset]:
     return {name: ReadOffset(offset, tail_sha) for name, offset, tail_sha in rows}
 
 
-def read_conversation_offsets(db: apsw.Connection, path: str | None) -> dict[str, ConversationOffset]:
+def read_conversation_offsets(
+    db: apsw.Connection, path: str | None
+) -> dict[str, ConversationOffset]:
     """Return how far each file of a conversation, or one, was read."""
     sql = "SELECT file, size, mtime_ns, inode, seen_ns, offset, tail_sha FROM talk"
     rows = fetch(db, sql) if path is None else fetch(db, f"{sql} WHERE file = ?", (path,))
@@ -46,7 +48,9 @@ def read_conversation_offsets(db: apsw.Connection, path: str | None) -> dict[str
     }
 
 
-def read_documents(db: apsw.Connection, paths: Collection[str] | None = None) -> dict[str, tuple[str, SeenFile]]:
+def read_documents(
+    db: apsw.Connection, paths: Collection[str] | None = None
+) -> dict[str, tuple[str, SeenFile]]:
     """Return every document that was read, or those of these."""
     sql = "SELECT path, shelf, size, mtime_ns, inode, seen_ns, sha FROM documents"
     if paths is None:

@@ -41,7 +41,9 @@ def conditions(where: Filter, salience: str) -> Condition:
     if where.origins:
         add(f"m.origin IN ({_marks(where.origins)})", *where.origins)
     if where.documents:
-        add(f"(m.origin <> 'document' OR m.source IN ({_marks(where.documents)}))", *where.documents)
+        add(
+            f"(m.origin <> 'document' OR m.source IN ({_marks(where.documents)}))", *where.documents
+        )
     if where.min_salience > 0:
         add(f"{salience} >= ?", where.min_salience)
     _add_times(where, add)
@@ -98,7 +100,9 @@ def _add_end(as_of: datetime, known_at: datetime | None, add: Callable[..., None
     else:
         # Only an end that the link gave it: one that stands in the file for another reason was known all along.
         given = "(m.valid_until IS NULL OR m.valid_until = max(l.valid_from, coalesce(m.valid_from, l.valid_from)))"
-        later = f"EXISTS (SELECT 1 FROM links l WHERE {SUPERSEDES} AND l.created_at > ? AND {given})"
+        later = (
+            f"EXISTS (SELECT 1 FROM links l WHERE {SUPERSEDES} AND l.created_at > ? AND {given})"
+        )
         add(f"NOT ({ended} AND NOT {later})", to_int(as_of), to_int(known_at))
 
 

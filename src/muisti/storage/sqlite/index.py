@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from muisti.storage.sync_state import ConversationOffset, ReadOffset, SeenFile, StateChanges
 
 
-class SqliteIndex(IndexFile, SqliteReader, SqliteWords, SqliteLinks, SqliteDuplicates, SqliteMessages, SqliteStatistics):
+class SqliteIndex(
+    IndexFile,
+    SqliteReader,
+    SqliteWords,
+    SqliteLinks,
+    SqliteDuplicates,
+    SqliteMessages,
+    SqliteStatistics,
+):
     """The index file that the vault's pointer names."""
 
     def __init__(self, database: Database, timeout: float) -> None:
@@ -61,7 +69,9 @@ class SqliteIndex(IndexFile, SqliteReader, SqliteWords, SqliteLinks, SqliteDupli
         self._db.vacuum()
         self._purge_is_due = not self._db.checkpoint()
         if self._purge_is_due:
-            raise IndexBusy("a reader keeps the write-ahead log open; the text leaves it with the next change after that")
+            raise IndexBusy(
+                "a reader keeps the write-ahead log open; the text leaves it with the next change after that"
+            )
 
     @contextmanager
     def builder(self) -> Iterator[SqliteIndexBuilder]:

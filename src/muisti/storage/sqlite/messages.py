@@ -32,7 +32,10 @@ class SqliteMessages:
         """Return all conversations, the latest first."""
         with self._db.reading() as db:
             rows = fetch(db, _CHATS)
-        return [Chat(name, count, to_time(first), to_time(last), present) for name, count, first, last, present in rows]
+        return [
+            Chat(name, count, to_time(first), to_time(last), present)
+            for name, count, first, last, present in rows
+        ]
 
     def messages(self, ids: Sequence[str]) -> dict[str, Message]:
         """Return messages by the ids that searches answer."""
@@ -55,7 +58,9 @@ class SqliteMessages:
     def document_sources(self) -> list[str]:
         """Return what indexed documents are called."""
         with self._db.reading() as db:
-            rows = fetch(db, "SELECT DISTINCT source FROM entries WHERE origin = 'document' ORDER BY source")
+            rows = fetch(
+                db, "SELECT DISTINCT source FROM entries WHERE origin = 'document' ORDER BY source"
+            )
         return [source for (source,) in rows]
 
     def sources(self) -> list[Shelf]:
@@ -66,7 +71,10 @@ class SqliteMessages:
 
 def read_sources(db: apsw.Connection) -> list[Shelf]:
     """Return what the journal says is searched, with the number of documents found there."""
-    return [Shelf(path, source, project, bool(trusted), count) for path, source, project, trusted, count in fetch(db, _SOURCES)]
+    return [
+        Shelf(path, source, project, bool(trusted), count)
+        for path, source, project, trusted, count in fetch(db, _SOURCES)
+    ]
 
 
 _SOURCES = """
@@ -96,5 +104,9 @@ def _message_of(row: Sequence[Any]) -> Message:
     try:
         known = json.loads(meta) if meta else {}
     except ValueError as error:
-        raise IndexCorrupt(f"the index has a message that makes no sense ({error}); `muisti reindex` rebuilds it") from error
-    return Message(id=id_, chat=chat, role=role, content=content, at=to_time(at), type=type_, meta=known)
+        raise IndexCorrupt(
+            f"the index has a message that makes no sense ({error}); `muisti reindex` rebuilds it"
+        ) from error
+    return Message(
+        id=id_, chat=chat, role=role, content=content, at=to_time(at), type=type_, meta=known
+    )

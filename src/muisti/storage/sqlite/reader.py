@@ -54,12 +54,16 @@ class SqliteReader:
         with self._db.reading():
             yield
 
-    def get(self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False) -> Memory | None:
+    def get(
+        self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False
+    ) -> Memory | None:
         """One memory by its id."""
         found = self._memories("m.id = ?", [memory_id], FROM_ENTRIES if any_origin else FROM)
         return found[0] if found and (include_deleted or found[0].deleted_at is None) else None
 
-    def many(self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False) -> list[Memory]:
+    def many(
+        self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False
+    ) -> list[Memory]:
         """Those that exist, in the order asked."""
         among = FROM_ENTRIES if any_origin else FROM
         alive = "1" if include_deleted else "m.deleted_at IS NULL"
@@ -67,17 +71,25 @@ class SqliteReader:
         for start in range(0, len(ids), _MOST_VALUES):
             some = ids[start : start + _MOST_VALUES]
             marks = ", ".join("?" * len(some))
-            found.update((memory.id, memory) for memory in self._memories(f"m.id IN ({marks}) AND {alive}", some, among))
+            found.update(
+                (memory.id, memory)
+                for memory in self._memories(f"m.id IN ({marks}) AND {alive}", some, among)
+            )
         return [found[memory_id] for memory_id in ids if memory_id in found]
 
-    def select(self, where: Filter, *, order: Order, limit: int | None, offset: int = 0) -> list[Memory]:
+    def select(
+        self, where: Filter, *, order: Order, limit: int | None, offset: int = 0
+    ) -> list[Memory]:
         """A page of the memories that a filter lets through."""
         sql, values = self._db.conditions(where)
         return self._memories(
-            f"{sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?", [*values, -1 if limit is None else limit, offset]
+            f"{sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?",
+            [*values, -1 if limit is None else limit, offset],
         )
 
-    def by_keywords(self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int) -> list[Memory]:
+    def by_keywords(
+        self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int
+    ) -> list[Memory]:
         """Memories with these keywords; those with most of them first."""
         sql, values = self._db.conditions(where)
         wanted = list(dict.fromkeys(keyword.casefold() for keyword in keywords))
@@ -92,7 +104,9 @@ class SqliteReader:
     def around(self, memory: Memory, before: int, after: int) -> list[Memory]:
         """Neighbours in time within the project; of a message: within its chat; of a section: those of its document."""
         among = FROM if memory.origin is Origin.MEMORY else FROM_ENTRIES
-        base = "m.project = ? AND m.deleted_at IS NULL AND (m.tier <> 'session' OR m.session_id IS ?)"
+        base = (
+            "m.project = ? AND m.deleted_at IS NULL AND (m.tier <> 'session' OR m.session_id IS ?)"
+        )
         values: list[Cell] = [memory.project, memory.session_id]
         if memory.origin is not Origin.MEMORY:
             base = "m.origin = ? AND m.session_id IS ? AND (m.session_id NOT NULL OR m.path = ?)"
@@ -140,7 +154,9 @@ class SqliteReader:
             ).fetchall()
         return [session_of(row) for row in rows]
 
-    def session_uses(self, *, session_id: str | None = None, memory_id: str | None = None) -> list[SessionUse]:
+    def session_uses(
+        self, *, session_id: str | None = None, memory_id: str | None = None
+    ) -> list[SessionUse]:
         """What sessions did with memories, in the order of time. That a memory was created is in its file."""
         with self._db.reading() as db:
             rows = fetch(
@@ -152,7 +168,10 @@ class SqliteReader:
                    ORDER BY 4""",
                 (session_id, memory_id),
             )
-        return [SessionUse(session, memory, Use(what), to_time(at)) for session, memory, what, at in rows]
+        return [
+            SessionUse(session, memory, Use(what), to_time(at))
+            for session, memory, what, at in rows
+        ]
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         """Return what the journal said of these memories so far."""
@@ -173,13 +192,18 @@ class SqliteReader:
 
     def _memories(self, sql: str, values: Sequence[Cell], among: str = FROM) -> list[Memory]:
         with self._db.reading() as db:
-            return [memory_of(row) for row in db.execute(f"SELECT {self._columns} FROM {among} WHERE {sql}", values)]
+            return [
+                memory_of(row)
+                for row in db.execute(f"SELECT {self._columns} FROM {among} WHERE {sql}", values)
+            ]
 
 
 def read_usage(db: apsw.Connection, ids: Sequence[str]) -> dict[str, Usage]:
     """Return the usage of these memories, where there is any."""
     found = {}
-    for id_, salience, touched, count, accessed, edited, idle, first, saved in fetch(db, _USAGE, (as_json(ids),)):
+    for id_, salience, touched, count, accessed, edited, idle, first, saved in fetch(
+        db, _USAGE, (as_json(ids),)
+    ):
         found[id_] = Usage(
             salience=salience,
             touched_at=time_or_none(touched),
@@ -222,7 +246,10 @@ _Sides = tuple[Sequence[str], Sequence[str]]
 
 
 def _around(db: apsw.Connection, ids: Sequence[str]) -> dict[str, _Sides]:
-    return {id_: (json.loads(before), json.loads(after)) for id_, before, after in fetch(db, _AROUND, (as_json(ids),))}
+    return {
+        id_: (json.loads(before), json.loads(after))
+        for id_, before, after in fetch(db, _AROUND, (as_json(ids),))
+    }
 
 
 def _neighbours(around: Mapping[str, _Sides]) -> list[str]:
@@ -230,7 +257,19 @@ def _neighbours(around: Mapping[str, _Sides]) -> list[str]:
 
 
 def _candidate(row: Sequence[Any], before: Sequence[str], after: Sequence[str]) -> Candidate:
-    id_, created, valid_from, valid_until, importance, salience, opening, content_hash, session, origin, allowed = row
+    (
+        id_,
+        created,
+        valid_from,
+        valid_until,
+        importance,
+        salience,
+        opening,
+        content_hash,
+        session,
+        origin,
+        allowed,
+    ) = row
     return Candidate(
         memory_id=id_,
         created_at=to_time(created),

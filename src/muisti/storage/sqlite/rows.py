@@ -45,10 +45,11 @@ _EXPRESSIONS = {
 }
 """How fields are read that are not, or not only, what their column says."""
 _READ = tuple(field for field in FIELDS if field.stored or field.name in _EXPRESSIONS)
-_COLUMNS = ", ".join(_EXPRESSIONS.get(field.name, f"m.{_COLUMN_NAMES.get(field.name, field.name)}") for field in _READ)
-_BESIDE = (
-    "LEFT JOIN usage u ON u.id = m.id LEFT JOIN embedded e ON e.n = m.n AND e.space = (SELECT space FROM spaces WHERE serving)"
+_COLUMNS = ", ".join(
+    _EXPRESSIONS.get(field.name, f"m.{_COLUMN_NAMES.get(field.name, field.name)}")
+    for field in _READ
 )
+_BESIDE = "LEFT JOIN usage u ON u.id = m.id LEFT JOIN embedded e ON e.n = m.n AND e.space = (SELECT space FROM spaces WHERE serving)"
 FROM = f"memories m {_BESIDE}"
 FROM_ENTRIES = f"entries m {_BESIDE}"
 """Memories; and messages and sections of documents as well."""
@@ -79,7 +80,9 @@ def to_time(value: int) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=value)
     except (OverflowError, TypeError) as error:
-        raise IndexCorrupt(f"the index has a time that is none ({value!r}); `muisti reindex` rebuilds it") from error
+        raise IndexCorrupt(
+            f"the index has a time that is none ({value!r}); `muisti reindex` rebuilds it"
+        ) from error
 
 
 def time_or_none(value: int | None) -> datetime | None:
@@ -101,7 +104,9 @@ def memory_of(row: Sequence[Any]) -> Memory:
     try:
         return _memory_of(row)
     except (KeyError, ValueError, TypeError, OverflowError) as error:
-        raise IndexCorrupt(f"the index has a row that makes no sense ({error!r}); `muisti reindex` rebuilds it") from error
+        raise IndexCorrupt(
+            f"the index has a row that makes no sense ({error!r}); `muisti reindex` rebuilds it"
+        ) from error
 
 
 def _memory_of(row: Sequence[Any]) -> Memory:
@@ -147,13 +152,22 @@ def _decoder(field: Field) -> Callable[[Any], Any] | None:
 
 
 _NAMES = tuple(field.name for field in _READ)
-_DECODERS = tuple((field.name, decode) for field in _READ if (decode := _decoder(field)) is not None)
+_DECODERS = tuple(
+    (field.name, decode) for field in _READ if (decode := _decoder(field)) is not None
+)
 
 
 def link_cells(link: Link) -> tuple[Cell, ...]:
     """A link as the row that `link_of` reads."""
     times = (to_int(link.created_at), to_int(link.valid_from), to_int(link.valid_until))
-    return link.source, link.type.value, link.target, link.confidence, link.extracted_by.value, *times
+    return (
+        link.source,
+        link.type.value,
+        link.target,
+        link.confidence,
+        link.extracted_by.value,
+        *times,
+    )
 
 
 def link_of(row: Sequence[Any]) -> Link:

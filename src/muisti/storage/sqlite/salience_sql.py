@@ -57,7 +57,9 @@ class SqliteArithmetic:
         return f"pow({a}, {b})"
 
 
-def salience_sql(kinds: Mapping[str, Kind], rates: Mapping[Sector, float] = RATES, now: str = NOW) -> str:
+def salience_sql(
+    kinds: Mapping[str, Kind], rates: Mapping[Sector, float] = RATES, now: str = NOW
+) -> str:
     """Return the salience of `memories m` with `usage u` at a moment, which is an SQL expression itself."""
     sectors = "".join(f" WHEN '{sector}' THEN {rate!r}" for sector, rate in rates.items())
     ops = SqliteArithmetic()
@@ -72,8 +74,12 @@ def salience_sql(kinds: Mapping[str, Kind], rates: Mapping[Sector, float] = RATE
         idle_days="coalesce(u.idle_days, 0)",
     )
     by_sector = salience_by_sector(ops, factors)
-    decays = [(kind.name, kind.decay_per_day) for kind in kinds.values() if kind.decay_per_day is not None]
-    by_kind = "".join(f" WHEN '{name}' THEN {salience_by_kind(ops, factors, decay)}" for name, decay in decays)
+    decays = [
+        (kind.name, kind.decay_per_day) for kind in kinds.values() if kind.decay_per_day is not None
+    ]
+    by_kind = "".join(
+        f" WHEN '{name}' THEN {salience_by_kind(ops, factors, decay)}" for name, decay in decays
+    )
     return f"(CASE m.kind{by_kind} ELSE {by_sector} END)" if by_kind else by_sector
 
 

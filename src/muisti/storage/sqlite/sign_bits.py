@@ -42,7 +42,9 @@ FINE = np.float32(254)
 
 def left_over(vectors: Floats, codes: NDArray[np.int8], scale: Floats) -> NDArray[np.int8]:
     """What the bytes leave of each component, in 254ths of a step: of two alike, bytes alone cannot tell which is nearer."""
-    rest: NDArray[np.int8] = np.rint((vectors / scale[:, None] - codes) * FINE).clip(-127, 127).astype(np.int8)
+    rest: NDArray[np.int8] = (
+        np.rint((vectors / scale[:, None] - codes) * FINE).clip(-127, 127).astype(np.int8)
+    )
     return rest
 
 
@@ -76,7 +78,10 @@ class SignTable:
     def _grow(self, needed: int) -> None:
         size = max(needed, 2 * len(self._numbers))
         numbers, columns = np.zeros(size, np.int64), np.zeros((len(self._columns), size), np.uint64)
-        numbers[: self.count], columns[:, : self.count] = self._numbers[: self.count], self._columns[:, : self.count]
+        numbers[: self.count], columns[:, : self.count] = (
+            self._numbers[: self.count],
+            self._columns[:, : self.count],
+        )
         self._numbers, self._columns = numbers, columns
 
     def nearest(self, asked: Bits, take: int, among: Numbers | None = None) -> Numbers:
@@ -93,5 +98,7 @@ class SignTable:
             different += np.bitwise_count(column ^ word)
         # Where to cut is found by counting: there are few distances, and sorting a million of them takes as long as the scan.
         up_to = int(np.searchsorted(np.cumsum(np.bincount(different)), take))
-        found: Numbers = numbers[np.flatnonzero(different <= up_to)[: 4 * take]]  # of countless equal ones a few will do
+        found: Numbers = numbers[
+            np.flatnonzero(different <= up_to)[: 4 * take]
+        ]  # of countless equal ones a few will do
         return found[found > 0]

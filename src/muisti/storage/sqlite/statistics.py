@@ -49,9 +49,15 @@ class SqliteStatistics:
     def live_bytes(self) -> int:
         """Files and vectors of memories that are not deleted."""
         with self._db.reading() as db:
-            return sum(fetch(db, f"SELECT coalesce(sum({_SIZE}), 0) FROM {_SEEN} WHERE m.deleted_at IS NULL")[0])
+            return sum(
+                fetch(
+                    db, f"SELECT coalesce(sum({_SIZE}), 0) FROM {_SEEN} WHERE m.deleted_at IS NULL"
+                )[0]
+            )
 
-    def longest_unused(self, protected: Sequence[str], among: Sequence[str] | None = None) -> list[Footprint]:
+    def longest_unused(
+        self, protected: Sequence[str], among: Sequence[str] | None = None
+    ) -> list[Footprint]:
         """By the last use, then by age."""
         free, values = _free(protected, among)
         sql = f"""SELECT m.id, {_SIZE} FROM {_SEEN} LEFT JOIN usage u ON u.id = m.id WHERE {free}
@@ -59,7 +65,9 @@ class SqliteStatistics:
         with self._db.reading() as db:
             return [Footprint(id_, size) for id_, size in fetch(db, sql, values)]
 
-    def weakest(self, below: float, protected: Sequence[str], among: Sequence[str] | None = None) -> list[str]:
+    def weakest(
+        self, below: float, protected: Sequence[str], among: Sequence[str] | None = None
+    ) -> list[str]:
         """The weakest first."""
         free, values = _free(protected, among)
         sql = f"""SELECT m.id, {self._db.salience} AS strength FROM {_USED} WHERE {free} AND strength < ?
@@ -70,7 +78,10 @@ class SqliteStatistics:
 
 def read_problems(db: apsw.Connection) -> list[Problem]:
     """Return files that cannot be used, and why."""
-    return [Problem(path, reason) for path, reason in db.execute("SELECT path, reason FROM problems ORDER BY path")]
+    return [
+        Problem(path, reason)
+        for path, reason in db.execute("SELECT path, reason FROM problems ORDER BY path")
+    ]
 
 
 def read_decayed_at(db: apsw.Connection) -> datetime | None:
@@ -96,7 +107,10 @@ def _free(protected: Sequence[str], among: Sequence[str] | None) -> Condition:
     )
     if among is None:
         return sql, [as_json(protected)]
-    return f"{sql} AND m.id IN (SELECT value FROM json_each(?))", [as_json(protected), as_json(among)]
+    return f"{sql} AND m.id IN (SELECT value FROM json_each(?))", [
+        as_json(protected),
+        as_json(among),
+    ]
 
 
 def _stats(db: apsw.Connection, size: int, strength: str) -> Stats:
@@ -109,7 +123,9 @@ def _stats(db: apsw.Connection, size: int, strength: str) -> Stats:
             min(m.created_at), max(m.created_at) FROM {FROM} WHERE m.deleted_at IS NULL"""
     ).fetchone()
     total, chars, salience, oldest, newest = row if row else (0, 0, None, None, None)
-    (deleted,) = db.execute("SELECT count(*) FROM memories WHERE deleted_at IS NOT NULL").fetchone() or (0,)
+    (deleted,) = db.execute(
+        "SELECT count(*) FROM memories WHERE deleted_at IS NOT NULL"
+    ).fetchone() or (0,)
     (sessions,) = db.execute("SELECT count(*) FROM sessions").fetchone() or (0,)
     spaces = all_spaces(db)
     return Stats(

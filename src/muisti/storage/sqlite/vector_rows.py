@@ -9,7 +9,15 @@ import apsw
 import numpy as np
 
 from muisti.storage.sqlite.rows import fetch
-from muisti.storage.sqlite.sign_bits import BLOCK, Bits, Floats, as_bytes, as_numbers, left_over, signs
+from muisti.storage.sqlite.sign_bits import (
+    BLOCK,
+    Bits,
+    Floats,
+    as_bytes,
+    as_numbers,
+    left_over,
+    signs,
+)
 from muisti.storage.sqlite.vector_spaces import forget_vectors, space_of, take_over
 
 if TYPE_CHECKING:
@@ -24,11 +32,16 @@ LAST_CENTRE = 65_536
 def blank(db: apsw.Connection, space: int, v: int) -> None:
     """Overwrite the signs of a vector that stands in a full block."""
     row = db.execute(
-        "SELECT first_v, numbers, bits FROM sign_blocks WHERE space = ?1 AND first_v <= ?2 AND last_v >= ?2", (space, v)
+        "SELECT first_v, numbers, bits FROM sign_blocks WHERE space = ?1 AND first_v <= ?2 AND last_v >= ?2",
+        (space, v),
     ).fetchone()
     if row is None:
         return
-    first, numbers, bits = row[0], np.frombuffer(row[1], np.int64).copy(), np.frombuffer(row[2], np.uint64).copy()
+    first, numbers, bits = (
+        row[0],
+        np.frombuffer(row[1], np.int64).copy(),
+        np.frombuffer(row[2], np.uint64).copy(),
+    )
     columns = bits.reshape(-1, len(numbers))
     at = np.flatnonzero(numbers == v)
     numbers[at], columns[:, at] = 0, 0
@@ -43,7 +56,9 @@ def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
     touched = set()
     for embedded in arriving:
         space = space_of(db, embedded.identity)
-        row = db.execute("SELECT n, source_hash FROM entries WHERE id = ?", (embedded.memory_id,)).fetchone()
+        row = db.execute(
+            "SELECT n, source_hash FROM entries WHERE id = ?", (embedded.memory_id,)
+        ).fetchone()
         if space is None or row is None or row[1] != embedded.source:
             continue
         n = int(row[0])
@@ -64,12 +79,25 @@ def _insert(db: apsw.Connection, space: int, n: int, embedded: Embedded) -> None
     codes, scales = as_bytes(embedded.vectors)
     rests = left_over(embedded.vectors, codes, scales)
     bits = signs(embedded.vectors, _centre(db, space))
-    for piece, row, rest, scale, word in zip(embedded.pieces, codes, rests, scales, bits, strict=True):
+    for piece, row, rest, scale, word in zip(
+        embedded.pieces, codes, rests, scales, bits, strict=True
+    ):
         db.execute(
             "INSERT INTO vectors (space, n, first, last, heading, scale, codes, rest) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (space, n, piece.start, piece.end, piece.heading, float(scale), row.tobytes(), rest.tobytes()),
+            (
+                space,
+                n,
+                piece.start,
+                piece.end,
+                piece.heading,
+                float(scale),
+                row.tobytes(),
+                rest.tobytes(),
+            ),
         )
-        db.execute("INSERT INTO signs VALUES (?, ?, ?)", (db.last_insert_rowid(), space, word.tobytes()))
+        db.execute(
+            "INSERT INTO signs VALUES (?, ?, ?)", (db.last_insert_rowid(), space, word.tobytes())
+        )
 
 
 def _centre(db: apsw.Connection, space: int) -> Floats | None:
@@ -80,31 +108,48 @@ def _centre(db: apsw.Connection, space: int) -> Floats | None:
 def _seal(db: apsw.Connection, space: int) -> None:
     """Make full blocks of the signs that stand one by one: a thousand times fewer rows to read at the start."""
     while True:
-        rows = fetch(db, "SELECT v, bits FROM signs WHERE space = ? ORDER BY v LIMIT ?", (space, BLOCK))
+        rows = fetch(
+            db, "SELECT v, bits FROM signs WHERE space = ? ORDER BY v LIMIT ?", (space, BLOCK)
+        )
         if len(rows) < BLOCK:
             return
         numbers = np.array([v for v, _ in rows], np.int64)
         columns = np.frombuffer(b"".join(bits for _, bits in rows), np.uint64).reshape(BLOCK, -1).T
         db.execute(
             "INSERT INTO sign_blocks VALUES (?, ?, ?, ?, ?)",
-            (space, int(numbers[0]), int(numbers[-1]), numbers.tobytes(), np.ascontiguousarray(columns).tobytes()),
+            (
+                space,
+                int(numbers[0]),
+                int(numbers[-1]),
+                numbers.tobytes(),
+                np.ascontiguousarray(columns).tobytes(),
+            ),
         )
         db.execute("DELETE FROM signs WHERE space = ? AND v <= ?", (space, int(numbers[-1])))
 
 
 def _recentre(db: apsw.Connection, space: int) -> None:
     """Find the centre anew once there are four times as many vectors, and read all signs from there."""
-    row = db.execute("SELECT centred_on, dimensions FROM spaces WHERE space = ?", (space,)).fetchone()
+    row = db.execute(
+        "SELECT centred_on, dimensions FROM spaces WHERE space = ?", (space,)
+    ).fetchone()
     if row is None or row[0] >= LAST_CENTRE:
         return
-    (blocks,) = db.execute("SELECT count(*) FROM sign_blocks WHERE space = ?", (space,)).fetchone() or (0,)
-    (single,) = db.execute("SELECT count(*) FROM signs WHERE space = ?", (space,)).fetchone() or (0,)
+    (blocks,) = db.execute(
+        "SELECT count(*) FROM sign_blocks WHERE space = ?", (space,)
+    ).fetchone() or (0,)
+    (single,) = db.execute("SELECT count(*) FROM signs WHERE space = ?", (space,)).fetchone() or (
+        0,
+    )
     count = blocks * BLOCK + single
     if count < max(FIRST_CENTRE, 4 * row[0]):
         return
     numbers, vectors = _read(db, space, row[1])
     centre = vectors.mean(axis=0).astype(np.float32)
-    db.execute("UPDATE spaces SET centre = ?, centred_on = ? WHERE space = ?", (centre.tobytes(), count, space))
+    db.execute(
+        "UPDATE spaces SET centre = ?, centred_on = ? WHERE space = ?",
+        (centre.tobytes(), count, space),
+    )
     _sign(db, space, numbers, signs(vectors, centre))
 
 
@@ -117,9 +162,16 @@ def _sign(db: apsw.Connection, space: int, numbers: Sequence[int], bits: Bits) -
 
 
 def _read(db: apsw.Connection, space: int, dimensions: int) -> tuple[list[int], Floats]:
-    rows = fetch(db, "SELECT v, scale, codes, rest FROM vectors WHERE space = ? ORDER BY v", (space,))
-    codes, rest = (np.frombuffer(b"".join(row[at] for row in rows), np.int8).reshape(-1, dimensions) for at in (2, 3))
-    return [row[0] for row in rows], as_numbers(codes, rest, np.array([row[1] for row in rows], np.float32))
+    rows = fetch(
+        db, "SELECT v, scale, codes, rest FROM vectors WHERE space = ? ORDER BY v", (space,)
+    )
+    codes, rest = (
+        np.frombuffer(b"".join(row[at] for row in rows), np.int8).reshape(-1, dimensions)
+        for at in (2, 3)
+    )
+    return [row[0] for row in rows], as_numbers(
+        codes, rest, np.array([row[1] for row in rows], np.float32)
+    )
 
 
 def copy_vectors(db: apsw.Connection, old: str) -> None:
@@ -129,7 +181,9 @@ def copy_vectors(db: apsw.Connection, old: str) -> None:
         if not fetch(db, "SELECT 1 FROM old.sqlite_master WHERE name = 'spaces'"):
             return
         with db:
-            db.execute("INSERT INTO spaces SELECT * FROM old.spaces WHERE space NOT IN (SELECT space FROM spaces)")
+            db.execute(
+                "INSERT INTO spaces SELECT * FROM old.spaces WHERE space NOT IN (SELECT space FROM spaces)"
+            )
             db.execute(_SAME)
             db.execute(
                 "INSERT INTO vectors SELECT v, o.space, new_n, first, last, heading, scale, codes, rest "
@@ -188,6 +242,12 @@ def wrong_vectors(db: apsw.Connection) -> list[str]:
 def _wrong_signs(db: apsw.Connection) -> list[str]:
     signed = {v for (v,) in fetch(db, "SELECT v FROM signs")}
     for (numbers,) in fetch(db, "SELECT numbers FROM sign_blocks"):
-        signed.update(np.frombuffer(numbers, np.int64)[np.frombuffer(numbers, np.int64) > 0].tolist())
+        signed.update(
+            np.frombuffer(numbers, np.int64)[np.frombuffer(numbers, np.int64) > 0].tolist()
+        )
     known = {v for (v,) in fetch(db, "SELECT v FROM vectors")}
-    return [] if signed == known else [f"{len(signed ^ known)} vectors without signs, or signs without vectors"]
+    return (
+        []
+        if signed == known
+        else [f"{len(signed ^ known)} vectors without signs, or signs without vectors"]
+    )

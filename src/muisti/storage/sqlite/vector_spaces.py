@@ -35,7 +35,9 @@ def choose_space(db: apsw.Connection, identity: Identity) -> int:
     number = space_of(db, identity)
     for (other,) in fetch(db, "SELECT space FROM spaces WHERE NOT serving"):
         if other != number:
-            _drop_space(db, other)  # the model was changed once more before the last change was through
+            _drop_space(
+                db, other
+            )  # the model was changed once more before the last change was through
     if number is None:
         number = _make_space(db, identity)
     take_over(db)  # at once where there is nothing to embed
@@ -44,7 +46,9 @@ def choose_space(db: apsw.Connection, identity: Identity) -> int:
 
 def _make_space(db: apsw.Connection, identity: Identity) -> int:
     """A new space in which every memory waits for its vectors. It serves at once if none does."""
-    (serving,) = db.execute("SELECT NOT EXISTS (SELECT 1 FROM spaces WHERE serving)").fetchone() or (0,)
+    (serving,) = db.execute(
+        "SELECT NOT EXISTS (SELECT 1 FROM spaces WHERE serving)"
+    ).fetchone() or (0,)
     db.execute(
         "INSERT INTO spaces (model, dimensions, revision, serving) VALUES (?, ?, ?, ?)",
         (identity.model, identity.dimensions, identity.revision, serving),
@@ -76,7 +80,10 @@ def await_all(db: apsw.Connection, numbers: Sequence[int]) -> None:
     """Note that texts wait for their vectors; what they may have had before is forgotten."""
     if fetch(db, "SELECT 1 FROM spaces"):
         forget_vectors(db, numbers)
-        db.execute("INSERT OR IGNORE INTO unembedded SELECT space, value FROM json_each(?), spaces", (as_json(numbers),))
+        db.execute(
+            "INSERT OR IGNORE INTO unembedded SELECT space, value FROM json_each(?), spaces",
+            (as_json(numbers),),
+        )
 
 
 def forget_vectors(db: apsw.Connection, numbers: Iterable[int], space: int | None = None) -> None:
@@ -86,7 +93,11 @@ def forget_vectors(db: apsw.Connection, numbers: Iterable[int], space: int | Non
         for v, of in fetch(db, f"SELECT v, space FROM vectors WHERE n = ?{only}", (n,)):
             db.execute("DELETE FROM vectors WHERE v = ?", (v,))
             db.execute("DELETE FROM signs WHERE v = ?", (v,))
-            if fetch(db, "SELECT 1 FROM sign_blocks WHERE space = ?1 AND first_v <= ?2 AND last_v >= ?2", (of, v)):
+            if fetch(
+                db,
+                "SELECT 1 FROM sign_blocks WHERE space = ?1 AND first_v <= ?2 AND last_v >= ?2",
+                (of, v),
+            ):
                 from muisti.storage.sqlite.vector_rows import blank  # numpy
 
                 blank(db, of, v)

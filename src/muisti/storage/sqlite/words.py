@@ -51,7 +51,10 @@ class SqliteWords:
             rows = fetch(db, _BEST.format(condition=sql), (match, OVER * limit, *values, limit))
             if len(rows) < limit:
                 rows = fetch(db, _SEARCH.format(condition=sql), (match, *values, limit))
-        return [WordMatch(id_, -(rank or 0.0), Words(*words), opening) for id_, opening, rank, *words in rows]
+        return [
+            WordMatch(id_, -(rank or 0.0), Words(*words), opening)
+            for id_, opening, rank, *words in rows
+        ]
 
     def literal(self, text: str, where: Filter, limit: int) -> list[str]:
         """Return ids of texts with these characters. A scan, for the rare query that has no words."""

@@ -13,8 +13,15 @@ from muisti.engine import Muisti
 from muisti.model import SearchResult
 
 _SAVED: tuple[dict[str, str], ...] = (
-    {"content": "We chose PostgreSQL as our database because of its JSON support.", "kind": "decision", "project": "shop"},
-    {"content": "Fixed the login bug: the session cookie was not renewed after a password change.", "project": "shop"},
+    {
+        "content": "We chose PostgreSQL as our database because of its JSON support.",
+        "kind": "decision",
+        "project": "shop",
+    },
+    {
+        "content": "Fixed the login bug: the session cookie was not renewed after a password change.",
+        "project": "shop",
+    },
     {"content": "Anna prefers short answers with a code example first."},
     {"content": "The deadline of the relaunch is March 15."},
     {"content": "Deploy: run `make release`, wait for the smoke test, then tell the #ops channel."},
@@ -57,7 +64,10 @@ def _tour(path: Path) -> None:
         decision = memory.search("database")[:1] or memory.search("PostgreSQL")
         _step("2", "This is one of them, as it is on the disk")
         click.echo(_indented((path / str(decision[0].memory.file_path)).read_text("utf-8")))
-        _step("3", "Ask in plain words, by meaning, in any language, by a path, with a slip of the pen")
+        _step(
+            "3",
+            "Ask in plain words, by meaning, in any language, by a path, with a slip of the pen",
+        )
         for question in _QUESTIONS:
             _ask(memory, question)
         _keep_order(memory)
@@ -68,10 +78,14 @@ def _tour(path: Path) -> None:
 def _keep_order(memory: Muisti) -> None:
     _step("4", "Say it again, contradict it, whisper: a memory keeps itself in order")
     again = memory.save("anna prefers short answers, with a code example first")
-    click.echo(f"   said again      → the same memory, importance {again.importance:g}: {again.content}")
+    click.echo(
+        f"   said again      → the same memory, importance {again.importance:g}: {again.content}"
+    )
     other = memory.save("The deadline of the relaunch is March 22.")
     known = {link.target for link in other.links}
-    click.echo(f"   another date    → another memory, which {'contradicts' if known else 'joins'} the first: {other.content}")
+    click.echo(
+        f"   another date    → another memory, which {'contradicts' if known else 'joins'} the first: {other.content}"
+    )
     whispered = memory.save("The door code is <private>4711</private>, ask Anna.")
     click.echo(f"   <private>       → never on the disk: {whispered.content}")
     for target in known:
@@ -100,7 +114,9 @@ def _lose_the_index(memory: Muisti, path: Path) -> None:
     click.echo("   rm -r .muisti")
     begun = time.perf_counter()
     memory.reindex()
-    click.echo(f"   muisti reindex: {memory.get_stats().total_count} memories in {(time.perf_counter() - begun) * 1000:.0f} ms")
+    click.echo(
+        f"   muisti reindex: {memory.get_stats().total_count} memories in {(time.perf_counter() - begun) * 1000:.0f} ms"
+    )
     same = before == [_ids(memory.search(question)) for question in questions]
     report = memory.verify(deep=True)
     click.echo(
@@ -116,7 +132,9 @@ def _ask(memory: Muisti, question: str) -> None:
     took = (time.perf_counter() - begun) * 1000
     answer = found[0].matched_snippet if found else "nothing"
     score = f"{found[0].score:.2f}" if found else "    "
-    click.echo(f"   {click.style(question, bold=True)}\n      {score}  {answer}  {click.style(f'({took:.1f} ms)', dim=True)}")
+    click.echo(
+        f"   {click.style(question, bold=True)}\n      {score}  {answer}  {click.style(f'({took:.1f} ms)', dim=True)}"
+    )
 
 
 def _ids(results: list[SearchResult]) -> list[str]:

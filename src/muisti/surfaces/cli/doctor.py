@@ -42,8 +42,18 @@ def _findings(vault: str | None) -> list[Finding]:
 
     try:
         machine = Machine.present()
-    except (OSError, RuntimeError) as error:  # the folder that we are in was deleted, or there is no home
-        return [Finding("folder", Level.PROBLEM, f"this folder cannot be used ({error})", f"cd {Path(sys.prefix).anchor}")]
+    except (
+        OSError,
+        RuntimeError,
+    ) as error:  # the folder that we are in was deleted, or there is no home
+        return [
+            Finding(
+                "folder",
+                Level.PROBLEM,
+                f"this folder cannot be used ({error})",
+                f"cd {Path(sys.prefix).anchor}",
+            )
+        ]
     found = [*check_vault(vault), *check_agents(machine)]
     areas = list(dict.fromkeys(one.area for one in found))
     return sorted(found, key=lambda one: areas.index(one.area))

@@ -28,8 +28,15 @@ _ROLES = {
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path), required=False)
 @click.option("--save", is_flag=True, help="Keep them; else they are only shown.")
-@click.option("--mode", default="default", show_default=True, help="default, coding or research: what counts more.")
-@click.option("--threshold", type=float, default=0.3, show_default=True, help="Least importance, 0 to 1.")
+@click.option(
+    "--mode",
+    default="default",
+    show_default=True,
+    help="default, coding or research: what counts more.",
+)
+@click.option(
+    "--threshold", type=float, default=0.3, show_default=True, help="Least importance, 0 to 1."
+)
 @click.option("--at", type=Moment(), help="When it was said, for `yesterday` and `last month`.")
 @click.option("--session-id", "--session", metavar="ID", help="The session that they come from.")
 @click.option("--project", help="The project that they belong to.")
@@ -53,7 +60,11 @@ def extract(
     with opened(vault, create=True) as memory:
         found = [one for one in memory.extract(talk, mode=mode) if one.importance >= threshold]
         known = {one.id for one in memory.list(limit=None, project="*")} if save else set()
-        kept = memory.save_extracted(found, session_id=session_id, project=project, said_at=at) if save else []
+        kept = (
+            memory.save_extracted(found, session_id=session_id, project=project, said_at=at)
+            if save
+            else []
+        )
     if as_json:
         print_json(kept if save else found)
     elif not found:
@@ -62,25 +73,37 @@ def extract(
         render.extracted(found)
         new = len({one.id for one in kept} - known)
         said = (
-            f"{render.count(new, 'memory')} kept, {len(found) - new} known already." if save else "Shown only; --save keeps them."
+            f"{render.count(new, 'memory')} kept, {len(found) - new} known already."
+            if save
+            else "Shown only; --save keeps them."
         )
         note(said)
 
 
 def _text(source: Path | None) -> str:
     try:
-        data = sys.stdin.buffer.read() if source is None or str(source) == "-" else source.read_bytes()
+        data = (
+            sys.stdin.buffer.read() if source is None or str(source) == "-" else source.read_bytes()
+        )
         return data.decode("utf-8-sig")
     except OSError as error:
-        raise InvalidRequest("source", str(source), f"it cannot be read ({error.strerror})") from error
+        raise InvalidRequest(
+            "source", str(source), f"it cannot be read ({error.strerror})"
+        ) from error
     except UnicodeDecodeError as error:
-        raise InvalidRequest("source", str(source), f"it is not UTF-8 text (byte {error.start})") from error
+        raise InvalidRequest(
+            "source", str(source), f"it is not UTF-8 text (byte {error.start})"
+        ) from error
 
 
 def utterances(text: str) -> list[Utterance]:
     """The messages of a transcript; a line that names nobody goes on with what was said before."""
     if text.lstrip().startswith("{"):
-        return [_from_json(number, line) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+        return [
+            _from_json(number, line)
+            for number, line in enumerate(text.splitlines(), start=1)
+            if line.strip()
+        ]
     found: list[Utterance] = []
     for line in text.splitlines():
         if said := _SAID.match(line):
@@ -100,7 +123,11 @@ def _from_json(number: int, line: str) -> Utterance:
     except (ValueError, RecursionError):
         item = None
     if not isinstance(item, dict) or not isinstance(item.get("content"), str):
-        raise InvalidRequest("source", f"line {number}", 'every line must be an object like {"role": "user", "content": "…"}')
+        raise InvalidRequest(
+            "source",
+            f"line {number}",
+            'every line must be an object like {"role": "user", "content": "…"}',
+        )
     speaker, role = _ROLES.get(str(item.get("role", "user")).casefold(), ("User", "user"))
     return Utterance(item["content"], str(item.get("name") or speaker), role)
 

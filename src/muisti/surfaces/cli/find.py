@@ -23,7 +23,9 @@ from muisti.surfaces.cli.shared import (
 
 
 def _nothing(query: str) -> None:
-    note(f"Nothing found for {query!r}. Try fewer or other words; `muisti list` shows what there is.")
+    note(
+        f"Nothing found for {query!r}. Try fewer or other words; `muisti list` shows what there is."
+    )
 
 
 @click.command()
@@ -32,10 +34,19 @@ def _nothing(query: str) -> None:
 @sources
 @click.option("--limit", "-n", type=int, help="How many results; default 10.")
 @mode
-@click.option("--for-agent", is_flag=True, help="As one block for an agent: fenced as data, with source and trust.")
+@click.option(
+    "--for-agent",
+    is_flag=True,
+    help="As one block for an agent: fenced as data, with source and trust.",
+)
 @common
 def search(
-    query: tuple[str, ...], narrowed: dict[str, Any], for_agent: bool, vault: str | None, as_json: bool, **how: Any
+    query: tuple[str, ...],
+    narrowed: dict[str, Any],
+    for_agent: bool,
+    vault: str | None,
+    as_json: bool,
+    **how: Any,
 ) -> None:
     """Find memories that answer QUERY, in plain words."""
     question = " ".join(query)
@@ -59,7 +70,9 @@ def search(
 @click.option("--all", "match_all", is_flag=True, help="Only memories that have all of them.")
 @click.option("--limit", "-n", type=int, default=10, show_default=True)
 @common
-def keywords(wanted: tuple[str, ...], narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any) -> None:
+def keywords(
+    wanted: tuple[str, ...], narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any
+) -> None:
     """Find memories that carry KEYWORDS."""
     with opened(vault) as memory:
         found = memory.search_by_keywords(wanted, **how, **narrowed)
@@ -78,7 +91,9 @@ def keywords(wanted: tuple[str, ...], narrowed: dict[str, Any], vault: str | Non
 @click.option("--limit", "-n", type=int)
 @mode
 @common
-def compact(query: tuple[str, ...], narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any) -> None:
+def compact(
+    query: tuple[str, ...], narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any
+) -> None:
     """First layer: ids, titles and scores only."""
     with opened(vault) as memory:
         found = memory.search_compact(" ".join(query), **how, **narrowed)
@@ -142,7 +157,14 @@ def related(memory_id: str, limit: int, vault: str | None, as_json: bool) -> Non
 @filters
 @mode
 @common
-def explain(query: str, memory_id: str, narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any) -> None:
+def explain(
+    query: str,
+    memory_id: str,
+    narrowed: dict[str, Any],
+    vault: str | None,
+    as_json: bool,
+    **how: Any,
+) -> None:
     """Why a memory is, or is not, an answer to QUERY."""
     with opened(vault) as memory:
         found = memory.explain(query, whole_id(memory, memory_id), **how, **narrowed)
@@ -156,10 +178,17 @@ def explain(query: str, memory_id: str, narrowed: dict[str, Any], vault: str | N
 @click.argument("query", nargs=-1, required=True)
 @filters
 @sources
-@click.option("--budget", type=int, default=2000, show_default=True, help="Tokens that it may take, at most.")
+@click.option(
+    "--budget", type=int, default=2000, show_default=True, help="Tokens that it may take, at most."
+)
 @common
 def context(
-    query: tuple[str, ...], narrowed: dict[str, Any], source: tuple[str, ...], budget: int, vault: str | None, as_json: bool
+    query: tuple[str, ...],
+    narrowed: dict[str, Any],
+    source: tuple[str, ...],
+    budget: int,
+    vault: str | None,
+    as_json: bool,
 ) -> None:
     """Core memory and what answers QUERY, as one block for a prompt: fenced as data, with source and trust."""
     with opened(vault) as memory:

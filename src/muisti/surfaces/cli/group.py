@@ -69,7 +69,9 @@ def run() -> None:
         click.echo("Stopped.", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has gone
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # the reader of our output has gone
         sys.exit(0)
     except (MuistiError, OSError) as error:
         if "--json" in sys.argv:

@@ -8,11 +8,26 @@ from muisti.surfaces.hooks.events import ALIASES, EVENTS
 from muisti.surfaces.hooks.options import AGENT, LEAST_BUDGET
 
 
-@click.command(epilog=f"Events: {', '.join(EVENTS)}. Those of Gemini CLI are known too: {', '.join(ALIASES)}.")
+@click.command(
+    epilog=f"Events: {', '.join(EVENTS)}. Those of Gemini CLI are known too: {', '.join(ALIASES)}."
+)
 @click.argument("event")
-@click.option("--vault", metavar="PATH", help="The vault; default: MUISTI_VAULT, the nearest one upwards of the agent, or yours.")
-@click.option("--agent", default=AGENT, show_default=True, help="Which agent calls: its chats are named after it.")
-@click.option("--budget", type=click.IntRange(LEAST_BUDGET), help="Tokens for the context of a session; default: 1500.")
+@click.option(
+    "--vault",
+    metavar="PATH",
+    help="The vault; default: MUISTI_VAULT, the nearest one upwards of the agent, or yours.",
+)
+@click.option(
+    "--agent",
+    default=AGENT,
+    show_default=True,
+    help="Which agent calls: its chats are named after it.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(LEAST_BUDGET),
+    help="Tokens for the context of a session; default: 1500.",
+)
 def hook(event: str, vault: str | None, agent: str, budget: int | None) -> None:
     """Called by agents, with their JSON on standard input: recall with each prompt, capture after it.
 

@@ -17,7 +17,9 @@ _TYPES = click.Choice([name.value.lower() for name in LinkType], case_sensitive=
 @click.argument("source", metavar="ID")
 @click.argument("type_", metavar="TYPE", type=_TYPES)
 @click.argument("target", metavar="OTHER")
-@click.option("--confidence", type=float, default=1.0, show_default=True, help="How sure it is, 0 to 1.")
+@click.option(
+    "--confidence", type=float, default=1.0, show_default=True, help="How sure it is, 0 to 1."
+)
 @click.option("--by", default="user", show_default=True, help="Who says so: user, llm or system.")
 @click.option("--valid-from", type=Moment(), help="Since when it holds.")
 @click.option("--valid-until", type=Moment(), help="Until when it holds.")
@@ -38,7 +40,14 @@ def link(
     """
     with opened(vault) as memory:
         ends = whole_id(memory, source), whole_id(memory, target)
-        made = memory.link(*ends, type_, confidence=confidence, extracted_by=by, valid_from=valid_from, valid_until=valid_until)
+        made = memory.link(
+            *ends,
+            type_,
+            confidence=confidence,
+            extracted_by=by,
+            valid_from=valid_from,
+            valid_until=valid_until,
+        )
     print_json(made) if as_json else click.echo(f"Linked: {render.link(made)}")
 
 
@@ -53,7 +62,9 @@ def unlink(source: str, type_: str, target: str, vault: str | None, as_json: boo
         ends = whole_id(memory, source), whole_id(memory, target)
         memory.unlink(*ends, type_)
     gone = {"source": ends[0], "type": type_.upper(), "target": ends[1]}
-    print_json(gone) if as_json else click.echo(f"No longer linked: {render.short(ends[0])} and {render.short(ends[1])}")
+    print_json(gone) if as_json else click.echo(
+        f"No longer linked: {render.short(ends[0])} and {render.short(ends[1])}"
+    )
 
 
 @click.command()

@@ -10,8 +10,27 @@ if TYPE_CHECKING:
 
 __all__ = ["VERBS", "cli", "main"]
 VERBS = {
-    "memories": ("save", "show", "list", "update", "delete", "restore", "touch", "reinforce", "deemphasize"),
-    "find": ("search", "context", "keywords", "compact", "timeline", "details", "related", "explain"),
+    "memories": (
+        "save",
+        "show",
+        "list",
+        "update",
+        "delete",
+        "restore",
+        "touch",
+        "reinforce",
+        "deemphasize",
+    ),
+    "find": (
+        "search",
+        "context",
+        "keywords",
+        "compact",
+        "timeline",
+        "details",
+        "related",
+        "explain",
+    ),
     "links": ("link", "unlink", "links", "supersede", "superseding", "graph"),
     "order": ("history", "unmerge", "trash", "archive", "upkeep", "decay", "cleanup", "evict"),
     "talk": ("chat", "index"),
@@ -21,7 +40,17 @@ VERBS = {
     "model": ("model",),
     "serve": ("serve",),
     "mcp": ("mcp",),
-    "upkeep": ("init", "stats", "sync", "reindex", "verify", "export", "import", "settings", "completion"),
+    "upkeep": (
+        "init",
+        "stats",
+        "sync",
+        "reindex",
+        "verify",
+        "export",
+        "import",
+        "settings",
+        "completion",
+    ),
     "demo": ("demo",),
     "setup": ("install", "uninstall"),
     "doctor": ("doctor",),
@@ -32,7 +61,9 @@ VERBS = {
 
 def main() -> None:
     """Run the command; an error of ours is one line, and exit code 1."""
-    if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv):  # with every prompt: not even click is loaded for it
+    if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(
+        sys.argv
+    ):  # with every prompt: not even click is loaded for it
         from muisti.surfaces.hooks.run import main as hook
 
         hook(sys.argv[2:])

@@ -12,8 +12,16 @@ from muisti.surfaces.project import project_at
 
 
 @click.command("mcp")
-@click.option("--vault", metavar="PATH", help="The vault; default: MUISTI_VAULT, the nearest one upwards, or yours.")
-@click.option("--project", metavar="NAME", help="Where saves and searches happen; default: the repository of this folder.")
+@click.option(
+    "--vault",
+    metavar="PATH",
+    help="The vault; default: MUISTI_VAULT, the nearest one upwards, or yours.",
+)
+@click.option(
+    "--project",
+    metavar="NAME",
+    help="Where saves and searches happen; default: the repository of this folder.",
+)
 @click.option("--read-only", is_flag=True, help="Offer only the tools that change nothing.")
 def mcp(vault: str | None, project: str | None, read_only: bool) -> None:
     """Serve the vault to an agent (Model Context Protocol) over standard input and output.

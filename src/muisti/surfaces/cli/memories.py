@@ -76,9 +76,13 @@ def _content(words: tuple[str, ...]) -> str:
         try:
             return sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:
-            raise InvalidMemory("content", f"byte {error.start}", "standard input must be UTF-8 text") from error
+            raise InvalidMemory(
+                "content", f"byte {error.start}", "standard input must be UTF-8 text"
+            ) from error
     if not words:
-        raise click.UsageError('Say what to remember: muisti save "…", or - to read standard input.')
+        raise click.UsageError(
+            'Say what to remember: muisti save "…", or - to read standard input.'
+        )
     return " ".join(words)
 
 
@@ -95,7 +99,13 @@ def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any)
         safe = redact_text(content, memory.settings)
     known = saved.created_at < begun
     merged = known and saved.content.split() != safe.split()
-    what = "Said already, and merged into:" if merged else "Known already, and reinforced:" if known else "Remembered"
+    what = (
+        "Said already, and merged into:"
+        if merged
+        else "Known already, and reinforced:"
+        if known
+        else "Remembered"
+    )
     _told(saved, as_json, what)
     if safe != content:
         note("What is private or secret in it was left out.")
@@ -112,7 +122,9 @@ def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any)
 @click.option("--include-deleted", is_flag=True, help="Look in the trash too.")
 @click.option("--raw", is_flag=True, help="Print the content alone, as it is.")
 @common
-def show(memory_id: str, include_deleted: bool, raw: bool, vault: str | None, as_json: bool) -> None:
+def show(
+    memory_id: str, include_deleted: bool, raw: bool, vault: str | None, as_json: bool
+) -> None:
     """Show one memory; the last characters of its id are enough."""
     with opened(vault) as memory:
         found = memory.get(whole_id(memory, memory_id), include_deleted=include_deleted)
@@ -130,7 +142,12 @@ def show(memory_id: str, include_deleted: bool, raw: bool, vault: str | None, as
 @filters
 @click.option("--limit", "-n", type=int, default=20, show_default=True)
 @click.option("--offset", type=int, default=0)
-@click.option("--order-by", default="created_at", show_default=True, help="created_at, salience or last_accessed")
+@click.option(
+    "--order-by",
+    default="created_at",
+    show_default=True,
+    help="created_at, salience or last_accessed",
+)
 @click.option("--order", default="desc", show_default=True, help="asc or desc")
 @common
 def list_(narrowed: dict[str, Any], vault: str | None, as_json: bool, **page: Any) -> None:
@@ -146,7 +163,11 @@ def list_(narrowed: dict[str, Any], vault: str | None, as_json: bool, **page: An
             note(f"The first {len(found)}; --limit or --offset shows others.")
     else:
         narrow = page["offset"] or any(value for key, value in narrowed.items())
-        note("None that fit." if narrow or page["limit"] == 0 else 'No memories here yet. Make one: muisti save "…"')
+        note(
+            "None that fit."
+            if narrow or page["limit"] == 0
+            else 'No memories here yet. Make one: muisti save "…"'
+        )
 
 
 @click.command()
@@ -154,13 +175,17 @@ def list_(narrowed: dict[str, Any], vault: str | None, as_json: bool, **page: An
 @click.option("--content", help="The new text; - reads standard input.")
 @_fields
 @common
-def update(memory_id: str, content: str | None, vault: str | None, as_json: bool, **fields: Any) -> None:
+def update(
+    memory_id: str, content: str | None, vault: str | None, as_json: bool, **fields: Any
+) -> None:
     """Change a memory; what is not named stays."""
     changes = _given(fields)
     if content is not None:
         changes["content"] = _content((content,))
     if not changes:
-        raise InvalidRequest("update", "nothing", "name what to change, for example --title or --content")
+        raise InvalidRequest(
+            "update", "nothing", "name what to change, for example --title or --content"
+        )
     with opened(vault) as memory:
         _told(memory.update(whole_id(memory, memory_id), **changes), as_json, "Updated")
 
@@ -170,12 +195,16 @@ def update(memory_id: str, content: str | None, vault: str | None, as_json: bool
 @click.option("--hard", is_flag=True, help="Not to the trash: leave no byte of it.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @common
-def delete(memory_ids: tuple[str, ...], hard: bool, yes: bool, vault: str | None, as_json: bool) -> None:
+def delete(
+    memory_ids: tuple[str, ...], hard: bool, yes: bool, vault: str | None, as_json: bool
+) -> None:
     """Move memories to the trash."""
     with opened(vault) as memory:
         ids = [whole_id(memory, part) for part in memory_ids]
         if hard and not yes and not sys.stdin.isatty():
-            raise InvalidRequest("--hard", "no terminal to ask on", "add --yes to remove for good without a question")
+            raise InvalidRequest(
+                "--hard", "no terminal to ask on", "add --yes to remove for good without a question"
+            )
         if hard and not yes:
             click.confirm(f"Remove {len(ids)} for good? This cannot be undone", abort=True)
         deleted = {memory_id: memory.delete(memory_id, hard=hard) for memory_id in ids}
@@ -186,7 +215,12 @@ def delete(memory_ids: tuple[str, ...], hard: bool, yes: bool, vault: str | None
         print_json({"deleted": ids, "hard": hard})
     else:
         end = "for good." if hard else "to the trash; `muisti restore ID` brings it back."
-        click.echo("\n".join(f"{'Removed' if hard else 'Moved'} {render.short(memory_id)} {end}" for memory_id in ids))
+        click.echo(
+            "\n".join(
+                f"{'Removed' if hard else 'Moved'} {render.short(memory_id)} {end}"
+                for memory_id in ids
+            )
+        )
 
 
 @click.command()

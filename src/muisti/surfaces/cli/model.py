@@ -25,7 +25,9 @@ def list_(vault: str | None, as_json: bool) -> None:
         return
     for one in models:
         state = "in use" if one.in_use else "installed" if one.installed else "not installed"
-        click.echo(f"{one.name:<10} {one.dimensions:>4} dimensions  {one.size / 1e6:>4.0f} MB  {state:<13} {one.description}")
+        click.echo(
+            f"{one.name:<10} {one.dimensions:>4} dimensions  {one.size / 1e6:>4.0f} MB  {state:<13} {one.description}"
+        )
     if settings.embedder != "onnx":
         note(f"This vault uses none of them: its embedder is {settings.embedder}.")
 
@@ -47,7 +49,9 @@ def use(name: str, vault: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"vault": str(root), "model": name})
     else:
-        click.echo(f"This vault now uses {name}. The present vectors serve until the new ones are complete:")
+        click.echo(
+            f"This vault now uses {name}. The present vectors serve until the new ones are complete:"
+        )
         click.echo("  muisti reindex --vectors")
 
 

@@ -78,30 +78,46 @@ def decay(dry_run: bool, vault: str | None, as_json: bool) -> None:
     """How many memories have faded since this was last asked."""
     with opened(vault) as memory:
         changed = memory.decay_salience(dry_run=dry_run)
-    print_json({"changed": changed}) if as_json else click.echo(f"{render.count(changed, 'memory')} faded since the last time.")
+    print_json({"changed": changed}) if as_json else click.echo(
+        f"{render.count(changed, 'memory')} faded since the last time."
+    )
 
 
 @click.command()
-@click.option("--min-salience", type=float, default=0.1, show_default=True, help="Weaker ones go to the trash.")
+@click.option(
+    "--min-salience",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="Weaker ones go to the trash.",
+)
 @_DRY
 @common
 def cleanup(min_salience: float, dry_run: bool, vault: str | None, as_json: bool) -> None:
     """Move weak memories to the trash; decisions and pinned ones stay."""
     with opened(vault) as memory:
         found = memory.cleanup(min_salience, dry_run=dry_run)
-    print_json(found) if as_json else _tell(found, "would be moved to the trash" if dry_run else "moved to the trash")
+    print_json(found) if as_json else _tell(
+        found, "would be moved to the trash" if dry_run else "moved to the trash"
+    )
 
 
 @click.command()
 @click.option("--max-bytes", type=int, help="Default: evict_above of the settings.")
-@click.option("--to", type=float, help="Share of that which is left; default: evict_to of the settings.")
+@click.option(
+    "--to", type=float, help="Share of that which is left; default: evict_to of the settings."
+)
 @_DRY
 @common
-def evict(max_bytes: int | None, to: float | None, dry_run: bool, vault: str | None, as_json: bool) -> None:
+def evict(
+    max_bytes: int | None, to: float | None, dry_run: bool, vault: str | None, as_json: bool
+) -> None:
     """Move the longest unused memories to the archive if there is too much; `muisti restore` brings one back."""
     with opened(vault) as memory:
         found = memory.evict(max_bytes, to=to, dry_run=dry_run)
-    print_json(found) if as_json else _tell(found, "would be moved to the archive" if dry_run else "moved to the archive")
+    print_json(found) if as_json else _tell(
+        found, "would be moved to the archive" if dry_run else "moved to the archive"
+    )
 
 
 @click.command()
@@ -128,9 +144,13 @@ def trash(empty: bool, yes: bool, vault: str | None, as_json: bool) -> None:
 
 def _confirm(number: int, yes: bool) -> None:
     if not yes and not sys.stdin.isatty():
-        raise InvalidRequest("--empty", "no terminal to ask on", "add --yes to remove for good without a question")
+        raise InvalidRequest(
+            "--empty", "no terminal to ask on", "add --yes to remove for good without a question"
+        )
     if not yes:
-        click.confirm(f"Remove {render.count(number, 'memory')} for good? This cannot be undone", abort=True)
+        click.confirm(
+            f"Remove {render.count(number, 'memory')} for good? This cannot be undone", abort=True
+        )
 
 
 @click.command()

@@ -34,7 +34,13 @@ if TYPE_CHECKING:
 SNIPPET = 240
 MOST_NAME = 16
 """Characters of a project's name in a table: the title needs the room."""
-_UNITS = ((86_400 * 365, "year"), (86_400 * 30, "month"), (86_400, "day"), (3600, "hour"), (60, "minute"))
+_UNITS = (
+    (86_400 * 365, "year"),
+    (86_400 * 30, "month"),
+    (86_400, "day"),
+    (3600, "hour"),
+    (60, "minute"),
+)
 
 
 def console() -> Console:
@@ -52,7 +58,9 @@ def new_table(*columns: str) -> Table:
     table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, expand=True)
     for column in columns:
         ratio = {"memory": 1, "title": 1, "summary": 1, "reason": 2, "file": 1}.get(column)
-        table.add_column(column, ratio=ratio, no_wrap=ratio is None, overflow="fold" if ratio else "ellipsis")
+        table.add_column(
+            column, ratio=ratio, no_wrap=ratio is None, overflow="fold" if ratio else "ellipsis"
+        )
     return table
 
 
@@ -65,12 +73,21 @@ def results(found: Sequence[SearchResult], now: datetime) -> None:
         memory = result.memory
         shown = Text(visible(memory.title), style="bold")
         body = visible(" ".join(snippet(memory.content, _matched(result), SNIPPET).split()))
-        for said in (memory.title, memory.title.rpartition(" > ")[2]):  # which most texts begin with
+        for said in (
+            memory.title,
+            memory.title.rpartition(" > ")[2],
+        ):  # which most texts begin with
             body = body.lstrip("# ").removeprefix(said).strip() if said else body
         if body.strip("… "):
             shown.append("\n").append(body, style="not bold dim")
         shown.highlight_regex(_any_of(result), "not dim yellow")
-        table.add_row(f"{result.score:.2f}", shown, _kind(memory), ago(memory.created_at, now), safe(short(memory.id)))
+        table.add_row(
+            f"{result.score:.2f}",
+            shown,
+            _kind(memory),
+            ago(memory.created_at, now),
+            safe(short(memory.id)),
+        )
     console().print(table)
 
 
@@ -83,16 +100,31 @@ def _any_of(result: SearchResult) -> str:
 
 
 def _matched(result: SearchResult) -> frozenset[str]:
-    return frozenset(result.why[0].note.removeprefix("matched ").split(", ")) if result.why else frozenset()
+    return (
+        frozenset(result.why[0].note.removeprefix("matched ").split(", "))
+        if result.why
+        else frozenset()
+    )
 
 
 def memories(found: Sequence[Memory], now: datetime) -> None:
     """A list of memories."""
     table = new_table("title", "kind", "salience", "used", "when", "id")
     for memory in found:
-        title = f"[dim strike]{safe(memory.title)}[/] (deleted)" if memory.deleted_at else safe(memory.title)
+        title = (
+            f"[dim strike]{safe(memory.title)}[/] (deleted)"
+            if memory.deleted_at
+            else safe(memory.title)
+        )
         used = str(memory.access_count or "")
-        table.add_row(title, _kind(memory), f"{memory.salience:.2f}", used, ago(memory.created_at, now), safe(short(memory.id)))
+        table.add_row(
+            title,
+            _kind(memory),
+            f"{memory.salience:.2f}",
+            used,
+            ago(memory.created_at, now),
+            safe(short(memory.id)),
+        )
     console().print(table)
 
 
@@ -101,7 +133,9 @@ def compact(found: Sequence[CompactResult], now: datetime, anchor: str | None = 
     table = new_table("score" if anchor is None else "", "title", "kind", "when", "id")
     for item in found:
         first = f"{item.score:.2f}" if anchor is None else "→" if item.id == anchor else ""
-        table.add_row(first, safe(item.title), item.kind, ago(item.created_at, now), safe(short(item.id)))
+        table.add_row(
+            first, safe(item.title), item.kind, ago(item.created_at, now), safe(short(item.id))
+        )
     console().print(table)
 
 
@@ -121,12 +155,16 @@ def memory(shown: Memory) -> None:
         "files": ", ".join(shown.files),
         "strength": f"importance {shown.importance:g}, salience {shown.salience:.2f}, used {count(shown.access_count, 'time')}",
         "created": f"{shown.created_at:%Y-%m-%d %H:%M} UTC by {shown.source}",
-        "updated": f"{shown.updated_at:%Y-%m-%d %H:%M} UTC" if shown.updated_at != shown.created_at else None,
+        "updated": f"{shown.updated_at:%Y-%m-%d %H:%M} UTC"
+        if shown.updated_at != shown.created_at
+        else None,
         "valid": _span(shown),
         "pinned": "upkeep leaves it alone" if shown.pinned else None,
         "trust": None if shown.trusted else "not checked: it came from elsewhere",
         "links": "; ".join(link(one) for one in shown.links),
-        "deleted": f"{shown.deleted_at:%Y-%m-%d %H:%M} UTC, in the trash" if shown.deleted_at else None,
+        "deleted": f"{shown.deleted_at:%Y-%m-%d %H:%M} UTC, in the trash"
+        if shown.deleted_at
+        else None,
         "file": shown.file_path,
     }
     for name, value in facts.items():
@@ -136,14 +174,18 @@ def memory(shown: Memory) -> None:
     out.print(Markdown(visible(shown.content)))
 
 
-_NAMED = tuple(field.name for field in FIELDS if field.redaction is Redaction.NAME and field.default == "")
+_NAMED = tuple(
+    field.name for field in FIELDS if field.redaction is Redaction.NAME and field.default == ""
+)
 """What a memory may belong to."""
 
 
 def explanation(found: Explanation) -> None:
     """Why, or why not."""
     out = console()
-    out.print(f"[bold]{'Recalled' if found.recalled else 'Not recalled'}[/] for {safe(found.query)!r}")
+    out.print(
+        f"[bold]{'Recalled' if found.recalled else 'Not recalled'}[/] for {safe(found.query)!r}"
+    )
     out.print(f"[dim]asked for[/]  {safe(', '.join(found.terms))}")
     out.print(f"[dim]  matched[/]  {safe(', '.join(found.matched)) or 'nothing'}")
     for reason in found.reasons:
@@ -154,8 +196,14 @@ def explanation(found: Explanation) -> None:
 
 def link(shown: Link) -> str:
     """One link on one line."""
-    sure = "" if shown.confidence == 1 else f" ({'proposed, ' if shown.proposed else ''}confidence {shown.confidence:g})"
-    return f"{short(shown.source)} {shown.type.lower().replace('_', ' ')} {short(shown.target)}{sure}"
+    sure = (
+        ""
+        if shown.confidence == 1
+        else f" ({'proposed, ' if shown.proposed else ''}confidence {shown.confidence:g})"
+    )
+    return (
+        f"{short(shown.source)} {shown.type.lower().replace('_', ' ')} {short(shown.target)}{sure}"
+    )
 
 
 def proposal(shown: Link) -> str:
@@ -192,17 +240,27 @@ def graph(found: Graph) -> None:
     waiting = [root]
     while waiting:
         here = waiting.pop(0)
-        others = [one.target if one.source == here else one.source for one in found.links if here in (one.source, one.target)]
+        others = [
+            one.target if one.source == here else one.source
+            for one in found.links
+            if here in (one.source, one.target)
+        ]
         for other in dict.fromkeys(other for other in others if other not in branches):
             said = _between(found, here, other)
-            branches[other] = branches[here].add(f"[dim]{said}[/] {safe(titles[other])} {short(other)}")
+            branches[other] = branches[here].add(
+                f"[dim]{said}[/] {safe(titles[other])} {short(other)}"
+            )
             waiting.append(other)
     console().print(tree)
 
 
 def _between(found: Graph, here: str, other: str) -> str:
-    out = [f"{_words_of(one)} →" for one in found.links if (one.source, one.target) == (here, other)]
-    back = [f"← {_words_of(one)}" for one in found.links if (one.source, one.target) == (other, here)]
+    out = [
+        f"{_words_of(one)} →" for one in found.links if (one.source, one.target) == (here, other)
+    ]
+    back = [
+        f"← {_words_of(one)}" for one in found.links if (one.source, one.target) == (other, here)
+    ]
     return ", ".join((*out, *back))
 
 
@@ -214,10 +272,16 @@ def history(found: Sequence[Happening]) -> None:
     """What became of a memory, oldest first."""
     table = new_table("when", "what", "reason")
     for one in found:
-        lines = [f"{one.other_id}" if one.other_id else "", one.note, f"session {one.session_id}" if one.session_id else ""]
+        lines = [
+            f"{one.other_id}" if one.other_id else "",
+            one.note,
+            f"session {one.session_id}" if one.session_id else "",
+        ]
         if one.content is not None:
             lines.append(f"“{snippet(one.content, frozenset(), SNIPPET)}”")
-        table.add_row(f"{one.at:%Y-%m-%d %H:%M}", one.what, safe("\n".join(line for line in lines if line)))
+        table.add_row(
+            f"{one.at:%Y-%m-%d %H:%M}", one.what, safe("\n".join(line for line in lines if line))
+        )
     console().print(table)
 
 
@@ -244,7 +308,12 @@ def sessions(found: Sequence[Session], now: datetime) -> None:
     for session in found:
         calls = str(session.tool_calls or "")
         table.add_row(
-            short(session.id), session.project, session.status, ago(session.started_at, now), calls, safe(session.summary)
+            short(session.id),
+            session.project,
+            session.status,
+            ago(session.started_at, now),
+            calls,
+            safe(session.summary),
         )
     console().print(table)
 
@@ -261,7 +330,8 @@ def stats(shown: Stats, root: str) -> None:
         "oldest": f"{shown.oldest_memory:%Y-%m-%d}" if shown.oldest_memory else "none",
         "newest": f"{shown.newest_memory:%Y-%m-%d}" if shown.newest_memory else "none",
         "index": f"{shown.index_size_bytes / 1e6:.1f} MB",
-        "vectors": (shown.embedding_model or "none yet") + (f", {shown.waiting_count} wait" if shown.waiting_count else ""),
+        "vectors": (shown.embedding_model or "none yet")
+        + (f", {shown.waiting_count} wait" if shown.waiting_count else ""),
         "kinds": _counts(shown.by_kind),
         "sectors": _counts(shown.by_sector),
         "projects": _counts({name or "(none)": count for name, count in shown.by_project.items()}),
@@ -342,7 +412,10 @@ def safe(text: str) -> str:
 
 def visible(text: str) -> str:
     """Text of memories must not command the terminal."""
-    return "".join(char if char.isprintable() or char in _INVISIBLE else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return "".join(
+        char if char.isprintable() or char in _INVISIBLE else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
 
 
 _INVISIBLE = "\n\t\u200c\u200d"

@@ -28,7 +28,9 @@ def chats(found: Sequence[Chat], now: datetime) -> None:
     shown = new_table("title", "messages", "since the break", "latest")
     shown.columns[0].header = "chat"
     for chat in found:
-        shown.add_row(safe(chat.name), str(chat.messages), str(chat.since_break), ago(chat.last_at, now))
+        shown.add_row(
+            safe(chat.name), str(chat.messages), str(chat.since_break), ago(chat.last_at, now)
+        )
     console().print(shown)
 
 
@@ -38,5 +40,11 @@ def shelves(found: Sequence[Shelf]) -> None:
     shown.columns[0].header = "path"
     for shelf in found:
         called = shelf.source or "by file"
-        shown.add_row(safe(shelf.path), str(shelf.documents), safe(called), safe(shelf.project), "yes" if shelf.trusted else "no")
+        shown.add_row(
+            safe(shelf.path),
+            str(shelf.documents),
+            safe(called),
+            safe(shelf.project),
+            "yes" if shelf.trusted else "no",
+        )
     console().print(shown)

@@ -17,16 +17,49 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; another machine needs a token.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8765, show_default=True, help="0: any that is free.")
-@click.option("--token", envvar="MUISTI_TOKEN", help="What clients have to show. Others may see it here: better use a file.")
-@click.option("--token-file", type=click.Path(path_type=Path), help="A file with the token, which only you can read.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="A further name of this server; may be repeated.")
-@click.option("--allow-origin", multiple=True, metavar="URL", help="A web page that may ask; may be repeated.")
-@click.option("--documents", multiple=True, type=click.Path(path_type=Path), help="Clients may have Markdown in it searched.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where to listen; another machine needs a token.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8765,
+    show_default=True,
+    help="0: any that is free.",
+)
+@click.option(
+    "--token",
+    envvar="MUISTI_TOKEN",
+    help="What clients have to show. Others may see it here: better use a file.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="A file with the token, which only you can read.",
+)
+@click.option(
+    "--allow-host",
+    multiple=True,
+    metavar="NAME",
+    help="A further name of this server; may be repeated.",
+)
+@click.option(
+    "--allow-origin", multiple=True, metavar="URL", help="A web page that may ask; may be repeated."
+)
+@click.option(
+    "--documents",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Clients may have Markdown in it searched.",
+)
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
 @common
-def serve(vault: str | None, as_json: bool, open_page: bool, token_file: Path | None, **options: Any) -> None:
+def serve(
+    vault: str | None, as_json: bool, open_page: bool, token_file: Path | None, **options: Any
+) -> None:
     """Serve the vault to programs (REST) and to your browser, until Ctrl+C."""
     check_installed("muisti serve")
     from muisti import bootstrap
@@ -42,7 +75,11 @@ def serve(vault: str | None, as_json: bool, open_page: bool, token_file: Path | 
         document_folders=tuple(folder.expanduser().absolute() for folder in options["documents"]),
     )
     with bootstrap.open(vault, role="server") as memory:
-        run(memory, serving, lambda ready: _tell(ready, memory.location, as_json=as_json, open_page=open_page))
+        run(
+            memory,
+            serving,
+            lambda ready: _tell(ready, memory.location, as_json=as_json, open_page=open_page),
+        )
     note("Stopped.")
 
 
@@ -63,7 +100,9 @@ def _tell(serving: Serving, root: str, *, as_json: bool, open_page: bool) -> Non
     if as_json:
         print_json({"url": serving.base_url, "vault": root, "token": serving.token is not None})
     else:
-        click.echo(f"Serving {root} at {serving.base_url} (API: {serving.base_url}/docs). Ctrl+C stops.")
+        click.echo(
+            f"Serving {root} at {serving.base_url} (API: {serving.base_url}/docs). Ctrl+C stops."
+        )
     sys.stdout.flush()
     if open_page:
         import threading

@@ -29,10 +29,14 @@ def start(project: str | None, session_id: str | None, vault: str | None, as_jso
 @click.option("--summary", help="What was done.")
 @click.option("--tool-calls", type=int, help="How many tools were called.")
 @common
-def end(session_id: str, summary: str | None, tool_calls: int | None, vault: str | None, as_json: bool) -> None:
+def end(
+    session_id: str, summary: str | None, tool_calls: int | None, vault: str | None, as_json: bool
+) -> None:
     """Complete a session."""
     with opened(vault) as memory:
-        ended = memory.end_session(whole_session(memory, session_id), summary, tool_calls=tool_calls)
+        ended = memory.end_session(
+            whole_session(memory, session_id), summary, tool_calls=tool_calls
+        )
     print_json(ended) if as_json else click.echo(f"Completed {ended.id}")
 
 
@@ -64,7 +68,9 @@ def show(session_id: str, raw: bool, used: bool, vault: str | None, as_json: boo
         if raw:
             click.echo(memory.get_raw_session_content(session_id))
             return
-        found = memory.get_by_session(session_id) if used else memory.get_session_context(session_id)
+        found = (
+            memory.get_by_session(session_id) if used else memory.get_session_context(session_id)
+        )
     if as_json:
         print_json(found)
     elif found:
@@ -86,7 +92,9 @@ def tokens(session_id: str, vault: str | None, as_json: bool) -> None:
 @session.command()
 @click.argument("memory_id", metavar="MEMORY")
 @click.argument("session_id", metavar="SESSION")
-@click.option("--use", default="recalled", show_default=True, help="created, recalled, updated or reinforced")
+@click.option(
+    "--use", default="recalled", show_default=True, help="created, recalled, updated or reinforced"
+)
 @common
 def link(memory_id: str, session_id: str, use: str, vault: str | None, as_json: bool) -> None:
     """Note that a session used a memory."""
@@ -95,7 +103,9 @@ def link(memory_id: str, session_id: str, use: str, vault: str | None, as_json: 
         session_id = whole_session(memory, session_id)
         memory.link_to_session(whole, session_id, use)
     linked = {"memory_id": whole, "session_id": session_id, "use": use}
-    print_json(linked) if as_json else click.echo(f"Linked {render.short(whole)} to {session_id} as {use}")
+    print_json(linked) if as_json else click.echo(
+        f"Linked {render.short(whole)} to {session_id} as {use}"
+    )
 
 
 COMMANDS = {"session": session}

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 AGENTS = ("claude-code", "codex", "gemini", "cursor", "vscode", "claude-desktop")
 _agent = click.argument("agent", type=click.Choice(AGENTS), metavar="AGENT")
 _here = click.option("--here", is_flag=True, help="Only for this folder, in a file of its own.")
-_dry_run = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+_dry_run = click.option(
+    "--dry-run", is_flag=True, help="Show what would change, and change nothing."
+)
 _yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 
 
@@ -31,7 +33,9 @@ _yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @_dry_run
 @_yes
 @common
-def install(agent: str, here: bool, dry_run: bool, yes: bool, vault: str | None, as_json: bool) -> None:
+def install(
+    agent: str, here: bool, dry_run: bool, yes: bool, vault: str | None, as_json: bool
+) -> None:
     """Give AGENT this memory: write muisti into its configuration, after showing what changes.
 
     AGENT is claude-code, codex, gemini, cursor, vscode or claude-desktop. With --vault it uses that vault; otherwise the
@@ -47,7 +51,9 @@ def install(agent: str, here: bool, dry_run: bool, yes: bool, vault: str | None,
     chosen, machine = KNOWN[agent], Machine.present()
     starting = Starting(program(), _vault(vault))
     changes = to_install(chosen, machine, starting, here=here)
-    _carry_out("install", chosen, changes, (dry_run, yes, as_json), _remarks(chosen, machine, vault))
+    _carry_out(
+        "install", chosen, changes, (dry_run, yes, as_json), _remarks(chosen, machine, vault)
+    )
 
 
 @click.command()
@@ -56,7 +62,9 @@ def install(agent: str, here: bool, dry_run: bool, yes: bool, vault: str | None,
 @_dry_run
 @_yes
 @common
-def uninstall(agent: str, here: bool, dry_run: bool, yes: bool, vault: str | None, as_json: bool) -> None:
+def uninstall(
+    agent: str, here: bool, dry_run: bool, yes: bool, vault: str | None, as_json: bool
+) -> None:
     """Take muisti out of AGENT's configuration again; memories stay where they are.
 
     AGENT is claude-code, codex, gemini, cursor, vscode or claude-desktop.
@@ -66,13 +74,27 @@ def uninstall(agent: str, here: bool, dry_run: bool, yes: bool, vault: str | Non
     from muisti.surfaces.setup.plan import to_uninstall
 
     if vault is not None:
-        raise InvalidRequest("--vault", vault, "the whole entry is removed, whichever vault it names; leave --vault out")
+        raise InvalidRequest(
+            "--vault",
+            vault,
+            "the whole entry is removed, whichever vault it names; leave --vault out",
+        )
     chosen = KNOWN[agent]
-    _carry_out("uninstall", chosen, to_uninstall(chosen, Machine.present(), here=here), (dry_run, yes, as_json), [])
+    _carry_out(
+        "uninstall",
+        chosen,
+        to_uninstall(chosen, Machine.present(), here=here),
+        (dry_run, yes, as_json),
+        [],
+    )
 
 
 def _carry_out(
-    action: str, agent: Agent, changes: Sequence[Change], flags: tuple[bool, bool, bool], remarks: Sequence[str]
+    action: str,
+    agent: Agent,
+    changes: Sequence[Change],
+    flags: tuple[bool, bool, bool],
+    remarks: Sequence[str],
 ) -> None:
     """Show, ask, write, tell."""
     from muisti.surfaces.setup.apply import apply
@@ -103,13 +125,19 @@ def _show(action: str, agent: Agent, changes: Sequence[Change], remarks: Sequenc
         note(f"Note: {remark}")
     differing = [change for change in changes if change.state != "same"]
     if not differing:
-        done = "is already set up" if action == "install" else "has nothing of muisti in its configuration"
+        done = (
+            "is already set up"
+            if action == "install"
+            else "has nothing of muisti in its configuration"
+        )
         click.echo(f"{agent.title} {done}: {', '.join(str(change.path) for change in changes)}")
     for change in differing:
         leads = f" → {change.target}" if change.path.is_symlink() else ""
         click.echo(click.style(_safe(f"{change.path}{leads} ({change.state})"), bold=True))
         for line in difference(change).split("\n")[2:]:
-            click.echo(click.style(_safe(line), fg={"+": "green", "-": "red", "@": "cyan"}.get(line[:1])))
+            click.echo(
+                click.style(_safe(line), fg={"+": "green", "-": "red", "@": "cyan"}.get(line[:1]))
+            )
         click.echo()
 
 
@@ -122,19 +150,33 @@ def _safe(line: str) -> str:
 def _ask(*, as_json: bool) -> None:
     """Raises MuistiError where nobody can answer, and click's Abort for a no."""
     if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise MuistiError("nobody is here to confirm this, and nothing was written: add --yes to write, or --dry-run to look")
+        raise MuistiError(
+            "nobody is here to confirm this, and nothing was written: add --yes to write, or --dry-run to look"
+        )
     click.confirm("Go ahead?", abort=True)
 
 
 def _tell(action: str, agent: Agent, done: Sequence[Done]) -> None:
     for one in done:
         copy = f" (as it was: {one.backup})" if one.backup else ""
-        click.echo(f"Written: {one.path}{copy}" if one.path.exists() else f"Removed: {one.path}{copy}")
-    click.echo(agent.after if action == "install" else f"{agent.title} no longer uses muisti; your memories are untouched.")
+        click.echo(
+            f"Written: {one.path}{copy}" if one.path.exists() else f"Removed: {one.path}{copy}"
+        )
+    click.echo(
+        agent.after
+        if action == "install"
+        else f"{agent.title} no longer uses muisti; your memories are untouched."
+    )
 
 
 def _tell_json(
-    action: str, agent: Agent, changes: Sequence[Change], done: Sequence[Done], remarks: Sequence[str], *, dry_run: bool
+    action: str,
+    agent: Agent,
+    changes: Sequence[Change],
+    done: Sequence[Done],
+    remarks: Sequence[str],
+    *,
+    dry_run: bool,
 ) -> None:
     from muisti.surfaces.setup.plan import difference
 
@@ -161,13 +203,21 @@ def _remarks(agent: Agent, machine: Machine, vault: str | None) -> list[str]:
 
     remarks = []
     if not agent.trace(machine).exists():
-        remarks.append(f"{agent.title} does not seem to be installed here: there is no {agent.trace(machine)}")
+        remarks.append(
+            f"{agent.title} does not seem to be installed here: there is no {agent.trace(machine)}"
+        )
     if agent.name == "claude-code" and plugin_of_claude(machine):
-        remarks.append("the muisti plugin is enabled too: everything would be done twice; keep one of them")
+        remarks.append(
+            "the muisti plugin is enabled too: everything would be done twice; keep one of them"
+        )
     if vault is not None and not (find_vault(vault) / SETTINGS_FILE).is_file():
-        remarks.append(f"there is no vault at {find_vault(vault)} yet: muisti init {find_vault(vault)} makes it")
+        remarks.append(
+            f"there is no vault at {find_vault(vault)} yet: muisti init {find_vault(vault)} makes it"
+        )
     if vault is None and find_vault() != find_vault(environ={}):
-        remarks.append(f"MUISTI_VAULT is set here, but {agent.title} may not see it; to be sure, add --vault {find_vault()}")
+        remarks.append(
+            f"MUISTI_VAULT is set here, but {agent.title} may not see it; to be sure, add --vault {find_vault()}"
+        )
     return remarks
 
 

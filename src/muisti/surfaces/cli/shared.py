@@ -24,25 +24,44 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def common(function: Function) -> Function:
     """`--vault` and `--json`, which every verb takes."""
-    function = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(function)
-    return click.option("--vault", metavar="PATH", help="The vault; default: MUISTI_VAULT, the nearest one upwards, or yours.")(
+    function = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(
         function
     )
+    return click.option(
+        "--vault",
+        metavar="PATH",
+        help="The vault; default: MUISTI_VAULT, the nearest one upwards, or yours.",
+    )(function)
 
 
 def filters(function: Function) -> Function:
     """Options that narrow a search or a list; passed on as one dictionary named `narrowed`."""
     options = (
-        click.option("--project", help="Only this project's memories (and global ones); * for all."),
-        click.option("--unfiled", is_flag=True, help="With a project: what belongs to no project, too."),
-        click.option("--session-id", metavar="ID", help="Ask as this session: see its own session-tier memories."),
+        click.option(
+            "--project", help="Only this project's memories (and global ones); * for all."
+        ),
+        click.option(
+            "--unfiled", is_flag=True, help="With a project: what belongs to no project, too."
+        ),
+        click.option(
+            "--session-id",
+            metavar="ID",
+            help="Ask as this session: see its own session-tier memories.",
+        ),
         click.option("--session", metavar="ID", help="Only memories made in this session."),
         *(_filter_option(field) for field in FILTERED),
-        click.option("--min-salience", type=float, default=0.0, help="Only memories at least this strong (0 to 1)."),
+        click.option(
+            "--min-salience",
+            type=float,
+            default=0.0,
+            help="Only memories at least this strong (0 to 1).",
+        ),
         click.option("--since", type=Moment(), help="Only memories made at or after this time."),
         click.option("--until", type=Moment(), help="Only memories made before this time."),
         click.option("--as-of", type=Moment(), help="Only what was valid at this time."),
-        click.option("--known-at", type=Moment(), help="Only what had been remembered by this time."),
+        click.option(
+            "--known-at", type=Moment(), help="Only what had been remembered by this time."
+        ),
         click.option("--include-deleted", is_flag=True, help="The trash too."),
     )
     names = tuple(name for name in FilterOptions.__annotations__ if name != "source")
@@ -78,7 +97,9 @@ def sources(function: Function) -> Function:
 def mode(function: Function) -> Function:
     """`--mode`, of verbs that search."""
     choice = click.Choice(["hybrid", "vector", "keyword"])
-    return click.option("--mode", type=choice, default="hybrid", show_default=True, help="What to go by.")(function)
+    return click.option(
+        "--mode", type=choice, default="hybrid", show_default=True, help="What to go by."
+    )(function)
 
 
 def tell_degraded(found: object) -> None:
@@ -93,14 +114,20 @@ class Moment(click.ParamType[datetime]):
 
     name = "time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
         """Parse ISO 8601."""
         if isinstance(value, datetime):
             return value
         try:
             return datetime.fromisoformat(value).astimezone(UTC)
         except ValueError:
-            self.fail(f"{value!r} is no time; write it like 2026-01-31 or 2026-01-31T12:00:00Z", param, ctx)
+            self.fail(
+                f"{value!r} is no time; write it like 2026-01-31 or 2026-01-31T12:00:00Z",
+                param,
+                ctx,
+            )
 
 
 @contextmanager
@@ -125,12 +152,16 @@ def whole_id(memory: Muisti, part: str) -> str:
     """The id that a person means by its first or last characters."""
     wanted = part.strip().lstrip("…")
     if len(wanted) < 4:
-        raise InvalidRequest("id", part, "give at least four of its characters, the first or the last ones")
+        raise InvalidRequest(
+            "id", part, "give at least four of its characters, the first or the last ones"
+        )
     found = memory.find_ids(wanted)
     if whole := [id_ for id_ in found if id_.lower() == wanted.lower()]:
         return whole[0]
     if len(found) > 1:
-        raise InvalidRequest("id", part, f"it fits {len(found)} memories; give more of it, for example {found[0]}")
+        raise InvalidRequest(
+            "id", part, f"it fits {len(found)} memories; give more of it, for example {found[0]}"
+        )
     if not found:
         raise MemoryNotFound(part)
     return found[0]
@@ -139,7 +170,11 @@ def whole_id(memory: Muisti, part: str) -> str:
 def whole_session(memory: Muisti, part: str) -> str:
     """The session that a person means by the last characters of its id."""
     wanted = part.strip().lstrip("…")
-    fits = [s.id for s in memory.list_sessions(limit=1000) if s.id == wanted or (len(wanted) >= 4 and s.id.endswith(wanted))]
+    fits = [
+        s.id
+        for s in memory.list_sessions(limit=1000)
+        if s.id == wanted or (len(wanted) >= 4 and s.id.endswith(wanted))
+    ]
     return wanted if wanted in fits or len(fits) != 1 else fits[0]
 
 
@@ -172,7 +207,12 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Progress | None]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -13,7 +13,16 @@ import click
 from muisti.errors import InvalidRequest
 from muisti.model import ROLES
 from muisti.surfaces.cli import render, render_talk
-from muisti.surfaces.cli.shared import Moment, common, filters, mode, note, opened, print_json, tell_degraded
+from muisti.surfaces.cli.shared import (
+    Moment,
+    common,
+    filters,
+    mode,
+    note,
+    opened,
+    print_json,
+    tell_degraded,
+)
 
 
 @click.group()
@@ -25,7 +34,12 @@ def chat() -> None:
 @click.argument("name", metavar="CHAT")
 @click.argument("role", type=click.Choice(ROLES), metavar="ROLE")
 @click.argument("text", nargs=-1)
-@click.option("--type", "type_", metavar="TYPE", help="What it is, if it is no ordinary message, such as subagent_result.")
+@click.option(
+    "--type",
+    "type_",
+    metavar="TYPE",
+    help="What it is, if it is no ordinary message, such as subagent_result.",
+)
 @click.option("--meta", metavar="JSON", help='What else is known of it, such as {"model": "…"}.')
 @click.option("--at", type=Moment(), help="When it was said; default: now.")
 @click.option("--id", "message_id", help="Its id elsewhere: the same message is written once.")
@@ -47,7 +61,9 @@ def log(
     """
     said, known = _said(text), _meta(meta)
     with opened(vault, create=True) as memory:
-        message = memory.append_message(name, role, said, type=type_, meta=known, at=at, id=message_id)
+        message = memory.append_message(
+            name, role, said, type=type_, meta=known, at=at, id=message_id
+        )
     if as_json:
         print_json(message)
     else:
@@ -62,7 +78,9 @@ def _said(words: tuple[str, ...]) -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
     except UnicodeDecodeError as error:
-        raise InvalidRequest("content", f"byte {error.start}", "standard input must be UTF-8 text") from error
+        raise InvalidRequest(
+            "content", f"byte {error.start}", "standard input must be UTF-8 text"
+        ) from error
 
 
 def _meta(text: str | None) -> dict[str, Any] | None:
@@ -89,7 +107,9 @@ def break_(name: str, vault: str | None, as_json: bool) -> None:
 
 @chat.command()
 @click.argument("name", metavar="CHAT")
-@click.option("--limit", "-n", type=int, default=20, show_default=True, help="How many messages, at most.")
+@click.option(
+    "--limit", "-n", type=int, default=20, show_default=True, help="How many messages, at most."
+)
 @common
 def window(name: str, limit: int, vault: str | None, as_json: bool) -> None:
     """The latest messages of CHAT since its last break."""
@@ -104,7 +124,8 @@ def window(name: str, limit: int, vault: str | None, as_json: bool) -> None:
         note(f"Nothing was said in {name} since its last break.")
     else:
         note(
-            f"Nothing was said in {name} yet. " + (f"There are: {', '.join(known[:10])}" if known else "There are no chats yet.")
+            f"Nothing was said in {name} yet. "
+            + (f"There are: {', '.join(known[:10])}" if known else "There are no chats yet.")
         )
 
 
@@ -116,7 +137,12 @@ def window(name: str, limit: int, vault: str | None, as_json: bool) -> None:
 @mode
 @common
 def search(
-    query: tuple[str, ...], name: str | None, narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any
+    query: tuple[str, ...],
+    name: str | None,
+    narrowed: dict[str, Any],
+    vault: str | None,
+    as_json: bool,
+    **how: Any,
 ) -> None:
     """What was said about QUERY."""
     with opened(vault) as memory:
@@ -146,9 +172,17 @@ def list_(vault: str | None, as_json: bool) -> None:
 
 @click.command()
 @click.argument("path", required=False)
-@click.option("--source", help="What hits from there are called; default: as before, or each by its file.")
-@click.option("--project", help="The project that it belongs to; default: as before, or all see it.")
-@click.option("--trusted/--untrusted", default=None, help="It is yours: agents need not be told to be careful.")
+@click.option(
+    "--source", help="What hits from there are called; default: as before, or each by its file."
+)
+@click.option(
+    "--project", help="The project that it belongs to; default: as before, or all see it."
+)
+@click.option(
+    "--trusted/--untrusted",
+    default=None,
+    help="It is yours: agents need not be told to be careful.",
+)
 @click.option("--forget", is_flag=True, help="Search it no longer. The files stay as they are.")
 @common
 def index(
@@ -167,7 +201,11 @@ def index(
         _show_shelves(vault, as_json=as_json)
         return
     with opened(vault, create=not forget) as memory:
-        shelf = memory.forget_path(path) if forget else memory.index_path(path, source, project=project, trusted=trusted)
+        shelf = (
+            memory.forget_path(path)
+            if forget
+            else memory.index_path(path, source, project=project, trusted=trusted)
+        )
         within = f"{shelf.path}/"
         found = [
             replace(problem, path=problem.path.removeprefix(within) or problem.path)
@@ -178,7 +216,11 @@ def index(
         print_json(shelf)
         return
     where = render.visible(shelf.path)
-    click.echo(f"{where} is searched no longer." if forget else f"{render.count(shelf.documents, 'document')} in {where}.")
+    click.echo(
+        f"{where} is searched no longer."
+        if forget
+        else f"{render.count(shelf.documents, 'document')} in {where}."
+    )
     render.problems(found)
 
 
@@ -190,7 +232,9 @@ def _show_shelves(vault: str | None, *, as_json: bool) -> None:
     elif found:
         render_talk.shelves(found)
     else:
-        note("Nothing is searched beside the memories and the chats. `muisti index docs/` adds a folder.")
+        note(
+            "Nothing is searched beside the memories and the chats. `muisti index docs/` adds a folder."
+        )
 
 
 COMMANDS = {"chat": chat, "index": index}

@@ -14,7 +14,15 @@ from muisti.errors import EmbedderProblem
 from muisti.model import SyncReport
 from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
 from muisti.surfaces.cli import render
-from muisti.surfaces.cli.shared import common, filters, note, opened, print_json, progress_bar, unsynced
+from muisti.surfaces.cli.shared import (
+    common,
+    filters,
+    note,
+    opened,
+    print_json,
+    progress_bar,
+    unsynced,
+)
 
 
 @click.command()
@@ -49,11 +57,18 @@ def _tell_sync(report: SyncReport, as_json: bool) -> None:
     if as_json:
         print_json(report)
         return
-    done = {"added": report.added, "changed": report.changed, "moved": report.moved, "removed": report.removed}
+    done = {
+        "added": report.added,
+        "changed": report.changed,
+        "moved": report.moved,
+        "removed": report.removed,
+    }
     agree = "Nothing to take in." if report.paused or report.problems else "Files and index agree."
     click.echo(", ".join(f"{count} {what}" for what, count in done.items() if count) or agree)
     if report.paused:
-        note(f"{report.missing} files have vanished at once; nothing was forgotten. If you meant it: muisti sync --confirm")
+        note(
+            f"{report.missing} files have vanished at once; nothing was forgotten. If you meant it: muisti sync --confirm"
+        )
     render.problems(report.problems)
 
 
@@ -67,14 +82,23 @@ def sync(confirm: bool, vault: str | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--vectors", is_flag=True, help="Only make the vectors that are missing, all of them after a change of the model.")
+@click.option(
+    "--vectors",
+    is_flag=True,
+    help="Only make the vectors that are missing, all of them after a change of the model.",
+)
 @common
 def reindex(vectors: bool, vault: str | None, as_json: bool) -> None:
     """Rebuild the index from the files, and its vectors; others keep reading meanwhile."""
-    with opened(vault) as memory, progress_bar("Making vectors" if vectors else "Rebuilding", quiet=as_json) as progress:
+    with (
+        opened(vault) as memory,
+        progress_bar("Making vectors" if vectors else "Rebuilding", quiet=as_json) as progress,
+    ):
         if vectors:
             made = memory.reindex_missing(progress=progress)
-            print_json({"embedded": made}) if as_json else click.echo(f"New vectors: {render.count(made, 'memory')}.")
+            print_json({"embedded": made}) if as_json else click.echo(
+                f"New vectors: {render.count(made, 'memory')}."
+            )
             return
         report = memory.reindex(progress=progress)
         count = memory.get_stats().total_count
@@ -97,7 +121,9 @@ def verify(deep: bool, vault: str | None, as_json: bool) -> None:
     else:
         verdict = "all agree" if report.ok else render.count(len(report.problems), "problem")
         found = (render.count(report.files, "file"), render.count(report.memories, "memory"))
-        click.echo(f"{', '.join(found)}, {render.count(report.journal_events, 'event')}: {verdict}.")
+        click.echo(
+            f"{', '.join(found)}, {render.count(report.journal_events, 'event')}: {verdict}."
+        )
         render.problems(report.problems)
     if not report.ok:
         sys.exit(1)
@@ -106,9 +132,16 @@ def verify(deep: bool, vault: str | None, as_json: bool) -> None:
 @click.command()
 @filters
 @click.option("--format", "form", default="markdown", show_default=True, help="markdown or json")
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file; default: standard output.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file; default: standard output.",
+)
 @common
-def export(narrowed: dict[str, Any], form: str, output: Path | None, vault: str | None, as_json: bool) -> None:
+def export(
+    narrowed: dict[str, Any], form: str, output: Path | None, vault: str | None, as_json: bool
+) -> None:
     """Write memories as one text that `muisti import` reads."""
     with opened(vault) as memory:
         text = memory.export_memories(format="json" if as_json else form, **narrowed)
@@ -125,13 +158,24 @@ def export(narrowed: dict[str, Any], form: str, output: Path | None, vault: str 
 @click.option("--project", help="Put all of them into this project.")
 @click.option("--trusted", is_flag=True, help="Agents may rely on it as on your own memories.")
 @common
-def import_(source: Path, kind: str | None, project: str | None, trusted: bool, vault: str | None, as_json: bool) -> None:
+def import_(
+    source: Path,
+    kind: str | None,
+    project: str | None,
+    trusted: bool,
+    vault: str | None,
+    as_json: bool,
+) -> None:
     """Take in SOURCE: an export, a JSON or Markdown file, or a folder of Markdown."""
     with opened(vault, create=True) as memory, progress_bar("Importing", quiet=as_json) as progress:
-        count = memory.import_memories(source, kind=kind, project=project, trusted=trusted, progress=progress)
+        count = memory.import_memories(
+            source, kind=kind, project=project, trusted=trusted, progress=progress
+        )
         with suppress(EmbedderProblem):  # then they are made before the next search
             memory.reindex_missing(progress=progress)
-    print_json({"imported": count}) if as_json else click.echo(f"New: {render.count(count, 'memory')}.")
+    print_json({"imported": count}) if as_json else click.echo(
+        f"New: {render.count(count, 'memory')}."
+    )
 
 
 @click.command()
@@ -144,7 +188,9 @@ def settings(vault: str | None, as_json: bool) -> None:
         print_json(values)
         return
     for field in fields(Settings):
-        shown = ", ".join(values.kinds) if field.name == "kinds" else repr(getattr(values, field.name))
+        shown = (
+            ", ".join(values.kinds) if field.name == "kinds" else repr(getattr(values, field.name))
+        )
         click.echo(f"{field.name} = {shown}\n    {field.metadata['doc']}")
 
 

@@ -38,7 +38,11 @@ def answer(options: Options, outcome: Outcome) -> None:
         return
     folder = _folder(call)
     vault = _vault(options, folder)
-    outcome.vault, outcome.foreign, outcome.project = str(vault), _is_foreign(options, vault), _project(folder)
+    outcome.vault, outcome.foreign, outcome.project = (
+        str(vault),
+        _is_foreign(options, vault),
+        _project(folder),
+    )
     if call.event == events.SESSION_START:
         if recall:
             _begin(options, call, vault, outcome)
@@ -98,7 +102,9 @@ def _begin(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
     if memory is not None:
         _take_in(memory)
         since = spool.given_at(options.agent, call.session) if call.session else None
-        text, ids = recall.for_session(memory, outcome.project, call.session, since, options.budget or recall.START_BUDGET)
+        text, ids = recall.for_session(
+            memory, outcome.project, call.session, since, options.budget or recall.START_BUDGET
+        )
         _tell(options, call, outcome, text, ids)
         recall.let_go(memory)
     if memory is not None or spool.waiting():
@@ -122,7 +128,9 @@ def _take_in(memory: Muisti) -> None:
     done.acquire(timeout=SYNC_PATIENCE)
 
 
-def _prompt(options: Options, call: Call, vault: Path, outcome: Outcome, *, recall: bool, capture: bool) -> None:
+def _prompt(
+    options: Options, call: Call, vault: Path, outcome: Outcome, *, recall: bool, capture: bool
+) -> None:
     """Keep what is asked until it is answered, and tell what matters for it."""
     from muisti.surfaces.hooks.echo import without_recalled
 
@@ -145,7 +153,12 @@ def _prompt(options: Options, call: Call, vault: Path, outcome: Outcome, *, reca
         return
     known = spool.given(options.agent, call.session) if call.session else set()
     with memory:
-        _tell(options, call, outcome, *for_prompt(memory, question, outcome.project, call.session, known))
+        _tell(
+            options,
+            call,
+            outcome,
+            *for_prompt(memory, question, outcome.project, call.session, known),
+        )
 
 
 def _tell(options: Options, call: Call, outcome: Outcome, text: str, ids: list[str]) -> None:

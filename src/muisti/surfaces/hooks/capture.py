@@ -33,7 +33,11 @@ def own_words(text: str) -> str:
 def capture(memory: Muisti, entry: spool.Entry) -> None:
     """Write down an entry. Safe to repeat. Raises MuistiError."""
     chat = f"{entry.agent}_{entry.session}"
-    prompts = [(at, text) for at, said in entry.prompts if (text := own_words(said)) and not is_command(text)]
+    prompts = [
+        (at, text)
+        for at, said in entry.prompts
+        if (text := own_words(said)) and not is_command(text)
+    ]
     answer = own_words(entry.answer)
     if (prompts or answer) and not _told_before(memory, entry, chat, prompts, answer):
         _write_down(memory, entry, chat, prompts, answer)
@@ -43,22 +47,32 @@ def capture(memory: Muisti, entry: spool.Entry) -> None:
         _end(memory, entry, chat)
 
 
-def _told_before(memory: Muisti, entry: spool.Entry, chat: str, prompts: Prompts, answer: str) -> bool:
+def _told_before(
+    memory: Muisti, entry: spool.Entry, chat: str, prompts: Prompts, answer: str
+) -> bool:
     """Whether the last that was written down says just this: agents with two sets of hooks tell everything twice."""
     new = [("user", text) for _, text in prompts] + ([("assistant", answer)] if answer else [])
     last = memory.window(chat, len(new), whole=True)
-    if not last or last[-1].id.startswith(entry.id):  # a worker was killed while it was at this very entry
+    if not last or last[-1].id.startswith(
+        entry.id
+    ):  # a worker was killed while it was at this very entry
         return False
-    same = [(one.role, one.content) for one in last] == [(role, redact_text(text, memory.settings)) for role, text in new]
+    same = [(one.role, one.content) for one in last] == [
+        (role, redact_text(text, memory.settings)) for role, text in new
+    ]
     return same and (not prompts or abs(entry.at - last[-1].at.timestamp()) < AT_ONCE)
 
 
-def _write_down(memory: Muisti, entry: spool.Entry, chat: str, prompts: Prompts, answer: str, part: str = "") -> None:
+def _write_down(
+    memory: Muisti, entry: spool.Entry, chat: str, prompts: Prompts, answer: str, part: str = ""
+) -> None:
     memory.start_session(entry.project or None, session_id=entry.session)
     for number, (at, text) in enumerate(prompts):
         memory.append_message(chat, "user", text, at=_moment(at), id=f"{entry.id}{part}-u{number}")
     if answer:
-        memory.append_message(chat, "assistant", answer, at=_moment(entry.at), id=f"{entry.id}{part}-a")
+        memory.append_message(
+            chat, "assistant", answer, at=_moment(entry.at), id=f"{entry.id}{part}-a"
+        )
     _learn(memory, entry, "\n\n".join(text for _, text in prompts), answer)
 
 
@@ -67,7 +81,14 @@ def _learn(memory: Muisti, entry: spool.Entry, asked: str, answered: str) -> Non
     asked = known.without_known(asked, given, known.USER)
     answered = known.without_known(answered, given, known.AGENT)
     if asked.strip() or answered.strip():
-        memory.extract_and_save(entry.session, asked, answered, MODE, project=entry.project or None, at=_moment(entry.at))
+        memory.extract_and_save(
+            entry.session,
+            asked,
+            answered,
+            MODE,
+            project=entry.project or None,
+            at=_moment(entry.at),
+        )
 
 
 def _given(memory: Muisti, entry: spool.Entry) -> list[str]:
@@ -79,8 +100,12 @@ def _given(memory: Muisti, entry: spool.Entry) -> list[str]:
 def _catch_up(memory: Muisti, entry: spool.Entry, chat: str) -> None:
     """Write down what the transcript has and no hook told: of before hooks were there, of turns that were interrupted."""
     with suppress(OSError):
-        found = transcript.exchanges(entry.transcript)[-MOST_SAID // 4 :]  # all that was told of these is among what is compared
-        told = {(one.role, _plain(one.content)) for one in memory.window(chat, MOST_SAID, whole=True)}
+        found = transcript.exchanges(entry.transcript)[
+            -MOST_SAID // 4 :
+        ]  # all that was told of these is among what is compared
+        told = {
+            (one.role, _plain(one.content)) for one in memory.window(chat, MOST_SAID, whole=True)
+        }
         pending = {_plain(own_words(text)) for _, text in spool.pending(entry.agent, entry.session)}
         for number, one in enumerate(found):
             prompt, answer = own_words(one.prompt), own_words(one.answer)
@@ -91,7 +116,9 @@ def _catch_up(memory: Muisti, entry: spool.Entry, chat: str) -> None:
             answer = "" if ("assistant", _plain(safe[1])) in told else answer
             if prompt or answer:
                 at = one.at.timestamp() if one.at else entry.at
-                _write_down(memory, entry, chat, [(at, prompt)] if prompt else [], answer, f"-t{number}")
+                _write_down(
+                    memory, entry, chat, [(at, prompt)] if prompt else [], answer, f"-t{number}"
+                )
 
 
 def _end(memory: Muisti, entry: spool.Entry, chat: str) -> None:
@@ -101,7 +128,9 @@ def _end(memory: Muisti, entry: spool.Entry, chat: str) -> None:
         return  # nothing happened in it
     memory.start_session(entry.project or None, session_id=entry.session)
     memory.flush(timeout=PATIENCE)  # the summary tells what was learnt
-    text = summary([one for one in said if one.type is None], memory.get_session_context(entry.session))
+    text = summary(
+        [one for one in said if one.type is None], memory.get_session_context(entry.session)
+    )
     memory.end_session(entry.session, text or None, tool_calls=calls)
 
 

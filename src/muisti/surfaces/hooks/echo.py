@@ -48,7 +48,9 @@ def without_recalled(text: str) -> str:
             return text
         text = left
     # Somebody plays with us: what stands before the first of them is enough.
-    return text[: min((tag.start() for form in _FORMS for tag in _tags_in(text, form)), default=len(text))].rstrip()
+    return text[
+        : min((tag.start() for form in _FORMS for tag in _tags_in(text, form)), default=len(text))
+    ].rstrip()
 
 
 def _tags_in(text: str, form: tuple[tuple[str, ...], str, str]) -> list[Tag]:

@@ -22,7 +22,10 @@ ALIASES = {"BeforeAgent": PROMPT, "AfterTool": TOOL, "AfterAgent": STOP, "PreCom
 """Gemini CLI's names, with what they are here."""
 LARGEST = 8 * 1024 * 1024
 """Bytes of a message that are read."""
-_NAMES = {name.lower(): (name, event) for name, event in ((*((name, name) for name in EVENTS), *ALIASES.items()))}
+_NAMES = {
+    name.lower(): (name, event)
+    for name, event in ((*((name, name) for name in EVENTS), *ALIASES.items()))
+}
 
 
 class BadPayload(ValueError):
@@ -32,7 +35,17 @@ class BadPayload(ValueError):
 class Call:
     """One message of an agent."""
 
-    __slots__ = ("answer", "cwd", "event", "name", "prompt", "reason", "session", "source", "transcript")
+    __slots__ = (
+        "answer",
+        "cwd",
+        "event",
+        "name",
+        "prompt",
+        "reason",
+        "session",
+        "source",
+        "transcript",
+    )
 
     def __init__(self, name: str, event: str, said: dict[str, object]) -> None:
         self.name = name
@@ -57,7 +70,9 @@ def call_of(name: str, raw: bytes) -> Call:
     """A message, read. What has another type than it should have counts as not said. Raises BadPayload."""
     known = event_of(name)
     if known is None:
-        raise BadPayload(f"there is no event {name[:40]!r}; known are: {', '.join((*EVENTS, *ALIASES))}")
+        raise BadPayload(
+            f"there is no event {name[:40]!r}; known are: {', '.join((*EVENTS, *ALIASES))}"
+        )
     if not raw.strip():
         raise BadPayload("nothing came in on standard input; the agent's JSON was expected")
     if len(raw) > LARGEST:
@@ -86,4 +101,8 @@ def as_session(text: str) -> str:
 def _text(said: dict[str, object], key: str) -> str:
     """What stands there; characters that no text file can hold are replaced."""
     value = said.get(key)
-    return value.replace("\0", " ").encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+    return (
+        value.replace("\0", " ").encode("utf-8", "replace").decode()
+        if isinstance(value, str)
+        else ""
+    )

@@ -51,7 +51,11 @@ def asked(prompt: str) -> str:
     text = _CODE.sub(" ", prompt).strip()
     if is_command(text):
         return ""
-    return text if len(text) <= LONGEST_PROMPT else f"{text[: LONGEST_PROMPT * 6 // 10]} {text[-LONGEST_PROMPT * 4 // 10 :]}"
+    return (
+        text
+        if len(text) <= LONGEST_PROMPT
+        else f"{text[: LONGEST_PROMPT * 6 // 10]} {text[-LONGEST_PROMPT * 4 // 10 :]}"
+    )
 
 
 def is_command(prompt: str) -> bool:
@@ -59,7 +63,9 @@ def is_command(prompt: str) -> bool:
     return bool(_COMMAND.match(prompt.strip()))
 
 
-def matters(asks: bool, told: Sequence[str], counts: Mapping[str, int], texts: int, memory: str) -> bool:
+def matters(
+    asks: bool, told: Sequence[str], counts: Mapping[str, int], texts: int, memory: str
+) -> bool:
     """Whether a memory matters for a prompt.
 
     Asks: the prompt is a question. Told: its index words. Counts: in how many of all texts each stands.
@@ -68,13 +74,21 @@ def matters(asks: bool, told: Sequence[str], counts: Mapping[str, int], texts: i
     weights = {word: math.log(everything / (counts.get(word, 0) + 1)) for word in told}
     best = alone = 0.0
     for own in _windows(memory):
-        found = {word: weight for word, weight in weights.items() if word in own and (asks or word not in _routine())}
+        found = {
+            word: weight
+            for word, weight in weights.items()
+            if word in own and (asks or word not in _routine())
+        }
         if len(found) >= FEWEST:
             best = max(best, math.fsum(found.values()))
         elif asks:
-            alone = max(alone, *(weight for word, weight in found.items() if word not in _routine()), 0.0)
+            alone = max(
+                alone, *(weight for word, weight in found.items() if word not in _routine()), 0.0
+            )
     enough = COVERED * math.fsum(weights.values())
-    return best >= max(enough, TELLING * math.log(everything)) or alone >= max(enough, RARE * math.log(everything))
+    return best >= max(enough, TELLING * math.log(everything)) or alone >= max(
+        enough, RARE * math.log(everything)
+    )
 
 
 def worth_asking(prompt: str, telling: int) -> bool:
@@ -90,7 +104,9 @@ def is_question(prompt: str) -> bool:
 def _windows(memory: str) -> list[set[str]]:
     text = memory[:MOST_READ]
     half = WINDOW // 2
-    return [set(tokenize(text[at : at + WINDOW])) for at in range(0, max(1, len(text) - half), half)]
+    return [
+        set(tokenize(text[at : at + WINDOW])) for at in range(0, max(1, len(text) - half), half)
+    ]
 
 
 def is_routine(word: str) -> bool:

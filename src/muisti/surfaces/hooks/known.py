@@ -17,7 +17,22 @@ USER, AGENT = 1.0, 0.6
 """Which share of a sentence's words a memory must have for it to be a repetition: an agent rewords what it was given."""
 FEWEST = 2
 _CHANGE = frozenset(
-    ("not", "no", "never", "dont", "longer", "anymore", "instead", "stop", "without", "replac", "switch", "chang", "move", "now")
+    (
+        "not",
+        "no",
+        "never",
+        "dont",
+        "longer",
+        "anymore",
+        "instead",
+        "stop",
+        "without",
+        "replac",
+        "switch",
+        "chang",
+        "move",
+        "now",
+    )
 )
 _NUMBER = re.compile(r"\d")
 _NAME = re.compile(r"(?<=\w[ ,] )[A-Z]\w+|(?<=\w )[A-Z]\w+|\w+(?:[._/]\w+)+")
@@ -29,7 +44,9 @@ def without_known(text: str, given: Sequence[str], share: float) -> str:
     if not given or not text.strip():
         return text
     known = [frozenset(tokenize(one[:20_000])) for one in given]
-    return "".join(one for one in split_sentences(text, lines=True) if not _repeats(one, known, share)).strip()
+    return "".join(
+        one for one in split_sentences(text, lines=True) if not _repeats(one, known, share)
+    ).strip()
 
 
 def _repeats(sentence: str, known: Sequence[frozenset[str]], share: float) -> bool:
@@ -37,5 +54,7 @@ def _repeats(sentence: str, known: Sequence[frozenset[str]], share: float) -> bo
     telling = {word for word in query_words(sentence[:2_000]) if word not in _CHANGE}
     if len(telling) < FEWEST:
         return False
-    must = {word for word in said if word in _CHANGE or _NUMBER.search(word)} | set(tokenize(" ".join(_NAME.findall(sentence))))
+    must = {word for word in said if word in _CHANGE or _NUMBER.search(word)} | set(
+        tokenize(" ".join(_NAME.findall(sentence)))
+    )
     return any(must <= one and len(telling & one) >= share * len(telling) for one in known)

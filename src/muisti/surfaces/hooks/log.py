@@ -77,7 +77,10 @@ def _set_aside(fd: int, path: Path, earlier: Path) -> bool:
 
 
 def _to_line(run: Run) -> bytes:
-    said = {name: value[:LONGEST] if isinstance(value, str) else value for name, value in asdict(run).items()}
+    said = {
+        name: value[:LONGEST] if isinstance(value, str) else value
+        for name, value in asdict(run).items()
+    }
     said["at"] = run.at.astimezone(UTC).isoformat(timespec="milliseconds")
     said["milliseconds"] = round(run.milliseconds, 1)
     return json.dumps(said, separators=(",", ":")).encode() + b"\n"
@@ -97,7 +100,9 @@ def _run(line: bytes) -> Run | None:
         said = json.loads(line)
         values = {field.name: said[field.name] for field in fields(Run)}
         at = datetime.fromisoformat(values.pop("at"))
-        if at.tzinfo is None or not all(isinstance(value, str) for name, value in values.items() if name != "milliseconds"):
+        if at.tzinfo is None or not all(
+            isinstance(value, str) for name, value in values.items() if name != "milliseconds"
+        ):
             return None
         values["milliseconds"] = float(values["milliseconds"])
         return Run(at=at, **values)

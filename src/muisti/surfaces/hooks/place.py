@@ -21,9 +21,13 @@ def state_folder() -> Path:
     named = os.environ.get("MUISTI_STATE", "").strip()
     if named:
         return Path(named)
-    if sys.platform.startswith("linux") and "ANDROID_DATA" not in os.environ:  # importing platformdirs takes as long as a search
+    if (
+        sys.platform.startswith("linux") and "ANDROID_DATA" not in os.environ
+    ):  # importing platformdirs takes as long as a search
         base = os.environ.get("XDG_STATE_HOME", "").strip()
-        return Path(base if os.path.isabs(base) else os.path.expanduser("~/.local/state")) / "muisti"
+        return (
+            Path(base if os.path.isabs(base) else os.path.expanduser("~/.local/state")) / "muisti"
+        )
     import platformdirs
 
     return Path(platformdirs.user_state_path("muisti", appauthor=False))
@@ -32,6 +36,8 @@ def state_folder() -> Path:
 def made_folder(folder: Path) -> Path:
     """The folder, for this user alone. Raises OSError."""
     if not folder.is_dir():
-        state_folder().mkdir(mode=0o700, parents=True, exist_ok=True)  # the mode holds for the last one only
+        state_folder().mkdir(
+            mode=0o700, parents=True, exist_ok=True
+        )  # the mode holds for the last one only
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder

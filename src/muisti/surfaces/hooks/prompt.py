@@ -29,7 +29,9 @@ def question_of(prompt: str) -> str:
     return question if question and gate.worth_asking(question, len(query_words(question))) else ""
 
 
-def for_prompt(memory: Search, question: str, project: str, session: str, known: set[str]) -> tuple[str, list[str]]:
+def for_prompt(
+    memory: Search, question: str, project: str, session: str, known: set[str]
+) -> tuple[str, list[str]]:
     """The few memories that matter for a question as one block, and their ids; ("", []) if none does."""
     found = memory.search(
         question,
@@ -46,9 +48,13 @@ def for_prompt(memory: Search, question: str, project: str, session: str, known:
     return fenced(kept), [one.id for one in kept]
 
 
-def _that_matter(memory: Search, question: str, found: Sequence[SearchResult]) -> list[SearchResult]:
+def _that_matter(
+    memory: Search, question: str, found: Sequence[SearchResult]
+) -> list[SearchResult]:
     now = datetime.now(UTC)
-    current = [one for one in found if one.memory.valid_until is None or one.memory.valid_until > now]
+    current = [
+        one for one in found if one.memory.valid_until is None or one.memory.valid_until > now
+    ]
     if not current:
         return []
     told = query_words(question)
@@ -57,13 +63,18 @@ def _that_matter(memory: Search, question: str, found: Sequence[SearchResult]) -
     return [
         one
         for one in current
-        if gate.matters(asks, told, common.counts, common.documents, f"{one.memory.title}\n{one.memory.content}")
+        if gate.matters(
+            asks, told, common.counts, common.documents, f"{one.memory.title}\n{one.memory.content}"
+        )
     ][:MOST]
 
 
 def _shortened(found: Iterable[SearchResult]) -> list[Memory]:
     return [
-        one.memory if tokens(one.memory.content) <= LONG else replace(one.memory, content=one.matched_snippet) for one in found
+        one.memory
+        if tokens(one.memory.content) <= LONG
+        else replace(one.memory, content=one.matched_snippet)
+        for one in found
     ]
 
 

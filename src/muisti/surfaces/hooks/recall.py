@@ -38,21 +38,32 @@ def let_go(memory: Muisti) -> None:
         memory.close()
 
 
-def for_session(memory: Muisti, project: str, session: str, since: datetime | None, budget: int) -> tuple[str, list[str]]:
+def for_session(
+    memory: Muisti, project: str, session: str, since: datetime | None, budget: int
+) -> tuple[str, list[str]]:
     """Core memory, how the last session ended, and what is most important of late, as one block; and the memories' ids.
 
     Since: when the session was last told something that it still knows; then only what others remembered after that is told.
     """
-    memories = [one for one in _most_important(memory, project) if one.session_id != session]  # what it said, it knows
+    memories = [
+        one for one in _most_important(memory, project) if one.session_id != session
+    ]  # what it said, it knows
     if since is None:
-        core, last = _fitting_core(memory, int(budget * CORE_SHARE)), _last_session(memory, project, session, budget)
+        core, last = (
+            _fitting_core(memory, int(budget * CORE_SHARE)),
+            _last_session(memory, project, session, budget),
+        )
     else:
         core, last = CoreMemory({}, {}), ""
         memories = [one for one in memories if one.created_at > since]
     text = composed(core, memories, budget - tokens(last) - 1)
     inside = [one.id for one in memories if f'<memory id="{one.id}"' in text]
     if last:
-        text = f"{text.removesuffix(CLOSING)}{last}\n{CLOSING}" if text else f"{OPENING}\n{last}\n{CLOSING}"
+        text = (
+            f"{text.removesuffix(CLOSING)}{last}\n{CLOSING}"
+            if text
+            else f"{OPENING}\n{last}\n{CLOSING}"
+        )
     return text, inside
 
 
@@ -90,12 +101,21 @@ def _weight(memory: Memory, project: str, now: datetime) -> float:
     age = max(0.0, (now - memory.created_at).total_seconds()) / 86_400
     recency = math.pow(0.5, age / HALF_LIFE_DAYS)
     own = 0.2 if project and memory.project == project else 0.0
-    return 0.5 * memory.importance + 0.3 * memory.salience + 0.2 * recency + 0.1 * memory.pinned + own
+    return (
+        0.5 * memory.importance + 0.3 * memory.salience + 0.2 * recency + 0.1 * memory.pinned + own
+    )
 
 
 def _last_session(memory: Muisti, project: str, session: str, budget: int) -> str:
     """How the latest other session of this project ended."""
-    found = next((one for one in memory.list_sessions(project, limit=10) if one.summary and one.id != session), None)
+    found = next(
+        (
+            one
+            for one in memory.list_sessions(project, limit=10)
+            if one.summary and one.id != session
+        ),
+        None,
+    )
     return "" if found is None else _fenced_session(found, int(budget * SUMMARY_SHARE))
 
 

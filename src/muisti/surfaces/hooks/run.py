@@ -60,7 +60,9 @@ def main(arguments: list[str]) -> NoReturn:
             from muisti.surfaces.hooks.answer import answer
 
             answer(options, outcome)
-    except BaseException as problem:  # also an interrupt: whoever called wants an answer, not our troubles
+    except (
+        BaseException
+    ) as problem:  # also an interrupt: whoever called wants an answer, not our troubles
         error = problem
     with suppress(BaseException):
         if once.acquire(False):
@@ -98,7 +100,9 @@ def _write(out: int, answer: bytes) -> None:
             answer = answer[os.write(out, answer) :]
 
 
-def _give_up(began: float, limit: float, options: Options, outcome: Outcome, once: _thread.LockType) -> None:
+def _give_up(
+    began: float, limit: float, options: Options, outcome: Outcome, once: _thread.LockType
+) -> None:
     time.sleep(max(0.0, limit - (time.monotonic() - began)))
     if once.acquire(False):
         _note(began, options, outcome, TimeoutError(f"it took longer than {limit:g} s"))
@@ -131,7 +135,18 @@ def _note(began: float, options: Options, outcome: Outcome, error: BaseException
     taken = (time.monotonic() - began) * 1000
     how = "error" if error is not None else "ok" if outcome.done else "nothing"
     detail = outcome.detail if error is None else told(error)
-    record(Run(datetime.now(UTC), outcome.event, options.agent, outcome.vault, outcome.project, taken, how, detail))
+    record(
+        Run(
+            datetime.now(UTC),
+            outcome.event,
+            options.agent,
+            outcome.vault,
+            outcome.project,
+            taken,
+            how,
+            detail,
+        )
+    )
 
 
 def told(error: BaseException) -> str:
@@ -151,5 +166,9 @@ def told(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    where = f" at {os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}" if trace is not None else ""
+    where = (
+        f" at {os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        if trace is not None
+        else ""
+    )
     return f"{kind}{title}{where}"

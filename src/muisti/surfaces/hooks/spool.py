@@ -25,10 +25,31 @@ MOST_GIVEN = 2_000
 class Entry:
     """Something that a session said or did: plain, for the same reason as `events.Call`."""
 
-    __slots__ = ("agent", "answer", "at", "end", "foreign", "id", "project", "prompts", "session", "transcript", "vault")
+    __slots__ = (
+        "agent",
+        "answer",
+        "at",
+        "end",
+        "foreign",
+        "id",
+        "project",
+        "prompts",
+        "session",
+        "transcript",
+        "vault",
+    )
 
-    def __init__(self, *, id: str, at: float, agent: str, vault: str, project: str, session: str) -> None:
-        self.id, self.at, self.agent, self.vault, self.project, self.session = id, at, agent, vault, project, session
+    def __init__(
+        self, *, id: str, at: float, agent: str, vault: str, project: str, session: str
+    ) -> None:
+        self.id, self.at, self.agent, self.vault, self.project, self.session = (
+            id,
+            at,
+            agent,
+            vault,
+            project,
+            session,
+        )
         self.prompts: list[tuple[float, str]] = []
         """What was asked, each with when."""
         self.answer = ""
@@ -43,7 +64,14 @@ class Entry:
 def new_entry(agent: str, vault: str, project: str, session: str) -> Entry:
     """An empty entry of now."""
     at = time.time_ns()
-    return Entry(id=f"{at:020d}-{os.getpid()}", at=at / 1e9, agent=agent, vault=vault, project=project, session=session)
+    return Entry(
+        id=f"{at:020d}-{os.getpid()}",
+        at=at / 1e9,
+        agent=agent,
+        vault=vault,
+        project=project,
+        session=session,
+    )
 
 
 def put(entry: Entry) -> None:
@@ -64,9 +92,15 @@ def read(path: Path) -> Entry:
     """One entry. Raises ValueError for a file that is none, OSError if it cannot be read."""
     said = json.loads(path.read_bytes())
     try:
-        entry = Entry(**{name: said[name] for name in ("id", "at", "agent", "vault", "project", "session")})
+        entry = Entry(
+            **{name: said[name] for name in ("id", "at", "agent", "vault", "project", "session")}
+        )
         entry.prompts = [(float(at), str(text)) for at, text in said["prompts"]]
-        entry.answer, entry.transcript, entry.end = str(said["answer"]), str(said["transcript"]), bool(said["end"])
+        entry.answer, entry.transcript, entry.end = (
+            str(said["answer"]),
+            str(said["transcript"]),
+            bool(said["end"]),
+        )
         entry.foreign = bool(said["foreign"])
     except (KeyError, TypeError) as error:
         raise ValueError("it is no entry") from error
@@ -123,7 +157,9 @@ def note_given(agent: str, session: str, ids: list[str]) -> None:
 def given(agent: str, session: str) -> set[str]:
     """The memories that stand in the session's context already."""
     with suppress(OSError):
-        return set(_file(agent, session, "given").read_text("ascii", "replace").split()[-MOST_GIVEN:])
+        return set(
+            _file(agent, session, "given").read_text("ascii", "replace").split()[-MOST_GIVEN:]
+        )
     return set()
 
 
@@ -180,7 +216,9 @@ def _append(path: Path, data: bytes) -> None:
 
 def _write(path: Path, data: bytes) -> None:
     temporary = path.with_suffix(".new")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    fd = os.open(
+        temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600
+    )
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(data)

@@ -21,12 +21,20 @@ _CODE = re.compile(r"(?s)```.*?(?:```|\Z)")
 
 def summary(said: Sequence[Message], learnt: Sequence[Memory]) -> str:
     """May be "": a session in which nothing was asked needs none."""
-    asked = list(dict.fromkeys(_line(one.content) for one in said if one.role == "user" and _asks_something(one.content)))
+    asked = list(
+        dict.fromkeys(
+            _line(one.content)
+            for one in said
+            if one.role == "user" and _asks_something(one.content)
+        )
+    )
     if not asked:
         return ""
     told = asked if len(asked) <= FIRST + LAST else [*asked[:FIRST], *asked[-LAST:]]
     parts = ["Asked:", *(f"- {line}" for line in told)]
-    decided = list(dict.fromkeys(_line(one.content) for one in learnt if one.kind in _TELLING))[-DECIDED:]
+    decided = list(dict.fromkeys(_line(one.content) for one in learnt if one.kind in _TELLING))[
+        -DECIDED:
+    ]
     if decided:
         parts += ["Decided or learnt:", *(f"- {line}" for line in decided)]
     answers = [one.content for one in said if one.role == "assistant"]
@@ -37,7 +45,10 @@ def summary(said: Sequence[Message], learnt: Sequence[Memory]) -> str:
 
 def _asks_something(text: str) -> bool:
     """Not "thanks", "continue", "run the tests"."""
-    return any(not is_routine(word) for word in query_words(text[:1000])) and len(query_words(text[:1000])) > 1
+    return (
+        any(not is_routine(word) for word in query_words(text[:1000]))
+        and len(query_words(text[:1000])) > 1
+    )
 
 
 def _line(text: str) -> str:

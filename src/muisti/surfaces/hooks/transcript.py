@@ -12,7 +12,9 @@ from datetime import datetime
 
 LARGEST = 8 * 1024 * 1024
 """Bytes of a transcript that are looked at: the last ones."""
-_NOISE = re.compile(r"(?s)<(system-reminder|local-command-stdout|local-command-stderr|local-command-caveat)>.*?(?:</\1>|\Z)")
+_NOISE = re.compile(
+    r"(?s)<(system-reminder|local-command-stdout|local-command-stderr|local-command-caveat)>.*?(?:</\1>|\Z)"
+)
 _COMMAND = re.compile(
     r"\s*(?:<(?:command-(?:name|message|args|contents)|bash-(?:input|stdout|stderr)|user-memory-input)\b|\[Request interrupted)"
 )
@@ -42,7 +44,10 @@ def exchanges(path: str) -> list[Said]:
 
 
 def _lines(path: str) -> Iterable[bytes]:
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
+    fd = os.open(
+        path,
+        os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC,
+    )
     with os.fdopen(fd, "rb") as file:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
@@ -59,7 +64,11 @@ def _spoken(lines: Iterable[bytes]) -> Iterator[tuple[str, str, datetime | None]
             said = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if not isinstance(said, dict) or said.get("type") not in ("user", "assistant") or _is_aside(said):
+        if (
+            not isinstance(said, dict)
+            or said.get("type") not in ("user", "assistant")
+            or _is_aside(said)
+        ):
             continue
         text = _text(said["type"], said.get("message"))
         if text:
@@ -76,14 +85,22 @@ def _text(role: str, message: object) -> str:
         return ""
     content = message.get("content")
     pieces = [content] if isinstance(content, str) else _pieces(content)
-    text = _NOISE.sub("", "\n".join(pieces)).replace("\0", " ").encode("utf-8", "replace").decode().strip()
+    text = (
+        _NOISE.sub("", "\n".join(pieces))
+        .replace("\0", " ")
+        .encode("utf-8", "replace")
+        .decode()
+        .strip()
+    )
     return "" if role == "user" and _COMMAND.match(text) else text
 
 
 def _pieces(content: object) -> list[str]:
     """The texts of a message in parts: neither thoughts, nor calls of tools, nor what these gave back."""
     parts = content if isinstance(content, list) else []
-    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text")
+    texts = (
+        part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"
+    )
     return [text for text in texts if isinstance(text, str)]
 
 

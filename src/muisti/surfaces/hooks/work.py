@@ -39,7 +39,15 @@ def start(vault: str = "", *, foreign: bool = False) -> None:
     # -P: whatever lies in the folder that the agent works in is not imported.
     command = [sys.executable, "-P", "-m", "muisti.surfaces.hooks.work", *wanted]
     quiet = subprocess.DEVNULL
-    subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, cwd=folder, start_new_session=True, close_fds=True)
+    subprocess.Popen(
+        command,
+        stdin=quiet,
+        stdout=quiet,
+        stderr=quiet,
+        cwd=folder,
+        start_new_session=True,
+        close_fds=True,
+    )
 
 
 def main() -> None:
@@ -68,7 +76,11 @@ def work(vault: str = "", *, foreign: bool = False) -> None:
 def _alone() -> Iterator[bool]:
     from muisti.storage.files.lock import try_lock
 
-    fd = os.open(made_folder(spool.spool_folder()) / "worker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = os.open(
+        made_folder(spool.spool_folder()) / "worker.lock",
+        os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
+        0o600,
+    )
     try:
         yield try_lock(fd)
     finally:
@@ -79,8 +91,12 @@ def _deal_with_all(vault: str, foreign: bool) -> set[Path]:
     """Answers the entries that have to wait."""
     entries = _entries()
     left: set[Path] = set()
-    for name, group in groupby(sorted(entries, key=lambda one: one[1].vault), key=lambda one: one[1].vault):
-        left |= _deal_with_vault(name, waiting := list(group), any(one.foreign for _, one in waiting))
+    for name, group in groupby(
+        sorted(entries, key=lambda one: one[1].vault), key=lambda one: one[1].vault
+    ):
+        left |= _deal_with_vault(
+            name, waiting := list(group), any(one.foreign for _, one in waiting)
+        )
         vault = "" if name == vault else vault
     if vault:
         _deal_with_vault(vault, [], foreign)
@@ -107,13 +123,27 @@ def _deal_with_vault(vault: str, entries: list[Waiting], foreign: bool) -> set[P
     waiting = {path for path, _ in entries}
 
     def note(outcome: str, detail: str) -> None:
-        record(Run(datetime.now(UTC), "Worker", agent, vault, project, (time.monotonic() - began) * 1000, outcome, detail))
+        record(
+            Run(
+                datetime.now(UTC),
+                "Worker",
+                agent,
+                vault,
+                project,
+                (time.monotonic() - began) * 1000,
+                outcome,
+                detail,
+            )
+        )
 
     try:
         for path in _captured(vault, entries, foreign, note):
             waiting.discard(path)
     except Exception as error:  # the worker has no one to tell but the log
-        note("error", f"{type(error).__name__}: {'entries wait' if entries else 'the index was not brought up to date'}")
+        note(
+            "error",
+            f"{type(error).__name__}: {'entries wait' if entries else 'the index was not brought up to date'}",
+        )
         return waiting
     if entries:
         note("ok", f"{len(entries) - len(waiting)} entries")
@@ -131,7 +161,11 @@ def _captured(vault: str, entries: list[Waiting], foreign: bool, note) -> Iterat
         for path, entry in entries:
             try:
                 capture(memory, entry)
-            except (InvalidRequest, InvalidMemory, NotFound) as error:  # it would not be accepted the next time either
+            except (
+                InvalidRequest,
+                InvalidMemory,
+                NotFound,
+            ) as error:  # it would not be accepted the next time either
                 note("error", f"{type(error).__name__}: an entry was given up")
             except MuistiError:
                 raise  # of the vault: it is the same for all of them

@@ -110,7 +110,9 @@ class Core(BaseModel):
 def answered(value: BaseModel, text: str) -> CallToolResult:
     """The value, without what goes without saying, and its text."""
     structured = value.model_dump(mode="json", exclude_defaults=True)
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=structured)
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=structured
+    )
 
 
 def listed(memories: Sequence[Memory], *, note: str = "", here: str = "") -> CallToolResult:
@@ -125,16 +127,29 @@ def listed(memories: Sequence[Memory], *, note: str = "", here: str = "") -> Cal
             break
         value.results.append(entry)
         shown.append(line)
-    lines = [*shown, "</memories>"] if value.results else ["Nothing was found: try other words, or fewer."]
+    lines = (
+        [*shown, "</memories>"]
+        if value.results
+        else ["Nothing was found: try other words, or fewer."]
+    )
     value.note = f"{DATA} {note}".rstrip()
     return answered(value, "\n".join([*lines, note] if note else lines))
 
 
 def _found(memory: Memory) -> Found:
     source = shortened(_line_of(memory.source), SOURCE)
-    said = memory.content[:200] if memory.origin is Origin.MESSAGE else memory.title  # a message's title only says who and where
+    said = (
+        memory.content[:200] if memory.origin is Origin.MESSAGE else memory.title
+    )  # a message's title only says who and where
     title = shortened(_line_of(said), TITLE)
-    return Found(id=memory.id, title=title, kind=memory.kind, date=_day(memory), source=source, trust=_trust(memory))
+    return Found(
+        id=memory.id,
+        title=title,
+        kind=memory.kind,
+        date=_day(memory),
+        source=source,
+        trust=_trust(memory),
+    )
 
 
 def _line(memory: Memory, mark: str) -> str:
@@ -150,7 +165,11 @@ def kept(memory: Memory, done: str, notes: Sequence[str]) -> CallToolResult:
     note = " ".join(notes)
     title = shortened(_line_of(memory.title), TITLE)
     value = Kept(id=memory.id, title=title, kind=memory.kind, project=memory.project, note=note)
-    where = f" in the project {memory.project}" if memory.project and memory.tier is Tier.PROJECT else ""
+    where = (
+        f" in the project {memory.project}"
+        if memory.project and memory.tier is Tier.PROJECT
+        else ""
+    )
     return answered(value, f"{done} {memory.id} ({memory.kind}{where}): {title}\n{note}".rstrip())
 
 
@@ -186,12 +205,16 @@ def _whole(memory: Memory) -> Whole:
 
 def core(known: CoreMemory) -> CallToolResult:
     """Both sections."""
-    return answered(Core(note=DATA, user=dict(known.user), agent=dict(known.agent)), core_text(known))
+    return answered(
+        Core(note=DATA, user=dict(known.user), agent=dict(known.agent)), core_text(known)
+    )
 
 
 def core_text(known: CoreMemory) -> str:
     """Core memory within a fence."""
-    return composed(known, (), budget=1_000_000) or "Core memory is empty; core_update adds an entry."
+    return (
+        composed(known, (), budget=1_000_000) or "Core memory is empty; core_update adds an entry."
+    )
 
 
 def described(link: Link) -> str:

@@ -64,5 +64,9 @@ def _made(vault: Vault) -> tuple[MCPServer, ASGIApp]:
     from muisti.surfaces.mcp.server import build
 
     server = build(vault)
-    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the doors have asked already
-    return server, server.streamable_http_app(streamable_http_path=PATH, stateless_http=True, transport_security=unguarded)
+    unguarded = TransportSecuritySettings(
+        enable_dns_rebinding_protection=False
+    )  # the doors have asked already
+    return server, server.streamable_http_app(
+        streamable_http_path=PATH, stateless_http=True, transport_security=unguarded
+    )

@@ -27,7 +27,9 @@ def add_prompts(server: MCPServer, vault: Vault, project: str) -> None:
     """Offer them."""
 
     @server.prompt("recall_before_answering", title="Recall before answering")
-    async def recall(question: Annotated[str, Field(description="What you want to know or do")]) -> str:
+    async def recall(
+        question: Annotated[str, Field(description="What you want to know or do")],
+    ) -> str:
         """Answer with what is remembered about it in mind."""
         try:
             known = await _context(vault, question, project)
@@ -40,7 +42,9 @@ def add_prompts(server: MCPServer, vault: Vault, project: str) -> None:
         )
 
     @server.prompt("save_what_matters", title="Save what matters")
-    async def save(about: Annotated[str, Field(description="Only what concerns this; empty: everything")] = "") -> str:
+    async def save(
+        about: Annotated[str, Field(description="Only what concerns this; empty: everything")] = "",
+    ) -> str:
         """Go over the conversation and save what later sessions will need."""
         return f"{SAVE}\n\nOnly what concerns: {about}" if about.strip() else SAVE
 

@@ -31,7 +31,9 @@ RECENT = 20
 def add_resources(server: MCPServer, vault: Vault, project: str) -> None:
     """Offer them. Project: whose latest memories are shown; "": those of all."""
 
-    @server.resource("memory://recent", name="recent", title="Latest memories", mime_type="text/plain")
+    @server.resource(
+        "memory://recent", name="recent", title="Latest memories", mime_type="text/plain"
+    )
     async def recent() -> str:
         """The memories that were made last, newest first: ids and titles."""
         return await _answered(lambda: _recent(vault, project))
@@ -47,7 +49,9 @@ def add_resources(server: MCPServer, vault: Vault, project: str) -> None:
         return await _answered(lambda: _memory(vault, id))
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
-    async def complete(ref: Reference, argument: CompletionArgument, _: CompletionContext | None) -> Completion:
+    async def complete(
+        ref: Reference, argument: CompletionArgument, _: CompletionContext | None
+    ) -> Completion:
         """The ids that begin or end with what somebody has typed of one."""
         if not isinstance(ref, ResourceTemplateReference) or not argument.value:
             return Completion(values=[])
@@ -55,7 +59,9 @@ def add_resources(server: MCPServer, vault: Vault, project: str) -> None:
 
 
 async def _recent(vault: Vault, project: str) -> str:
-    shown = answers.listed(await (await vault.use()).list(limit=RECENT, **in_project(project or None))).content[0]
+    shown = answers.listed(
+        await (await vault.use()).list(limit=RECENT, **in_project(project or None))
+    ).content[0]
     assert isinstance(shown, TextContent)
     return shown.text
 

@@ -38,7 +38,12 @@ def build(vault: Vault, *, project: str = "", read_only: bool = False) -> MCPSer
     offered = _offered(Tools(vault, project))
     tools = [_tool(*one) for one in offered if one[2].read_only_hint or not read_only]
     server = MCPServer(
-        "muisti", title="muisti", version=__version__, instructions=INSTRUCTIONS, tools=list(tools), log_level="WARNING"
+        "muisti",
+        title="muisti",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        tools=list(tools),
+        log_level="WARNING",
     )
     add_resources(server, vault, project)
     add_prompts(server, vault, project)
@@ -48,8 +53,12 @@ def build(vault: Vault, *, project: str = "", read_only: bool = False) -> MCPSer
 def _offered(tools: Tools) -> list[Offered]:
     """Each tool with its title and what a client should know before it lets a model call it."""
     reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-    adding = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
-    changing = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+    adding = ToolAnnotations(
+        read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+    )
+    changing = ToolAnnotations(
+        read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False
+    )
     return [
         (tools.search, "Search memory", reading),
         (tools.get, "Read memories", reading),
@@ -67,31 +76,43 @@ def _offered(tools: Tools) -> list[Offered]:
 class MemoryTool(Tool):
     """A tool that refuses arguments which it does not have, and tells every error so that a model can go on."""
 
-    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
+    async def run(
+        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
+    ) -> Any:
         """Call it. Raises ToolError with what to do next."""
         try:
             given = self.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
             raise ToolError(refused(self.name, self.parameters["properties"], error)) from error
         try:
-            result = await self.fn(**given, **{self.context_kwarg: context} if self.context_kwarg else {})
+            result = await self.fn(
+                **given, **{self.context_kwarg: context} if self.context_kwarg else {}
+            )
         except (MuistiError, OSError) as error:
             raise ToolError(told(error)) from error
         except MCPError:
             raise
         except Exception as error:
-            raise UnexpectedToolError(f"{self.name} failed; nobody expected it, and the server's log tells more") from error
+            raise UnexpectedToolError(
+                f"{self.name} failed; nobody expected it, and the server's log tells more"
+            ) from error
         return self.fn_metadata.convert_result(result) if convert_result else result
 
 
 def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> MemoryTool:
     description = " ".join((function.__doc__ or "").split())
-    made = MemoryTool.from_function(function, title=title, description=description, annotations=annotations)
+    made = MemoryTool.from_function(
+        function, title=title, description=description, annotations=annotations
+    )
     assert isinstance(made, MemoryTool)
     loose = made.fn_metadata
-    strict = create_model(loose.arg_model.__name__, __base__=loose.arg_model, __cls_kwargs__={"extra": "forbid"})
+    strict = create_model(
+        loose.arg_model.__name__, __base__=loose.arg_model, __cls_kwargs__={"extra": "forbid"}
+    )
     made.fn_metadata = FuncMetadata(
-        arg_model=strict, output_model=loose.output_model, output_schema=plain_schema(loose.output_schema or {})
+        arg_model=strict,
+        output_model=loose.output_model,
+        output_schema=plain_schema(loose.output_schema or {}),
     )
     made.parameters = plain_schema(strict.model_json_schema(by_alias=True))
     return made
@@ -100,9 +121,13 @@ def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations
 def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema in fewer words: every model pays for the list of tools, and no model needs the titles of fields."""
     parts = schema.get("$defs", {})
-    short = {key: value for key, value in schema.items() if key not in ("title", "description", "$defs")}
+    short = {
+        key: value for key, value in schema.items() if key not in ("title", "description", "$defs")
+    }
     if "properties" in short:
-        short["properties"] = {name: _plain(value, parts) for name, value in short["properties"].items()}
+        short["properties"] = {
+            name: _plain(value, parts) for name, value in short["properties"].items()
+        }
     return short
 
 

@@ -28,6 +28,8 @@ async def _serve(server: MCPServer, vault: Vault) -> None:
     await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
     await vault.close()
     if not serving.done():
-        os._exit(0)  # a thread of the SDK reads standard input, and would wait for a line that never comes
+        os._exit(
+            0
+        )  # a thread of the SDK reads standard input, and would wait for a line that never comes
     waiting.cancel()
     serving.result()

@@ -38,11 +38,20 @@ Limit = Annotated[int, Field(ge=1, le=30)]
 Weight = Annotated[float, Field(ge=0, le=1)]
 Section = Literal["user", "agent"]
 LinkName = Literal[
-    "SUPERSEDES", "CONTRADICTS", "RELATED_TO", "BUILDS_ON", "CONFIRMS", "APPLIES_TO", "DEPENDS_ON", "ALTERNATIVE_TO"
+    "SUPERSEDES",
+    "CONTRADICTS",
+    "RELATED_TO",
+    "BUILDS_ON",
+    "CONFIRMS",
+    "APPLIES_TO",
+    "DEPENDS_ON",
+    "ALTERNATIVE_TO",
 ]
 Kind = Annotated[
     str,
-    Field(description="decision, fact, preference, insight, bugfix, discovery, note … Default: guessed"),
+    Field(
+        description="decision, fact, preference, insight, bugfix, discovery, note … Default: guessed"
+    ),
 ]
 SaveProject = Annotated[str, Field(description='Default: the current one. "": none, seen in all')]
 SearchProject = Annotated[str, Field(description='Default: the current one. "*": all')]
@@ -90,7 +99,9 @@ class Tools:
     async def search(
         self,
         ctx: Ctx,
-        query: Annotated[str, Field(description="A question or words. “last week”, “in March” are understood")],
+        query: Annotated[
+            str, Field(description="A question or words. “last week”, “in March” are understood")
+        ],
         limit: Limit = 10,
         kind: str | None = None,
         project: SearchProject | None = None,
@@ -101,10 +112,14 @@ class Tools:
         options: FilterOptions = {"kind": kind, **in_project(self._of(project))}
         memory = await self._memory(ctx)
         options["source"] = (Origin.MEMORY, Origin.DOCUMENT)
-        found = await patiently(ctx, memory.search(query, limit=limit, record=False, **options), "searching")
+        found = await patiently(
+            ctx, memory.search(query, limit=limit, record=False, **options), "searching"
+        )
         if not found:  # what was said, and nothing was made of
             options["source"] = None
-            found = await patiently(ctx, memory.search(query, limit=limit, record=False, **options), "searching")
+            found = await patiently(
+                ctx, memory.search(query, limit=limit, record=False, **options), "searching"
+            )
         return answers.listed([result.memory for result in found], note=found.degraded)
 
     async def timeline(
@@ -136,15 +151,25 @@ class Tools:
         """Correct or complete a memory; the old version is kept. If a new fact replaced an old one, save the new one and link
         it with SUPERSEDES instead.
         """
-        given = {"content": content, "title": title, "kind": kind, "project": project, "importance": importance}
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        given = {
+            "content": content,
+            "title": title,
+            "kind": kind,
+            "project": project,
+            "importance": importance,
+        }
+        changes: dict[str, Any] = {
+            name: value for name, value in given.items() if value is not None
+        }
         if not changes:
             raise InvalidRequest("update", "no change", f"give at least one of {', '.join(given)}")
         if "content" in changes or "title" in changes:
             changes |= {"source": writer(ctx), "trusted": False}  # the words are the agent's now
         memory = await self._memory(ctx)
         whole = await whole_id(memory, id)
-        changed = await patiently(ctx, memory.update(whole, **cast("UpdateOptions", changes)), "saving")
+        changed = await patiently(
+            ctx, memory.update(whole, **cast("UpdateOptions", changes)), "saving"
+        )
         return answers.kept(changed, "Updated", await _remarks(memory, changed, content or ""))
 
     async def forget(self, ctx: Ctx, id: str) -> Annotated[CallToolResult, answers.Gone]:
@@ -171,17 +196,23 @@ class Tools:
         memory = await self._memory(ctx)
         return answers.core(await patiently(ctx, memory.core_get(), "reading"))
 
-    async def core_update(self, ctx: Ctx, section: Section, key: str, value: str) -> Annotated[CallToolResult, answers.Entry]:
+    async def core_update(
+        self, ctx: Ctx, section: Section, key: str, value: str
+    ) -> Annotated[CallToolResult, answers.Entry]:
         """Set one short entry of core memory, such as user/name or agent/language. Only what the user said, and always holds."""
         memory = await self._memory(ctx)
         await patiently(ctx, memory.core_update(section, key, value), "saving")
         return answers.answered(answers.Entry(section=section, key=key), f"Set {section}/{key}.")
 
-    async def core_delete(self, ctx: Ctx, section: Section, key: str) -> Annotated[CallToolResult, answers.Entry]:
+    async def core_delete(
+        self, ctx: Ctx, section: Section, key: str
+    ) -> Annotated[CallToolResult, answers.Entry]:
         """Remove one entry of core memory that holds no longer."""
         memory = await self._memory(ctx)
         await patiently(ctx, memory.core_delete(section, key), "saving")
-        return answers.answered(answers.Entry(section=section, key=key), f"Deleted {section}/{key}.")
+        return answers.answered(
+            answers.Entry(section=section, key=key), f"Deleted {section}/{key}."
+        )
 
     async def _memory(self, ctx: Ctx) -> MemoryService:
         return await patiently(ctx, self._vault.use(), "opening the vault")
@@ -206,7 +237,11 @@ async def patiently(ctx: Ctx, work: Awaitable[T], what: str) -> T:
 
 def in_project(project: str | None) -> FilterOptions:
     """Return the filter of a read in a project: it sees what belongs to no project too. None: the vault's own."""
-    return {"project": project} if project in (None, ALL_PROJECTS) else {"project": project, "unfiled": True}
+    return (
+        {"project": project}
+        if project in (None, ALL_PROJECTS)
+        else {"project": project, "unfiled": True}
+    )
 
 
 async def whole_id(memory: MemoryService, given: str) -> str:
@@ -235,7 +270,9 @@ async def _remarks(memory: MemoryService, saved: Memory, given: str) -> list[str
     for link in (link for link in saved.links if link.proposed):
         other = await memory.get(link.target)
         title = f" ({answers.shortened(other.title, answers.TITLE)})" if other else ""
-        remarks.append(f"It may replace or contradict {link.target}{title}: if it does, call link with SUPERSEDES.")
+        remarks.append(
+            f"It may replace or contradict {link.target}{title}: if it does, call link with SUPERSEDES."
+        )
     if saved.index_pending:
         remarks.append("It is safe, and can be found a little later: the index is busy.")
     return remarks

@@ -27,7 +27,11 @@ def _detail(error: errors.MuistiError) -> str:
     """Return the message without what only helps on a command line, and with what helps a model."""
     if isinstance(error, errors.MemoryNotFound):
         return f"no memory has the id {', '.join(one[:100] for one in error.ids)}"
-    if isinstance(error, errors.InvalidMemory) and error.field == "content" and "limit" in error.cure:
+    if (
+        isinstance(error, errors.InvalidMemory)
+        and error.field == "content"
+        and "limit" in error.cure
+    ):
         return f"content: {error.cure}. Nothing was saved. Save a summary, or several smaller memories, each of one thing"
     return str(error).rstrip(".")
 

@@ -72,6 +72,8 @@ def vault_at(path: str | None) -> Vault:
     def opening() -> Muisti:
         from muisti import bootstrap  # imports the engine: not before the first call
 
-        return bootstrap.open(path, role="mcp", create=path is None and find_vault() == find_vault(environ={}))
+        return bootstrap.open(
+            path, role="mcp", create=path is None and find_vault() == find_vault(environ={})
+        )
 
     return Vault(opening)

@@ -20,7 +20,16 @@ from muisti.surfaces.rest.live import Live
 from muisti.surfaces.rest.metrics import Measured, Timed
 from muisti.surfaces.rest.problems import Problem, add_handlers
 from muisti.surfaces.rest.progress import Reindexing
-from muisti.surfaces.rest.routes import health, links, memories, order, search, session_memories, sessions, talk
+from muisti.surfaces.rest.routes import (
+    health,
+    links,
+    memories,
+    order,
+    search,
+    session_memories,
+    sessions,
+    talk,
+)
 from muisti.surfaces.rest.security import Cover, Doors, Pace
 from muisti.surfaces.rest.serving import Serving
 
@@ -43,7 +52,11 @@ def create_app(memory: Muisti, serving: Serving | None = None) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.memory, app.state.serving = memory, serving
-    app.state.events, app.state.measured, app.state.reindexing = Events(serving.listeners), Measured(), Reindexing()
+    app.state.events, app.state.measured, app.state.reindexing = (
+        Events(serving.listeners),
+        Measured(),
+        Reindexing(),
+    )
     for module in ROUTERS:
         app.include_router(module.router)
     app.include_router(docs.router)
@@ -51,7 +64,13 @@ def create_app(memory: Muisti, serving: Serving | None = None) -> FastAPI:
         _add_pages(app, memory)
     app.state.agents = _add_agents(app, memory)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
-    add_handlers(app, {path: [method.upper() for method in item] for path, item in app.openapi()["paths"].items()})
+    add_handlers(
+        app,
+        {
+            path: [method.upper() for method in item]
+            for path, item in app.openapi()["paths"].items()
+        },
+    )
     _add_layers(app, serving)
     return app
 
@@ -68,7 +87,9 @@ def _add_layers(app: FastAPI, serving: Serving) -> None:
 def _add_pages(app: FastAPI, memory: Muisti) -> None:
     """The page in the browser, where it is installed."""
     if importlib.util.find_spec(WEB) is not None:
-        app.include_router(importlib.import_module(WEB).pages(memory, changes=lambda: app.state.events.told))
+        app.include_router(
+            importlib.import_module(WEB).pages(memory, changes=lambda: app.state.events.told)
+        )
 
 
 def _add_agents(app: FastAPI, memory: Muisti) -> Any:
@@ -83,7 +104,11 @@ def _add_agents(app: FastAPI, memory: Muisti) -> Any:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    live = Live(app.state.memory, app.state.events, app.state.serving) if app.state.serving.live else None
+    live = (
+        Live(app.state.memory, app.state.events, app.state.serving)
+        if app.state.serving.live
+        else None
+    )
     if live is not None:
         live.start()
     try:
@@ -99,7 +124,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 def _described(app: FastAPI) -> dict[str, Any]:
     """OpenAPI, with the form of our problems instead of FastAPI's."""
     if app.openapi_schema is None:
-        told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        told = get_openapi(
+            title=app.title, version=app.version, summary=app.summary, routes=app.routes
+        )
         schemas = told["components"]["schemas"]
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)

@@ -22,9 +22,17 @@ DRAINED = 65_536
 DRAIN_SECONDS = 5.0
 
 
-async def refuse(scope: Scope, receive: Receive, send: Send, problem: Problem, headers: Mapping[str, str] | None = None) -> None:
+async def refuse(
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    problem: Problem,
+    headers: Mapping[str, str] | None = None,
+) -> None:
     """Answer with a problem before the application has seen the request."""
-    await answer(problem, {**(headers or {}), **await drained(scope, receive)})(scope, receive, send)
+    await answer(problem, {**(headers or {}), **await drained(scope, receive)})(
+        scope, receive, send
+    )
 
 
 async def drained(scope: Scope, receive: Receive) -> Mapping[str, str]:
@@ -34,7 +42,12 @@ async def drained(scope: Scope, receive: Receive) -> Mapping[str, str]:
 
 async def _drained(headers: Headers, receive: Receive) -> bool:
     length = headers.get("content-length", "0")
-    if "transfer-encoding" in headers or not length.isascii() or not length.isdigit() or int(length[:20]) > DRAINED:
+    if (
+        "transfer-encoding" in headers
+        or not length.isascii()
+        or not length.isdigit()
+        or int(length[:20]) > DRAINED
+    ):
         return False
     try:
         async with asyncio.timeout(DRAIN_SECONDS):

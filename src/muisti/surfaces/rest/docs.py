@@ -36,9 +36,13 @@ def _page(told: dict[str, Any]) -> str:
     groups: dict[str, list[str]] = {}
     for path, item in told["paths"].items():
         for method, operation in item.items():
-            groups.setdefault(operation.get("tags", ["Other"])[0], []).append(_operation(method, path, operation))
+            groups.setdefault(operation.get("tags", ["Other"])[0], []).append(
+                _operation(method, path, operation)
+            )
     body = "".join(f"<h2>{escape(tag)}</h2>{''.join(found)}" for tag, found in groups.items())
-    schemas = "".join(_schema(name, schema) for name, schema in sorted(told["components"]["schemas"].items()))
+    schemas = "".join(
+        _schema(name, schema) for name, schema in sorted(told["components"]["schemas"].items())
+    )
     info = told["info"]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -71,7 +75,8 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
 
 def _contents(answer: dict[str, Any]) -> str:
     return ", ".join(
-        f"{escape(kind)} {_linked(content.get('schema', {}))}" for kind, content in answer.get("content", {}).items()
+        f"{escape(kind)} {_linked(content.get('schema', {}))}"
+        for kind, content in answer.get("content", {}).items()
     )
 
 

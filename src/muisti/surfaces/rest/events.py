@@ -14,7 +14,10 @@ from muisti.surfaces.rest.problems import Refused
 WAITING = 100
 """Events that wait for a slow client; the oldest are dropped."""
 PING = 15.0
-EVENT: Mapping[str, object] = {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}}
+EVENT: Mapping[str, object] = {
+    "type": "object",
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+}
 """One event, in OpenAPI's words; its data is JSON."""
 
 
@@ -56,7 +59,12 @@ class Events:
     def listen(self) -> AsyncIterator[bytes]:
         """All events from now on. Raises Refused if too many listen."""
         if len(self._listeners) >= self._most or self._closed:
-            raise Refused(503, "too-many-listeners", "Too many listen already", f"{self._most} clients listen already")
+            raise Refused(
+                503,
+                "too-many-listeners",
+                "Too many listen already",
+                f"{self._most} clients listen already",
+            )
         self._loop = asyncio.get_running_loop()
         return self._heard()
 

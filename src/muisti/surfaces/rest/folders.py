@@ -16,6 +16,14 @@ def allowed_path(path: str, folders: Sequence[Path]) -> str:
     except (OSError, ValueError):
         real = None
     if real is None or not any(real.is_relative_to(os.path.realpath(folder)) for folder in folders):
-        allowed = ", ".join(str(folder) for folder in folders) or "none: start the server with --documents FOLDER"
-        raise Refused(403, "path-not-allowed", "This server does not read there", f"folders that may be named: {allowed}")
+        allowed = (
+            ", ".join(str(folder) for folder in folders)
+            or "none: start the server with --documents FOLDER"
+        )
+        raise Refused(
+            403,
+            "path-not-allowed",
+            "This server does not read there",
+            f"folders that may be named: {allowed}",
+        )
     return str(real)

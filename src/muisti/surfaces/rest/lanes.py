@@ -32,7 +32,9 @@ class Lane(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         if not inspect.iscoroutinefunction(endpoint):
-            reads = set(options.get("methods") or ["GET"]) <= {"GET", "HEAD"} or path.startswith(ASKING)
+            reads = set(options.get("methods") or ["GET"]) <= {"GET", "HEAD"} or path.startswith(
+                ASKING
+            )
             endpoint = in_turn(endpoint, reads=reads)
         super().__init__(path, endpoint, **options)
 

@@ -47,12 +47,16 @@ class Live:
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                for names in self._memory.watch_files(self._stop).batches(self._serving.settle, WAKE):
+                for names in self._memory.watch_files(self._stop).batches(
+                    self._serving.settle, WAKE
+                ):
                     self._step(names)
             except Unsupported:  # a vault without files has no edits
                 self._next_look = math.inf
                 self._step(set())
-            except Exception as error:  # the thread goes on: a vault that was unmounted may come back
+            except (
+                Exception
+            ) as error:  # the thread goes on: a vault that was unmounted may come back
                 log.warning("files are not watched now: %s", error)
             self._stop.wait(WAKE)
 
@@ -89,5 +93,17 @@ class Live:
 
     def _upkeep(self) -> None:
         report = self._memory.upkeep()
-        self._events.tell("upkeep", {"decayed": report.decayed, "cleaned": len(report.cleaned), "evicted": len(report.evicted)})
-        log.info("upkeep: %d faded, %d cleaned, %d archived", report.decayed, len(report.cleaned), len(report.evicted))
+        self._events.tell(
+            "upkeep",
+            {
+                "decayed": report.decayed,
+                "cleaned": len(report.cleaned),
+                "evicted": len(report.evicted),
+            },
+        )
+        log.info(
+            "upkeep: %d faded, %d cleaned, %d archived",
+            report.decayed,
+            len(report.cleaned),
+            len(report.evicted),
+        )

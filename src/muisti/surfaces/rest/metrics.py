@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muisti.engine import Muisti
@@ -56,18 +61,32 @@ class _OfMemory:
         """One family after the other."""
         metrics, stats = self._memory.metrics(), self._memory.get_stats()
         for name, count in metrics.counters.items():
-            yield CounterMetricFamily(name.replace(".", "_"), f"{name} since the server began.", value=count)
-        took = HistogramMetricFamily("muisti_operation_seconds", "How long the memory's work took.", labels=["operation"])
+            yield CounterMetricFamily(
+                name.replace(".", "_"), f"{name} since the server began.", value=count
+            )
+        took = HistogramMetricFamily(
+            "muisti_operation_seconds", "How long the memory's work took.", labels=["operation"]
+        )
         for name, histogram in metrics.latencies.items():
             names = [*(str(bound) for bound in histogram.bounds), "+Inf"]
-            took.add_metric([name], list(zip(names, accumulate(histogram.counts), strict=True)), histogram.seconds)
+            took.add_metric(
+                [name],
+                list(zip(names, accumulate(histogram.counts), strict=True)),
+                histogram.seconds,
+            )
         yield took
         gauges = {
             "muisti_memories": ("Memories in the vault.", stats.total_count),
             "muisti_trash_memories": ("Memories in the trash.", stats.deleted_count),
             "muisti_sessions": ("Sessions.", stats.session_count),
-            "muisti_vectors_waiting": ("Memories that wait for their vectors.", stats.waiting_count),
-            "muisti_extraction_waiting": ("Exchanges that wait to be extracted.", self._memory.queue_status().waiting),
+            "muisti_vectors_waiting": (
+                "Memories that wait for their vectors.",
+                stats.waiting_count,
+            ),
+            "muisti_extraction_waiting": (
+                "Exchanges that wait to be extracted.",
+                self._memory.queue_status().waiting,
+            ),
             "muisti_broken_files": ("Files that cannot be read.", len(stats.problems)),
             "muisti_index_bytes": ("Size of the index.", stats.index_size_bytes),
             "muisti_vault_bytes": ("Size of the vault without its index.", self._vault_size),
@@ -101,7 +120,9 @@ class Timed:
         finally:
             route = getattr(scope.get("route"), "path", "none")
             method = scope["method"] if scope["method"] in METHODS else "other"
-            self._measured.latency.labels(method, route, str(status)).observe(time.perf_counter() - begun)
+            self._measured.latency.labels(method, route, str(status)).observe(
+                time.perf_counter() - begun
+            )
 
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")

@@ -36,12 +36,18 @@ class Fault(BaseModel):
 class Problem(BaseModel):
     """What went wrong, for programs and for people."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", validate_by_name=True, serialize_by_alias=True)
-    type: str = Field(description="Stays the same for the same sort of error, such as `urn:muisti:memory-not-found`.")
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", validate_by_name=True, serialize_by_alias=True
+    )
+    type: str = Field(
+        description="Stays the same for the same sort of error, such as `urn:muisti:memory-not-found`."
+    )
     title: str
     status: int
     detail: str = Field(description="What is wrong this time, and what to do about it.")
-    next_step: str | None = Field(default=None, description="What helps with every error of this type.")
+    next_step: str | None = Field(
+        default=None, description="What helps with every error of this type."
+    )
     field: str | None = Field(default=None, description="The field or option that is wrong.")
     errors: list[Fault] | None = None
 
@@ -49,7 +55,14 @@ class Problem(BaseModel):
 class Refused(fastapi.HTTPException):
     """A problem of HTTP, not of the memory. FastAPI lets these through where it reads a body."""
 
-    def __init__(self, status: int, name: str, title: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        name: str,
+        title: str,
+        detail: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(status, detail, dict(headers or {}))
         self.problem = Problem(type=f"urn:muisti:{name}", title=title, status=status, detail=detail)
 
@@ -58,7 +71,12 @@ def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Respon
     """A problem as a response."""
     text = json.dumps(problem.model_dump(exclude_none=True), ensure_ascii=False)
     extra = {"Retry-After": "1"} if problem.status in RETRY else {}
-    return Response(text.encode("utf-8", "replace"), problem.status, {**extra, **(headers or {})}, media_type=MEDIA_TYPE)
+    return Response(
+        text.encode("utf-8", "replace"),
+        problem.status,
+        {**extra, **(headers or {})},
+        media_type=MEDIA_TYPE,
+    )
 
 
 def problem_of(error: errors.MuistiError) -> Problem:
@@ -85,7 +103,12 @@ def _of_validation(error: RequestValidationError) -> Problem:
     first = faults[0]
     if any(one["type"] == "json_invalid" for one in error.errors()):
         detail = "the body is not valid JSON"
-        return Problem(type="urn:muisti:malformed-json", title="The body cannot be read", status=400, detail=detail)
+        return Problem(
+            type="urn:muisti:malformed-json",
+            title="The body cannot be read",
+            status=400,
+            detail=detail,
+        )
     return Problem(
         type="urn:muisti:invalid-request",
         title=errors.InvalidRequest.title,
@@ -107,7 +130,11 @@ def _of_http(error: HTTPException) -> Problem:
         404: ("no-such-address", "There is nothing at this address"),
         405: ("no-such-method", "This cannot be done here"),
     }.get(error.status_code, ("http-error", "The request cannot be answered"))
-    detail = "the body is not UTF-8 text with valid JSON" if error.status_code == 400 else str(error.detail)
+    detail = (
+        "the body is not UTF-8 text with valid JSON"
+        if error.status_code == 400
+        else str(error.detail)
+    )
     return Problem(type=f"urn:muisti:{name}", title=title, status=error.status_code, detail=detail)
 
 
@@ -115,7 +142,9 @@ def add_handlers(app: FastAPI, allowed: Mapping[str, Sequence[str]]) -> None:
     """Let every error be told as a problem. Allowed: the methods of each path template, for 405."""
     from starlette.routing import compile_path
 
-    templates = [(compile_path(path)[0], ", ".join(sorted(methods))) for path, methods in allowed.items()]
+    templates = [
+        (compile_path(path)[0], ", ".join(sorted(methods))) for path, methods in allowed.items()
+    ]
 
     def of_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -173,7 +202,10 @@ _TOLD = {
 def may_fail(*codes: Codes, also: Sequence[int] = ()) -> dict[int | str, dict[str, Any]]:
     """The problems that a route documents: of every request, and of those that change, have a body, or name one thing."""
     wanted = sorted({code for name in ("read", *codes) for code in _CODES[name]} | set(also))
-    return {code: {"description": _TOLD[code], "content": {MEDIA_TYPE: {"schema": REFERENCE}}} for code in wanted}
+    return {
+        code: {"description": _TOLD[code], "content": {MEDIA_TYPE: {"schema": REFERENCE}}}
+        for code in wanted
+    }
 
 
 REFERENCE = {"$ref": "#/components/schemas/Problem"}

@@ -28,7 +28,9 @@ class Reindexing:
     def begin(self, memory: Muisti, *, vectors: bool) -> AsyncIterator[bytes]:
         """Start in a thread of its own, and tell how far it is. Raises Refused if one runs already."""
         if not self._busy.acquire(blocking=False):
-            raise Refused(409, "reindex-running", "The index is being rebuilt", "wait until it is done")
+            raise Refused(
+                409, "reindex-running", "The index is being rebuilt", "wait until it is done"
+            )
         told: asyncio.Queue[bytes | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 

@@ -46,7 +46,11 @@ class QueryModel(BaseModel):
     """What a client asks for in the address."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, extra="forbid", allow_inf_nan=False, validate_by_alias=True, validate_by_name=False
+        alias_generator=to_camel,
+        extra="forbid",
+        allow_inf_nan=False,
+        validate_by_alias=True,
+        validate_by_name=False,
     )
 
     def said(self) -> dict[str, Any]:
@@ -58,7 +62,11 @@ class ResponseModel(BaseModel):
     """What a client is told."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, from_attributes=True, validate_by_name=True, validate_by_alias=False, extra="ignore"
+        alias_generator=to_camel,
+        from_attributes=True,
+        validate_by_name=True,
+        validate_by_alias=False,
+        extra="ignore",
     )
 
 
@@ -87,18 +95,24 @@ def _flag(value: object) -> object:
 
 
 def _number(value: object) -> object:
-    if isinstance(value, str) and not re.fullmatch(r"-?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?", value):
+    if isinstance(value, str) and not re.fullmatch(
+        r"-?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?", value
+    ):
         raise ValueError("it must be a number")
     return value
 
 
-Moment = Annotated[datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
+Moment = Annotated[
+    datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+]
 Whole = Annotated[int, BeforeValidator(_whole)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_number)]
 _SAYING = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
 _ONE_LINE = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
-_SAYING_LINE = _ONE_LINE.replace("]*$", "]*[^\\s\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]") + _ONE_LINE[1:]
+_SAYING_LINE = (
+    _ONE_LINE.replace("]*$", "]*[^\\s\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]") + _ONE_LINE[1:]
+)
 Text = Annotated[str, Field(min_length=1, pattern=_SAYING)]
 """Any text that says something."""
 Title = Annotated[str, Field(max_length=300, pattern=_ONE_LINE)]
@@ -111,7 +125,14 @@ Lines = Annotated[list[Line], Field(max_length=200)]
 SectorName = Literal["episodic", "semantic", "procedural", "emotional", "reflective"]
 TierName = Literal["session", "project", "global"]
 LinkName = Literal[
-    "SUPERSEDES", "CONTRADICTS", "RELATED_TO", "BUILDS_ON", "CONFIRMS", "APPLIES_TO", "DEPENDS_ON", "ALTERNATIVE_TO"
+    "SUPERSEDES",
+    "CONTRADICTS",
+    "RELATED_TO",
+    "BUILDS_ON",
+    "CONFIRMS",
+    "APPLIES_TO",
+    "DEPENDS_ON",
+    "ALTERNATIVE_TO",
 ]
 
 
@@ -139,7 +160,9 @@ def with_fields(
 
     def extend(base: type[Extended]) -> type[Extended]:
         made: dict[str, Any] = {field.name: make(field) for field in fields}
-        return create_model(base.__name__, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **made)
+        return create_model(
+            base.__name__, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **made
+        )
 
     return extend
 
@@ -219,7 +242,9 @@ class Memories(ResponseModel):
     """One page of a list."""
 
     items: list[Memory]
-    next_offset: int | None = Field(default=None, description="Where the next page begins; null on the last one.")
+    next_offset: int | None = Field(
+        default=None, description="Where the next page begins; null on the last one."
+    )
 
 
 @with_fields(_SAVED, _saved)
@@ -264,8 +289,12 @@ def filtered(field: MemoryField) -> tuple[Any, Any]:
 class Narrowing(QueryModel):
     """What narrows a search or a list."""
 
-    project: Annotated[str, Field(max_length=200, description="`*`: of all projects.")] | None = None
-    unfiled: Annotated[Flag, Field(description="With a project: what belongs to no project, too.")] = False
+    project: Annotated[str, Field(max_length=200, description="`*`: of all projects.")] | None = (
+        None
+    )
+    unfiled: Annotated[
+        Flag, Field(description="With a project: what belongs to no project, too.")
+    ] = False
     session_id: Annotated[Name, Field(description="The session that asks.")] | None = None
     session: Annotated[Name, Field(description="Only memories made in this session.")] | None = None
     min_salience: Share = 0.0

@@ -181,7 +181,9 @@ class ImportBody(RequestModel):
     memories: Annotated[list[dict[str, Any]], Field(max_length=10_000)]
     kind: Name | None = None
     project: ProjectName | None = None
-    trusted: Annotated[bool, Field(description="Agents may rely on it as on your own memories.")] = False
+    trusted: Annotated[
+        bool, Field(description="Agents may rely on it as on your own memories.")
+    ] = False
 
 
 class Imported(ResponseModel):

@@ -39,10 +39,13 @@ class SearchQuery(Narrowing):
     query: Query
     limit: Limit = 10
     mode: ModeName = "hybrid"
-    asked_at: Annotated[Moment, Field(description="From when on “yesterday” counts back; unset: now.")] | None = None
-    source: Annotated[list[Name], Field(description="memory, document, message, or what a document is called.")] = Field(
-        default=[]
-    )
+    asked_at: (
+        Annotated[Moment, Field(description="From when on “yesterday” counts back; unset: now.")]
+        | None
+    ) = None
+    source: Annotated[
+        list[Name], Field(description="memory, document, message, or what a document is called.")
+    ] = Field(default=[])
     include_deleted: Flag = False
 
 
@@ -141,7 +144,9 @@ class Found(ResponseModel):
 
     results: list[Result]
     mode: str = Field(description="hybrid, vector or keyword: what the answers go by.")
-    degraded: str = Field(description="Why the answers go by less than was asked for; empty when they do not.")
+    degraded: str = Field(
+        description="Why the answers go by less than was asked for; empty when they do not."
+    )
 
 
 class Compact(ResponseModel):

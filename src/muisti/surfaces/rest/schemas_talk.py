@@ -7,7 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from muisti.surfaces.rest.schemas import Moment, Name, QueryModel, RequestModel, ResponseModel, Share, Text, Whole
+from muisti.surfaces.rest.schemas import (
+    Moment,
+    Name,
+    QueryModel,
+    RequestModel,
+    ResponseModel,
+    Share,
+    Text,
+    Whole,
+)
 
 RoleName = Literal["user", "assistant", "system", "tool"]
 ModeOfTalk = Literal["default", "coding", "research"]
@@ -32,7 +41,13 @@ class NewSessionMemory(RequestModel):
     """A memory that a person adds to a session."""
 
     content: Text
-    type: Annotated[Name, Field(description="fact, preference, insight or any other kind; unset: worked out.")] | None = None
+    type: (
+        Annotated[
+            Name,
+            Field(description="fact, preference, insight or any other kind; unset: worked out."),
+        ]
+        | None
+    ) = None
     importance: Share | None = None
 
 
@@ -113,7 +128,10 @@ class NewMessage(RequestModel):
     type: Annotated[str, Field(min_length=1, max_length=60)] | None = None
     meta: dict[str, Any] = Field(default={})
     at: Moment | None = None
-    id: Annotated[str, Field(min_length=1, max_length=120, description="Makes it safe to repeat.")] | None = None
+    id: (
+        Annotated[str, Field(min_length=1, max_length=120, description="Makes it safe to repeat.")]
+        | None
+    ) = None
 
 
 class Chat(ResponseModel):

@@ -24,7 +24,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from muisti.surfaces.http_headers import protective_headers
 from muisti.surfaces.rest.bodies import drained, refuse
 from muisti.surfaces.rest.problems import Problem, Refused, answer
-from muisti.surfaces.rest.serving import LOOPBACK_NAMES, WILDCARDS, Serving, canonical_origin, host_name, is_address
+from muisti.surfaces.rest.serving import (
+    LOOPBACK_NAMES,
+    WILDCARDS,
+    Serving,
+    canonical_origin,
+    host_name,
+    is_address,
+)
 from muisti.surfaces.rest.turned_away import reads_pages, turned_away
 
 log = logging.getLogger("muisti")
@@ -72,7 +79,12 @@ class Cover:
             if begun:
                 raise
             detail = "something that nobody expected; the server's log tells more"
-            problem = Problem(type="urn:muisti:internal-error", title="A mistake of the server", status=500, detail=detail)
+            problem = Problem(
+                type="urn:muisti:internal-error",
+                title="A mistake of the server",
+                status=500,
+                detail=detail,
+            )
             await answer(problem, {"Connection": "close"})(scope, receive, covered)
 
 
@@ -110,7 +122,9 @@ class Doors:
         else:
             await self.app(scope, receive, _for_page(send, origin) if origin is not None else send)
 
-    async def _turn_away(self, scope: Scope, receive: Receive, send: Send, refused: Refused) -> None:
+    async def _turn_away(
+        self, scope: Scope, receive: Receive, send: Send, refused: Refused
+    ) -> None:
         """A problem for programs; for a person in a browser a page that says what to do."""
         if _is_api(scope) or not reads_pages(Headers(scope=scope)):
             await refuse(scope, receive, send, refused.problem, refused.headers)
@@ -134,11 +148,18 @@ class Doors:
             self._refuse_page()
         if origin is None:
             site = headers.get("sec-fetch-site", "none")
-            navigating = headers.get("sec-fetch-mode") == "navigate" and scope["method"] == "GET" and not _is_api(scope)
+            navigating = (
+                headers.get("sec-fetch-mode") == "navigate"
+                and scope["method"] == "GET"
+                and not _is_api(scope)
+            )
             if site not in ("none", "same-origin") and not navigating:
                 self._refuse_page()
             return None
-        if origin in {canonical_origin(f"{scheme}://{headers['host'].lower()}") for scheme in ("http", "https")}:
+        if origin in {
+            canonical_origin(f"{scheme}://{headers['host'].lower()}")
+            for scheme in ("http", "https")
+        }:
             return None
         if origin not in self._serving.allowed_origins:
             self._refuse_page()
@@ -160,14 +181,26 @@ class Doors:
         if _same(_cookie(headers, self._cookie_name), self._ticket(token)):
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if scope["method"] == "GET" and not _is_api(scope) and _same(query.pop("token", [""])[0], token):
+        if (
+            scope["method"] == "GET"
+            and not _is_api(scope)
+            and _same(query.pop("token", [""])[0], token)
+        ):
             return self._letting_in(scope["path"], query, token)
         detail = "send the token of this server as `Authorization: Bearer …`"
-        raise Refused(401, "wrong-token", "The token is missing or wrong", detail, {"WWW-Authenticate": "Bearer"})
+        raise Refused(
+            401,
+            "wrong-token",
+            "The token is missing or wrong",
+            detail,
+            {"WWW-Authenticate": "Bearer"},
+        )
 
     @property
     def _cookie_name(self) -> str:
-        return f"muisti-{self._serving.port}"  # browsers share cookies between the ports of a machine
+        return (
+            f"muisti-{self._serving.port}"  # browsers share cookies between the ports of a machine
+        )
 
     def _ticket(self, token: str) -> str:
         """Stands for the token in a browser, until the server ends."""
@@ -178,7 +211,9 @@ class Doors:
         rest = urlencode(query, doseq=True)
         target = "/" + path.lstrip("/\\")
         response = RedirectResponse(f"{target}?{rest}" if rest else target, 303)
-        response.set_cookie(self._cookie_name, self._ticket(token), httponly=True, samesite="strict", path="/")
+        response.set_cookie(
+            self._cookie_name, self._ticket(token), httponly=True, samesite="strict", path="/"
+        )
         return response
 
 
@@ -230,7 +265,9 @@ class Pace:
 
     MOST_CLIENTS = 1024
 
-    def __init__(self, app: ASGIApp, serving: Serving, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, app: ASGIApp, serving: Serving, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.app = app
         self._rate, self._burst, self._clock = serving.write_rate, float(serving.write_burst), clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
@@ -239,8 +276,15 @@ class Pace:
         """One request."""
         if scope["type"] == "http" and self._rate > 0 and _changes(scope) and not self._take(scope):
             headers = {"Retry-After": str(max(1, round(1 / self._rate)))}
-            detail = f"more than {self._rate:g} changes a second; slow down, or use /api/memories/batch"
-            problem = Problem(type="urn:muisti:too-many-changes", title="Too many changes", status=429, detail=detail)
+            detail = (
+                f"more than {self._rate:g} changes a second; slow down, or use /api/memories/batch"
+            )
+            problem = Problem(
+                type="urn:muisti:too-many-changes",
+                title="Too many changes",
+                status=429,
+                detail=detail,
+            )
             await refuse(scope, receive, send, problem, headers)
             return
         await self.app(scope, receive, send)

@@ -108,7 +108,9 @@ def make_server(memory: Muisti, serving: Serving) -> tuple[Server, socket.socket
     return Server(uvicorn.Config(app, **options), app), listening, serving
 
 
-def serve(memory: Muisti, serving: Serving, on_ready: Callable[[Serving], None] | None = None) -> None:
+def serve(
+    memory: Muisti, serving: Serving, on_ready: Callable[[Serving], None] | None = None
+) -> None:
     """Serve until told to stop."""
     server, listening, serving = make_server(memory, serving)
     sys.setswitchinterval(SWITCH)
@@ -121,7 +123,9 @@ def serve(memory: Muisti, serving: Serving, on_ready: Callable[[Serving], None] 
 def _listen(serving: Serving) -> socket.socket:
     """TCP by name: else asyncio does not know that it is, and every answer waits for the client's delayed ACK (40 ms)."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(serving.host or "0.0.0.0", serving.port, type=socket.SOCK_STREAM)[0]
+        family, _, _, _, address = socket.getaddrinfo(
+            serving.host or "0.0.0.0", serving.port, type=socket.SOCK_STREAM
+        )[0]
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -132,4 +136,6 @@ def _listen(serving: Serving) -> socket.socket:
             raise
         return listening
     except OSError as error:
-        raise MuistiError(f"cannot serve at {serving.host}:{serving.port} ({error.strerror}); try another --port") from error
+        raise MuistiError(
+            f"cannot serve at {serving.host}:{serving.port} ({error.strerror}); try another --port"
+        ) from error

@@ -54,15 +54,21 @@ class Serving:
     upkeep_every: float = 86_400.0
 
     def __post_init__(self) -> None:
-        if self.token is not None and (len(self.token) < SHORTEST_TOKEN or not self.token.isascii() or " " in self.token):
-            raise SettingsError(f"the token must have at least {SHORTEST_TOKEN} ASCII characters and no space")
+        if self.token is not None and (
+            len(self.token) < SHORTEST_TOKEN or not self.token.isascii() or " " in self.token
+        ):
+            raise SettingsError(
+                f"the token must have at least {SHORTEST_TOKEN} ASCII characters and no space"
+            )
         if self.token is None and not is_loopback(self.host):
             raise SettingsError(
                 f"{self.host} can be reached by other machines: give a token (--token-file PATH), or serve 127.0.0.1 alone"
             )
         for origin in self.allowed_origins:
             if origin != canonical_origin(origin):
-                raise SettingsError(f"{origin!r} is no origin of a web page; write it like http://localhost:3000")
+                raise SettingsError(
+                    f"{origin!r} is no origin of a web page; write it like http://localhost:3000"
+                )
 
     @property
     def base_url(self) -> str:
@@ -97,7 +103,11 @@ def canonical_origin(origin: str) -> str | None:
         port = parts.port
     except ValueError:
         return None
-    if parts.scheme not in ("http", "https") or not parts.hostname or f"{parts.scheme}://{parts.netloc}" != origin:
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or f"{parts.scheme}://{parts.netloc}" != origin
+    ):
         return None
     if "@" in parts.netloc:
         return None

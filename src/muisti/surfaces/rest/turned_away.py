@@ -23,15 +23,16 @@ _HOST = (
     'On the machine where the server runs, open <a href="{url}">{url}</a>. If it is to be called by the name that you used, '
     "start it with <code>--allow-host NAME</code>."
 )
-_ORIGIN = (
-    'A page of another site sent you here, or sent a form. Open the page of the memory itself: <a href="/">to the search</a>.'
-)
+_ORIGIN = 'A page of another site sent you here, or sent a form. Open the page of the memory itself: <a href="/">to the search</a>.'
 _CURES = {"wrong-token": _TOKEN, "wrong-host": _HOST, "wrong-origin": _ORIGIN}
 
 
 def reads_pages(headers: Headers) -> bool:
     """Whether it is a person who opens an address or sends a form, and no program or script."""
-    return "text/html" in headers.get("accept", "").lower() and headers.get("sec-fetch-mode", "navigate") == "navigate"
+    return (
+        "text/html" in headers.get("accept", "").lower()
+        and headers.get("sec-fetch-mode", "navigate") == "navigate"
+    )
 
 
 def turned_away(refused: Refused, serving: Serving, headers: Mapping[str, str]) -> Response:

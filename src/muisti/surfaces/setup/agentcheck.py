@@ -44,7 +44,12 @@ def _path(machine: Machine) -> Iterator[Finding]:
         what = "muisti is not on PATH; agents that were set up with `muisti install` do not need it, the plugin does"
         yield Finding("command", NOTE, what, f"add {os.path.dirname(ours[0])} to PATH")
     elif len(ours) == 1 and not os.path.samefile(there, ours[0]):
-        yield Finding("command", NOTE, f"on PATH is {there}, but this is {ours[0]}", "remove one of them, or mind which is used")
+        yield Finding(
+            "command",
+            NOTE,
+            f"on PATH is {there}, but this is {ours[0]}",
+            "remove one of them, or mind which is used",
+        )
     else:
         yield Finding("command", OK, there)
 
@@ -52,18 +57,30 @@ def _path(machine: Machine) -> Iterator[Finding]:
 def _agent(standing: Standing, area: str, machine: Machine) -> Iterator[Finding]:
     agent = standing.agent
     for problem in standing.problems:
-        yield Finding(area, PROBLEM, problem, f"correct the file; {agent.title} cannot read it either")
+        yield Finding(
+            area, PROBLEM, problem, f"correct the file; {agent.title} cannot read it either"
+        )
     flag = " --here" if standing.here else ""
     plugin = agent.name == "claude-code" and not standing.here and plugin_of_claude(machine)
     if plugin:
         yield Finding(area, OK, "the muisti plugin is enabled")
     if not standing.is_set_up:
-        if not standing.here and not plugin and not standing.problems and agent.trace(machine).exists():
+        if (
+            not standing.here
+            and not plugin
+            and not standing.problems
+            and agent.trace(machine).exists()
+        ):
             yield Finding(area, NOTE, "does not use muisti", f"muisti install {agent.name}")
         return
     if plugin:
         cure = f"muisti uninstall {agent.name}, or disable the plugin"
-        yield Finding(area, PROBLEM, "both the plugin and the configuration have muisti: everything is done twice", cure)
+        yield Finding(
+            area,
+            PROBLEM,
+            "both the plugin and the configuration have muisti: everything is done twice",
+            cure,
+        )
     again = f"muisti install {agent.name}{flag}"
     if standing.server:
         yield from _command(area, "server", standing.server, again, try_it=not standing.here)
@@ -93,7 +110,9 @@ def _hooks(standing: Standing, area: str, again: str) -> Iterator[Finding]:
         cure = "switch them on: without them nothing is recalled or kept by itself"
         yield Finding(area, PROBLEM, f"hooks are switched off ({standing.switched_off})", cure)
     server = entry.program_of(standing.server)
-    programs = {tuple(entry.program_of(_words(command))) for command in standing.hooks.values()} - {tuple(server)}
+    programs = {tuple(entry.program_of(_words(command))) for command in standing.hooks.values()} - {
+        tuple(server)
+    }
     for program in sorted(programs):
         yield from _command(area, "hooks", (*program, "hook"), again, try_it=not standing.here)
 
@@ -102,13 +121,17 @@ def _last_error(runs: Sequence[Run]) -> str:
     return next(f"{run.event}: {run.detail}" for run in runs if run.outcome == "error")
 
 
-def _command(area: str, what: str, words: Sequence[str], again: str, *, try_it: bool) -> Iterator[Finding]:
+def _command(
+    area: str, what: str, words: Sequence[str], again: str, *, try_it: bool
+) -> Iterator[Finding]:
     """Whether what a configuration starts is there and runs. One that came with a folder is somebody else's: it is not run."""
     program = entry.program_of(words)
     there = shutil.which(program[0]) if program else None
     shown = shlex.join(program)
     if there is None:
-        yield Finding(area, PROBLEM, f"the {what} is started with {shown}, which is not there", again)
+        yield Finding(
+            area, PROBLEM, f"the {what} is started with {shown}, which is not there", again
+        )
     elif not try_it and tuple(program) != entry.program():
         yield Finding(area, OK, f"{what}: {shown} (not tried: it comes from this folder)")
     elif not _is_plain(program):
@@ -118,7 +141,12 @@ def _command(area: str, what: str, words: Sequence[str], again: str, *, try_it: 
         if said.startswith("muisti "):
             yield Finding(area, OK, f"{what}: {shown} ({said})")
         else:
-            yield Finding(area, PROBLEM, f"the {what} is started with {shown}, which does not run: {said}", again)
+            yield Finding(
+                area,
+                PROBLEM,
+                f"the {what} is started with {shown}, which does not run: {said}",
+                again,
+            )
 
 
 def _is_plain(program: Sequence[str]) -> bool:
@@ -131,7 +159,11 @@ def _version(*program: str) -> str:
     """What it says, or what goes wrong; agents usually start the same one."""
     try:
         done = subprocess.run(
-            [*program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False
+            [*program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
         )
     except (OSError, subprocess.SubprocessError) as error:
         return f"{type(error).__name__}"
@@ -165,9 +197,23 @@ def _hook_runs() -> Iterator[Finding]:
         seen.add((run.agent, run.event))
         if run.outcome == "error":
             what = f"{run.event} of {run.agent or 'an agent'} failed, {run.at:%Y-%m-%d %H:%M} UTC: {run.detail}"
-            yield Finding("hooks", PROBLEM, what, "correct what it says; the next run that succeeds clears this")
+            yield Finding(
+                "hooks",
+                PROBLEM,
+                what,
+                "correct what it says; the next run that succeeds clears this",
+            )
     errors = sum(run.outcome == "error" for run in runs)
     if errors:
-        yield Finding("hooks", NOTE, f"{errors} of the last {len(runs)} runs failed, at last: {_last_error(runs)}")
+        yield Finding(
+            "hooks",
+            NOTE,
+            f"{errors} of the last {len(runs)} runs failed, at last: {_last_error(runs)}",
+        )
     if left := len(waiting()):
-        yield Finding("hooks", NOTE, f"{left} of the things that agents said wait to be stored", "the next hook tries again")
+        yield Finding(
+            "hooks",
+            NOTE,
+            f"{left} of the things that agents said wait to be stored",
+            "the next hook tries again",
+        )

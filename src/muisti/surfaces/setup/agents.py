@@ -93,7 +93,11 @@ class Agent:
     def files(self, *, here: bool) -> tuple[File, ...]:
         """The files of a scope. Raises InvalidRequest."""
         if here and not self.here:
-            raise InvalidRequest("--here", self.name, f"{self.title} has no settings for one folder; leave --here out")
+            raise InvalidRequest(
+                "--here",
+                self.name,
+                f"{self.title} has no settings for one folder; leave --here out",
+            )
         return self.here if here else self.user
 
 
@@ -114,9 +118,21 @@ def _gemini(machine: Machine) -> Path:
     return machine.named("GEMINI_CLI_HOME", machine.home) / ".gemini"
 
 
-_CLAUDE_HOOKS = Hooks(("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"), timeout=10)
-_CODEX_HOOKS = Hooks(("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact"), 10, "codex")
-_GEMINI_EVENTS = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "PreCompress", "SessionEnd")
+_CLAUDE_HOOKS = Hooks(
+    ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact", "SessionEnd"),
+    timeout=10,
+)
+_CODEX_HOOKS = Hooks(
+    ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "PreCompact"), 10, "codex"
+)
+_GEMINI_EVENTS = (
+    "SessionStart",
+    "BeforeAgent",
+    "AfterTool",
+    "AfterAgent",
+    "PreCompress",
+    "SessionEnd",
+)
 _GEMINI_HOOKS = Hooks(_GEMINI_EVENTS, 10_000, "gemini", name="muisti")
 _COMMENTED = Grammar(comments=True)
 _VSCODE = Grammar(comments=True, trailing_commas=True)
@@ -139,11 +155,19 @@ AGENTS = {
             "Claude Code",
             (
                 File(_claude_state, _MCP, kind="stdio"),
-                File(lambda machine: _claude(machine) / "settings.json", hooks=_CLAUDE_HOOKS, off=_CLAUDE_OFF),
+                File(
+                    lambda machine: _claude(machine) / "settings.json",
+                    hooks=_CLAUDE_HOOKS,
+                    off=_CLAUDE_OFF,
+                ),
             ),
             (
                 File(lambda machine: machine.folder / ".mcp.json", _MCP, kind="stdio"),
-                File(lambda machine: machine.folder / ".claude" / "settings.local.json", hooks=_CLAUDE_HOOKS, off=_CLAUDE_OFF),
+                File(
+                    lambda machine: machine.folder / ".claude" / "settings.local.json",
+                    hooks=_CLAUDE_HOOKS,
+                    off=_CLAUDE_OFF,
+                ),
             ),
             _claude,
             "Start Claude Code anew; /mcp and /hooks show muisti.",
@@ -152,11 +176,21 @@ AGENTS = {
             "codex",
             "Codex",
             (
-                File(lambda machine: _codex(machine) / "config.toml", ("mcp_servers",), toml=True, off=_CODEX_OFF),
+                File(
+                    lambda machine: _codex(machine) / "config.toml",
+                    ("mcp_servers",),
+                    toml=True,
+                    off=_CODEX_OFF,
+                ),
                 File(lambda machine: _codex(machine) / "hooks.json", hooks=_CODEX_HOOKS),
             ),
             (
-                File(lambda machine: machine.folder / ".codex" / "config.toml", ("mcp_servers",), toml=True, off=_CODEX_OFF),
+                File(
+                    lambda machine: machine.folder / ".codex" / "config.toml",
+                    ("mcp_servers",),
+                    toml=True,
+                    off=_CODEX_OFF,
+                ),
                 File(lambda machine: machine.folder / ".codex" / "hooks.json", hooks=_CODEX_HOOKS),
             ),
             _codex,
@@ -181,15 +215,34 @@ AGENTS = {
         Agent(
             "vscode",
             "VS Code",
-            (File(lambda machine: machine.applications / "Code" / "User" / "mcp.json", ("servers",), "stdio", grammar=_VSCODE),),
-            (File(lambda machine: machine.folder / ".vscode" / "mcp.json", ("servers",), "stdio", grammar=_VSCODE),),
+            (
+                File(
+                    lambda machine: machine.applications / "Code" / "User" / "mcp.json",
+                    ("servers",),
+                    "stdio",
+                    grammar=_VSCODE,
+                ),
+            ),
+            (
+                File(
+                    lambda machine: machine.folder / ".vscode" / "mcp.json",
+                    ("servers",),
+                    "stdio",
+                    grammar=_VSCODE,
+                ),
+            ),
             lambda machine: machine.applications / "Code",
             "In VS Code, run “MCP: List Servers” and start muisti.",
         ),
         Agent(
             "claude-desktop",
             "Claude Desktop",
-            (File(lambda machine: machine.applications / "Claude" / "claude_desktop_config.json", _MCP),),
+            (
+                File(
+                    lambda machine: machine.applications / "Claude" / "claude_desktop_config.json",
+                    _MCP,
+                ),
+            ),
             (),
             lambda machine: machine.applications / "Claude",
             "Quit Claude Desktop, closing its window is not enough, and start it anew.",

@@ -41,7 +41,9 @@ def apply(changes: Sequence[Change]) -> list[Done]:
 
 def _carried_out(change: Change) -> Done:
     # A file that goes away was made by us and holds nothing else: it needs no copy.
-    backup = None if change.old is None or change.new is None else _backed_up(change.target, change.old)
+    backup = (
+        None if change.old is None or change.new is None else _backed_up(change.target, change.old)
+    )
     try:
         if change.new is None:
             _check_unchanged(change)
@@ -63,7 +65,9 @@ def _check_unchanged(change: Change) -> None:
     """Raises ConfigurationProblem if the file is not the one that was shown."""
     target, content = read(change.path)
     if target != change.target or content != change.old:
-        raise ConfigurationProblem(change.path, "changed in the meantime, perhaps by the agent itself: try again")
+        raise ConfigurationProblem(
+            change.path, "changed in the meantime, perhaps by the agent itself: try again"
+        )
 
 
 def _backed_up(target: Path, content: bytes) -> Path:
@@ -73,7 +77,9 @@ def _backed_up(target: Path, content: bytes) -> Path:
     while True:
         backup = target.with_name(f"{target.name}{SUFFIX}{'' if number == 1 else f'-{number}'}")
         try:
-            fd = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+            fd = os.open(
+                backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode
+            )
         except FileExistsError:
             number += 1
             continue

@@ -102,7 +102,9 @@ def without_muisti(text: str, file: File, before: Before | None) -> str:
 def by_hand(file: File, starting: Starting) -> str:
     """What a person would paste into the file."""
     if file.toml:
-        return tomledit.written((*file.servers, entry.NAME), entry.server(starting.command, starting.vault))
+        return tomledit.written(
+            (*file.servers, entry.NAME), entry.server(starting.command, starting.vault)
+        )
     return with_muisti("{}", file, starting)[0] + "\n"
 
 
@@ -136,20 +138,29 @@ def _with_server(text: str, file: File, starting: Starting) -> str:
 def _check_ours(there: object, position: int) -> None:
     """Raises Malformed if a server of this name is somebody else's."""
     if not entry.is_server(there):
-        raise Malformed(position, f'there is a server "{entry.NAME}" already, which is not `muisti mcp`: rename or remove it')
+        raise Malformed(
+            position,
+            f'there is a server "{entry.NAME}" already, which is not `muisti mcp`: rename or remove it',
+        )
 
 
 def _with_hook(text: str, file: File, hooks: Hooks, event: str, starting: Starting) -> str:
     """The text in which the event runs us exactly once."""
     wanted = entry.hook(starting.command, event, starting.vault, hooks.agent)
-    ours = [(place, command) for name, place, command in _our_hooks(parse(text, file.grammar), file) if name == event]
+    ours = [
+        (place, command)
+        for name, place, command in _our_hooks(parse(text, file.grammar), file)
+        if name == event
+    ]
     for place, _ in reversed(ours[1:]):
         text = _dropped(text, place, file, {})
     if ours:
         place, command = ours[0]
         return text if command == wanted else put(text, (*place, "command"), wanted, file.grammar)
     named: dict[str, Value] = {"name": hooks.name} if hooks.name else {}
-    group: Value = {"hooks": [{**named, "type": "command", "command": wanted, "timeout": hooks.timeout}]}
+    group: Value = {
+        "hooks": [{**named, "type": "command", "command": wanted, "timeout": hooks.timeout}]
+    }
     return append(text, ("hooks", event), group, file.grammar)
 
 
@@ -183,7 +194,11 @@ def _dropped(text: str, path: Path_, file: File, empty: Mapping[str, str]) -> st
 def _empty_places(text: str, file: File) -> dict[str, str]:
     """Objects and lists that have nothing in them, of those that something will be put into."""
     events: Sequence[str] = file.hooks.events if file.hooks else ()
-    places: list[Path_] = [(), file.servers, *((("hooks",), *(("hooks", event) for event in events)) if events else ())]
+    places: list[Path_] = [
+        (),
+        file.servers,
+        *((("hooks",), *(("hooks", event) for event in events)) if events else ()),
+    ]
     written = {_key(place): emptiness(text, place, file.grammar) for place in places}
     return {key: literal for key, literal in written.items() if literal is not None}
 

@@ -23,11 +23,18 @@ def program(executable: str | None = None) -> tuple[str, ...]:
     """The command that starts this muisti from anywhere, also from a program that knows no PATH. Raises MuistiError."""
     python = sys.executable if executable is None else executable
     if not python:
-        raise MuistiError("this Python does not know where it is: run muisti from a virtual environment")
+        raise MuistiError(
+            "this Python does not know where it is: run muisti from a virtual environment"
+        )
     script = Path(os.path.abspath(python)).with_name("muisti.exe" if os.name == "nt" else "muisti")
     if script.is_file() and os.access(script, os.X_OK):
         return (str(script),)
-    return (os.path.abspath(python), "-P", "-m", "muisti")  # -P: nothing of the agent's folder is imported
+    return (
+        os.path.abspath(python),
+        "-P",
+        "-m",
+        "muisti",
+    )  # -P: nothing of the agent's folder is imported
 
 
 def server(command: Sequence[str], vault: Path | None) -> dict[str, str | list[str]]:
@@ -60,7 +67,9 @@ def is_server(entry: object) -> bool:
     if not isinstance(entry, Mapping):
         return False
     words = command_of(entry)
-    return "mcp" in words[1:] and any(re.split(r"[/\\]", word)[-1] in (NAME, "muisti.exe") for word in words)
+    return "mcp" in words[1:] and any(
+        re.split(r"[/\\]", word)[-1] in (NAME, "muisti.exe") for word in words
+    )
 
 
 def command_of(entry: Mapping[str, object]) -> list[str]:

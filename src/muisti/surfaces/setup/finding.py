@@ -43,5 +43,11 @@ def looked_at(area: str, check: Callable[[], Iterator[Finding]]) -> list[Finding
     except Exception as error:
         log.debug("the check of %s failed", area, exc_info=True)
         said = str(error).split("\n", maxsplit=1)[0]
-        found.append(Finding(area, Level.PROBLEM, f"cannot be checked: {said or type(error).__name__} ({type(error).__name__})"))
+        found.append(
+            Finding(
+                area,
+                Level.PROBLEM,
+                f"cannot be checked: {said or type(error).__name__} ({type(error).__name__})",
+            )
+        )
     return found

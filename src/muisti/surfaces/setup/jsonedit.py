@@ -37,7 +37,11 @@ def put(text: str, path: Sequence[Step], value: Value, grammar: Grammar) -> str:
                 value = {str(name): value}
             return _inserted(text, holder, str(step), value, style)
         if depth == len(path) - 1:
-            return text[: child.node.start] + _written(value, style, _margin(text, child.start)) + text[child.node.end :]
+            return (
+                text[: child.node.start]
+                + _written(value, style, _margin(text, child.start))
+                + text[child.node.end :]
+            )
     return text
 
 
@@ -63,7 +67,9 @@ def drop(text: str, path: Sequence[Step], grammar: Grammar, *, empty: str | None
     end = child.node.end
     rest = text[end if child.comma is None else child.comma + 1 :].lstrip(" \t\r")
     if "//" in text[text.rfind("\n", 0, start) + 1 : start] and not rest.startswith("\n"):
-        start = text.index("\n", start) + 1 if "\n" in text[start : child.start] else start  # what follows stays out of a comment
+        start = (
+            text.index("\n", start) + 1 if "\n" in text[start : child.start] else start
+        )  # what follows stays out of a comment
     if child.comma is not None:
         left = text[:start] + text[end : child.comma] + text[child.comma + 1 :]
     elif number:
@@ -103,7 +109,12 @@ def style_of(text: str, root: Node) -> Style:
         gap = gap if not gap.strip(_BLANK) and "\n" not in gap else " "
     elif colon and not colon[0].endswith(" "):
         gap = ""
-    return Style(newline, lead.rpartition("\n")[2] if "\n" in lead else None, colon[0] if colon else ": ", gap)
+    return Style(
+        newline,
+        lead.rpartition("\n")[2] if "\n" in lead else None,
+        colon[0] if colon else ": ",
+        gap,
+    )
 
 
 def _holder_at(root: Node, path: Sequence[Step], step: Step) -> Node:
@@ -122,13 +133,23 @@ def _inserted(text: str, holder: Node, key: str | None, value: Value, style: Sty
     children = holder.children or ()
     margin = _margin(text, holder.start)
     last = children[-1] if children else None
-    rest = holder.start + 1 if last is None else last.node.end if last.comma is None else last.comma + 1
+    rest = (
+        holder.start + 1
+        if last is None
+        else last.node.end
+        if last.comma is None
+        else last.comma + 1
+    )
     tail = text[rest : holder.end - 1]
     comments = tail.rstrip(_BLANK)
     blank = tail[len(comments) :]
     lead = _lead_of_new(text, children, margin, style, commented=bool(comments))
     inner = lead.rpartition("\n")[2] if "\n" in lead else None
-    piece = _written(value, style if inner is not None else Style(style.newline, None, style.colon, style.gap), inner or "")
+    piece = _written(
+        value,
+        style if inner is not None else Style(style.newline, None, style.colon, style.gap),
+        inner or "",
+    )
     if key is not None:
         piece = json.dumps(key, ensure_ascii=False) + style.colon + piece
     if last is None:
@@ -138,7 +159,9 @@ def _inserted(text: str, holder: Node, key: str | None, value: Value, style: Sty
     return text[:rest] + before + comments + lead + piece + after + blank + text[holder.end - 1 :]
 
 
-def _lead_of_new(text: str, children: Sequence[Child], margin: str, style: Style, *, commented: bool) -> str:
+def _lead_of_new(
+    text: str, children: Sequence[Child], margin: str, style: Style, *, commented: bool
+) -> str:
     """The white space before a new child: that of its neighbours, or one step further in."""
     stepped = style.newline + margin + ("  " if style.unit is None else style.unit)
     if not children:
@@ -166,5 +189,7 @@ def _margin(text: str, position: int) -> str:
 def _written(value: Value, style: Style, margin: str) -> str:
     if style.unit is None:
         return json.dumps(value, ensure_ascii=False, separators=("," + style.gap, style.colon))
-    lines = json.dumps(value, ensure_ascii=False, indent=style.unit, separators=(",", style.colon)).split("\n")
+    lines = json.dumps(
+        value, ensure_ascii=False, indent=style.unit, separators=(",", style.colon)
+    ).split("\n")
     return (style.newline + margin).join(lines)

@@ -59,7 +59,10 @@ class Child:
 def parse(text: str, grammar: Grammar = PLAIN) -> Node:
     """The whole text as one value. Raises Malformed."""
     if text.startswith("\ufeff"):
-        raise Malformed(0, "it begins with a byte order mark, which JSON does not allow: save it as UTF-8 without BOM")
+        raise Malformed(
+            0,
+            "it begins with a byte order mark, which JSON does not allow: save it as UTF-8 without BOM",
+        )
     if not text.strip():
         raise Malformed(0, "it is empty: delete it, or write {} into it")
     reader = _Reader(text, grammar)
@@ -137,7 +140,12 @@ class _Reader:
             return Node(start, self.at, value)
         literal = _LITERAL.match(self.text, start)
         if literal is None:
-            raise Malformed(start, "the file ends too early" if not first else f"a value is missing here, there is {first!r}")
+            raise Malformed(
+                start,
+                "the file ends too early"
+                if not first
+                else f"a value is missing here, there is {first!r}",
+            )
         self.at = literal.end()
         return Node(start, self.at, json.loads(literal[0]))
 
@@ -178,7 +186,9 @@ class _Reader:
 
     def _key(self) -> str:
         if not self.text.startswith('"', self.at):
-            raise Malformed(self.at, 'a name in double quotes is missing here, such as "mcpServers"')
+            raise Malformed(
+                self.at, 'a name in double quotes is missing here, such as "mcpServers"'
+            )
         key = self.string()
         self.skip()
         if not self.text.startswith(":", self.at):

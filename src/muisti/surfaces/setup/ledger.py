@@ -25,7 +25,9 @@ def recall(path: Path) -> Before | None:
     empty, folders, glue = said.get("empty"), said.get("folders"), said.get("glue")
     return Before(
         new=said.get("new") is True,
-        folders=tuple(one for one in folders if isinstance(one, str)) if isinstance(folders, list) else (),
+        folders=tuple(one for one in folders if isinstance(one, str))
+        if isinstance(folders, list)
+        else (),
         empty={k: v for k, v in empty.items() if _is_blank(v)} if isinstance(empty, dict) else {},
         glue=glue if isinstance(glue, str) and not glue.strip() else None,
     )
@@ -55,4 +57,8 @@ def _read() -> dict[str, object]:
 
 def _is_blank(literal: object) -> bool:
     """What is written into a configuration from here must be an empty object or list, whoever wrote the ledger."""
-    return isinstance(literal, str) and literal[:1] + literal[-1:] in ("{}", "[]") and not literal[1:-1].strip(" \t\r\n")
+    return (
+        isinstance(literal, str)
+        and literal[:1] + literal[-1:] in ("{}", "[]")
+        and not literal[1:-1].strip(" \t\r\n")
+    )

@@ -12,7 +12,14 @@ from pathlib import Path
 
 from muisti.surfaces.setup import ledger
 from muisti.surfaces.setup.agents import Agent, File, Machine
-from muisti.surfaces.setup.contents import Before, Starting, by_hand, found_in, with_muisti, without_muisti
+from muisti.surfaces.setup.contents import (
+    Before,
+    Starting,
+    by_hand,
+    found_in,
+    with_muisti,
+    without_muisti,
+)
 from muisti.surfaces.setup.trouble import ConfigurationProblem, Malformed, place_of
 
 LARGEST = 64 * 1024 * 1024
@@ -59,10 +66,13 @@ def to_uninstall(agent: Agent, machine: Machine, *, here: bool) -> list[Change]:
 
 def difference(change: Change) -> str:
     """What changes, line by line. Secrets that stand near it are not shown."""
-    from muisti.text.secrets import redact_secrets  # the table of secrets: a plan without changes needs none
+    from muisti.text.secrets import (
+        redact_secrets,
+    )  # the table of secrets: a plan without changes needs none
 
     return "\n".join(
-        line[:WIDEST] + "…" if len(line) > WIDEST else line for line in redact_secrets("\n".join(_lines(change))).split("\n")
+        line[:WIDEST] + "…" if len(line) > WIDEST else line
+        for line in redact_secrets("\n".join(_lines(change))).split("\n")
     )
 
 
@@ -82,7 +92,9 @@ def read(path: Path) -> tuple[Path, bytes | None]:
         raise ConfigurationProblem(path, "is no file: move it away")
     try:
         if target.stat().st_size > LARGEST:
-            raise ConfigurationProblem(path, f"is larger than {LARGEST // 2**20} MB; that is no configuration")
+            raise ConfigurationProblem(
+                path, f"is larger than {LARGEST // 2**20} MB; that is no configuration"
+            )
         return target, target.read_bytes()
     except OSError as error:
         raise ConfigurationProblem(path, _why(error)) from error
@@ -121,7 +133,9 @@ def _uninstalling(file: File, machine: Machine, *, here: bool) -> Change:
     with _told(path, old, lambda: ""):
         left = without_muisti(decoded(path, old), file, before)
     gone = before is not None and before.new and left.strip() in ("", "{}") and bool(old.strip())
-    return Change(path, target, old, None if gone else left.encode(), before, private=not here, leaving=True)
+    return Change(
+        path, target, old, None if gone else left.encode(), before, private=not here, leaving=True
+    )
 
 
 @contextmanager
@@ -130,7 +144,11 @@ def _told(path: Path, content: bytes | None, paste: Callable[[], str]) -> Iterat
     try:
         yield
     except (Malformed, ConfigurationProblem) as error:
-        place = error.place if isinstance(error, ConfigurationProblem) else place_of((content or b"").decode(), error.position)
+        place = (
+            error.place
+            if isinstance(error, ConfigurationProblem)
+            else place_of((content or b"").decode(), error.position)
+        )
         pasted = paste()
         advice = f"\nOr put this into it by hand:\n{pasted}" if pasted else ""
         told = f"{error.reason}. The file was left as it is; correct it and try again.{advice}"
@@ -138,8 +156,13 @@ def _told(path: Path, content: bytes | None, paste: Callable[[], str]) -> Iterat
 
 
 def _lines(change: Change) -> Iterator[str]:
-    old, new = ((content or b"").decode("utf-8").splitlines() for content in (change.old, change.new))
-    names = ("/dev/null" if change.old is None else str(change.path), "/dev/null" if change.new is None else str(change.path))
+    old, new = (
+        (content or b"").decode("utf-8").splitlines() for content in (change.old, change.new)
+    )
+    names = (
+        "/dev/null" if change.old is None else str(change.path),
+        "/dev/null" if change.new is None else str(change.path),
+    )
     yield from difflib.unified_diff(old, new, *names, n=CONTEXT, lineterm="")
 
 
@@ -153,5 +176,9 @@ def _missing_folders(target: Path) -> Iterator[str]:
 def _why(error: OSError | RuntimeError) -> str:
     if isinstance(error, RuntimeError):
         return "is a link that leads back to itself: remove it"
-    cure = "; make it yours to read and write: chmod u+rw" if isinstance(error, PermissionError) else ""
+    cure = (
+        "; make it yours to read and write: chmod u+rw"
+        if isinstance(error, PermissionError)
+        else ""
+    )
     return f"cannot be read ({error.strerror or error}){cure}"

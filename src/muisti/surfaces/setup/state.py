@@ -56,11 +56,15 @@ def plugin_of_claude(machine: Machine) -> bool:
     settings = AGENTS["claude-code"].user[1].place(machine)
     try:
         _, content = read(settings)
-        said = plain(parse(decoded(settings, content or b"{}"), Grammar(comments=True, trailing_commas=True)))
+        said = plain(
+            parse(decoded(settings, content or b"{}"), Grammar(comments=True, trailing_commas=True))
+        )
     except (Malformed, ConfigurationProblem):
         return False
     plugins = said.get("enabledPlugins") if isinstance(said, dict) else None
-    return isinstance(plugins, dict) and any(on is True and name.split("@")[0] == PLUGIN for name, on in plugins.items())
+    return isinstance(plugins, dict) and any(
+        on is True and name.split("@")[0] == PLUGIN for name, on in plugins.items()
+    )
 
 
 def _standing(agent: Agent, machine: Machine, *, here: bool) -> Standing:
@@ -96,4 +100,6 @@ def _look(path: Path, file: File) -> tuple[Found, str]:
     try:
         return found_in(text, file), switched_off(text, file)
     except Malformed as error:
-        raise ConfigurationProblem(path, error.reason, place=place_of(text, error.position)) from error
+        raise ConfigurationProblem(
+            path, error.reason, place=place_of(text, error.position)
+        ) from error

@@ -20,13 +20,18 @@ _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 def parse(text: str) -> dict[str, Any]:
     """The whole text. Raises Malformed."""
     if text.startswith("\ufeff"):
-        raise Malformed(0, "it begins with a byte order mark, which TOML does not allow: save it as UTF-8 without BOM")
+        raise Malformed(
+            0,
+            "it begins with a byte order mark, which TOML does not allow: save it as UTF-8 without BOM",
+        )
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         at = _PLACE.search(str(error))
         position = _position(text, int(at[1]), int(at[2])) if at else len(text.rstrip())
-        raise Malformed(position, f"this is not TOML: {str(error).partition(' (at ')[0]}") from error
+        raise Malformed(
+            position, f"this is not TOML: {str(error).partition(' (at ')[0]}"
+        ) from error
 
 
 def table_at(text: str, path: Sequence[str]) -> dict[str, Any] | None:
@@ -112,7 +117,14 @@ def _without_lines(text: str, path: tuple[str, ...], glue: str | None) -> str:
 
 def _trailing(cut: list[str]) -> list[str]:
     """The empty lines and comments at the end of a table."""
-    last = max((number for number, line in enumerate(cut) if line.strip() and not line.lstrip().startswith("#")), default=-1)
+    last = max(
+        (
+            number
+            for number, line in enumerate(cut)
+            if line.strip() and not line.lstrip().startswith("#")
+        ),
+        default=-1,
+    )
     return cut[last + 1 :]
 
 
@@ -181,7 +193,9 @@ def _pruned(value: Any) -> Any:
 
 def _proven(text: str, wanted: dict[str, Any], path: Sequence[str]) -> str:
     if not _equal(text, wanted):
-        raise Malformed(0, f"[{'.'.join(path)}] cannot be changed here without changing something else")
+        raise Malformed(
+            0, f"[{'.'.join(path)}] cannot be changed here without changing something else"
+        )
     return text
 
 

@@ -31,7 +31,10 @@ def check_vault(vault: str | None) -> list[Finding]:
     if not (root / SETTINGS_FILE).is_file():
         return [*first, *looked_at("embedder", lambda: _embedder(Settings())), *found]
     index = looked_at("index", lambda: _index(root))
-    usable = not any(one.level is PROBLEM for one in (*first, *index)) and (root / ".muisti" / "current").is_file()
+    usable = (
+        not any(one.level is PROBLEM for one in (*first, *index))
+        and (root / ".muisti" / "current").is_file()
+    )
     counts = looked_at("index", lambda: _counts(root)) if usable else []
     embedder = looked_at("embedder", lambda: _embedder(load_settings(root)))
     return [*first, *index, *counts, *embedder, *looked_at("queue", lambda: _queue(root)), *found]
@@ -41,25 +44,46 @@ def _folder(root: Path, *, named: bool) -> Iterator[Finding]:
     """The folder. One that was named must be there; yours need not be, before the first memory."""
     if not os.path.lexists(root):
         level = PROBLEM if named else NOTE
-        yield Finding("vault", level, f"there is none at {root}", "muisti init, or muisti save, makes one")
+        yield Finding(
+            "vault", level, f"there is none at {root}", "muisti init, or muisti save, makes one"
+        )
         return
     if not root.is_dir():
-        yield Finding("vault", PROBLEM, f"{root} is no folder", "name another path with --vault or MUISTI_VAULT")
+        yield Finding(
+            "vault",
+            PROBLEM,
+            f"{root} is no folder",
+            "name another path with --vault or MUISTI_VAULT",
+        )
         return
     if not os.access(root, os.R_OK | os.X_OK):
-        yield Finding("vault", PROBLEM, f"{root} cannot be read", f"make it readable: chmod u+rx {root}")
+        yield Finding(
+            "vault", PROBLEM, f"{root} cannot be read", f"make it readable: chmod u+rx {root}"
+        )
         return
     if not (root / SETTINGS_FILE).is_file():
-        yield Finding("vault", NOTE, f"{root} is no vault yet, it has no {SETTINGS_FILE}", f"muisti init {root}")
+        yield Finding(
+            "vault",
+            NOTE,
+            f"{root} is no vault yet, it has no {SETTINGS_FILE}",
+            f"muisti init {root}",
+        )
         return
     try:
         load_settings(root)
     except MuistiError as error:
-        yield Finding("vault", PROBLEM, str(error), f"correct {root / SETTINGS_FILE}, or the variable")
+        yield Finding(
+            "vault", PROBLEM, str(error), f"correct {root / SETTINGS_FILE}, or the variable"
+        )
     if os.access(root, os.W_OK):
         yield Finding("vault", OK, str(root))
     else:
-        yield Finding("vault", PROBLEM, f"{root} can be read, but not written", f"make it writable: chmod u+w {root}")
+        yield Finding(
+            "vault",
+            PROBLEM,
+            f"{root} can be read, but not written",
+            f"make it writable: chmod u+w {root}",
+        )
 
 
 def _index(root: Path) -> Iterator[Finding]:
@@ -69,7 +93,12 @@ def _index(root: Path) -> Iterator[Finding]:
     folder = root / ".muisti"
     pointer = folder / "current"
     if not pointer.is_file():
-        yield Finding("index", NOTE, "there is none yet", "the next command builds it from the files: muisti sync")
+        yield Finding(
+            "index",
+            NOTE,
+            "there is none yet",
+            "the next command builds it from the files: muisti sync",
+        )
         return
     file = folder / pointer.read_text("ascii", "replace").strip()[:100]
     if file.parent != folder or not file.is_file():
@@ -78,16 +107,26 @@ def _index(root: Path) -> Iterator[Finding]:
     try:
         db = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
         db.set_busy_timeout(2000)
-        version, damage = db.pragma("user_version"), [str(row[0]) for row in db.execute("PRAGMA quick_check(1)")]
+        version, damage = (
+            db.pragma("user_version"),
+            [str(row[0]) for row in db.execute("PRAGMA quick_check(1)")],
+        )
         db.close()
     except apsw.BusyError:
         yield Finding("index", NOTE, "another process holds it", "try again in a moment")
         return
     except apsw.Error as error:
-        yield Finding("index", PROBLEM, f"it is damaged ({error}); your files are safe", "muisti reindex")
+        yield Finding(
+            "index", PROBLEM, f"it is damaged ({error}); your files are safe", "muisti reindex"
+        )
         return
     if damage != ["ok"]:
-        yield Finding("index", PROBLEM, f"it is damaged ({damage[0][:100]}); your files are safe", "muisti reindex")
+        yield Finding(
+            "index",
+            PROBLEM,
+            f"it is damaged ({damage[0][:100]}); your files are safe",
+            "muisti reindex",
+        )
         return
     yield Finding("index", OK, f"schema {version}, {file.stat().st_size / 1e6:.1f} MB")
 
@@ -102,14 +141,23 @@ def _counts(root: Path) -> Iterator[Finding]:
     except IndexTooNew as error:
         yield Finding("index", PROBLEM, str(error))
         return
-    others = f"{stats.deleted_count} in the trash, {many(stats.session_count, 'session', 'sessions')}"
+    others = (
+        f"{stats.deleted_count} in the trash, {many(stats.session_count, 'session', 'sessions')}"
+    )
     yield Finding("vault", OK, f"{many(stats.total_count, 'memory', 'memories')}, {others}")
     waiting = stats.total_count if stats.embedding_model is None else stats.waiting_count
     if waiting and memory.settings.embedder != "none":
         cure = "the next search makes them; or muisti reindex --vectors"
-        yield Finding("index", NOTE, f"without vectors yet: {many(waiting, 'memory', 'memories')}", cure)
+        yield Finding(
+            "index", NOTE, f"without vectors yet: {many(waiting, 'memory', 'memories')}", cure
+        )
     for problem in stats.problems[:MOST_PROBLEMS]:
-        yield Finding("vault", PROBLEM, f"{problem.path}: {problem.reason}", "correct the file, then muisti sync")
+        yield Finding(
+            "vault",
+            PROBLEM,
+            f"{problem.path}: {problem.reason}",
+            "correct the file, then muisti sync",
+        )
     if len(stats.problems) > MOST_PROBLEMS:
         more = many(len(stats.problems) - MOST_PROBLEMS, "more file", "more files")
         yield Finding("vault", PROBLEM, f"{more} like these", "muisti verify")
@@ -129,9 +177,19 @@ def _embedder(settings: Settings) -> Iterator[Finding]:
             return
         if model.in_use:
             cure = f"muisti model install {model.name}"
-            yield Finding("embedder", PROBLEM, f"the model {model.name} is not on this machine: searches go by keyword", cure)
+            yield Finding(
+                "embedder",
+                PROBLEM,
+                f"the model {model.name} is not on this machine: searches go by keyword",
+                cure,
+            )
             return
-    yield Finding("embedder", PROBLEM, f"no model is called {settings.model!r}", "muisti model list shows those that exist")
+    yield Finding(
+        "embedder",
+        PROBLEM,
+        f"no model is called {settings.model!r}",
+        "muisti model list shows those that exist",
+    )
 
 
 def _queue(root: Path) -> Iterator[Finding]:

@@ -21,7 +21,10 @@ PAIRED = 25
 def trash(request: Request, desk: At, offset: int = 0) -> Response:
     """What was deleted, the latest first."""
     offset = placed(offset)
-    found, count = desk.memory.trashed(limit=PAGE, offset=offset), desk.memory.get_stats().deleted_count
+    found, count = (
+        desk.memory.trashed(limit=PAGE, offset=offset),
+        desk.memory.get_stats().deleted_count,
+    )
     turn = turning("/trash", offset, PAGE, more=count > offset + PAGE)
     return show(request, "trash.html", found=found, count=count, turn=turn)
 
@@ -51,4 +54,8 @@ def _merged_texts(memory: Muisti, into: Memory) -> list[Happening]:
         happened = memory.history(into.id)
     except NotFound:  # it is in the archive, and the journal was lost
         return []
-    return [one for one in reversed(happened) if one.what == "merged" and one.content is not None and one.other_id]
+    return [
+        one
+        for one in reversed(happened)
+        if one.what == "merged" and one.content is not None and one.other_id
+    ]

@@ -58,7 +58,9 @@ def update(request: Request, desk: At, memory_id: str, form: Posted) -> Response
     try:
         changes = _changes(form, found)
         if changes:
-            desk.memory.update(memory_id, expected_hash=form.get("expected_hash") or None, **changes)
+            desk.memory.update(
+                memory_id, expected_hash=form.get("expected_hash") or None, **changes
+            )
     except Conflict as error:
         return _edit_form(request, desk, _changeable(desk, memory_id), form, error, conflict=True)
     except (InvalidMemory, InvalidRequest) as error:
@@ -117,7 +119,9 @@ def unmerge(desk: At, memory_id: str) -> Response:
 def _changeable(desk: Desk, memory_id: str) -> Memory:
     found = desk.existing(memory_id)
     if not desk.is_live(found):
-        raise InvalidRequest("id", memory_id, "it is in the trash or the archive; bring it back first")
+        raise InvalidRequest(
+            "id", memory_id, "it is in the trash or the archive; bring it back first"
+        )
     return found
 
 
@@ -159,13 +163,25 @@ def _value(form: Form, field: Field) -> Any:
 
 def _given(form: Form) -> SaveOptions:
     given = {name: _value(form, field) for name, field in _FORM.items() if name != "content"}
-    return cast("SaveOptions", {name: None if value == "" else value for name, value in given.items()})
+    return cast(
+        "SaveOptions", {name: None if value == "" else value for name, value in given.items()}
+    )
 
 
 def _changes(form: Form, found: Memory) -> UpdateOptions:
     """Only what differs from what the form showed at first: fields that somebody else changed meanwhile stay theirs."""
-    now = {name: _value(form, field) for name, field in _FORM.items() if name not in ("content", "project")}
-    at_first = Form({name.removeprefix("was_"): value for name, value in form.items() if name.startswith("was_")})
+    now = {
+        name: _value(form, field)
+        for name, field in _FORM.items()
+        if name not in ("content", "project")
+    }
+    at_first = Form(
+        {
+            name.removeprefix("was_"): value
+            for name, value in form.items()
+            if name.startswith("was_")
+        }
+    )
     changes: UpdateOptions = {}
     for name, value in now.items():
         if name in form or name in at_first:
@@ -177,7 +193,9 @@ def _changes(form: Form, found: Memory) -> UpdateOptions:
     return changes
 
 
-def _new_form(request: Request, desk: Desk, form: Form, old: Memory | None, error: MuistiError | None = None) -> Response:
+def _new_form(
+    request: Request, desk: Desk, form: Form, old: Memory | None, error: MuistiError | None = None
+) -> Response:
     return show(
         request,
         "new.html",
@@ -191,7 +209,13 @@ def _new_form(request: Request, desk: Desk, form: Form, old: Memory | None, erro
 
 
 def _edit_form(
-    request: Request, desk: Desk, found: Memory, form: Form, error: MuistiError | None = None, *, conflict: bool = False
+    request: Request,
+    desk: Desk,
+    found: Memory,
+    form: Form,
+    error: MuistiError | None = None,
+    *,
+    conflict: bool = False,
 ) -> Response:
     """After a conflict the form keeps what was written, and goes by the memory as it is now: sent again, it wins."""
     first = conflict or error is None

@@ -28,9 +28,15 @@ def chat(request: Request, desk: At, name: str = "", n: int = STEPS[0], q: str =
     """What was said in one since its last session break; with a question, what of all that was said answers it."""
     known = next((one for one in desk.memory.chats() if one.name == name), None)
     if known is None:
-        raise HTTPException(404, f"there is no conversation {name!r}; /chats shows those that exist")
+        raise HTTPException(
+            404, f"there is no conversation {name!r}; /chats shows those that exist"
+        )
     limit = max(1, min(n, STEPS[-1]))
     said = desk.memory.window(name, limit)
-    found = desk.memory.search_messages(q[:2000], chat=name, limit=50, project=ALL_PROJECTS) if q.strip() else SearchResults()
+    found = (
+        desk.memory.search_messages(q[:2000], chat=name, limit=50, project=ALL_PROJECTS)
+        if q.strip()
+        else SearchResults()
+    )
     more = next((step for step in STEPS if step > limit), 0) if len(said) == limit else 0
     return show(request, "chat.html", chat=known, said_there=said, found=found, q=q, more=more)

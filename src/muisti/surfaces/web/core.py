@@ -35,7 +35,11 @@ def change(request: Request, desk: At, form: Posted) -> Response:
 
 def _shown(request: Request, desk: Desk, form: Form, error: MuistiError | None = None) -> Response:
     known = desk.memory.core_get()
-    size = sum(len(f"{key}{value}".encode()) for name in CORE_SECTIONS for key, value in getattr(known, name).items())
+    size = sum(
+        len(f"{key}{value}".encode())
+        for name in CORE_SECTIONS
+        for key, value in getattr(known, name).items()
+    )
     return show(
         request,
         "core.html",

@@ -37,7 +37,9 @@ def graph(request: Request, desk: At, around: str = "", depth: int = 2) -> Respo
     centre = desk.existing(around) if around else None
     names = {one.id: one for one in drawn.memories}
     rows = [(names[one.source], one, names[one.target]) for one in drawn.links]
-    return show(request, "graph.html", drawn=drawn, rows=rows, centre=centre, around=around, depth=depth)
+    return show(
+        request, "graph.html", drawn=drawn, rows=rows, centre=centre, around=around, depth=depth
+    )
 
 
 @router.get("/graph/data")
@@ -56,7 +58,12 @@ def data(desk: At, around: str = "", depth: int = 2) -> Response:
         for one in drawn.memories
     ]
     edges = [
-        {"source": one.source, "target": one.target, "label": one.type.value.lower().replace("_", " "), "proposed": one.proposed}
+        {
+            "source": one.source,
+            "target": one.target,
+            "label": one.type.value.lower().replace("_", " "),
+            "proposed": one.proposed,
+        }
         for one in drawn.links
     ]
     return JSONResponse({"nodes": nodes, "edges": edges})
@@ -75,6 +82,12 @@ def busiest(memories: Sequence[Memory], links: Sequence[Link]) -> Drawn:
     alive = {one.id: one for one in memories}
     whole = [link for link in links if link.source in alive and link.target in alive]
     degree = Counter(end for link in whole for end in (link.source, link.target))
-    chosen = {id_ for id_, _ in degree.most_common(MOST)} or {one.id for one in memories[:1] if len(memories) == 1}
+    chosen = {id_ for id_, _ in degree.most_common(MOST)} or {
+        one.id for one in memories[:1] if len(memories) == 1
+    }
     among = tuple(link for link in whole if link.source in chosen and link.target in chosen)
-    return Drawn(tuple(one for id_, one in alive.items() if id_ in chosen), among, len(degree) - len(chosen & set(degree)))
+    return Drawn(
+        tuple(one for id_, one in alive.items() if id_ in chosen),
+        among,
+        len(degree) - len(chosen & set(degree)),
+    )

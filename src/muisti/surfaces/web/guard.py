@@ -54,23 +54,40 @@ def token_of(request: Request) -> str:
 def hand_out(response: Response, request: Request, token: str) -> None:
     """Give the browser its token, unless it has it."""
     if request.cookies.get(COOKIE) != token:
-        response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https", path="/")
+        response.set_cookie(
+            COOKIE,
+            token,
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+            path="/",
+        )
 
 
 async def posted(request: Request) -> Form:
     """The fields of a form that this page made. Raises HTTPException otherwise."""
     _check_origin(request)
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
+    if (
+        request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        != "application/x-www-form-urlencoded"
+    ):
         raise HTTPException(415, "this address takes forms of the page; programs use /api")
     most = 3 * request.state.desk.memory.settings.max_content_bytes + _ROOM
     body = await _body(request, most)
     try:
-        form = Form(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=100, errors="strict"))
+        form = Form(
+            parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=100, errors="strict")
+        )
     except ValueError as error:
-        raise HTTPException(400, "the form cannot be read: it is not UTF-8, or has too many fields") from error
+        raise HTTPException(
+            400, "the form cannot be read: it is not UTF-8, or has too many fields"
+        ) from error
     given, cookie = form.get("csrf", ""), request.cookies.get(COOKIE, "")
     if not _is_ours(cookie) or not hmac.compare_digest(given.encode(), cookie.encode()):
-        raise HTTPException(403, "this form is out of date, and nothing was changed; go back, reload the page and send it again")
+        raise HTTPException(
+            403,
+            "this form is out of date, and nothing was changed; go back, reload the page and send it again",
+        )
     return form
 
 

@@ -19,7 +19,12 @@ REPLACED = "REPLACED_BY"
 def pick(request: Request, desk: At, memory_id: str, q: str = "") -> Response:
     """Memories to choose from, for a link."""
     found = looked_up(desk.memory, Question(q, source="memory", n=6)) if q.strip() else []
-    return show(request, "parts/pick.html", found=[one.memory for one in found if one.memory.id != memory_id], q=q)
+    return show(
+        request,
+        "parts/pick.html",
+        found=[one.memory for one in found if one.memory.id != memory_id],
+        q=q,
+    )
 
 
 @router.post("/memory/{memory_id}/link")
@@ -52,5 +57,9 @@ def _named(desk: Desk, form: Form) -> str:
     typed = form.line("q")
     found = desk.memory.find_ids(typed, limit=2) if len(typed) >= 4 else []
     if len(found) != 1:
-        raise InvalidRequest("memory", typed, "type some words of the other memory and choose one of those that are found")
+        raise InvalidRequest(
+            "memory",
+            typed,
+            "type some words of the other memory and choose one of those that are found",
+        )
     return found[0]

@@ -21,11 +21,17 @@ def rendered(text: str) -> Markup:
     """A text of a memory as HTML, with headings below those of the page."""
     if len(text) > LONGEST:
         return Markup('<pre class="plain">{}</pre>').format(text)
-    return Markup(_MARKDOWN.render(text))  # markdown-it escapes all text, and makes no tags but its own
+    return Markup(
+        _MARKDOWN.render(text)
+    )  # markdown-it escapes all text, and makes no tags but its own
 
 
 def _image(
-    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: MutableMapping[str, object]
+    renderer: RendererHTML,
+    tokens: Sequence[Token],
+    at: int,
+    options: OptionsDict,
+    env: MutableMapping[str, object],
 ) -> str:
     """What a picture shows, in words: to load it would tell a stranger that this memory is being read."""
     words = renderer.renderInlineAsText(tokens[at].children or [], options, env)
@@ -33,7 +39,11 @@ def _image(
 
 
 def _link_open(
-    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: MutableMapping[str, object]
+    renderer: RendererHTML,
+    tokens: Sequence[Token],
+    at: int,
+    options: OptionsDict,
+    env: MutableMapping[str, object],
 ) -> str:
     if not _ALLOWED.match(str(tokens[at].attrs.get("href", ""))):
         tokens[at].attrs.pop("href", None)  # an empty address would lead to the page itself
@@ -47,7 +57,11 @@ def _heading(_: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) 
 
 
 def _cell(
-    renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: MutableMapping[str, object]
+    renderer: RendererHTML,
+    tokens: Sequence[Token],
+    at: int,
+    options: OptionsDict,
+    env: MutableMapping[str, object],
 ) -> str:
     """A cell whose side is a class: the page's policy lets no style stand in the text."""
     side = str(tokens[at].attrs.pop("style", "")).removeprefix("text-align:")

@@ -17,7 +17,11 @@ class Nowhere(PageRoute):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """As every route, but for programs and for what is no page."""
-        if scope["type"] != "http" or scope["method"] != "GET" or scope["path"].startswith(_NOT_OURS):
+        if (
+            scope["type"] != "http"
+            or scope["method"] != "GET"
+            or scope["path"].startswith(_NOT_OURS)
+        ):
             return Match.NONE, {}
         if "text/html" not in Headers(scope=scope).get("accept", ""):
             return Match.NONE, {}
@@ -30,4 +34,6 @@ router = APIRouter(route_class=Nowhere)
 @router.get("/{rest:path}")
 def nowhere() -> Response:
     """Nothing is here."""
-    raise HTTPException(404, "there is no page at this address; the links beside lead to those that there are")
+    raise HTTPException(
+        404, "there is no page at this address; the links beside lead to those that there are"
+    )

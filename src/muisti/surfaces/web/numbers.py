@@ -26,19 +26,26 @@ def numbers(request: Request, desk: At) -> Response:
     """Totals, plots, and what was used most."""
     stats = desk.memory.get_stats()
     read = desk.memory.list(limit=READ, project=ALL_PROJECTS)
-    used = sorted((one for one in read if one.access_count), key=lambda one: one.access_count, reverse=True)[:10]
+    used = sorted(
+        (one for one in read if one.access_count), key=lambda one: one.access_count, reverse=True
+    )[:10]
     plots = figures(read, stats.by_kind, datetime.now(UTC))
     return show(request, "numbers.html", stats=stats, used=used, plots=plots, read=len(read))
 
 
-def figures(memories: Sequence[Memory], by_kind: Mapping[str, int], now: datetime) -> dict[str, Plain]:
+def figures(
+    memories: Sequence[Memory], by_kind: Mapping[str, int], now: datetime
+) -> dict[str, Plain]:
     """The points of every plot. Pure."""
     kinds = sorted(by_kind.items(), key=lambda item: -item[1])
     salience = Counter(min(BINS - 1, int(one.salience * BINS)) for one in memories)
     return {
         "growth": growth([one.created_at for one in memories], now),
         "kinds": {"labels": [name for name, _ in kinds], "values": [count for _, count in kinds]},
-        "salience": {"labels": [f"{n / BINS:.2f}" for n in range(BINS)], "values": [salience[n] for n in range(BINS)]},
+        "salience": {
+            "labels": [f"{n / BINS:.2f}" for n in range(BINS)],
+            "values": [salience[n] for n in range(BINS)],
+        },
         "use": recent_use(memories, now),
     }
 
@@ -64,4 +71,8 @@ def recent_use(memories: Sequence[Memory], now: datetime) -> dict[str, Plain]:
     counts = Counter(one.last_accessed.date() for one in memories if one.last_accessed)
     days = [today - timedelta(days=n) for n in reversed(range(USE_DAYS))]
     stamps = [int(datetime.combine(day, time(), UTC).timestamp()) for day in days]
-    return {"days": [*stamps], "used": [counts[day] for day in days], "never": sum(not one.access_count for one in memories)}
+    return {
+        "days": [*stamps],
+        "used": [counts[day] for day in days],
+        "never": sum(not one.access_count for one in memories),
+    }

@@ -40,6 +40,20 @@ def pages(memory: Muisti, *, changes: Callable[[], int | str] | None = None) -> 
 
     router = APIRouter(include_in_schema=False)
     router.include_router(static.router)
-    for module in (search, read, versions, change, links, timeline, graph, numbers, chats, core, attic, health, nowhere):
+    for module in (
+        search,
+        read,
+        versions,
+        change,
+        links,
+        timeline,
+        graph,
+        numbers,
+        chats,
+        core,
+        attic,
+        health,
+        nowhere,
+    ):
         router.include_router(module.router, dependencies=[Depends(sit_down)])
     return router

@@ -20,10 +20,14 @@ def turning(path: str, offset: int, size: int, *, more: bool, **query: str) -> T
     """The addresses around one page of a list. Pure."""
 
     def at(place: int) -> str:
-        asked = {name: value for name, value in query.items() if value} | ({"offset": str(place)} if place else {})
+        asked = {name: value for name, value in query.items() if value} | (
+            {"offset": str(place)} if place else {}
+        )
         return f"{path}?{urlencode(asked)}" if asked else path
 
-    return Turning(at(max(0, offset - size)) if offset > 0 else "", at(offset + size) if more else "")
+    return Turning(
+        at(max(0, offset - size)) if offset > 0 else "", at(offset + size) if more else ""
+    )
 
 
 def placed(offset: int) -> int:

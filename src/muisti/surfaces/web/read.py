@@ -62,5 +62,9 @@ def standing(desk: Desk, found: Memory) -> dict[str, Any]:
         links = desk.memory.links(found.id) if alive else list(found.links)
         successor = desk.memory.superseding(found.id) if alive else None
     ids = {end for link in links for end in (link.source, link.target)} - {found.id}
-    known = {one.id: one for id_ in ids if (one := desk.memory.get(id_, include_deleted=True)) is not None}
+    known = {
+        one.id: one
+        for id_ in ids
+        if (one := desk.memory.get(id_, include_deleted=True)) is not None
+    }
     return {"links": links, "known": known, "successor": successor, "alive": alive}

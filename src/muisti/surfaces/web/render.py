@@ -50,7 +50,11 @@ SAID = {
 def href(memory: Memory | str) -> str:
     """The address of a memory; messages and documents, whose ids are longer, have another page."""
     memory_id = memory if isinstance(memory, str) else memory.id
-    return f"/memory/{memory_id}" if _SIMPLE_ID.match(memory_id) else f"/entry?{urlencode({'id': memory_id})}"
+    return (
+        f"/memory/{memory_id}"
+        if _SIMPLE_ID.match(memory_id)
+        else f"/entry?{urlencode({'id': memory_id})}"
+    )
 
 
 def hue(name: str) -> str:
@@ -63,12 +67,17 @@ def when(at: datetime | None, *, exact: bool = False) -> Markup:
     if at is None:
         return Markup("never")
     words = shown_time(at) if exact else spoken(at, datetime.now(at.tzinfo))
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(at.isoformat(), shown_time(at), words)
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(
+        at.isoformat(), shown_time(at), words
+    )
 
 
 def is_fragment(request: Request) -> bool:
     """Whether a part of a page was asked for, to be put into it."""
-    return request.headers.get("hx-request") == "true" and "hx-history-restore-request" not in request.headers
+    return (
+        request.headers.get("hx-request") == "true"
+        and "hx-history-restore-request" not in request.headers
+    )
 
 
 def show(request: Request, template: str, status: int = 200, **values: object) -> HTMLResponse:
@@ -87,7 +96,9 @@ def show(request: Request, template: str, status: int = 200, **values: object) -
 
 def go(path: str, said: str = "") -> RedirectResponse:
     """On to another page, which says what was done."""
-    return RedirectResponse(f"{path}{'&' if '?' in path else '?'}said={quote(said)}" if said else path, 303)
+    return RedirectResponse(
+        f"{path}{'&' if '?' in path else '?'}said={quote(said)}" if said else path, 303
+    )
 
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -109,8 +120,12 @@ class PageRoute(APIRoute):
                 headline = _HEADLINES.get(error.status_code, "That did not work")
                 response = _sorry(request, error.status_code, headline, str(error.detail))
             except RequestValidationError:
-                detail = "the address has a part that is missing or is no number; go back and try again"
-                response = _sorry(request, errors.InvalidRequest.status, errors.InvalidRequest.title, detail)
+                detail = (
+                    "the address has a part that is missing or is no number; go back and try again"
+                )
+                response = _sorry(
+                    request, errors.InvalidRequest.status, errors.InvalidRequest.title, detail
+                )
             except Exception:
                 log.exception("the page %s could not be made", request.url.path)
                 detail = "something went wrong that should not; the log of the server tells more"
@@ -134,10 +149,19 @@ def _failed(request: Request, error: errors.MuistiError) -> HTMLResponse:
     query = f"?{request.url.query}" if request.url.query else ""
     path = "/" + request.url.path.lstrip("/\\")  # two slashes would lead to another machine
     again = f"{path}{query}" if request.method == "GET" else "/"
-    return show(request, "gone.html", error.status, headline=error.title, sentence=sentence(error), again=again)
+    return show(
+        request,
+        "gone.html",
+        error.status,
+        headline=error.title,
+        sentence=sentence(error),
+        again=again,
+    )
 
 
-def _sorry(request: Request, status: int, headline: str, detail: str, step: str = "") -> HTMLResponse:
+def _sorry(
+    request: Request, status: int, headline: str, detail: str, step: str = ""
+) -> HTMLResponse:
     template = "parts/sorry.html" if is_fragment(request) else "sorry.html"
     return show(request, template, status, headline=headline, sentence=sentence(detail), step=step)
 
@@ -156,7 +180,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(markdown=rendered, when=when, day=shown_day, href=href, hue=hue, share=lambda x: f"{x:.2f}")
+    made.filters.update(
+        markdown=rendered, when=when, day=shown_day, href=href, hue=hue, share=lambda x: f"{x:.2f}"
+    )
     made.filters.update(bytes=_bytes, plainly=plainly, times=_times, moment=shown_time)
     made.globals.update(asset=asset, marked=marked, zip=zip)
     made.globals["m"] = made.get_template("macros.html").module  # every template uses these

@@ -45,7 +45,11 @@ class Question:
     def address(self) -> str:
         """The address of this question, without what is not asked."""
         default = {"n": STEPS[0]}
-        given = {name: value for name in self.__slots__ if (value := getattr(self, name)) and value != default.get(name)}
+        given = {
+            name: value
+            for name in self.__slots__
+            if (value := getattr(self, name)) and value != default.get(name)
+        }
         return f"/?{urlencode(given)}" if given else "/"
 
     def more(self) -> str:
@@ -59,7 +63,11 @@ def search(request: Request, desk: At, asked: Annotated[Question, Depends()]) ->
     """Results for a question, or the latest memories."""
     start = time.perf_counter()
     found = looked_up(desk.memory, asked) if asked.q.strip() else latest(desk.memory, asked)
-    values: dict[str, Any] = {"asked": asked, "found": found, "took": (time.perf_counter() - start) * 1000}
+    values: dict[str, Any] = {
+        "asked": asked,
+        "found": found,
+        "took": (time.perf_counter() - start) * 1000,
+    }
     if is_fragment(request) and asked.q.strip():
         return _replacing(
             show(request, "parts/results.html", total=None, **values), asked
@@ -69,7 +77,9 @@ def search(request: Request, desk: At, asked: Annotated[Question, Depends()]) ->
     if is_fragment(request):
         return _replacing(show(request, "parts/results.html", **values), asked)
     projects = sorted(name for name in stats.by_project if name)
-    return show(request, "search.html", kinds=desk.kinds(), projects=projects, sources=SOURCES, **values)
+    return show(
+        request, "search.html", kinds=desk.kinds(), projects=projects, sources=SOURCES, **values
+    )
 
 
 def _replacing(response: Response, asked: Question) -> Response:
@@ -80,7 +90,9 @@ def _replacing(response: Response, asked: Question) -> Response:
 
 def looked_up(memory: Muisti, asked: Question) -> SearchResults:
     """What answers a question. Somebody who types is not recalling: to note it as use would make memories stronger."""
-    return memory.search(asked.q[:2000], limit=max(1, min(asked.n, STEPS[-1])), record=False, **asked.options)
+    return memory.search(
+        asked.q[:2000], limit=max(1, min(asked.n, STEPS[-1])), record=False, **asked.options
+    )
 
 
 def latest(memory: Muisti, asked: Question) -> SearchResults:

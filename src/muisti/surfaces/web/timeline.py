@@ -19,7 +19,9 @@ PAGE = 50
 
 
 @router.get("/timeline")
-def timeline(request: Request, desk: At, kind: str = "", project: str = "", on: str = "", offset: int = 0) -> Response:
+def timeline(
+    request: Request, desk: At, kind: str = "", project: str = "", on: str = "", offset: int = 0
+) -> Response:
     """The latest days first, or a day and what was before it."""
     options: FilterOptions = {"project": project or ALL_PROJECTS}
     if kind:
@@ -28,7 +30,10 @@ def timeline(request: Request, desk: At, kind: str = "", project: str = "", on: 
     day = as_day(on) if on.strip() else None
     offset = first_on(desk.memory, day, options, stats.total_count) if day else placed(offset)
     found = desk.memory.list(limit=PAGE + 1, offset=offset, **options)
-    days = [(day, list(some)) for day, some in groupby(found[:PAGE], key=lambda one: one.created_at.astimezone().date())]
+    days = [
+        (day, list(some))
+        for day, some in groupby(found[:PAGE], key=lambda one: one.created_at.astimezone().date())
+    ]
     return show(
         request,
         "timeline.html",

@@ -44,7 +44,11 @@ class Piece:
 
 def versions(memory: Memory, happened: Sequence[Happening]) -> list[Version]:
     """All texts that are known, the oldest first. Pure."""
-    earlier = [Version(one.content, one.at) for one in happened if one.content is not None and one.what != "merged"]
+    earlier = [
+        Version(one.content, one.at)
+        for one in happened
+        if one.content is not None and one.what != "merged"
+    ]
     return [*earlier, Version(memory.content)]
 
 
@@ -58,7 +62,9 @@ def changes(request: Request, desk: At, memory_id: str, old: int = 0, new: int =
     if not (1 <= old <= len(known) and 1 <= new <= len(known)):
         raise HTTPException(404, f"this memory has {len(known)} versions, numbered from 1")
     pieces = list(differences(known[old - 1].content, known[new - 1].content))
-    return show(request, "changes.html", memory=found, versions=known, old=old, new=new, pieces=pieces)
+    return show(
+        request, "changes.html", memory=found, versions=known, old=old, new=new, pieces=pieces
+    )
 
 
 def differences(before: str, after: str) -> Iterator[Piece]:

@@ -33,7 +33,9 @@ FOREIGN_MONTHS = (
     )
     | {
         f"i {name}": at
-        for name, at in _numbered("januari|februari|mars|april|maj|juni|juli|augusti|september|oktober|november|december").items()
+        for name, at in _numbered(
+            "januari|februari|mars|april|maj|juni|juli|augusti|september|oktober|november|december"
+        ).items()
     }
     | {
         f"im {name}": at
@@ -95,7 +97,9 @@ PERIODS = {
     "the week before last": ("week", -2),
     "the month before last": ("month", -2),
     "the year before last": ("year", -2),
-    **dict.fromkeys(("viime viikolla", "förra veckan", "letzte woche", "letzter woche"), ("week", -1)),
+    **dict.fromkeys(
+        ("viime viikolla", "förra veckan", "letzte woche", "letzter woche"), ("week", -1)
+    ),
     **dict.fromkeys(("viime kuussa", "förra månaden", "letzten monat"), ("month", -1)),
     **dict.fromkeys(("viime vuonna", "förra året", "letztes jahr"), ("year", -1)),
     **dict.fromkeys(("tällä viikolla", "den här veckan", "diese woche"), ("week", 0)),
@@ -149,7 +153,11 @@ def later(moment: datetime, months: int) -> datetime:
     if not 1 <= moment.year + years <= 9999:
         return datetime.max if months > 0 else datetime.min
     first = moment.replace(year=moment.year + years, month=month + 1, day=1)
-    return min(shifted(first, moment.day - 1), shifted(later(first, 1), -1)) if moment.day > 1 else first
+    return (
+        min(shifted(first, moment.day - 1), shifted(later(first, 1), -1))
+        if moment.day > 1
+        else first
+    )
 
 
 def days(now: datetime, first: int, count: int = 1) -> Span:
@@ -309,10 +317,19 @@ NO_COUNT = r"(?! (?:(?:people|men|women|children|percent|of)\b|(?!(?:this|was|ha
 NO_VERB = r"(?! (?:of|apart|down|off|over|under|through|into|short|behind|out|on|to|asleep|from|up|back|open|loose)\b)"
 NO_THING = r"(?! (?:trees?|gifts?|presents?|cards?|eggs?|songs?|movies?|lights|carols?|costumes?|cookies?|bunny)\b)"
 NO_SCHOOL = r"(?! (?:school|dress|best)\b)"
-_TIMES = (MONTHS, FOREIGN_MONTHS, [name for name in WEEKDAYS if name.endswith("day")], DAYS, HOURS, PERIODS, SEASONS, HOLIDAYS)
-TELLING = frozenset(name.split()[-1].removesuffix("s") for names in _TIMES for name in names) | frozenset(
-    ("day", "week", "month", "quarter", "year", "recently", "lately")
+_TIMES = (
+    MONTHS,
+    FOREIGN_MONTHS,
+    [name for name in WEEKDAYS if name.endswith("day")],
+    DAYS,
+    HOURS,
+    PERIODS,
+    SEASONS,
+    HOLIDAYS,
 )
+TELLING = frozenset(
+    name.split()[-1].removesuffix("s") for names in _TIMES for name in names
+) | frozenset(("day", "week", "month", "quarter", "year", "recently", "lately"))
 """No time is spoken of without a digit or one of these in the text."""
 
 

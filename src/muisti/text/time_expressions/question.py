@@ -75,7 +75,11 @@ def parse_when(text: str, now: datetime) -> When | None:
     asked = text[:READ]
     if _ASKS.match(asked):
         return None
-    found = [when for mention in _mentions(asked, now.replace(tzinfo=None)) if (when := _when(mention, asked, now))]
+    found = [
+        when
+        for mention in _mentions(asked, now.replace(tzinfo=None))
+        if (when := _when(mention, asked, now))
+    ]
     return min(found, key=lambda when: when.end - when.start, default=None)
 
 
@@ -90,7 +94,9 @@ def _when(mention: _Mention, asked: str, now: datetime) -> When | None:
         start, end = start if opens == "since" else end, today + min(timedelta(1), cal.LAST - today)
     elif opens:
         start, end = cal.FIRST, start if opens == "before" else end
-    return When(start, end, asked[mention.start : mention.end], mention.exact) if start < end else None
+    return (
+        When(start, end, asked[mention.start : mention.end], mention.exact) if start < end else None
+    )
 
 
 def _mentions(asked: str, now: datetime) -> list[_Mention]:
@@ -112,7 +118,12 @@ def _readings(asked: str, now: datetime) -> Iterator[_Mention]:
         for said in rule.said.finditer(asked):
             again = _EVERY.search(asked[max(0, said.start() - 20) : said.start()])
             exact = rule.read is not read_recent and said_word(said, "count") not in cal.VAGUE
-            yield _Mention(*said.span(), None if again else _span(rule, said, now), said_word(said, "opens"), exact)
+            yield _Mention(
+                *said.span(),
+                None if again else _span(rule, said, now),
+                said_word(said, "opens"),
+                exact,
+            )
 
 
 def _range(head: Said, now: datetime) -> Iterator[_Mention]:
@@ -127,13 +138,17 @@ def _range(head: Said, now: datetime) -> Iterator[_Mention]:
             yield _Mention(head.start(), first[1].end(), None)
         return
     end = _span(*last, now)
-    floats = first[0].read in _FLOATING and not (said_word(first[1], "year") or said_word(first[1], "which"))
+    floats = first[0].read in _FLOATING and not (
+        said_word(first[1], "year") or said_word(first[1], "which")
+    )
     start = _span(*first, end[0] if end and floats else now)
     yield _Mention(head.start(), last[1].end(), (start[0], end[1]) if start and end else None)
 
 
 def _core_at(asked: str, at: int) -> tuple[_Rule, Said] | None:
-    return next(((rule, said) for rule in _RULES if (said := _core(rule.core).match(asked, at))), None)
+    return next(
+        ((rule, said) for rule in _RULES if (said := _core(rule.core).match(asked, at))), None
+    )
 
 
 @cache
@@ -144,30 +159,55 @@ def _core(pattern: str) -> re.Pattern[str]:
 def _span(rule: _Rule, said: Said, now: datetime) -> Span | None:
     try:
         return rule.read(said, now)
-    except (ValueError, LookupError, StopIteration):  # 31 February; ſ, which matches an s but is none; nothing so early
+    except (
+        ValueError,
+        LookupError,
+        StopIteration,
+    ):  # 31 February; ſ, which matches an s but is none; nothing so early
         return None
 
 
 def _row(core: str, read: Reader, before: str = rf"(?:{cal.OPENS})?", after: str = "") -> _Rule:
     """A phrase, and what must stand before and after it. A space is any little white space."""
     tail = rf"(?:{core})(?![\w/-]|\.\d)"
-    said, alone = (text.replace(" ", r"(?:\s{1,4})") for text in (rf"(?<![\w./-])(?:{before}){tail}{after}", tail))
+    said, alone = (
+        text.replace(" ", r"(?:\s{1,4})")
+        for text in (rf"(?<![\w./-])(?:{before}){tail}{after}", tail)
+    )
     return _Rule(re.compile(said, re.IGNORECASE), alone, read)
 
 
-_ASKS = re.compile(r"\s*(?:when(?! (?:i|we|my|he|she|they|it)\b)|(?:what|which) (?:date|day|time|year|month))\b", re.IGNORECASE)
+_ASKS = re.compile(
+    r"\s*(?:when(?! (?:i|we|my|he|she|they|it)\b)|(?:what|which) (?:date|day|time|year|month))\b",
+    re.IGNORECASE,
+)
 _RANGE = re.compile(r"\b(between|from)\s{1,4}(?:the\s{1,4})?", re.IGNORECASE)
-_JOIN = re.compile(r"\s{0,4}(?:[-–]|\band\b|\b(to|until|till|through)\b)\s{0,4}(?:the\s{1,4})?", re.IGNORECASE)
+_JOIN = re.compile(
+    r"\s{0,4}(?:[-–]|\band\b|\b(to|until|till|through)\b)\s{0,4}(?:the\s{1,4})?", re.IGNORECASE
+)
 _EVERY = re.compile(r"\b(?:every|each|per|page|version)\s(?:(?:other|single)\s)?\Z", re.IGNORECASE)
-_FLOATING: tuple[Reader, ...] = (read_date, read_month, read_season, read_quarter, read_holiday, read_weekday)
+_FLOATING: tuple[Reader, ...] = (
+    read_date,
+    read_month,
+    read_season,
+    read_quarter,
+    read_holiday,
+    read_weekday,
+)
 _RULES = [
     _row(rf"{cal.UNIT}s? (?:before|after)(?! (?:yesterday|tomorrow|last)\b)", refuse, ""),
     _row(rf"{cal.YEAR}[-/](?P<month>[01]?\d)[-/](?P<day>[0-3]?\d)", read_date),
-    _row(rf"(?P<one>\d{{1,2}})(?P<dot>[/.])(?P<two>\d{{1,2}})(?P=dot){cal.YEAR}", read_numeric_date),
+    _row(
+        rf"(?P<one>\d{{1,2}})(?P<dot>[/.])(?P<two>\d{{1,2}})(?P=dot){cal.YEAR}", read_numeric_date
+    ),
     _row(rf"{cal.SURE} {cal.DAY}{cal.TO}(?:,? {cal.YEAR})?", read_date),
     _row(rf"{cal.MONTH} {cal.DAY}{cal.AND}(?:,? {cal.YEAR})?", read_date, "(?:between|from) "),
     _row(rf"{cal.DAY}{cal.TO}(?: of)? {cal.SURE}(?:,? {cal.YEAR})?", read_date),
-    _row(rf"{cal.DAY}{cal.AND}(?: of)? {cal.MONTH}(?:,? {cal.YEAR})?", read_date, "(?:between|from) (?:the )?"),
+    _row(
+        rf"{cal.DAY}{cal.AND}(?: of)? {cal.MONTH}(?:,? {cal.YEAR})?",
+        read_date,
+        "(?:between|from) (?:the )?",
+    ),
     _row(rf"{cal.MONTH}\.? {cal.DAY},? {cal.YEAR}", read_date),
     _row(rf"{cal.DAY}(?: of)? {cal.MONTH},? {cal.YEAR}", read_date),
     _row(rf"{cal.NOUN}\.? {cal.DAY}", read_date),
@@ -176,19 +216,38 @@ _RULES = [
     _row(rf"{cal.VERB} (?P<day>[0-3]?\d)(?:st|nd|rd|th)", read_date),
     _row(rf"{cal.DAY} of {cal.MONTH}", read_date),
     _row(rf"{cal.DAY} {cal.SURE}", read_date),
-    _row(rf"(?P<half>half a year|a half year) ago|{cal.COUNT} {cal.UNIT}s? ago(?P<today> today)?", read_ago),
+    _row(
+        rf"(?P<half>half a year|a half year) ago|{cal.COUNT} {cal.UNIT}s? ago(?P<today> today)?",
+        read_ago,
+    ),
     _row(rf"(?P<hours>{cal.any_of(cal.HOURS)})", read_hours),
     _row(rf"(?P<day>{cal.any_of(cal.DAYS)})", read_day),
     _row("now", lambda _, now: cal.days(now, 0), "(?!)"),  # only as the end of a range
     _row(rf"(?P<period>{cal.any_of(cal.PERIODS)})", read_named_period),
-    _row(rf"{cal.WEEKDAY}(?: of)? {cal.WHICH}(?P<week>week)", read_weekday, rf"(?:{cal.OPENS}|on )?"),
+    _row(
+        rf"{cal.WEEKDAY}(?: of)? {cal.WHICH}(?P<week>week)", read_weekday, rf"(?:{cal.OPENS}|on )?"
+    ),
     _row(rf"{cal.WHICH}{cal.WEEKDAY}", read_weekday, after=cal.NO_SCHOOL),
     _row(cal.WEEKDAY, read_weekday, rf"(?:{cal.OPENS}|(?:on|from) )", cal.NO_SCHOOL),
     _row(rf"(?:last|past|previous) {cal.NUMBER} {cal.UNIT}s?", read_past, after="(?! of)"),
-    _row(r"past (?P<unit>day|week|month|quarter|year)", read_past, rf"(?:{cal.IN}|for (?:the )?)?", "(?! of)"),
-    _row(r"the last (?P<unit>day|week|month|quarter|year)", read_past, "(?:in|over|for|during|within) ", "(?! of)"),
+    _row(
+        r"past (?P<unit>day|week|month|quarter|year)",
+        read_past,
+        rf"(?:{cal.IN}|for (?:the )?)?",
+        "(?! of)",
+    ),
+    _row(
+        r"the last (?P<unit>day|week|month|quarter|year)",
+        read_past,
+        "(?:in|over|for|during|within) ",
+        "(?! of)",
+    ),
     _row(rf"{cal.WHICH}(?P<unit>weekend|week|month|quarter|year)", read_period, after="(?! of)"),
-    _row("weekend", lambda _, now: cal.period(now, "weekend", -(now.weekday() < 5)), "(?:over|on|at|during) the "),
+    _row(
+        "weekend",
+        lambda _, now: cal.period(now, "weekend", -(now.weekday() < 5)),
+        "(?:over|on|at|during) the ",
+    ),
     _row(rf"{cal.PART}{cal.MONTH},? {cal.YEAR}", read_month),
     _row(rf"{cal.PART}{cal.SURE}", read_month),
     _row(rf"{cal.PART}{cal.VERB}", read_month, after=cal.ENDS),
@@ -212,6 +271,8 @@ _RULES = [
     _row(cal.MONTH, read_month, rf"(?:{cal.OPENS}|(?:in|during|around) )", cal.ENDS),
     _row(rf"{cal.PART}{cal.YEAR}", read_year),
     _row(rf"{cal.YEAR}[-–](?P<until>(?:19|20)\d\d)", read_year, "(?:in|during|between|from) "),
-    _row(cal.YEAR, read_year, rf"(?:{cal.OPENS}|(?:in|from|during|throughout|around) )", cal.NO_COUNT),
+    _row(
+        cal.YEAR, read_year, rf"(?:{cal.OPENS}|(?:in|from|during|throughout|around) )", cal.NO_COUNT
+    ),
     _row("recently|lately", read_recent),
 ]

@@ -66,16 +66,24 @@ def read_numeric_date(said: Said, now: datetime) -> Span:
 
 
 def _read_yearly(of: cal.OfYear, said: Said, now: datetime) -> Span:
-    return of(int(said["year"])) if said_word(said, "year") else cal.occurrence(of, now, said_which(said))
+    return (
+        of(int(said["year"]))
+        if said_word(said, "year")
+        else cal.occurrence(of, now, said_which(said))
+    )
 
 
 def read_month(said: Said, now: datetime) -> Span:
     """A month, or a third of it."""
-    span = _read_yearly(cal.monthly((cal.MONTHS | cal.FOREIGN_MONTHS)[said_word(said, "month")]), said, now)
+    span = _read_yearly(
+        cal.monthly((cal.MONTHS | cal.FOREIGN_MONTHS)[said_word(said, "month")]), said, now
+    )
     if not said_word(said, "part"):
         return span
     third = cal.PARTS[said_word(said, "part")]
-    return cal.shifted(span[0], 10 * third), span[1] if third == 2 else cal.shifted(span[0], 10 * third + 10)
+    return cal.shifted(span[0], 10 * third), span[1] if third == 2 else cal.shifted(
+        span[0], 10 * third + 10
+    )
 
 
 def read_season(said: Said, now: datetime) -> Span:
@@ -112,7 +120,12 @@ def read_named_period(said: Said, now: datetime) -> Span:
 
 def read_weekday(said: Said, now: datetime) -> Span:
     """A day of the week."""
-    return cal.weekday(now, cal.WEEKDAYS[said_word(said, "weekday")], said_which(said), bool(said_word(said, "week")))
+    return cal.weekday(
+        now,
+        cal.WEEKDAYS[said_word(said, "weekday")],
+        said_which(said),
+        bool(said_word(said, "week")),
+    )
 
 
 def read_ago(said: Said, now: datetime) -> Span:
@@ -127,7 +140,9 @@ def read_ago(said: Said, now: datetime) -> Span:
 
 def read_past(said: Said, now: datetime) -> Span:
     """So many units until today."""
-    return cal.back(now, cal.number(said_word(said, "count") or "a"), said_word(said, "unit")), cal.days(now, 0)[1]
+    return cal.back(
+        now, cal.number(said_word(said, "count") or "a"), said_word(said, "unit")
+    ), cal.days(now, 0)[1]
 
 
 def read_recent(_: Said, now: datetime) -> Span:

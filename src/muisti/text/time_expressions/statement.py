@@ -30,7 +30,9 @@ _COUNT = rf"(?P<count>\d{{1,4}}|{cal.any_of(_EXACT)})"
 _UNIT = rf"{cal.UNIT}s?"
 _LEADS = "on in since by until till from before after of for during over around".split()
 _LEAD = rf"(?P<lead>\b(?:{cal.any_of(_LEADS)}) (?:the )?)?"
-_DROPPED_LEADS = frozenset(("", "on", "in", "on the", "in the", "over the", "during the", "over", "during", "for"))
+_DROPPED_LEADS = frozenset(
+    ("", "on", "in", "on the", "in the", "over the", "during the", "over", "during", "for")
+)
 _IS_SUBJECT = re.compile(r" (?:is|was|will|has|had|went|turned|'s)\b", re.I)
 """After "last week" these make it what is spoken of: "the week of … was wild"."""
 _FUTURE = re.compile(
@@ -182,7 +184,11 @@ _SOME = r"(?P<some>a few|several|some|many)"
 _ROWS = (
     _row(_PART, _read_part_of_day, _write_part_of_day),
     _row(rf"(?P<day>{cal.any_of(_DAYS)})", _read_day, _write_day),
-    _row(rf"(?:about |around |like )?{_COUNT} {_UNIT} (?:ago|back|earlier)", _read_ago, _write_said_unit),
+    _row(
+        rf"(?:about |around |like )?{_COUNT} {_UNIT} (?:ago|back|earlier)",
+        _read_ago,
+        _write_said_unit,
+    ),
     _row(rf"{_SOME} {_UNIT} (?:ago|back)", _read_now, _write_vaguely),
     _row(rf"(?<=\bin ){_COUNT} {_UNIT}(?: from now)?(?:'? time)?", _read_ahead, _write_said_unit),
     _row(rf"{_COUNT} {_UNIT} from now", _read_ahead, _write_said_unit),
@@ -224,7 +230,11 @@ def _written_date(text: str, now: datetime | None, zone: tzinfo) -> datetime | N
             return None
         today = cal.days(now, 0)[0]
         years = [year for year in (now.year - 1, now.year, now.year + 1) if 1 < year < 9999]
-        nearest = min((datetime(year, month, day) for year in years), key=lambda day: abs(day - today), default=None)
+        nearest = min(
+            (datetime(year, month, day) for year in years),
+            key=lambda day: abs(day - today),
+            default=None,
+        )
         return nearest and nearest.replace(tzinfo=zone)
     except (ValueError, LookupError):  # 31 February; ſ, which matches an s but is none
         return None

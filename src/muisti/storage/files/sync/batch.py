@@ -127,7 +127,9 @@ class IndexBatch:
     def read_document(self, document: Document) -> None:
         """Replace the sections of a document."""
         self._emptied.append(("document", document.path))
-        self._texts += project_document(document.path, document.source, document.name, document.changed_at, document.sections)
+        self._texts += project_document(
+            document.path, document.source, document.name, document.changed_at, document.sections
+        )
         self._documents[document.path] = (document.source.path, document.seen)
         self._problems[document.path] = [document.problem] if document.problem else ()
 

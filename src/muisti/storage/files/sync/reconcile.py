@@ -16,7 +16,12 @@ from muisti.ports import Clock, Progress, SearchIndex
 from muisti.settings import Settings
 from muisti.storage.files.store import FileStore
 from muisti.storage.files.sync.batch import IndexBatch
-from muisti.storage.files.sync.differences import NO_MEMORY, is_changed, precedence, too_many_vanished
+from muisti.storage.files.sync.differences import (
+    NO_MEMORY,
+    is_changed,
+    precedence,
+    too_many_vanished,
+)
 from muisti.storage.files.vault import FileVault, LoadedFile
 from muisti.storage.sync_state import FileStat, IndexState, SeenFile, StoredFile
 
@@ -45,7 +50,9 @@ class FileLookup(Protocol):
 class AllFiles:
     """A pass over all files: everything is in memory."""
 
-    def __init__(self, files: Mapping[str, FileStat], seen: Mapping[str, SeenFile], read: Collection[str]) -> None:
+    def __init__(
+        self, files: Mapping[str, FileStat], seen: Mapping[str, SeenFile], read: Collection[str]
+    ) -> None:
         self._files = files
         self._old = {one.memory_id: path for path, one in seen.items() if one.memory_id}
         settled = seen.keys() & files.keys() - set(read)
@@ -120,9 +127,13 @@ class Reconciliation:
         """Bring the index up to date with these files, which are all there are."""
         self._gone = []
         seen = self.index.seen()
-        suspects = [path for path, stat in files.items() if self._must_read(path, seen.get(path), stat)]
+        suspects = [
+            path for path, stat in files.items() if self._must_read(path, seen.get(path), stat)
+        ]
         # A file may have been made, and indexed, by another process since the files were listed.
-        vanished = [path for path in seen if path not in files and self.store.vault.stat(path) is None]
+        vanished = [
+            path for path in seen if path not in files and self.store.vault.stat(path) is None
+        ]
         self._read(suspects, files, seen, AllFiles(files, seen, suspects))
         self._forget([*vanished, *self._gone], seen)
         self.read_journal()
@@ -133,7 +144,9 @@ class Reconciliation:
         That is so if a memory's file is gone, and none of these has the memory now: it may be anywhere.
         """
         seen = self.index.seen([*files, *vanished])
-        suspects = [path for path, stat in files.items() if self._must_read(path, seen.get(path), stat)]
+        suspects = [
+            path for path, stat in files.items() if self._must_read(path, seen.get(path), stat)
+        ]
         lookup = SomeFiles(self.store.index, self.store.vault, [*suspects, *vanished])
         self._read(suspects, files, seen, lookup)
         gone = [path for path in (*vanished, *self._gone) if path in seen]
@@ -150,7 +163,11 @@ class Reconciliation:
         return seen.memory_id is None and may_be_memory(self.store.vault, path, seen)
 
     def _read(
-        self, paths: Sequence[str], files: Mapping[str, FileStat], seen: Mapping[str, SeenFile], lookup: FileLookup
+        self,
+        paths: Sequence[str],
+        files: Mapping[str, FileStat],
+        seen: Mapping[str, SeenFile],
+        lookup: FileLookup,
     ) -> None:
         in_order = sorted(paths, key=precedence)
         for start in range(0, len(in_order), BATCH):
@@ -166,12 +183,21 @@ class Reconciliation:
             if self.progress:
                 self.progress(min(start + BATCH, len(in_order)), len(in_order))
 
-    def _read_file(self, path: str, stat: FileStat, seen: Mapping[str, SeenFile], lookup: FileLookup, batch: IndexBatch) -> None:
+    def _read_file(
+        self,
+        path: str,
+        stat: FileStat,
+        seen: Mapping[str, SeenFile],
+        lookup: FileLookup,
+        batch: IndexBatch,
+    ) -> None:
         known = seen.get(path)
         try:
             loaded = self._load(path)
             if self._is_same(path, known, loaded, lookup):
-                batch.note_file(path, loaded.seen._replace(memory_id=known.memory_id if known else None))
+                batch.note_file(
+                    path, loaded.seen._replace(memory_id=known.memory_id if known else None)
+                )
                 return
             file = self.store.vault.parse(loaded, adopt=self.adopt)
         except BrokenFile as error:
@@ -179,7 +205,9 @@ class Reconciliation:
             if self.store.vault.stat(path) is None and "\\x" not in path:
                 self._gone += [path] if known else []
                 return
-            self._set_aside(path, SeenFile(stat, time.time_ns(), "", None), error.reason, known, batch)
+            self._set_aside(
+                path, SeenFile(stat, time.time_ns(), "", None), error.reason, known, batch
+            )
             return
         if file is None:
             self._set_aside(path, SeenFile(stat, time.time_ns(), NO_MEMORY, None), "", known, batch)
@@ -203,7 +231,9 @@ class Reconciliation:
             return loaded
         return self.store.vault.load(path)
 
-    def _is_same(self, path: str, known: SeenFile | None, loaded: LoadedFile, lookup: FileLookup) -> bool:
+    def _is_same(
+        self, path: str, known: SeenFile | None, loaded: LoadedFile, lookup: FileLookup
+    ) -> bool:
         """Whether a file with other times has the same bytes, as copies and checkouts make them, and holds its memory."""
         if known is None or known.memory_id is None or loaded.seen.sha != known.sha:
             return False
@@ -211,7 +241,9 @@ class Reconciliation:
         self._owners.setdefault(known.memory_id, owner)
         return owner == path
 
-    def _set_aside(self, path: str, seen: SeenFile, reason: str, known: SeenFile | None, batch: IndexBatch) -> None:
+    def _set_aside(
+        self, path: str, seen: SeenFile, reason: str, known: SeenFile | None, batch: IndexBatch
+    ) -> None:
         """The file holds no memory of its own: it is broken, a copy, or somebody else's."""
         batch.note_file(path, seen, reason)
         if known is not None:
@@ -232,7 +264,9 @@ class Reconciliation:
         self._owners[memory_id] = winner
         return loser
 
-    def _record_edit(self, file: StoredFile, known: SeenFile | None, lookup: FileLookup) -> StoredFile:
+    def _record_edit(
+        self, file: StoredFile, known: SeenFile | None, lookup: FileLookup
+    ) -> StoredFile:
         """Count what happened to a file, and let its front matter follow a person's move."""
         old_path = lookup.old_path(file.memory.id)
         if old_path is None:
@@ -268,7 +302,11 @@ class Reconciliation:
         alive = sum(1 for path, one in seen.items() if one.memory_id and not path.startswith("."))
         if too_many_vanished(len(lost), alive, self.settings.vanished_share) and not self.confirm:
             self.missing = len(lost)
-            log.warning("%d of %d files have vanished; nothing is forgotten until `muisti sync --confirm`", len(lost), alive)
+            log.warning(
+                "%d of %d files have vanished; nothing is forgotten until `muisti sync --confirm`",
+                len(lost),
+                alive,
+            )
             vanished = [path for path in vanished if path not in set(lost)]
         else:
             self.removed = len(lost)

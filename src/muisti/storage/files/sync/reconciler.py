@@ -34,7 +34,9 @@ NOT_UTF8 = "\ufffd"
 class FileReconciler:
     """The one who reads what others wrote into a vault."""
 
-    def __init__(self, store: FileStore, settings: Settings, clock: Clock, documents: FileDocuments) -> None:
+    def __init__(
+        self, store: FileStore, settings: Settings, clock: Clock, documents: FileDocuments
+    ) -> None:
         self._store = store
         self._index = store.index
         self._settings = settings
@@ -45,7 +47,11 @@ class FileReconciler:
 
     def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
         """Pick up changes made outside: of all files, or of these paths only."""
-        if paths is not None and not self._index.stale and not self._store.vault.has_incomplete_writes():
+        if (
+            paths is not None
+            and not self._index.stale
+            and not self._store.vault.has_incomplete_writes()
+        ):
             report = self._sync_paths(paths, confirm=confirm)
             if report is not None:
                 return report
@@ -128,7 +134,9 @@ class FileReconciler:
             work.loaded = some.loaded
             sources = self._sources(self._index, confirm=confirm, mend=True)
             if not work.run_paths(again.files, again.vanished):
-                work.run(dict(self._store.vault.scan()))  # goes on with what was counted and is to be journaled
+                work.run(
+                    dict(self._store.vault.scan())
+                )  # goes on with what was counted and is to be journaled
             sources.read_conversations(again.conversations, again.vanished_conversations)
             sources.read_documents(again.documents)
         return self._report(work, sources)
@@ -179,7 +187,9 @@ class FileReconciler:
                         return True
                     continue
                 sha = some.loaded[path].seen.sha
-            if seen is None or (sha != seen.sha if seen.memory_id is not None else stat != seen.stat):
+            if seen is None or (
+                sha != seen.sha if seen.memory_id is not None else stat != seen.stat
+            ):
                 return True
         sources = self._sources(self._index)
         if some.vanished_conversations and any(
@@ -205,7 +215,9 @@ class FileReconciler:
 
     def fill(self, index: IndexState, *, adopt: bool, progress: Progress | None = None) -> None:
         """Bring an index that nobody reads yet up to date, without a word to the journal."""
-        work = self._reconciliation(index, own_edits=True, confirm=True, adopt=adopt, progress=progress)
+        work = self._reconciliation(
+            index, own_edits=True, confirm=True, adopt=adopt, progress=progress
+        )
         files = dict(self._store.vault.scan())
         work.run(files)
         total = len(files)
@@ -225,7 +237,9 @@ class FileReconciler:
         try:
             with self._index.builder() as builder:
                 self.fill(builder, adopt=False)
-                with self._store.vault.lock():  # nobody writes while the last changes are read and the two are compared
+                with (
+                    self._store.vault.lock()
+                ):  # nobody writes while the last changes are read and the two are compared
                     self.fill(builder, adopt=False)
                     here, anew = self._index.fingerprint(), builder.fingerprint()
         except IndexProblem as error:
@@ -234,14 +248,18 @@ class FileReconciler:
         if self._sources(self._index).missing_sources():
             unreadable = {"texts", "documents", "words", "lexicon", "totals"}
         return [
-            Problem(".muisti", f"{part}: not what a rebuild makes of the files: run `muisti reindex`")
+            Problem(
+                ".muisti", f"{part}: not what a rebuild makes of the files: run `muisti reindex`"
+            )
             for part in here
             if here[part] != anew[part] and part not in unreadable
         ]
 
     # -- Document sources
 
-    def index_path(self, path: str, source: str | None, project: str | None, *, trusted: bool | None) -> Shelf:
+    def index_path(
+        self, path: str, source: str | None, project: str | None, *, trusted: bool | None
+    ) -> Shelf:
         """Search a file or a folder from now on. Which, is noted in the journal, so that it outlives the index."""
         with self._store.lock():
             place = self._documents.shelf_path(path)
@@ -293,8 +311,15 @@ class FileReconciler:
         counts: dict[str, int] = {}
         for source, _ in self._index.documents().values():
             counts[source] = counts.get(source, 0) + 1
-        own = [one for one in self._documents.workspace() if one.path not in {known.path for known in named}]
-        return [*(replace(one, documents=counts[one.path]) for one in own if counts.get(one.path)), *named]
+        own = [
+            one
+            for one in self._documents.workspace()
+            if one.path not in {known.path for known in named}
+        ]
+        return [
+            *(replace(one, documents=counts[one.path]) for one in own if counts.get(one.path)),
+            *named,
+        ]
 
     def _read_sources(self) -> None:
         """The journal has the change: if the index cannot follow now, it catches up at the next call."""
@@ -317,12 +342,27 @@ class FileReconciler:
         adopt: bool = True,
         progress: Progress | None = None,
     ) -> Reconciliation:
-        return Reconciliation(self._store, self._settings, self._clock, index, own_edits, confirm, adopt, progress)
+        return Reconciliation(
+            self._store, self._settings, self._clock, index, own_edits, confirm, adopt, progress
+        )
 
     def _sources(
-        self, index: IndexState, *, confirm: bool = False, mend: bool = False, progress: Progress | None = None
+        self,
+        index: IndexState,
+        *,
+        confirm: bool = False,
+        mend: bool = False,
+        progress: Progress | None = None,
     ) -> Sources:
-        return Sources(self._store.conversations, self._documents, self._settings, index, confirm, mend, progress)
+        return Sources(
+            self._store.conversations,
+            self._documents,
+            self._settings,
+            index,
+            confirm,
+            mend,
+            progress,
+        )
 
 
 @dataclass

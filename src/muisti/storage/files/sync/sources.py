@@ -60,7 +60,11 @@ class Sources:
 
     def missing_sources(self) -> list[Problem]:
         """Return what somebody wants searched and cannot be found."""
-        return [Problem(one.path, _GONE) for one in self.index.sources() if not self.documents.is_there(one)]
+        return [
+            Problem(one.path, _GONE)
+            for one in self.index.sources()
+            if not self.documents.is_there(one)
+        ]
 
     def changed(self, listing: Listing) -> Iterator[str]:
         """Yield files that are new, may have changed, or are gone."""
@@ -109,8 +113,15 @@ class Sources:
     def _follow_conversations(self, listing: Listing) -> None:
         known = self.index.conversation_offsets()
         changed = list(self._changed_conversations(listing))
-        gone = [path for path in self._vanished_conversations(listing) if not self.conversations.exists(path)]
-        if too_many_vanished(len(gone), len(known), self.settings.vanished_share) and not self.confirm:
+        gone = [
+            path
+            for path in self._vanished_conversations(listing)
+            if not self.conversations.exists(path)
+        ]
+        if (
+            too_many_vanished(len(gone), len(known), self.settings.vanished_share)
+            and not self.confirm
+        ):
             self.missing += len(gone)
             log.warning(
                 "%d of %d files of conversations have vanished; `muisti sync --confirm` forgets them",
@@ -148,7 +159,9 @@ class Sources:
         except VaultError:
             if not self.mend:
                 raise
-            return self.conversations.read(path, known)  # a disk that cannot be written is read all the same
+            return self.conversations.read(
+                path, known
+            )  # a disk that cannot be written is read all the same
 
     def is_conversation_changed(self, path: str) -> bool:
         """Return whether the index does not have one file of a conversation as it is."""
@@ -160,7 +173,9 @@ class Sources:
     def source_of(self, path: str) -> Shelf | None:
         """Return the source that a file belongs to."""
         sources = self.all_sources()
-        return next((one for one in sources if path == one.path or path.startswith(f"{one.path}/")), None)
+        return next(
+            (one for one in sources if path == one.path or path.startswith(f"{one.path}/")), None
+        )
 
     def is_document_changed(self, path: str) -> bool:
         """Return whether the index does not have one document as it is."""
@@ -177,7 +192,11 @@ class Sources:
         for path in paths:
             source = self.source_of(path)
             there = source is not None and self.documents.stat(path, source) is not None
-            document = self.documents.read(path, replace(source, documents=0)) if source and there else None
+            document = (
+                self.documents.read(path, replace(source, documents=0))
+                if source and there
+                else None
+            )
             if document is not None:
                 batch.read_document(document)
             elif path in self.index.documents([path]):

@@ -23,10 +23,14 @@ class Verification:
         self._index = store.index
         self._sources = sources
 
-    def run(self, progress: Progress | None, rebuilt: Callable[[], list[Problem]] | None) -> VerifyReport:
+    def run(
+        self, progress: Progress | None, rebuilt: Callable[[], list[Problem]] | None
+    ) -> VerifyReport:
         """Return what is wrong. Rebuilt: also compares with an index built anew."""
         doubtful = self._doubtful(progress)
-        with self._store.vault.lock():  # others may have written while we looked: what seemed wrong is looked at again
+        with (
+            self._store.vault.lock()
+        ):  # others may have written while we looked: what seemed wrong is looked at again
             problems = list(self._index.problems())
             reported = {problem.path for problem in problems}
             seen = self._index.seen()
@@ -39,7 +43,9 @@ class Verification:
         problems += [problem for problem in delta.problems if problem.path not in reported]
         problems += [Problem(path, _DIFFERS) for path in self._sources.differing()]
         problems += self._sources.missing_sources()
-        problems += [Problem(".muisti", f"{what}: run `muisti reindex`") for what in self._index.check()]
+        problems += [
+            Problem(".muisti", f"{what}: run `muisti reindex`") for what in self._index.check()
+        ]
         if rebuilt is not None:
             problems += rebuilt()
         return VerifyReport(

@@ -23,7 +23,13 @@ class SignScan:
         self._centre: Floats | None = None
 
     def nearest(
-        self, db: apsw.Connection, file: object, space: Space, query: Vector, take: int, among: Numbers | None = None
+        self,
+        db: apsw.Connection,
+        file: object,
+        space: Space,
+        query: Vector,
+        take: int,
+        among: Numbers | None = None,
     ) -> Numbers:
         """The numbers of the most similar vectors, in no order."""
         with self._lock:
@@ -32,9 +38,13 @@ class SignScan:
         return table.nearest(signs(query[None, :], centre)[0], take, among)
 
     def _refresh(self, db: apsw.Connection, file: object, space: Space) -> None:
-        row = db.execute("SELECT centre, centred_on FROM spaces WHERE space = ?", (space.number,)).fetchone()
+        row = db.execute(
+            "SELECT centre, centred_on FROM spaces WHERE space = ?", (space.number,)
+        ).fetchone()
         if row is None:
-            raise IndexCorrupt("the index has lost a space of vectors; it is rebuilt from the files")
+            raise IndexCorrupt(
+                "the index has lost a space of vectors; it is rebuilt from the files"
+            )
         key = (file, space.number, space.identity, row[1])
         if key != self._key:
             self._table = SignTable(space.identity.dimensions)
@@ -50,10 +60,17 @@ def _read_new(db: apsw.Connection, space: Space, table: SignTable) -> None:
         known = np.frombuffer(numbers, np.int64)
         new = known > table.last
         table.add(known[new], np.frombuffer(bits, np.uint64).reshape(-1, len(known)).T[new])
-    rows = fetch(db, "SELECT v, bits FROM signs WHERE space = ? AND v > ? ORDER BY v", (space.number, table.last))
+    rows = fetch(
+        db,
+        "SELECT v, bits FROM signs WHERE space = ? AND v > ? ORDER BY v",
+        (space.number, table.last),
+    )
     if rows:
         numbers = np.array([v for v, _ in rows], np.int64)
-        table.add(numbers, np.frombuffer(b"".join(bits for _, bits in rows), np.uint64).reshape(len(rows), -1))
+        table.add(
+            numbers,
+            np.frombuffer(b"".join(bits for _, bits in rows), np.uint64).reshape(len(rows), -1),
+        )
 
 
 SPEC = SignScan

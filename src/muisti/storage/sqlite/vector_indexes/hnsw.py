@@ -72,7 +72,13 @@ class HnswScan:
         self._graph: _Graph | None = None
 
     def nearest(
-        self, db: apsw.Connection, file: object, space: Space, query: Vector, take: int, among: Numbers | None = None
+        self,
+        db: apsw.Connection,
+        file: object,
+        space: Space,
+        query: Vector,
+        take: int,
+        among: Numbers | None = None,
     ) -> Numbers:
         """The numbers of about the most similar vectors, in no order. Raises IndexCorrupt."""
         asked = as_bytes(query[None, :])[0][0]
@@ -115,7 +121,9 @@ class HnswScan:
             expansion_search=EF_SEARCHING,
         )
 
-    def _loaded(self, db: apsw.Connection, path: Path, space: Space, origin: dict[str, str | int]) -> _Graph | None:
+    def _loaded(
+        self, db: apsw.Connection, path: Path, space: Space, origin: dict[str, str | int]
+    ) -> _Graph | None:
         """The saved graph, if there is one of this index and model. What is no graph is put out of the way."""
         try:
             data = path.read_bytes()
@@ -125,7 +133,9 @@ class HnswScan:
         try:
             head, body = _opened(data)
             if head["origin"] != origin or not _is_of(db, space, head):
-                return None  # of an earlier state of things: it is replaced when the new one is saved
+                return (
+                    None  # of an earlier state of things: it is replaced when the new one is saved
+                )
             index.load(body)
             if (index.ndim, len(index)) != (space.identity.dimensions, head["count"]):
                 raise ValueError("it is not what it says")
@@ -144,7 +154,9 @@ def _usearch() -> type[Index]:
     try:
         from usearch.index import Index  # an extra
     except ImportError as error:
-        raise SettingsError("the vector index hnsw needs a package: pip install muisti[hnsw]") from error
+        raise SettingsError(
+            "the vector index hnsw needs a package: pip install muisti[hnsw]"
+        ) from error
     return Index
 
 
@@ -158,7 +170,9 @@ def _origin(file: Path, space: Space) -> dict[str, str | int]:
 # -- Searching
 
 
-def _searched(db: apsw.Connection, graph: _Graph, space: Space, asked: Codes, take: int, among: Numbers | None) -> Numbers:
+def _searched(
+    db: apsw.Connection, graph: _Graph, space: Space, asked: Codes, take: int, among: Numbers | None
+) -> Numbers:
     """As many as asked for, or all; fewer where the filter lets so few through that comparing those is faster."""
     size = len(graph.index)
     most, want = (size, take) if among is None else (size // 4, take * size // len(among))
@@ -175,7 +189,9 @@ def _searched(db: apsw.Connection, graph: _Graph, space: Space, asked: Codes, ta
 def _without_removed(db: apsw.Connection, graph: _Graph, space: Space, keys: Numbers) -> Numbers:
     """Those that still have a row. The others leave the graph, unless they are newer than the state that is being read."""
     sql = "SELECT v FROM json_each(?) JOIN vectors ON v = value WHERE space = ?"
-    alive = np.array([v for (v,) in fetch(db, sql, (as_json(keys.tolist()), space.number))], np.int64)
+    alive = np.array(
+        [v for (v,) in fetch(db, sql, (as_json(keys.tolist()), space.number))], np.int64
+    )
     gone = np.setdiff1d(keys, alive)
     gone = gone[gone <= _highest(db)]
     if len(gone):
@@ -184,7 +200,9 @@ def _without_removed(db: apsw.Connection, graph: _Graph, space: Space, keys: Num
     return alive
 
 
-def _compared(db: apsw.Connection, space: Space, asked: Codes, take: int, among: Numbers) -> Numbers:
+def _compared(
+    db: apsw.Connection, space: Space, asked: Codes, take: int, among: Numbers
+) -> Numbers:
     """The nearest of these, each compared."""
     sql = "SELECT v, codes FROM json_each(?) JOIN vectors ON v = value WHERE space = ?"
     numbers, scores = np.zeros(0, np.int64), np.zeros(0, np.float32)
@@ -215,7 +233,9 @@ def _extend(db: apsw.Connection, graph: _Graph, space: Space) -> None:
 def _codes(rows: list[tuple[Any, ...]], space: Space) -> Codes:
     if any(len(codes) != space.identity.dimensions for _, codes in rows):
         raise IndexCorrupt("the index has vectors of a wrong length; it is rebuilt from the files")
-    return np.frombuffer(b"".join(codes for _, codes in rows), np.int8).reshape(len(rows), space.identity.dimensions)
+    return np.frombuffer(b"".join(codes for _, codes in rows), np.int8).reshape(
+        len(rows), space.identity.dimensions
+    )
 
 
 def _highest(db: apsw.Connection) -> int:
@@ -274,7 +294,10 @@ def _is_of(db: apsw.Connection, space: Space, head: dict[str, Any]) -> bool:
     if head["last"] > _highest(db):
         return False
     sql = "SELECT v, codes FROM json_each(?) JOIN vectors ON v = value WHERE space = ?"
-    now = {v: zlib.crc32(codes) for v, codes in fetch(db, sql, (as_json([v for v, _ in head["newest"]]), space.number))}
+    now = {
+        v: zlib.crc32(codes)
+        for v, codes in fetch(db, sql, (as_json([v for v, _ in head["newest"]]), space.number))
+    }
     return all(now.get(v, digest) == digest for v, digest in head["newest"])
 
 

@@ -27,11 +27,19 @@ class VecScan:
         try:
             import sqlite_vec  # an extra
         except ImportError as error:
-            raise SettingsError("the vector index sqlite-vec needs a package: pip install muisti[sqlite-vec]") from error
+            raise SettingsError(
+                "the vector index sqlite-vec needs a package: pip install muisti[sqlite-vec]"
+            ) from error
         self._extension = str(sqlite_vec.loadable_path())
 
     def nearest(
-        self, db: apsw.Connection, file: object, space: Space, query: Vector, take: int, among: Numbers | None = None
+        self,
+        db: apsw.Connection,
+        file: object,
+        space: Space,
+        query: Vector,
+        take: int,
+        among: Numbers | None = None,
     ) -> Numbers:
         """The numbers of the most similar vectors. Raises IndexCorrupt where one is of another length."""
         self._load(db)
@@ -40,9 +48,13 @@ class VecScan:
             if among is None:
                 rows = db.execute(_ALL, (space.number, asked, take)).fetchall()
             else:
-                rows = db.execute(_AMONG, (as_json(among.tolist()), space.number, asked, take)).fetchall()
+                rows = db.execute(
+                    _AMONG, (as_json(among.tolist()), space.number, asked, take)
+                ).fetchall()
         except apsw.SQLError as error:
-            raise IndexCorrupt(f"vectors of the index cannot be compared ({error}); it is rebuilt from the files") from error
+            raise IndexCorrupt(
+                f"vectors of the index cannot be compared ({error}); it is rebuilt from the files"
+            ) from error
         return np.array([v for (v,) in rows], np.int64)
 
     def _load(self, db: apsw.Connection) -> None:
@@ -53,7 +65,9 @@ class VecScan:
             db.enable_load_extension(True)
             db.load_extension(self._extension)
         except (AttributeError, apsw.ExtensionLoadingError) as error:
-            raise SettingsError(f"this SQLite cannot load sqlite-vec ({error}); set the vector index to bits") from error
+            raise SettingsError(
+                f"this SQLite cannot load sqlite-vec ({error}); set the vector index to bits"
+            ) from error
         finally:
             db.enable_load_extension(False)
 

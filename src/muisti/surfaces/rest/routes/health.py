@@ -17,7 +17,10 @@ from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas_order import FileProblem, Health, Ready
 
 router = APIRouter(tags=["Health"], route_class=Lane)
-_NUMBERS: dict[str, Any] = {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "For Prometheus."}
+_NUMBERS: dict[str, Any] = {
+    "content": {"text/plain": {"schema": {"type": "string"}}},
+    "description": "For Prometheus.",
+}
 _EVENTS: dict[str, Any] = {
     "content": {"text/event-stream": {"schema": EVENT}},
     "description": "Events `changed`, `upkeep` and `problem`, until the client goes.",
@@ -34,7 +37,9 @@ async def health() -> Health:
 def ready(memory: Asking) -> Ready:
     """Whether the vault and the index answer, and what is not as it should be."""
     stats = memory.get_stats()
-    notes = [f"{stats.waiting_count} memories wait for their vectors"] if stats.waiting_count else []
+    notes = (
+        [f"{stats.waiting_count} memories wait for their vectors"] if stats.waiting_count else []
+    )
     if stats.problems:
         notes.append(f"{len(stats.problems)} files cannot be read")
     return Ready(

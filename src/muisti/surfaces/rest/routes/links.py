@@ -10,7 +10,15 @@ from muisti.surfaces.rest.asking import Asking, Id
 from muisti.surfaces.rest.lanes import Lane
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas import Link, Memory
-from muisti.surfaces.rest.schemas_order import Graph, GraphQuery, Happening, LinkQuery, NewLink, Successor, Superseding
+from muisti.surfaces.rest.schemas_order import (
+    Graph,
+    GraphQuery,
+    Happening,
+    LinkQuery,
+    NewLink,
+    Successor,
+    Superseding,
+)
 from muisti.surfaces.rest.schemas_search import RelatedQuery, Result
 
 router = APIRouter(tags=["Links and history"], route_class=Lane)
@@ -22,14 +30,18 @@ def list_links(memory: Asking, memory_id: Id) -> list[Link]:
     return [Link.model_validate(one) for one in memory.links(memory_id)]
 
 
-@router.post("/api/memories/{memory_id}/links", status_code=201, responses=may_fail("one", "change", "body"))
+@router.post(
+    "/api/memories/{memory_id}/links", status_code=201, responses=may_fail("one", "change", "body")
+)
 def link_memory(memory: Asking, memory_id: Id, body: NewLink) -> Link:
     """Say how this memory stands to another. A link that was proposed is confirmed by this."""
     said = {name: value for name, value in body.said().items() if name != "target"}
     return Link.model_validate(memory.link(memory_id, body.target, **said))
 
 
-@router.delete("/api/memories/{memory_id}/links", status_code=204, responses=may_fail("one", "change"))
+@router.delete(
+    "/api/memories/{memory_id}/links", status_code=204, responses=may_fail("one", "change")
+)
 def unlink_memory(memory: Asking, memory_id: Id, asked: Annotated[LinkQuery, Query()]) -> None:
     """Take a link, or the proposal of one, back."""
     memory.unlink(memory_id, asked.target, asked.type)
@@ -67,6 +79,8 @@ def unmerge_memory(memory: Asking, memory_id: Id) -> Memory:
 
 
 @router.get("/api/memories/{memory_id}/related", responses=may_fail("one"))
-def related_memories(memory: Asking, memory_id: Id, asked: Annotated[RelatedQuery, Query()]) -> list[Result]:
+def related_memories(
+    memory: Asking, memory_id: Id, asked: Annotated[RelatedQuery, Query()]
+) -> list[Result]:
     """Memories that share the most telling words, or are near in meaning."""
     return [Result.model_validate(one) for one in memory.related(memory_id, **asked.said())]

@@ -27,17 +27,28 @@ from muisti.surfaces.rest.schemas import (
 from muisti.surfaces.rest.schemas_order import Strength, Weakness
 
 router = APIRouter(tags=["Memories"], route_class=Lane)
-IfMatch = Annotated[str | None, Header(alias="If-Match", description="The ETag of the version that you know.", max_length=1000)]
-_TAGGED: dict[str, Any] = {"headers": {"ETag": {"description": "Names this version.", "schema": {"type": "string"}}}}
+IfMatch = Annotated[
+    str | None,
+    Header(alias="If-Match", description="The ETag of the version that you know.", max_length=1000),
+]
+_TAGGED: dict[str, Any] = {
+    "headers": {"ETag": {"description": "Names this version.", "schema": {"type": "string"}}}
+}
 _MADE: dict[str, Any] = {
-    "headers": {**_TAGGED["headers"], "Location": {"description": "Where it is.", "schema": {"type": "string"}}}
+    "headers": {
+        **_TAGGED["headers"],
+        "Location": {"description": "Where it is.", "schema": {"type": "string"}},
+    }
 }
 
 
 def paged(found: list[model.Memory], offset: int, limit: int) -> Memories:
     """One page of a list that was asked for one more than it has."""
     more = len(found) > limit
-    return Memories(items=[Memory.model_validate(one) for one in found[:limit]], next_offset=offset + limit if more else None)
+    return Memories(
+        items=[Memory.model_validate(one) for one in found[:limit]],
+        next_offset=offset + limit if more else None,
+    )
 
 
 def _tagged(memory: model.Memory, response: Response) -> Memory:
@@ -63,19 +74,28 @@ def save_memory(memory: Asking, body: NewMemory, response: Response) -> Memory:
 @router.post("/api/memories/batch", status_code=201, responses=may_fail("change", "body"))
 def save_memories(memory: Asking, body: NewMemories) -> list[Memory]:
     """Remember many texts at once: all of them or, if one is not acceptable, none."""
-    return [Memory.model_validate(one) for one in memory.save_batch([item.said() for item in body.items])]
+    return [
+        Memory.model_validate(one)
+        for one in memory.save_batch([item.said() for item in body.items])
+    ]
 
 
 @router.get("/api/memories/{memory_id}", responses={200: _TAGGED, **may_fail("one")})
-def get_memory(memory: Asking, memory_id: Id, asked: Annotated[OneQuery, Query()], response: Response) -> Memory:
+def get_memory(
+    memory: Asking, memory_id: Id, asked: Annotated[OneQuery, Query()], response: Response
+) -> Memory:
     """One memory; by the id that a search answered also a message, or a section of a document."""
-    found = memory.get(memory_id, include_deleted=asked.include_deleted, include_archived=asked.include_archived)
+    found = memory.get(
+        memory_id, include_deleted=asked.include_deleted, include_archived=asked.include_archived
+    )
     if found is None:
         raise MemoryNotFound(memory_id)
     return _tagged(found, response)
 
 
-def _updated(memory: Muisti, memory_id: str, changes: dict[str, Any], if_match: str | None) -> model.Memory:
+def _updated(
+    memory: Muisti, memory_id: str, changes: dict[str, Any], if_match: str | None
+) -> model.Memory:
     """Change it, but with If-Match only the version that it names. Raises Refused, MemoryNotFound."""
     if if_match is None:
         return memory.update(memory_id, **changes)
@@ -86,14 +106,24 @@ def _updated(memory: Muisti, memory_id: str, changes: dict[str, Any], if_match: 
         raise versions.stale(memory_id) from error
 
 
-@router.patch("/api/memories/{memory_id}", responses={200: _TAGGED, **may_fail("one", "change", "body", also=[412])})
-def change_memory(memory: Asking, memory_id: Id, body: Changes, response: Response, if_match: IfMatch = None) -> Memory:
+@router.patch(
+    "/api/memories/{memory_id}",
+    responses={200: _TAGGED, **may_fail("one", "change", "body", also=[412])},
+)
+def change_memory(
+    memory: Asking, memory_id: Id, body: Changes, response: Response, if_match: IfMatch = None
+) -> Memory:
     """Change some fields; what is not named stays."""
     return _tagged(_updated(memory, memory_id, body.said(), if_match), response)
 
 
-@router.put("/api/memories/{memory_id}", responses={200: _TAGGED, **may_fail("one", "change", "body", also=[412])})
-def replace_memory(memory: Asking, memory_id: Id, body: Replacement, response: Response, if_match: IfMatch = None) -> Memory:
+@router.put(
+    "/api/memories/{memory_id}",
+    responses={200: _TAGGED, **may_fail("one", "change", "body", also=[412])},
+)
+def replace_memory(
+    memory: Asking, memory_id: Id, body: Replacement, response: Response, if_match: IfMatch = None
+) -> Memory:
     """Make it what is sent; kind, sector, tier, project and trust stay."""
     whole = {name: getattr(body, name) for name in Replacement.model_fields}
     return _tagged(_updated(memory, memory_id, whole, if_match), response)
@@ -106,7 +136,9 @@ def delete_memory(memory: Asking, memory_id: Id, asked: Annotated[DeleteQuery, Q
         raise MemoryNotFound(memory_id)
 
 
-@router.post("/api/memories/{memory_id}/restore", responses={200: _TAGGED, **may_fail("one", "change")})
+@router.post(
+    "/api/memories/{memory_id}/restore", responses={200: _TAGGED, **may_fail("one", "change")}
+)
 def restore_memory(memory: Asking, memory_id: Id, response: Response) -> Memory:
     """Bring back from the trash or the archive."""
     return _tagged(memory.restore(memory_id), response)
@@ -121,12 +153,20 @@ def touch_memory(memory: Asking, memory_id: Id) -> Memory:
 @router.post("/api/memories/{memory_id}/reinforce", responses=may_fail("one", "change", "body"))
 def reinforce_memory(memory: Asking, memory_id: Id, body: Strength | None = None) -> Memory:
     """Make it stronger, with diminishing returns."""
-    said = {} if body is None else {name: value for name, value in body.said().items() if value is not None}
+    said = (
+        {}
+        if body is None
+        else {name: value for name, value in body.said().items() if value is not None}
+    )
     return Memory.model_validate(memory.reinforce(memory_id, **said))
 
 
 @router.post("/api/memories/{memory_id}/deemphasize", responses=may_fail("one", "change", "body"))
 def deemphasize_memory(memory: Asking, memory_id: Id, body: Weakness | None = None) -> Memory:
     """Make it weaker, never below 0.05."""
-    said = {} if body is None else {name: value for name, value in body.said().items() if value is not None}
+    said = (
+        {}
+        if body is None
+        else {name: value for name, value in body.said().items() if value is not None}
+    )
     return Memory.model_validate(memory.deemphasize(memory_id, **said))

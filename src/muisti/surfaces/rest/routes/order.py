@@ -39,7 +39,10 @@ _STREAM: dict[str, Any] = {
 }
 _EXPORT: dict[str, Any] = {
     "description": "A list of memories, or one Markdown text.",
-    "content": {"application/json": {"schema": {"type": "array"}}, "text/markdown": {"schema": {"type": "string"}}},
+    "content": {
+        "application/json": {"schema": {"type": "array"}},
+        "text/markdown": {"schema": {"type": "string"}},
+    },
 }
 
 
@@ -52,7 +55,9 @@ def stats(memory: Asking) -> Stats:
 @router.get("/api/trash", responses=may_fail())
 def trash(memory: Asking, asked: Annotated[Page, Query()]) -> Memories:
     """What was deleted, the latest first; `restore` brings one back."""
-    return paged(memory.trashed(limit=asked.limit + 1, offset=asked.offset), asked.offset, asked.limit)
+    return paged(
+        memory.trashed(limit=asked.limit + 1, offset=asked.offset), asked.offset, asked.limit
+    )
 
 
 @router.delete("/api/trash", responses=may_fail("change"))
@@ -67,7 +72,9 @@ def archive(memory: Asking, asked: Annotated[Page, Query()]) -> Memories:
     found = memory.archived(limit=asked.limit, offset=asked.offset)
     following = asked.offset + asked.limit
     more = memory.archived_count() > following
-    return Memories(items=[Memory.model_validate(one) for one in found], next_offset=following if more else None)
+    return Memories(
+        items=[Memory.model_validate(one) for one in found], next_offset=following if more else None
+    )
 
 
 @router.post("/api/upkeep", responses=may_fail("change", "body"))
@@ -93,7 +100,9 @@ def verify(memory: Asking) -> Verified:
     response_class=StreamingResponse,
     responses={200: _STREAM, **may_fail("change", "body")},
 )
-async def reindex(memory: Asking, request: Request, body: ReindexBody | None = None) -> StreamingResponse:
+async def reindex(
+    memory: Asking, request: Request, body: ReindexBody | None = None
+) -> StreamingResponse:
     """Rebuild the index from the files while others keep reading, or only make the vectors that are missing."""
     work: Reindexing = request.app.state.reindexing
     stream = work.begin(memory, vectors=body is not None and body.vectors)
@@ -116,7 +125,11 @@ def import_memories(memory: Asking, body: ImportBody) -> Imported:
         source = Path(folder) / "import.json"
         source.write_text(json.dumps(body.memories), encoding="utf-8")
         try:
-            count = memory.import_memories(source, kind=body.kind, project=body.project, trusted=body.trusted)
+            count = memory.import_memories(
+                source, kind=body.kind, project=body.project, trusted=body.trusted
+            )
         except ImportFailed as error:
-            raise ImportFailed(str(error).replace(f"{source}, ", "").replace(str(source), "memories")) from error
+            raise ImportFailed(
+                str(error).replace(f"{source}, ", "").replace(str(source), "memories")
+            ) from error
     return Imported(imported=count)

@@ -31,7 +31,11 @@ router = APIRouter(tags=["Search"], route_class=Lane)
 
 def found(results: SearchResults) -> Found:
     """The answers, and how they were found."""
-    return Found(results=[Result.model_validate(one) for one in results], mode=results.mode, degraded=results.degraded)
+    return Found(
+        results=[Result.model_validate(one) for one in results],
+        mode=results.mode,
+        degraded=results.degraded,
+    )
 
 
 @router.get("/api/search", responses=may_fail())
@@ -53,7 +57,9 @@ def search_compact(memory: Asking, asked: Annotated[CompactQuery, Query()]) -> l
 
 
 @router.get("/api/search/timeline/{memory_id}", responses=may_fail("one"))
-def timeline(memory: Asking, memory_id: Id, asked: Annotated[TimelineQuery, Query()]) -> list[Compact]:
+def timeline(
+    memory: Asking, memory_id: Id, asked: Annotated[TimelineQuery, Query()]
+) -> list[Compact]:
     """The second layer: what came before and after in the same project."""
     around = memory.timeline(memory_id, before=asked.before, after=asked.after)
     return [Compact.model_validate(one) for one in around]
@@ -62,7 +68,9 @@ def timeline(memory: Asking, memory_id: Id, asked: Annotated[TimelineQuery, Quer
 @router.post("/api/search/details", responses=may_fail("one", "body"))
 def details(memory: Asking, body: DetailsBody) -> list[Memory]:
     """The third layer: whole memories."""
-    return [Memory.model_validate(one) for one in memory.details(body.ids, session_id=body.session_id)]
+    return [
+        Memory.model_validate(one) for one in memory.details(body.ids, session_id=body.session_id)
+    ]
 
 
 @router.get("/api/search/explain", responses=may_fail("one"))

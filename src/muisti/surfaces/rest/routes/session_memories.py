@@ -23,7 +23,9 @@ _MADE = (Use.CREATED, Use.REINFORCED, Use.UPDATED)
 
 def _ids(memory: Muisti, session_id: str) -> list[str]:
     """The ids of a session's memories. Raises SessionNotFound."""
-    return list(dict.fromkeys(use.memory_id for use in memory.session_uses(session_id) if use.use in _MADE))
+    return list(
+        dict.fromkeys(use.memory_id for use in memory.session_uses(session_id) if use.use in _MADE)
+    )
 
 
 def _one(memory: Muisti, session_id: str, memory_id: str) -> Memory:
@@ -62,11 +64,23 @@ def list_session_memories(memory: Asking, session_id: Id) -> list[SessionMemory]
     return [_told(found[memory_id], session_id) for memory_id in wanted if memory_id in found]
 
 
-@router.post("/api/sessions/{session_id}/memories", status_code=201, responses=may_fail("one", "change", "body"))
-def create_session_memory(memory: Asking, session_id: Id, body: NewSessionMemory, response: Response) -> SessionMemory:
+@router.post(
+    "/api/sessions/{session_id}/memories",
+    status_code=201,
+    responses=may_fail("one", "change", "body"),
+)
+def create_session_memory(
+    memory: Asking, session_id: Id, body: NewSessionMemory, response: Response
+) -> SessionMemory:
     """Add a memory by hand."""
     project = _project(memory, session_id)
-    saved = memory.save(body.content, kind=body.type, importance=body.importance, session_id=session_id, project=project)
+    saved = memory.save(
+        body.content,
+        kind=body.type,
+        importance=body.importance,
+        session_id=session_id,
+        project=project,
+    )
     response.headers["Location"] = f"/api/memories/{saved.id}"
     return _told(saved, session_id)
 
@@ -77,7 +91,11 @@ def get_session_memory(memory: Asking, session_id: Id, memory_id: Id) -> Session
     return _told(_one(memory, session_id, memory_id), session_id)
 
 
-@router.delete("/api/sessions/{session_id}/memories/{memory_id}", status_code=204, responses=may_fail("one", "change"))
+@router.delete(
+    "/api/sessions/{session_id}/memories/{memory_id}",
+    status_code=204,
+    responses=may_fail("one", "change"),
+)
 def delete_session_memory(memory: Asking, session_id: Id, memory_id: Id) -> None:
     """Move a memory of a session to the trash."""
     memory.delete(_one(memory, session_id, memory_id).id)

@@ -26,7 +26,10 @@ router = APIRouter(tags=["Sessions"], route_class=Lane)
 @router.get("/api/sessions", responses=may_fail())
 def list_sessions(memory: Asking, asked: Annotated[SessionsQuery, Query()]) -> list[Session]:
     """The latest sessions first."""
-    return [Session.model_validate(one) for one in memory.list_sessions(asked.project, limit=asked.limit)]
+    return [
+        Session.model_validate(one)
+        for one in memory.list_sessions(asked.project, limit=asked.limit)
+    ]
 
 
 @router.post("/api/sessions", status_code=201, responses=may_fail("change", "body"))
@@ -46,7 +49,9 @@ def get_session(memory: Asking, session_id: Id) -> Session:
 def end_session(memory: Asking, session_id: Id, body: EndedSession | None = None) -> Session:
     """Complete a session; what is not said stays as it was."""
     ended = body or EndedSession()
-    return Session.model_validate(memory.end_session(session_id, ended.summary, tool_calls=ended.tool_calls))
+    return Session.model_validate(
+        memory.end_session(session_id, ended.summary, tool_calls=ended.tool_calls)
+    )
 
 
 @router.get("/api/sessions/{session_id}/uses", responses=may_fail("one"))
@@ -55,7 +60,9 @@ def session_uses(memory: Asking, session_id: Id) -> list[SessionUse]:
     return [SessionUse.model_validate(one) for one in memory.session_uses(session_id)]
 
 
-@router.post("/api/sessions/{session_id}/uses", status_code=204, responses=may_fail("one", "change", "body"))
+@router.post(
+    "/api/sessions/{session_id}/uses", status_code=204, responses=may_fail("one", "change", "body")
+)
 def note_use(memory: Asking, session_id: Id, body: NewSessionUse) -> None:
     """Note what a session did with a memory."""
     memory.link_to_session(body.memory_id, session_id, body.use)

@@ -46,13 +46,20 @@ def chat_window(memory: Asking, chat: Id, asked: Annotated[WindowQuery, Query()]
     return [Message.model_validate(one) for one in memory.window(chat, asked.limit)]
 
 
-@router.post("/api/chats/{chat}/messages", tags=["Conversations"], status_code=201, responses=may_fail("change", "body"))
+@router.post(
+    "/api/chats/{chat}/messages",
+    tags=["Conversations"],
+    status_code=201,
+    responses=may_fail("change", "body"),
+)
 def append_message(memory: Asking, chat: Id, body: NewMessage) -> Message:
     """Write down what was said in a chat, such as `telegram_123456`."""
     return Message.model_validate(memory.append_message(chat, **body.said()))
 
 
-@router.post("/api/chats/{chat}/break", tags=["Conversations"], status_code=201, responses=may_fail("change"))
+@router.post(
+    "/api/chats/{chat}/break", tags=["Conversations"], status_code=201, responses=may_fail("change")
+)
 def session_break(memory: Asking, chat: Id) -> Message:
     """Begin a new talk: the window shows what follows."""
     return Message.model_validate(memory.session_break(chat))
@@ -76,7 +83,9 @@ def set_core(memory: Asking, section: SectionName, key: Key, body: CoreValue) ->
     return Core.model_validate(memory.core_update(section, key, body.value))
 
 
-@router.delete("/api/core/{section}/{key}", tags=["Core memory"], responses=may_fail("one", "change"))
+@router.delete(
+    "/api/core/{section}/{key}", tags=["Core memory"], responses=may_fail("one", "change")
+)
 def unset_core(memory: Asking, section: SectionName, key: Key) -> Core:
     """Remove one entry."""
     return Core.model_validate(memory.core_delete(section, key))
@@ -88,7 +97,9 @@ def list_documents(memory: Asking) -> list[Shelf]:
     return [Shelf.model_validate(one) for one in memory.shelves()]
 
 
-@router.post("/api/documents", tags=["Documents"], status_code=201, responses=may_fail("change", "body"))
+@router.post(
+    "/api/documents", tags=["Documents"], status_code=201, responses=may_fail("change", "body")
+)
 def add_documents(memory: Asking, body: NewShelf, request: Request) -> Shelf:
     """Search a Markdown file or folder from now on, if the server was started with a folder that it lies in."""
     path = allowed_path(body.path, request.app.state.serving.document_folders)
@@ -96,15 +107,24 @@ def add_documents(memory: Asking, body: NewShelf, request: Request) -> Shelf:
     return Shelf.model_validate(memory.index_path(path, **said))
 
 
-@router.delete("/api/documents", tags=["Documents"], status_code=204, responses=may_fail("one", "change"))
+@router.delete(
+    "/api/documents", tags=["Documents"], status_code=204, responses=may_fail("one", "change")
+)
 def forget_documents(memory: Asking, asked: Annotated[ShelfQuery, Query()]) -> None:
     """Search a file or folder no longer; the files stay as they are."""
     if asked.path not in {shelf.path for shelf in memory.shelves()}:  # no other path is looked at
-        raise Refused(404, "document-not-found", "There is no such document", f"{asked.path!r} is not searched")
+        raise Refused(
+            404,
+            "document-not-found",
+            "There is no such document",
+            f"{asked.path!r} is not searched",
+        )
     memory.forget_path(asked.path)
 
 
-@router.post("/api/extract", tags=["Extraction"], status_code=202, responses=may_fail("change", "body"))
+@router.post(
+    "/api/extract", tags=["Extraction"], status_code=202, responses=may_fail("change", "body")
+)
 def extract(memory: Asking, body: Exchange) -> Accepted:
     """Learn from an exchange, in the background: it is on the disk when this answers."""
     if not body.user_message.strip() and not body.assistant_response.strip():
@@ -118,5 +138,8 @@ def extract(memory: Asking, body: Exchange) -> Accepted:
 @router.post("/api/extract/preview", tags=["Extraction"], responses=may_fail("body"))
 def preview_extraction(memory: Asking, body: Talk) -> list[Extracted]:
     """What of a talk is worth keeping. Nothing is stored."""
-    talk = [model.Utterance(one.text, one.speaker, one.role, one.at, one.addressee) for one in body.messages]
+    talk = [
+        model.Utterance(one.text, one.speaker, one.role, one.at, one.addressee)
+        for one in body.messages
+    ]
     return [Extracted.model_validate(one) for one in memory.extract(talk, mode=body.mode)]
