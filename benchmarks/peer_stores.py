@@ -205,12 +205,10 @@ def speed(name: str, folder: Path, number: int, asked: int) -> dict[str, Any]:
         datasets.Document(f"d{place}", "", f"{one.title}. {one.content}", at)
         for place, one in enumerate(texts)
     ]
-    took = sum(
-        seconds(
-            lambda some=documents[start : start + BATCH]: store.add([one.key for one in some], some)
-        )  # type: ignore[misc]
-        for start in range(0, number, BATCH)
-    )
+    took = 0.0
+    for start in range(0, number, BATCH):
+        batch = documents[start : start + BATCH]
+        took += seconds(lambda some=batch: store.add([one.key for one in some], some))  # type: ignore[misc]
     drawing = seconds(lambda: embedder.embed_documents([one.text for one in documents]))
     questions = writer.questions(texts, asked)
     for question in questions[:10]:

@@ -135,6 +135,7 @@ def cold_start(vaults: dict[int, Path], question: str, runs: int) -> dict[str, T
         except subprocess.CalledProcessError as error:
             return f"skipped: `{' '.join(error.cmd[1:])}` failed: {error.stderr.decode(errors='replace').strip()[-200:]}"
         actions: dict[str, Callable[[int], object]] = {
-            name: lambda _, name=name: run(name) for name in commands
-        }  # type: ignore[misc]
+            name: lambda _, name=name: run(name)  # type: ignore[misc]
+            for name in commands
+        }
         return interleaved(actions, range(runs))

@@ -185,8 +185,9 @@ def one_size(
     with Muisti.open(vault, record_recall=False) as memory:
         first = seconds(lambda: memory.search(questions[0]))
         actions: dict[str, Callable[[str], object]] = {
-            mode: lambda q, mode=mode: memory.search(q, mode=mode) for mode in MODES
-        }  # type: ignore[misc]
+            mode: lambda q, mode=mode: memory.search(q, mode=mode)  # type: ignore[misc]
+            for mode in MODES
+        }
         interleaved(actions, questions[:15])  # warm all alike
         taken = interleaved({**actions, "minilm": yardstick}, questions)
         taken["minilm"] = yardstick.times()

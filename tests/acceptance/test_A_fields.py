@@ -108,9 +108,8 @@ def test_A1_user_and_agent_are_empty_unless_said_and_then_no_file_has_them(memor
     assert "agent:" not in text
     changed = memory.update(saved.id, user="anna", agent="codex")
     assert (changed.user, changed.agent) == ("anna", "codex")
-    assert memory.update(saved.id, user="", agent="") == replace(
-        saved, updated_at=memory.get(saved.id).updated_at
-    )  # type: ignore[union-attr]
+    cleared = memory.update(saved.id, user="", agent="")
+    assert cleared == replace(saved, updated_at=cleared.updated_at)
     assert (memory.root / str(saved.file_path)).read_text("utf-8").count("user:") == 0
 
 

@@ -121,8 +121,8 @@ def test_a_session_that_nobody_began_does_not_end() -> None:
 def test_a_count_that_is_none_is_zero(count: object) -> None:
     events = [
         Event("session_started", NOON, (), "s"),
-        Event("session_ended", NOON, (), "s", {"tool_calls": count}),
-    ]  # type: ignore[dict-item]
+        Event("session_ended", NOON, (), "s", {"tool_calls": count}),  # type: ignore[dict-item]
+    ]
     assert project_events(events, Known()).sessions[0].tool_calls == 0
 
 
