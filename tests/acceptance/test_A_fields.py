@@ -16,7 +16,7 @@ from muisti.model.fields import Given
 from muisti.model.jsonable import plain
 from muisti.model.memory import FIELDS
 from muisti.surfaces.rest.app import create_app
-from muisti.surfaces.rest.serving import Serving
+from muisti.surfaces.rest.config import Serving
 from tests.conftest import Opener
 
 THEN = datetime(2026, 1, 31, 12, 30, tzinfo=UTC)

@@ -376,7 +376,7 @@ def test_D5_a_query_that_cannot_be_embedded_is_answered_by_keyword(
 
 
 def test_D5_a_missing_model_is_no_reason_not_to_save(opened: Opener) -> None:
-    from muisti.models.embedders.catalogue import find_model, locate
+    from muisti.models.embedders.catalog import find_model, locate
 
     if locate(find_model("arctic-s")) is not None:
         pytest.skip("needs a model of the catalogue that is not installed")

@@ -211,7 +211,7 @@ def test_D5_a_program_that_never_closes_ends_well_while_vectors_are_made(tmp_pat
 
 
 def test_D5_the_thread_may_be_the_last_to_let_go() -> None:
-    from muisti.remember.fill import _end
+    from muisti.remember.embedding_worker import _end
 
     raised: list[BaseException] = []
 

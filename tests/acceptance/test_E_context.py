@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from muisti import InvalidRequest, Muisti
 from muisti.model import CoreMemory
-from muisti.recall.compose import composed, listed, tokens
+from muisti.recall.prompt_context import composed, listed, tokens
 from tests.conftest import FakeClock, Opener
 from tests.unit.making import ANY_CONTENT, a_memory
 

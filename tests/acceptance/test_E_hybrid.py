@@ -9,7 +9,7 @@ import pytest
 
 from muisti import InvalidRequest, MemoryNotFound, Muisti
 from muisti.model import SearchResult, SearchResults
-from muisti.recall.options import Mode
+from muisti.recall.filters import Mode
 from tests.conftest import FakeClock, Opener
 from tests.embed_server import serving
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from muisti import Memory, Muisti
-from muisti.recall.options import Mode
+from muisti.recall.filters import Mode
 from tests.conftest import FakeClock, Opener
 
 START = FakeClock().now()

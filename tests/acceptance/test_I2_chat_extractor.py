@@ -12,11 +12,11 @@ import pytest
 
 from muisti.errors import ExtractorMisbehaved, ExtractorProblem, ExtractorUnavailable
 from muisti.model import Extracted, Utterance
-from muisti.models.language.choose import make_language_model
+from muisti.models.language.factory import make_language_model
 from muisti.ports import LanguageModel
 from muisti.remember.extract import rules
-from muisti.remember.extract.chat import MOST_SENT, extract
-from muisti.remember.extract.evidence import MODES
+from muisti.remember.extract.llm import MOST_SENT, extract
+from muisti.remember.extract.scoring import MODES
 from muisti.settings import Settings
 from tests.chat_server import ChatServer, Script, endless, said, saying, serving, silent
 

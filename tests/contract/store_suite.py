@@ -13,7 +13,7 @@ import pytest
 from muisti.errors import Conflict, InvalidRequest, MemoryNotFound, VaultBusy
 from muisti.model import Event, EventName, Exchange, Filter, Link, LinkType, Memory, Message
 from muisti.ports import ChangeSet, Committed, SearchIndex, Store, Stored, Update
-from muisti.remember.complete import completed
+from muisti.remember.derive import completed
 from tests.conftest import FakeClock
 from tests.contract.making import find_ids, ident
 from tests.unit.making import NOON, a_memory

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti.models.embedders.catalogue import MODELS, locate
+from muisti.models.embedders.catalog import MODELS, locate
 from muisti.models.embedders.guarded import GuardedEmbedder
 from muisti.models.embedders.hashing import HashingEmbedder
 from muisti.models.embedders.ollama import OllamaEmbedder

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from muisti.settings import Settings
-from muisti.storage.files.create import create_vault
 from muisti.storage.files.disk import Disk
 from muisti.storage.files.documents import FileDocuments
+from muisti.storage.files.init import create_vault
 from muisti.storage.files.store import FileStore
 from muisti.storage.files.sync.reconciler import FileReconciler
 from muisti.storage.sqlite.connect import Database

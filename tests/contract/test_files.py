@@ -13,8 +13,8 @@ from muisti.errors import VaultNotFound
 from muisti.ports import Location
 from muisti.settings import Settings
 from muisti.storage.files.conversations import FileConversations
-from muisti.storage.files.create import create_vault
 from muisti.storage.files.disk import Disk
+from muisti.storage.files.init import create_vault
 from muisti.storage.files.journal import FileJournal
 from muisti.storage.files.location import FileLocation
 from muisti.storage.files.vault import FileVault

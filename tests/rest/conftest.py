@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 
 from muisti import Muisti
 from muisti.surfaces.rest.app import create_app
+from muisti.surfaces.rest.config import Serving
 from muisti.surfaces.rest.server import make_server
-from muisti.surfaces.rest.serving import Serving
 from tests.conftest import Opener
 
 QUIET = Serving(pages=False, live=False)

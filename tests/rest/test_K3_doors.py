@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 
 from muisti import Muisti
 from muisti.errors import SettingsError
+from muisti.surfaces.rest.config import Serving, host_name, is_loopback
 from muisti.surfaces.rest.security import Pace
-from muisti.surfaces.rest.serving import Serving, host_name, is_loopback
 from tests.rest.conftest import BASE, check_problem, client_of
 
 TOKEN = "correct-horse-battery-staple"

@@ -239,7 +239,7 @@ def test_J2_starting_loads_neither_the_engine_nor_the_tables() -> None:
 
 
 LIKENESS, SECRETS, WHEN = (
-    "muisti.remember.likeness.wording",
+    "muisti.remember.similarity.normal_form",
     "muisti.text.secrets",
     "muisti.text.time_expressions.question",
 )

@@ -17,7 +17,7 @@ from muisti import Muisti, bootstrap, errors
 from muisti.surfaces.cli import group
 from muisti.surfaces.hooks.run import told as logged
 from muisti.surfaces.mcp.vault import Vault
-from muisti.surfaces.setup.trouble import ConfigurationProblem
+from muisti.surfaces.setup.errors import ConfigurationProblem
 from tests.rest.conftest import client_of
 from tests.surfaces.mcp.asking import inside, refusal, run
 

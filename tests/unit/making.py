@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muisti.model import KINDS, RATES, Memory, Sector
 from muisti.model.salience import Trace, strength
-from muisti.remember.complete import completed, derived_title
+from muisti.remember.derive import completed, derived_title
 from muisti.settings import Settings
 from muisti.text.redact import redact_text
 

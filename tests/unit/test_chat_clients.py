@@ -13,7 +13,7 @@ from muisti.errors import ExtractorMisbehaved, ExtractorProblem, ExtractorUnavai
 from muisti.models.http.breaker import Breaker
 from muisti.models.http.purpose import EXTRACTOR
 from muisti.models.language.anthropic import AnthropicChat
-from muisti.models.language.choose import RULES, check_settings, make_language_model
+from muisti.models.language.factory import RULES, check_settings, make_language_model
 from muisti.models.language.guarded import GuardedChat
 from muisti.models.language.ollama import OllamaChat
 from muisti.models.language.openai import OpenAIChat

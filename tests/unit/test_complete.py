@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.remember.complete import TITLE_LENGTH, completed, content_hash, derived_title
 from muisti.remember.concepts import MOST, extract_concepts
+from muisti.remember.derive import TITLE_LENGTH, completed, content_hash, derived_title
 from muisti.text.simhash import hamming, simhash
 from tests.unit.making import ANY_CONTENT, a_memory
 from tests.unit.timing import grows_linearly

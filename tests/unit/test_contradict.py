@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.remember.likeness.contradict import clash
-from muisti.remember.likeness.same import compare
+from muisti.remember.similarity.contradict import clash
+from muisti.remember.similarity.near_duplicate import compare
 
 # newer, older, the values, whether the newer one says that something changed
 CLASHES = [

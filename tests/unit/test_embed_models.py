@@ -24,9 +24,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.errors import EmbedderUnavailable, ModelDamaged, ModelNotInstalled, SettingsError
-from muisti.models.embedders import catalogue
-from muisti.models.embedders.catalogue import DEFAULT, MODELS, folder_of, locate, verified
-from muisti.models.embedders.choose import make_embedder
+from muisti.models.embedders import catalog
+from muisti.models.embedders.catalog import DEFAULT, MODELS, folder_of, locate, verified
+from muisti.models.embedders.factory import make_embedder
 from muisti.models.embedders.hashing import HashingEmbedder, fnv1a
 from muisti.models.embedders.install import install
 from muisti.models.embedders.onnx import OnnxEmbedder
@@ -142,7 +142,7 @@ def test_a_check_is_remembered_until_the_file_changes(
         hashed.append(path)
         return hashlib.sha256(path.read_bytes()).hexdigest()
 
-    monkeypatch.setattr(catalogue, "sha256_of", counted)
+    monkeypatch.setattr(catalog, "sha256_of", counted)
     for _ in range(3):
         assert verified(path, model, cache=tmp_path) == path
     assert len(hashed) == 1

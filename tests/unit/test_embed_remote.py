@@ -12,7 +12,7 @@ from muisti.errors import EmbedderMisbehaved, EmbedderProblem, EmbedderUnavailab
 from muisti.models.embedders.ollama import OllamaEmbedder
 from muisti.models.embedders.openai import OpenAIEmbedder
 from muisti.models.embedders.remote import RemoteEmbedder, prefixes
-from muisti.models.http.post import JsonPost
+from muisti.models.http.json_client import JsonPost
 from muisti.models.http.purpose import EMBEDDER
 from tests.embed_server import (
     DIMENSIONS,

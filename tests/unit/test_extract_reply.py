@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from muisti.errors import ExtractorMisbehaved
 from muisti.model import KINDS, Kind
-from muisti.remember.extract.reply import LONGEST, LONGEST_REPLY, MOST, Noted, read_reply
+from muisti.remember.extract.llm_response import LONGEST, LONGEST_REPLY, MOST, Noted, read_reply
 from tests.unit.timing import grows_linearly
 
 TEA = {"kind": "preference", "content": "Anna drinks tea.", "importance": 0.6, "about": None}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from muisti.model import Extracted, Utterance
 from muisti.remember.extract.answers import answered
-from muisti.remember.extract.evidence import MODES
 from muisti.remember.extract.rules import LONGEST, extract
+from muisti.remember.extract.scoring import MODES
 
 MONDAY = datetime(2023, 5, 8, 14, 0, tzinfo=UTC)
 KEPT = 0.3

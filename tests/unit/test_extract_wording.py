@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.remember.extract.persons import completed, resolved
+from muisti.remember.extract.pronouns import completed, resolved
 from muisti.remember.extract.sentences import sentences
 from muisti.text.time_expressions.question import parse_when
 from muisti.text.time_expressions.statement import resolve_dates

@@ -16,15 +16,15 @@ import pytest
 from muisti.model import Draft, Filter, Link, Memory
 from muisti.model.fields import Field, Given, Match, Redaction, ValueType, describe
 from muisti.model.memory import FIELDS, PLACE, VERSIONED
-from muisti.recall.options import FilterOptions
+from muisti.recall.filters import FilterOptions
 from muisti.remember.change import CHANGEABLE
 from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.storage.files.memory_codec import FRONT_MATTER
 from muisti.storage.sqlite.connect import connect
 from muisti.storage.sqlite.migrate import migrate
 from muisti.storage.sqlite.rows import STORED
-from muisti.surfaces.cli.find import COMMANDS as FINDING
 from muisti.surfaces.cli.memories import COMMANDS
+from muisti.surfaces.cli.search import COMMANDS as FINDING
 from muisti.surfaces.rest import schemas, schemas_search
 
 GIVEN = {level: {field.name for field in FIELDS if field.given >= level} for level in Given}

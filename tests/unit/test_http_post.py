@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from muisti.errors import ExtractorUnavailable
-from muisti.models.http.post import JsonPost
+from muisti.models.http.json_client import JsonPost
 from muisti.models.http.purpose import EMBEDDER, EXTRACTOR, Purpose
 from tests.chat_server import ChatServer, saying, serving
 

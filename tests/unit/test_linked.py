@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from muisti.model import Finder, Link, LinkType
 from muisti.storage.files.frontmatter import BadFrontMatter
-from muisti.storage.files.linked import link_from, link_text
+from muisti.storage.files.link_codec import link_from, link_text
 from tests.unit.making import ANY_SHARE, ANY_TEXT, ANY_TIME, NOON
 
 ID = "0195f000-0000-7000-8000-000000000001"

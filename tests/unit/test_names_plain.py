@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from muisti.model import Event, Filter, Kind, Sector, Signal, Use
 from muisti.model.jsonable import plain
 from muisti.settings import Settings
-from muisti.storage.files.names import MAX_BYTES, file_name, slug
+from muisti.storage.files.file_names import MAX_BYTES, file_name, slug
 from tests.unit.making import NOON, a_memory
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from muisti import Muisti, bootstrap
 from muisti.errors import ImportFailed, SettingsError
-from muisti.models.language.choose import make_language_model
+from muisti.models.language.factory import make_language_model
 from muisti.registry import Registry
 from muisti.settings import Settings
 from muisti.storage.sqlite.vector_indexes import make_scan

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from muisti.remember.likeness.figures import glued, settled
-from muisti.remember.likeness.same import compare
-from muisti.remember.likeness.spelling import one_word, same_present
-from muisti.remember.likeness.wording import read
+from muisti.remember.similarity.near_duplicate import compare
+from muisti.remember.similarity.normal_form import read
+from muisti.remember.similarity.numbers import glued, settled
+from muisti.remember.similarity.spelling import one_word, same_present
 
 ONE = [
     (

@@ -25,8 +25,8 @@ from muisti.recall.features import (
     prior,
 )
 from muisti.recall.fuse import as_share, standardise
-from muisti.recall.gather import Evidence, Meaning, Question
 from muisti.recall.rank import explain_result, rank
+from muisti.recall.retrieve import Evidence, Meaning, Question
 from muisti.recall.snippet import LENGTH, snippet
 from muisti.recall.speaker import speaker_of, without_names
 from muisti.text.time_expressions.question import When, parse_when

@@ -18,7 +18,7 @@ from fastapi.testclient import TestClient
 
 from muisti import Muisti
 from muisti.surfaces.web import pages
-from muisti.surfaces.web.guard import COOKIE, posted
+from muisti.surfaces.web.csrf import COOKIE, posted
 from muisti.surfaces.web.markdown import rendered
 from muisti.surfaces.web.static import asset
 from tests.web.conftest import ADDRESS, Browser, Filled, Parsed

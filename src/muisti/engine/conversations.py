@@ -10,9 +10,9 @@ from typing import Unpack
 from muisti.engine.embedding import Embedding
 from muisti.errors import InvalidRequest
 from muisti.model import Chat, Message, Origin, SearchResults, Shelf
-from muisti.recall.layers import checked_limit
-from muisti.recall.options import FilterOptions, Mode
-from muisti.remember import talk
+from muisti.recall.filters import FilterOptions, Mode
+from muisti.recall.lookups import checked_limit
+from muisti.remember import conversations
 from muisti.remember.validate import checked_line, checked_project
 from muisti.text.redact import check_name
 
@@ -35,18 +35,18 @@ class Conversations(Embedding):
 
         An `id` makes it safe to repeat: the same message is written once. Raises InvalidRequest.
         """
-        message = talk.made_message(
+        message = conversations.made_message(
             self._services, chat, role, content, type=type, meta=meta, at=at, id=id
         )
         return self._said(message)
 
     def session_break(self, chat: str) -> Message:
         """Begin a new talk in a chat: the window shows what follows."""
-        return self._said(talk.session_break(self._services, chat))
+        return self._said(conversations.session_break(self._services, chat))
 
     def _said(self, message: Message) -> Message:
         check_name("chat", message.chat, self.settings)
-        written = self._write(talk.append, [message])[0]
+        written = self._write(conversations.append, [message])[0]
         self._embed_later()
         return written
 
@@ -67,7 +67,7 @@ class Conversations(Embedding):
         if not isinstance(chat, str) or not self._read(
             lambda services: services.index.window(chat, 1, whole=True)
         ):
-            talk.checked_chat(chat)
+            conversations.checked_chat(chat)
 
     def chats(self) -> list[Chat]:
         """All conversations, the latest first."""

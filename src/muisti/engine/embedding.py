@@ -9,7 +9,7 @@ from muisti.engine.search import Search
 from muisti.errors import EmbedderProblem
 from muisti.model import Memory
 from muisti.ports import Progress, Services
-from muisti.remember.fill import Filler
+from muisti.remember.embedding_worker import Filler
 
 
 class Embedding(Search):

@@ -14,8 +14,8 @@ from muisti.errors import InvalidRequest
 from muisti.lifecycle import core_memory as core
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Metrics, Utterance
 from muisti.ports import Services
+from muisti.remember.extraction_worker import Learner, drafts_of, extract_from
 from muisti.remember.identity import new_id
-from muisti.remember.learn import Learner, drafts_of, extract_from
 from muisti.remember.validate import checked_line, checked_name, checked_project, checked_time
 from muisti.text.redact import redact_text
 
@@ -153,7 +153,7 @@ class Extraction(Memories):
 
 
 def _checked_mode(mode: str) -> str:
-    from muisti.remember.extract.evidence import (
+    from muisti.remember.extract.scoring import (
         MODES,
     )  # its tables are read only if they are needed
 

@@ -9,7 +9,7 @@ from muisti.lifecycle import links
 from muisti.lifecycle import retention as clean
 from muisti.lifecycle.history import history, merged, unmerge
 from muisti.model import Filter, Graph, Happening, Link, Memory, UpkeepReport
-from muisti.recall.layers import check_page
+from muisti.recall.lookups import check_page
 
 
 class Lifecycle(Runtime):

@@ -13,9 +13,9 @@ from muisti.engine.runtime import Runtime
 from muisti.errors import EmbedderProblem
 from muisti.model import Problem, Stats, SyncReport, VerifyReport
 from muisti.ports import Progress
-from muisti.recall.options import FilterOptions, only_memories, to_filter
-from muisti.remember.bring import import_memories
-from muisti.remember.fill import fill
+from muisti.recall.filters import FilterOptions, only_memories, to_filter
+from muisti.remember.embedding_worker import fill
+from muisti.remember.importing import import_memories
 
 log = logging.getLogger("muisti")
 

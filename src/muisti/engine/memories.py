@@ -12,7 +12,7 @@ from muisti.model import Draft, Memory
 from muisti.model.salience import DEEMPHASIZE, REINFORCE
 from muisti.ports import Progress
 from muisti.remember import change
-from muisti.remember.fill import halves
+from muisti.remember.embedding_worker import halves
 from muisti.remember.options import SaveOptions, UpdateOptions, as_draft, to_draft
 from muisti.remember.pipeline import remember
 

@@ -17,9 +17,9 @@ from muisti.model import (
     SearchResult,
     SearchResults,
 )
-from muisti.recall import layers
+from muisti.recall import lookups
 from muisti.recall import pipeline as recalling
-from muisti.recall.options import FilterOptions, Mode, only_memories, to_filter, to_moment, to_order
+from muisti.recall.filters import FilterOptions, Mode, only_memories, to_filter, to_moment, to_order
 from muisti.text.redact import redact_text
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Search(Runtime):
         **options: Unpack[FilterOptions],
     ) -> Listed[Memory]:
         """Memories of all sessions, sorted. Raises InvalidRequest."""
-        layers.check_page(limit, offset)
+        lookups.check_page(limit, offset)
         only_memories(options)
         where, by = to_filter(self.settings, options, all_sessions=True), to_order(order_by, order)
         return self._read(
@@ -94,7 +94,7 @@ class Search(Runtime):
         """What narrows a search, with names of documents that there are."""
         where = to_filter(self.settings, options)
         if where.documents:
-            self._read(layers.check_sources, where.documents)
+            self._read(lookups.check_sources, where.documents)
         return where
 
     def _note(self, memories: Sequence[Memory], session_id: str | None) -> None:
@@ -138,7 +138,7 @@ class Search(Runtime):
                 **options,
                 "source": (Origin.MEMORY, Origin.DOCUMENT),
             }  # what was said stands in the chat itself
-        from muisti.recall.compose import composed
+        from muisti.recall.prompt_context import composed
 
         found = self.search(query, limit=limit, **options)
         return composed(self._services.store.core(), [result.memory for result in found], budget)
@@ -154,7 +154,7 @@ class Search(Runtime):
 
     def build_memory_context(self, memories: Sequence[Memory]) -> str:
         """Memories as a list for a system prompt, each on one line with its kind and importance."""
-        from muisti.recall.compose import listed
+        from muisti.recall.prompt_context import listed
 
         return listed(memories)
 
@@ -167,15 +167,15 @@ class Search(Runtime):
         **options: Unpack[FilterOptions],
     ) -> Listed[CompactResult]:
         """The first of three layers: ids, titles and scores to choose from. Counts as no recall."""
-        return layers.compact(self._searched(query, limit, mode, options))
+        return lookups.compact(self._searched(query, limit, mode, options))
 
     def timeline(self, memory_id: str, *, before: int = 5, after: int = 5) -> Listed[CompactResult]:
         """The second layer: what came before and after in the same project."""
-        return self._read(layers.timeline, memory_id, before, after)
+        return self._read(lookups.timeline, memory_id, before, after)
 
     def details(self, ids: Sequence[str], *, session_id: str | None = None) -> Listed[Memory]:
         """The third layer: whole memories. Raises MemoryNotFound."""
-        found = self._read(layers.details, ids)
+        found = self._read(lookups.details, ids)
         self._note(found, session_id)
         return found
 
@@ -192,7 +192,7 @@ class Search(Runtime):
         only_memories(options)
         where = to_filter(self.settings, options)
         found = self._read(
-            layers.search_by_keywords, keywords, where, match_all=match_all, limit=limit
+            lookups.search_by_keywords, keywords, where, match_all=match_all, limit=limit
         )
         self._note(found, options.get("session_id"))
         return found

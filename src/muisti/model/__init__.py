@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from muisti.model.answers import (
-        CompactResult,
-        Explanation,
-        Filter,
-        Graph,
-        SearchResult,
-        SearchResults,
-        Signal,
+    from muisti.model.conversations import (
+        ROLES,
+        SESSION_BREAK,
+        Chat,
+        Exchange,
+        Extracted,
+        Message,
+        Shelf,
+        Utterance,
     )
     from muisti.model.journal import Event, EventName, Happening, Session, SessionUse, Usage, Use
     from muisti.model.memory import (
@@ -41,24 +42,23 @@ if TYPE_CHECKING:
         UpkeepReport,
         VerifyReport,
     )
-    from muisti.model.talk import (
-        ROLES,
-        SESSION_BREAK,
-        Chat,
-        Exchange,
-        Extracted,
-        Message,
-        Shelf,
-        Utterance,
+    from muisti.model.results import (
+        CompactResult,
+        Explanation,
+        Filter,
+        Graph,
+        SearchResult,
+        SearchResults,
+        Signal,
     )
 
 
 _HOMES = {
-    "answers": "CompactResult Explanation Filter Graph SearchResult SearchResults Signal",
+    "results": "CompactResult Explanation Filter Graph SearchResult SearchResults Signal",
     "journal": "Event EventName Happening Session SessionUse Usage Use",
     "memory": "CORE_SECTIONS KINDS RATES CoreMemory Draft Finder Kind Link LinkType Memory Origin Sector Tier",
     "reports": "Histogram Metrics ModelState Problem QueueStatus Stats SyncReport UpkeepReport VerifyReport",
-    "talk": "ROLES SESSION_BREAK Chat Exchange Extracted Message Shelf Utterance",
+    "conversations": "ROLES SESSION_BREAK Chat Exchange Extracted Message Shelf Utterance",
 }
 """Where each name is at home."""
 

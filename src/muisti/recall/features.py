@@ -22,7 +22,7 @@ from muisti.recall.speaker import favoured, speaker_of
 
 if TYPE_CHECKING:
     from muisti.ports import Candidate
-    from muisti.recall.gather import Evidence, Question
+    from muisti.recall.retrieve import Evidence, Question
     from muisti.text.time_expressions.question import When
 
 ALONE = 1.5

@@ -16,11 +16,11 @@ from muisti.errors import IndexCorrupt, InvalidRequest
 from muisti.model import Filter, Memory, Origin, SearchResult, SearchResults
 from muisti.recall.features import Ranked, RankingInputs
 from muisti.recall.fuse import as_share
-from muisti.recall.gather import Meaning, Question, gathered
-from muisti.recall.layers import checked_limit, existing
+from muisti.recall.lookups import checked_limit, existing
 from muisti.recall.matching import similar_words
 from muisti.recall.query import MAX_WORDS, choose_terms, query_words, without_stop_words
 from muisti.recall.rank import explain_result, rank
+from muisti.recall.retrieve import Meaning, Question, gathered
 from muisti.recall.snippet import snippet
 from muisti.text.tokens import tokenize
 

@@ -14,7 +14,7 @@ from muisti.model.memory import FIELDS
 from muisti.model.salience import RESTORED, folded, strength, traced
 from muisti.ports import ChangeSet, Services, Stored, Update
 from muisti.ports.lookups import memory_error, stored_memory
-from muisti.remember.complete import completed, derived_title
+from muisti.remember.derive import completed, derived_title
 from muisti.remember.validate import checked_content, checked_memory
 from muisti.text.redact import redact_fields
 

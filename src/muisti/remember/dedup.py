@@ -17,8 +17,8 @@ from muisti.text.simhash import bands, far_apart, hamming
 from muisti.text.tokens import split_words
 
 if TYPE_CHECKING:
-    from muisti.remember.likeness.contradict import Clash
-    from muisti.remember.likeness.same import Comparison
+    from muisti.remember.similarity.contradict import Clash
+    from muisti.remember.similarity.near_duplicate import Comparison
 
 CANDIDATES = 8
 """Memories that a new text is compared with, at most."""
@@ -139,14 +139,14 @@ def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -
 
 def compare(text: str, other: str, *, cosine: float | None = None) -> Comparison:
     """Whether two texts say the same. Its tables are dear to load, so that is left to who saves."""
-    from muisti.remember.likeness import same
+    from muisti.remember.similarity import near_duplicate
 
-    return same.compare(text, other, cosine=cosine)
+    return near_duplicate.compare(text, other, cosine=cosine)
 
 
 def clash(newer: str, older: str) -> Clash | None:
     """Whether two texts contradict each other. Loaded as late."""
-    from muisti.remember.likeness import contradict
+    from muisti.remember.similarity import contradict
 
     return contradict.clash(newer, older)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from muisti.model import Memory, Origin
 from muisti.ports import Embedded, Embedder, Piece
 from muisti.remember.chunk import OVERLAP, SIZE, chunks, embedded_text
-from muisti.remember.complete import derived_title
+from muisti.remember.derive import derived_title
 
 SPECIAL_TOKENS = 2
 """Models put one before and one after a text."""

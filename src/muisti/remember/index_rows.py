@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from muisti.model import Memory, Origin, Shelf
 from muisti.ports.search import MemoryRow, MessageLine, MessagePlace, TextRow, Words
-from muisti.remember.complete import content_hash, derived_title
+from muisti.remember.derive import content_hash, derived_title
 from muisti.remember.embed import embed_hash, source_hash
 from muisti.text.simhash import bands
 from muisti.text.tokens import tokenize

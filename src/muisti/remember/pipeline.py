@@ -15,8 +15,8 @@ from muisti.errors import InvalidMemory
 from muisti.model import Draft, Event, EventName, Memory, Tier
 from muisti.ports import ChangeSet, Committed, Progress, Services
 from muisti.remember.classify import classify_kind, classify_sector
-from muisti.remember.complete import completed, derived_title
 from muisti.remember.dedup import measured, resolved
+from muisti.remember.derive import completed, derived_title
 from muisti.remember.identity import new_id
 from muisti.remember.merge import Merges, merged_updates, planned_merges
 from muisti.remember.validate import checked_content, checked_id, checked_kind, checked_memory

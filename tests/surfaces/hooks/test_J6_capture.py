@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from muisti.surfaces.hooks import spool, work
+from muisti.surfaces.hooks import spool, worker
 from tests.surfaces.hooks.conftest import Hook
 
 CACHE = "We decided to use Redis for the session cache because it is fast."
@@ -276,7 +276,7 @@ def test_K2_a_worker_that_is_killed_loses_nothing(
     hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed at every step of its work, in a process of its own each time; then the next one does the rest."""
-    monkeypatch.setattr(work, "start", lambda vault="": None)
+    monkeypatch.setattr(worker, "start", lambda vault="": None)
     entry = spool.new_entry("claude-code", str(hook.vault), "otters", "s1")
     entry.prompts, entry.answer = [(entry.at, CACHE)], DONE
     spool.put(entry)
@@ -286,7 +286,7 @@ def test_K2_a_worker_that_is_killed_loses_nothing(
             _work_and_die_at(step, hook.vault)
         _, status = os.waitpid(child, 0)
         assert os.WTERMSIG(status) == signal.SIGKILL
-    work.work(str(hook.vault))
+    worker.work(str(hook.vault))
     assert said(hook) == [("user", CACHE), ("assistant", DONE)]
     assert len([one for one in memories(hook) if "decided" in one]) == 1
     assert spool.waiting() == []
@@ -300,7 +300,7 @@ def _work_and_die_at(step: str, vault: Path) -> None:
 
     try:
         setattr(Muisti, step, die)
-        work.work(str(vault))
+        worker.work(str(vault))
         die()
     finally:
         os._exit(1)

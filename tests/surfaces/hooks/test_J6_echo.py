@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.recall.fence import OPENING, fenced
-from muisti.surfaces.hooks import known
-from muisti.surfaces.hooks.echo import without_recalled
+from muisti.surfaces.hooks import novelty
+from muisti.surfaces.hooks.strip_recalled import without_recalled
 from tests.surfaces.hooks.conftest import Hook
 from tests.unit.making import a_memory
 
@@ -131,8 +131,8 @@ def test_J6_endless_fences_end(bad: str) -> None:
 )
 def test_J6_what_repeats_a_memory_is_nothing_new(sentence: str, user: bool, agent: bool) -> None:
     kept = "Herons fly south in September."
-    for share, dropped in ((known.USER, user), (known.AGENT, agent)):
-        left = known.without_known(
+    for share, dropped in ((novelty.USER, user), (novelty.AGENT, agent)):
+        left = novelty.without_known(
             f"{sentence} {kept}" if sentence.endswith(".") else f"{sentence}. {kept}", [FACT], share
         )
         assert kept in left

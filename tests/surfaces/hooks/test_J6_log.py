@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from muisti.surfaces.hooks import log
-from muisti.surfaces.hooks.place import state_folder
+from muisti.surfaces.hooks.paths import state_folder
 
 AT = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from muisti.recall.compose import tokens
 from muisti.recall.fence import CLOSING, OPENING
+from muisti.recall.prompt_context import tokens
 from muisti.surfaces.hooks.log import recent
 from muisti.surfaces.hooks.prompt import BUDGET as PROMPT_BUDGET
 from muisti.surfaces.hooks.prompt import MOST

@@ -14,7 +14,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from muisti import Muisti
-from muisti.surfaces.rest.serving import Serving
+from muisti.surfaces.rest.config import Serving
 from tests.rest.conftest import check_problem, client_of, served
 from tests.surfaces.mcp.asking import AGENT, TOOLS, read, refusal, run, said
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from muisti import Muisti
-from muisti.recall.compose import tokens
+from muisti.recall.prompt_context import tokens
 from tests.surfaces.mcp.asking import as_sent, inside, run, said
 
 PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\sA-Za-z0-9\x80-\U0010ffff]+|[^\x00-\x7f]")

@@ -10,8 +10,8 @@ import pytest
 
 import muisti.bootstrap
 from muisti import Muisti, bootstrap, errors
-from muisti.surfaces.mcp import answers, tools
-from muisti.surfaces.mcp.trouble import told
+from muisti.surfaces.mcp import results, tools
+from muisti.surfaces.mcp.errors import told
 from muisti.surfaces.mcp.vault import Vault, vault_at
 from tests.surfaces.mcp.asking import agent, inside, read, refusal, run, said
 
@@ -119,7 +119,7 @@ def test_J4_only_your_own_vault_is_made_when_it_is_missing(
 def test_J4_a_mistake_of_ours_is_no_end(
     vault: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(answers, "listed", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(results, "listed", lambda *_, **__: 1 / 0)
 
     async def work() -> None:
         async with inside(vault) as client:

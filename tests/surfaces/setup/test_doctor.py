@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from muisti.surfaces.hooks.log import Run, record
-from muisti.surfaces.setup.finding import Finding, Level, looked_at
+from muisti.surfaces.setup.findings import Finding, Level, looked_at
 from tests.surfaces.setup.conftest import Home
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)

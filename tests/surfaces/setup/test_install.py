@@ -15,10 +15,10 @@ import pytest
 from muisti.surfaces.setup import apply as applying
 from muisti.surfaces.setup.agents import AGENTS, Machine
 from muisti.surfaces.setup.apply import apply
+from muisti.surfaces.setup.commands import is_hook, is_server, program
 from muisti.surfaces.setup.contents import Starting
-from muisti.surfaces.setup.entry import is_hook, is_server, program
+from muisti.surfaces.setup.errors import ConfigurationProblem
 from muisti.surfaces.setup.plan import to_install, to_uninstall
-from muisti.surfaces.setup.trouble import ConfigurationProblem
 from tests.surfaces.setup.conftest import Home
 from tests.surfaces.setup.had import CODEX, CURSOR, HAD, HERE, SETTINGS
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from muisti.surfaces.setup.agents import AGENTS, File
 from muisti.surfaces.setup.contents import Starting, found_in, with_muisti, without_muisti
+from muisti.surfaces.setup.errors import Malformed, place_of
 from muisti.surfaces.setup.jsonedit import append, drop, put
 from muisti.surfaces.setup.jsontext import PLAIN, Grammar, parse, plain
-from muisti.surfaces.setup.trouble import Malformed, place_of
 
 LOOSE = Grammar(comments=True, trailing_commas=True)
 STARTING = Starting(("/opt/my tools/muisti",), Path('/a "quoted" vault'))

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from muisti.surfaces.setup import tomledit
-from muisti.surfaces.setup.trouble import Malformed, place_of
+from muisti.surfaces.setup.errors import Malformed, place_of
 
 PATH = ("mcp_servers", "muisti")
 TABLE = {"command": "/bin/muisti", "args": ["mcp"]}

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from muisti.errors import EmbedderUnavailable, ModelDamaged
-from muisti.models.embedders.catalogue import Model, folder_of, sha256_of
+from muisti.models.embedders.catalog import Model, folder_of, sha256_of
 
 _TIMEOUT = 900
 _LICENCE_BYTES = 100_000

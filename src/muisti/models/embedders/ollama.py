@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
 from muisti.models.embedders.remote import RemoteEmbedder
-from muisti.models.http.post import JsonPost
+from muisti.models.http.json_client import JsonPost
 from muisti.models.http.purpose import EMBEDDER
 
 _URL = "http://localhost:11434"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from muisti.errors import EmbedderProblem, EmbedderUnavailable, ModelDamaged, ModelNotInstalled
-from muisti.models.embedders.catalogue import DEFAULT, Model, find_model, locate, verified
+from muisti.models.embedders.catalog import DEFAULT, Model, find_model, locate, verified
 from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
 from muisti.models.embedders.vectors import checked
 from muisti.ports import Identity, Matrix, Vector

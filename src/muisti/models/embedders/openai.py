@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from muisti.errors import SettingsError
 from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
 from muisti.models.embedders.remote import RemoteEmbedder
-from muisti.models.http.post import JsonPost
+from muisti.models.http.json_client import JsonPost
 from muisti.models.http.purpose import EMBEDDER
 
 if TYPE_CHECKING:

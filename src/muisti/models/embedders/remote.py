@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from muisti.errors import EmbedderMisbehaved, EmbedderProblem
 from muisti.models.embedders.vectors import checked
-from muisti.models.http.post import JsonPost
+from muisti.models.http.json_client import JsonPost
 from muisti.ports import Identity, Matrix, Vector
 
 _ASK = "Represent this sentence for searching relevant passages: "

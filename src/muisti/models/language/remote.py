@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from muisti.errors import ExtractorMisbehaved
-from muisti.models.http.post import JsonPost
+from muisti.models.http.json_client import JsonPost
 from muisti.models.http.purpose import EXTRACTOR, ExtractorRefused
 
 MOST_TOKENS = 4096

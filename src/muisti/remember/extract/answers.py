@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from muisti.remember.extract.persons import resolved
+from muisti.remember.extract.pronouns import resolved
 from muisti.remember.extract.verbs import third_person
 
 MOST_WORDS = 7

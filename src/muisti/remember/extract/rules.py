@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from muisti.model import Extracted, Utterance
-from muisti.remember.extract import signs
-from muisti.remember.extract.abroad import is_abroad, told_abroad
+from muisti.remember.extract import cues
 from muisti.remember.extract.answers import answered
-from muisti.remember.extract.evidence import (
+from muisti.remember.extract.other_languages import is_abroad, told_abroad
+from muisti.remember.extract.pronouns import completed, resolved
+from muisti.remember.extract.scoring import (
     ASSISTANT,
     CORRECTED,
     INSTRUCTED,
@@ -24,7 +25,6 @@ from muisti.remember.extract.evidence import (
     judged,
     kind_of,
 )
-from muisti.remember.extract.persons import completed, resolved
 from muisti.remember.extract.sentences import sentences, typed
 from muisti.text.time_expressions.statement import resolve_dates
 from muisti.text.tokens import split_words
@@ -124,16 +124,16 @@ def _statement(sentence: str, utterance: Utterance, mode: str) -> _Statement | N
 
 
 def _english(sentence: str, utterance: Utterance, mode: str) -> _Statement | None:
-    ordered = signs.INSTRUCTION.match(sentence)
+    ordered = cues.INSTRUCTION.match(sentence)
     if ordered and utterance.role != "assistant" and _is_order(ordered[0], utterance):
         return _ordered(sentence, ordered.end(), utterance)
-    if sentence.endswith("?") or signs.QUESTION.match(sentence):
+    if sentence.endswith("?") or cues.QUESTION.match(sentence):
         return None
-    corrected = signs.CORRECTION.match(sentence)
+    corrected = cues.CORRECTION.match(sentence)
     if corrected and utterance.role != "assistant":
         return _corrected(sentence, corrected, utterance, mode)
     bare = _without_lead(sentence, utterance.addressee)
-    if signs.RULE.match(bare) and utterance.role != "assistant":
+    if cues.RULE.match(bare) and utterance.role != "assistant":
         return _requested(sentence, bare, utterance)
     return _plain(sentence, bare, utterance, mode)
 
@@ -186,14 +186,14 @@ def _corrected(
     if not rest:
         return None
     meant = re.search(r"\b(?:meant|mean)\b", lead[0], re.I)
-    strict = signs.STRICT_CORRECTION.search(lead[0]) is not None
+    strict = cues.STRICT_CORRECTION.search(lead[0]) is not None
     importance = (
         CORRECTED if strict else min(CORRECTED, round(judged(rest, mode=mode).importance + 0.15, 2))
     )
     told = f"{utterance.speaker} meant: {rest}" if meant else rest
     memory = _memory(told, sentence, utterance, judged(rest, mode=mode).kind, importance)
     return _Statement(
-        memory, alone=strict, corrects=strict or signs.ANAPHORA.match(rest) is not None
+        memory, alone=strict, corrects=strict or cues.ANAPHORA.match(rest) is not None
     )
 
 
@@ -239,17 +239,17 @@ def _requested(
 
 def _plain(sentence: str, bare: str, utterance: Utterance, mode: str) -> _Statement | None:
     if utterance.role == "assistant" and (
-        signs.OFFER.match(bare)
-        or signs.ACKNOWLEDGES.match(bare)
-        or not signs.RESULT.search(bare)
-        or signs.TO_READER.search(bare)
+        cues.OFFER.match(bare)
+        or cues.ACKNOWLEDGES.match(bare)
+        or not cues.RESULT.search(bare)
+        or cues.TO_READER.search(bare)
     ):
         return None
     whole = completed(bare)
     marks = {
         "dropped subject": whole != bare,
         "pasted": len(utterance.text) > PASTED,
-        "task": utterance.addressee.lower() in _NAMELESS and signs.TASK.match(bare) is not None,
+        "task": utterance.addressee.lower() in _NAMELESS and cues.TASK.match(bare) is not None,
     }
     worth = judged(
         whole, mode=mode, marks=frozenset(name for name, is_there in marks.items() if is_there)
@@ -259,7 +259,7 @@ def _plain(sentence: str, bare: str, utterance: Utterance, mode: str) -> _Statem
         importance = max(importance, _DONE)
     memory = _memory(whole, sentence, utterance, worth.kind, importance)
     return _Statement(
-        memory, leans=signs.ANAPHORA.match(bare) is not None, prefix=f"{utterance.speaker}: "
+        memory, leans=cues.ANAPHORA.match(bare) is not None, prefix=f"{utterance.speaker}: "
     )
 
 
@@ -269,12 +269,12 @@ def _weighed(importance: float, utterance: Utterance) -> float:
 
 def _without_lead(sentence: str, addressee: str) -> str:
     """Without "Yeah, " and "Hey Jon, " before it, and without the name of whom it is said to."""
-    lead = signs.LEADS.match(sentence)
+    lead = cues.LEADS.match(sentence)
     bare = sentence[lead.end() :] if lead and lead.end() < len(sentence) else sentence
     bare = re.sub(r"^(?:and|but|so|plus|also|or|because|'?cause) (?=[\w']+ )", "", bare, flags=re.I)
     bare = re.sub(r",? (?:btw|by the way)(?=[,.!]|$)", "", bare, flags=re.I)
-    bare = signs.TELLS.sub("", bare, count=1)
-    bare = signs.REMINDS.sub(lambda verb: f"It {verb[0].lower()}", bare, count=1)
+    bare = cues.TELLS.sub("", bare, count=1)
+    bare = cues.REMINDS.sub(lambda verb: f"It {verb[0].lower()}", bare, count=1)
     if addressee:
         name = re.escape(addressee)
         bare = re.sub(rf"^{name}[,!] |,? {name}(?=[.!]*$)", "", bare)

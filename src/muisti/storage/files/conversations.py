@@ -18,10 +18,10 @@ from typing import Any
 from muisti.errors import InvalidRequest, VaultUnusable
 from muisti.model import ROLES, Message, Problem
 from muisti.ports.search import MessageLine
-from muisti.remember.talk import DEEPEST_META, PRIVATE, own_meta, texts_in
+from muisti.remember.conversations import DEEPEST_META, PRIVATE, own_meta, texts_in
 from muisti.settings import Settings
 from muisti.storage.files.disk import Disk, disk_errors
-from muisti.storage.files.lines import (
+from muisti.storage.files.jsonl import (
     CORRUPT,
     ends_whole,
     set_torn_tail_aside,

@@ -16,7 +16,7 @@ from muisti.model import Event, Problem
 from muisti.ports import Clock
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
-from muisti.storage.files.lines import set_torn_tail_aside, tail_sha, whole_lines
+from muisti.storage.files.jsonl import set_torn_tail_aside, tail_sha, whole_lines
 from muisti.storage.files.timestamps import from_text, to_text
 from muisti.storage.sync_state import JournalDelta, ReadOffset
 

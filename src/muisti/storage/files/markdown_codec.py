@@ -8,7 +8,7 @@ from muisti.errors import ImportFailed
 from muisti.model import Link, Memory
 from muisti.settings import Settings
 from muisti.storage.files import frontmatter
-from muisti.storage.files.linked import link_from
+from muisti.storage.files.link_codec import link_from
 from muisti.storage.files.memory_codec import TYPED, check_conflict, from_document, to_fields
 from muisti.storage.files.timestamps import from_text
 

@@ -15,11 +15,11 @@ from muisti.model import KINDS, Link, Memory
 from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
 from muisti.remember.classify import classify_kind, classify_sector
-from muisti.remember.complete import completed, derived_title
+from muisti.remember.derive import completed, derived_title
 from muisti.remember.validate import checked_id, checked_memory, checked_value
 from muisti.settings import Settings
 from muisti.storage.files.frontmatter import BadFrontMatter, Document, Value
-from muisti.storage.files.linked import link_from, link_text
+from muisti.storage.files.link_codec import link_from, link_text
 from muisti.storage.files.timestamps import from_text, to_text
 from muisti.text.redact import redact_fields, redact_labels, redact_text
 

@@ -21,7 +21,7 @@ from muisti.errors import VaultReadOnly
 from muisti.model import Exchange, QueueStatus
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
-from muisti.storage.files.lines import CORRUPT, ends_whole, whole_lines
+from muisti.storage.files.jsonl import CORRUPT, ends_whole, whole_lines
 from muisti.storage.files.lock import try_lock
 from muisti.storage.files.timestamps import from_text, to_text
 

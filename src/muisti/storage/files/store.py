@@ -32,7 +32,7 @@ from muisti.model import CoreMemory, Event, EventName, Memory
 from muisti.ports.store import ChangeSet, Clock, Committed, Stored, StoredVersion, Update
 from muisti.settings import Settings
 from muisti.storage.files.conversations import FileConversations
-from muisti.storage.files.core import FileCore
+from muisti.storage.files.core_memory import FileCore
 from muisti.storage.files.disk import Disk, ReadOnlyDisk
 from muisti.storage.files.journal import FileJournal
 from muisti.storage.files.queue import FileQueue

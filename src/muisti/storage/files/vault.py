@@ -24,6 +24,7 @@ from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings
 from muisti.storage.files import frontmatter
 from muisti.storage.files.atomic_write import Planned, Publisher
 from muisti.storage.files.disk import Disk, ReadOnlyDisk, disk_errors, spelled_out
+from muisti.storage.files.file_names import file_name
 from muisti.storage.files.lock import FileLock
 from muisti.storage.files.memory_codec import (
     TRASH,
@@ -36,7 +37,6 @@ from muisti.storage.files.memory_codec import (
     to_fields,
     trashed_path,
 )
-from muisti.storage.files.names import file_name
 from muisti.storage.files.safe_read import bytes_of
 from muisti.storage.files.timestamps import changed_at, stat_of
 from muisti.storage.sync_state import FileStat, SeenFile, StoredFile

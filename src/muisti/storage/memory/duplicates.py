@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from muisti.model import Memory
-from muisti.storage.memory.reading import Reading
 from muisti.storage.memory.tables import Entry
+from muisti.storage.memory.view import Reading
 from muisti.text.simhash import hamming
 
 

@@ -12,9 +12,9 @@ from muisti.storage.memory.duplicates import MemoryDuplicates
 from muisti.storage.memory.links import MemoryLinks
 from muisti.storage.memory.messages import MemoryMessages
 from muisti.storage.memory.reader import MemoryReading
-from muisti.storage.memory.reading import Reading
 from muisti.storage.memory.statistics import MemoryStatistics
 from muisti.storage.memory.tables import Database, Tables
+from muisti.storage.memory.view import Reading
 from muisti.storage.memory.words import MemoryWords
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from muisti.model import Link, LinkType
-from muisti.storage.memory.reading import Reading
+from muisti.storage.memory.view import Reading
 
 
 class MemoryLinks:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from muisti.model import SESSION_BREAK, Chat, Message, Origin, Shelf
 from muisti.storage.memory.apply import to_time
-from muisti.storage.memory.reading import Reading
 from muisti.storage.memory.tables import Entry, Tables, check_text
+from muisti.storage.memory.view import Reading
 
 
 class _Line(NamedTuple):

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from muisti.model import Filter, Memory, Origin, Session, SessionUse, Usage, Use
 from muisti.ports.search import Candidate, Order
-from muisti.storage.memory.reading import Reading, by_time
 from muisti.storage.memory.tables import Database, Entry, check_text
+from muisti.storage.memory.view import Reading, by_time
 
 OPENING = 80
 """Characters of a text that ranking looks at."""

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from muisti.model import Problem, Stats
 from muisti.ports.search import Footprint
-from muisti.storage.memory.reading import Reading
 from muisti.storage.memory.tables import Entry, Tables
+from muisti.storage.memory.view import Reading
 
 
 class MemoryStatistics:

@@ -9,8 +9,8 @@ from muisti.model import Filter
 from muisti.ports.search import Frequencies, Term, WordMatch, Words
 from muisti.recall.matching import K1
 from muisti.storage.memory.reader import OPENING
-from muisti.storage.memory.reading import Reading
 from muisti.storage.memory.tables import Tables, check_text
+from muisti.storage.memory.view import Reading
 
 B = 0.75
 """The constant of bm25 that says how much long texts lose."""

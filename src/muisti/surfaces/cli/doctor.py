@@ -12,7 +12,7 @@ import click
 from muisti.surfaces.cli.shared import common, print_json
 
 if TYPE_CHECKING:
-    from muisti.surfaces.setup.finding import Finding
+    from muisti.surfaces.setup.findings import Finding
 
 _COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
 
@@ -35,10 +35,10 @@ def doctor(vault: str | None, as_json: bool) -> None:
 
 
 def _findings(vault: str | None) -> list[Finding]:
-    from muisti.surfaces.setup.agentcheck import check_agents
     from muisti.surfaces.setup.agents import Machine
-    from muisti.surfaces.setup.finding import Finding, Level
-    from muisti.surfaces.setup.vaultcheck import check_vault
+    from muisti.surfaces.setup.check_agents import check_agents
+    from muisti.surfaces.setup.check_vault import check_vault
+    from muisti.surfaces.setup.findings import Finding, Level
 
     try:
         machine = Machine.present()

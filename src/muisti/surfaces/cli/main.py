@@ -21,7 +21,7 @@ VERBS = {
         "reinforce",
         "deemphasize",
     ),
-    "find": (
+    "search": (
         "search",
         "context",
         "keywords",
@@ -32,15 +32,15 @@ VERBS = {
         "explain",
     ),
     "links": ("link", "unlink", "links", "supersede", "superseding", "graph"),
-    "order": ("history", "unmerge", "trash", "archive", "upkeep", "decay", "cleanup", "evict"),
-    "talk": ("chat", "index"),
+    "lifecycle": ("history", "unmerge", "trash", "archive", "upkeep", "decay", "cleanup", "evict"),
+    "conversations": ("chat", "index"),
     "core": ("core",),
     "extract": ("extract",),
     "sessions": ("session",),
     "model": ("model",),
     "serve": ("serve",),
     "mcp": ("mcp",),
-    "upkeep": (
+    "maintenance": (
         "init",
         "stats",
         "sync",

@@ -13,7 +13,7 @@ from muisti.surfaces.cli.shared import common, note, print_json
 from muisti.surfaces.extras import check_installed
 
 if TYPE_CHECKING:
-    from muisti.surfaces.rest.serving import Serving
+    from muisti.surfaces.rest.config import Serving
 
 
 @click.command()
@@ -63,8 +63,8 @@ def serve(
     """Serve the vault to programs (REST) and to your browser, until Ctrl+C."""
     check_installed("muisti serve")
     from muisti import bootstrap
+    from muisti.surfaces.rest.config import Serving
     from muisti.surfaces.rest.server import serve as run
-    from muisti.surfaces.rest.serving import Serving
 
     serving = Serving(
         host=options["host"],

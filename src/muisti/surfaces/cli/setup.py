@@ -43,8 +43,8 @@ def install(
     """
     from muisti.surfaces.setup.agents import AGENTS as KNOWN
     from muisti.surfaces.setup.agents import Machine
+    from muisti.surfaces.setup.commands import program
     from muisti.surfaces.setup.contents import Starting
-    from muisti.surfaces.setup.entry import program
     from muisti.surfaces.setup.plan import to_install
 
     check_installed("muisti install")

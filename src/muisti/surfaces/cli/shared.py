@@ -17,7 +17,7 @@ from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model.fields import Field, Match
 from muisti.model.jsonable import plain
 from muisti.ports import Progress
-from muisti.recall.options import FILTERED, FilterOptions
+from muisti.recall.filters import FILTERED, FilterOptions
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from muisti.engine import Muisti
 from muisti.model import Message
-from muisti.surfaces.hooks import known, spool, transcript
-from muisti.surfaces.hooks.echo import without_recalled
-from muisti.surfaces.hooks.gate import is_command
+from muisti.surfaces.hooks import novelty, spool, transcript
+from muisti.surfaces.hooks.relevance import is_command
+from muisti.surfaces.hooks.strip_recalled import without_recalled
 from muisti.surfaces.hooks.summary import summary
 from muisti.text.redact import redact_text
 
@@ -78,8 +78,8 @@ def _write_down(
 
 def _learn(memory: Muisti, entry: spool.Entry, asked: str, answered: str) -> None:
     given = _given(memory, entry)
-    asked = known.without_known(asked, given, known.USER)
-    answered = known.without_known(answered, given, known.AGENT)
+    asked = novelty.without_known(asked, given, novelty.USER)
+    answered = novelty.without_known(answered, given, novelty.AGENT)
     if asked.strip() or answered.strip():
         memory.extract_and_save(
             entry.session,

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
-from muisti.surfaces.hooks.place import made_folder, state_folder
+from muisti.surfaces.hooks.paths import made_folder, state_folder
 
 FILE, EARLIER = "hooks.jsonl", "hooks.1.jsonl"
 LARGEST = 128 * 1024

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from muisti.recall.compose import tokens
 from muisti.recall.fence import CLOSING, OPENING, fenced, fenced_memory
+from muisti.recall.prompt_context import tokens
 from muisti.recall.query import query_words
-from muisti.surfaces.hooks import gate
+from muisti.surfaces.hooks import relevance
 
 if TYPE_CHECKING:
     from muisti.engine.search import Search
@@ -25,8 +25,12 @@ LONG = 120
 
 def question_of(prompt: str) -> str:
     """What of a prompt is to be looked for; "" if that says too little to look for anything."""
-    question = gate.asked(prompt)
-    return question if question and gate.worth_asking(question, len(query_words(question))) else ""
+    question = relevance.asked(prompt)
+    return (
+        question
+        if question and relevance.worth_asking(question, len(query_words(question)))
+        else ""
+    )
 
 
 def for_prompt(
@@ -59,11 +63,11 @@ def _that_matter(
         return []
     told = query_words(question)
     common = memory.word_frequencies(told)
-    asks = gate.is_question(question)
+    asks = relevance.is_question(question)
     return [
         one
         for one in current
-        if gate.matters(
+        if relevance.matters(
             asks, told, common.counts, common.documents, f"{one.memory.title}\n{one.memory.content}"
         )
     ][:MOST]

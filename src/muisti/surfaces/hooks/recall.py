@@ -9,9 +9,9 @@ from pathlib import Path
 from muisti.engine import Muisti
 from muisti.errors import BrokenFile, VaultNotFound
 from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Session, Tier
-from muisti.recall.compose import composed, tokens
 from muisti.recall.fence import CLOSING, OPENING, quoted
-from muisti.surfaces.hooks.place import READING
+from muisti.recall.prompt_context import composed, tokens
+from muisti.surfaces.hooks.paths import READING
 
 START_BUDGET = 1_500
 CORE_SHARE = 0.6

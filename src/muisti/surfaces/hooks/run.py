@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> NoReturn:
         _thread.start_new_thread(_give_up, (began, limit, options, outcome, once))
         _thread.start_new_thread(_end_after, (limit + GRACE,))
         if options.event:
-            from muisti.surfaces.hooks.answer import answer
+            from muisti.surfaces.hooks.dispatch import answer
 
             answer(options, outcome)
     except (
@@ -114,9 +114,9 @@ def _give_up(
 def _leave_it_to_the_worker(options: Options, outcome: Outcome) -> None:
     """Building an index takes longer than a hook has; whoever has the time does it."""
     if outcome.vault and options.event in LIMITS:
-        from muisti.surfaces.hooks import work
+        from muisti.surfaces.hooks import worker
 
-        work.start(outcome.vault, foreign=outcome.foreign)
+        worker.start(outcome.vault, foreign=outcome.foreign)
 
 
 def _end_after(seconds: float) -> None:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muisti.surfaces.hooks.place import made_folder, state_folder
+from muisti.surfaces.hooks.paths import made_folder, state_folder
 
 if TYPE_CHECKING:
     from datetime import datetime

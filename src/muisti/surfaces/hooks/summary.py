@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from muisti.model import Memory, Message
 from muisti.recall.query import query_words
-from muisti.surfaces.hooks.gate import is_routine
+from muisti.surfaces.hooks.relevance import is_routine
 from muisti.text.sentences import split_sentences
 
 LONGEST = 160

@@ -8,8 +8,8 @@ from mcp.server import MCPServer
 from pydantic import Field
 
 from muisti.errors import MuistiError
+from muisti.surfaces.mcp.errors import told
 from muisti.surfaces.mcp.tools import in_project
-from muisti.surfaces.mcp.trouble import told
 from muisti.surfaces.mcp.vault import Vault
 
 BUDGET = 1500

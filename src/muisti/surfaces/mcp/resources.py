@@ -18,9 +18,9 @@ from mcp_types import (
 
 from muisti.errors import MuistiError, NotFound
 from muisti.recall.fence import fenced
-from muisti.surfaces.mcp import answers
+from muisti.surfaces.mcp import results
+from muisti.surfaces.mcp.errors import told
 from muisti.surfaces.mcp.tools import in_project, whole_id
-from muisti.surfaces.mcp.trouble import told
 from muisti.surfaces.mcp.vault import Vault
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ def add_resources(server: MCPServer, vault: Vault, project: str) -> None:
 
 
 async def _recent(vault: Vault, project: str) -> str:
-    shown = answers.listed(
+    shown = results.listed(
         await (await vault.use()).list(limit=RECENT, **in_project(project or None))
     ).content[0]
     assert isinstance(shown, TextContent)
@@ -67,7 +67,7 @@ async def _recent(vault: Vault, project: str) -> str:
 
 
 async def _core(vault: Vault) -> str:
-    return answers.core_text(await (await vault.use()).core_get())
+    return results.core_text(await (await vault.use()).core_get())
 
 
 async def _memory(vault: Vault, given: str) -> str:

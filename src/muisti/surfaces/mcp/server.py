@@ -17,10 +17,10 @@ from pydantic import ValidationError, create_model
 
 from muisti import __version__
 from muisti.errors import MuistiError
+from muisti.surfaces.mcp.errors import refused, told
 from muisti.surfaces.mcp.prompts import add_prompts
 from muisti.surfaces.mcp.resources import add_resources
 from muisti.surfaces.mcp.tools import Tools
-from muisti.surfaces.mcp.trouble import refused, told
 from muisti.surfaces.mcp.vault import Vault
 
 INSTRUCTIONS = (

@@ -16,9 +16,9 @@ from pydantic import BeforeValidator, Field
 from muisti.aio import MemoryService
 from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model import Memory, Origin
-from muisti.recall.options import ALL_PROJECTS, FilterOptions
+from muisti.recall.filters import ALL_PROJECTS, FilterOptions
 from muisti.remember.options import UpdateOptions
-from muisti.surfaces.mcp import answers
+from muisti.surfaces.mcp import results
 from muisti.surfaces.mcp.vault import Vault
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Tools:
         project: SaveProject | None = None,
         importance: Weight | None = None,
         files: list[str] | None = None,
-    ) -> Annotated[CallToolResult, answers.Kept]:
+    ) -> Annotated[CallToolResult, results.Kept]:
         """Remember one thing for later sessions: a decision and its reason, a preference of the user, a fix that worked.
         One or two sentences that can be understood alone. Search first if it may be known already.
         """
@@ -94,7 +94,7 @@ class Tools:
             "saving",
         )
         known = ["It was known already, and counts more now."] if saved.created_at < begun else []
-        return answers.kept(saved, "Saved as", [*known, *await _remarks(memory, saved, content)])
+        return results.kept(saved, "Saved as", [*known, *await _remarks(memory, saved, content)])
 
     async def search(
         self,
@@ -105,7 +105,7 @@ class Tools:
         limit: Limit = 10,
         kind: str | None = None,
         project: SearchProject | None = None,
-    ) -> Annotated[CallToolResult, answers.Listed]:
+    ) -> Annotated[CallToolResult, results.Listed]:
         """Find what is remembered, best first: ids and titles. Use it before answering about earlier work, decisions or the
         user's preferences. Then `get` what looks useful.
         """
@@ -120,23 +120,23 @@ class Tools:
             found = await patiently(
                 ctx, memory.search(query, limit=limit, record=False, **options), "searching"
             )
-        return answers.listed([result.memory for result in found], note=found.degraded)
+        return results.listed([result.memory for result in found], note=found.degraded)
 
     async def timeline(
         self, ctx: Ctx, id: str, before: Around = 3, after: Around = 3
-    ) -> Annotated[CallToolResult, answers.Listed]:
+    ) -> Annotated[CallToolResult, results.Listed]:
         """See what was remembered just before and after a memory: how something came about, what followed."""
         memory = await self._memory(ctx)
         whole = await whole_id(memory, id)
         around = await patiently(ctx, memory.timeline(whole, before=before, after=after), "reading")
         found = [await memory.get(one.id) for one in around]
-        return answers.listed([one for one in found if one is not None], here=whole)
+        return results.listed([one for one in found if one is not None], here=whole)
 
-    async def get(self, ctx: Ctx, ids: Ids) -> Annotated[CallToolResult, answers.Read]:
+    async def get(self, ctx: Ctx, ids: Ids) -> Annotated[CallToolResult, results.Read]:
         """Read memories whole, by the ids that search, timeline or save gave."""
         memory = await self._memory(ctx)
         wanted = list(dict.fromkeys([await whole_id(memory, one) for one in ids]))
-        return answers.read(await patiently(ctx, memory.details(wanted), "reading"))
+        return results.read(await patiently(ctx, memory.details(wanted), "reading"))
 
     async def update(
         self,
@@ -147,7 +147,7 @@ class Tools:
         kind: str | None = None,
         project: str | None = None,
         importance: Weight | None = None,
-    ) -> Annotated[CallToolResult, answers.Kept]:
+    ) -> Annotated[CallToolResult, results.Kept]:
         """Correct or complete a memory; the old version is kept. If a new fact replaced an old one, save the new one and link
         it with SUPERSEDES instead.
         """
@@ -170,48 +170,48 @@ class Tools:
         changed = await patiently(
             ctx, memory.update(whole, **cast("UpdateOptions", changes)), "saving"
         )
-        return answers.kept(changed, "Updated", await _remarks(memory, changed, content or ""))
+        return results.kept(changed, "Updated", await _remarks(memory, changed, content or ""))
 
-    async def forget(self, ctx: Ctx, id: str) -> Annotated[CallToolResult, answers.Gone]:
+    async def forget(self, ctx: Ctx, id: str) -> Annotated[CallToolResult, results.Gone]:
         """Move a memory to the trash, when it is wrong or the user wants it gone. The user can bring it back."""
         memory = await self._memory(ctx)
         whole = await whole_id(memory, id)
         if not await patiently(ctx, memory.delete(whole), "deleting"):
             raise MemoryNotFound(id)
         note = f"In the trash. `muisti restore {whole}` brings it back."
-        return answers.answered(answers.Gone(id=whole, note=note), f"Forgot {whole}. {note}")
+        return results.answered(results.Gone(id=whole, note=note), f"Forgot {whole}. {note}")
 
     async def link(
         self, ctx: Ctx, source: str, target: str, type: LinkName = "RELATED_TO"
-    ) -> Annotated[CallToolResult, answers.Linked]:
+    ) -> Annotated[CallToolResult, results.Linked]:
         """Say how the memory `source` stands to the memory `target`. SUPERSEDES: target is true no longer, source replaces it."""
         memory = await self._memory(ctx)
         ends = await whole_id(memory, source), await whole_id(memory, target)
         made = await patiently(ctx, memory.link(*ends, type, extracted_by="llm"), "linking")
-        value = answers.Linked(source=made.source, type=made.type.value, target=made.target)
-        return answers.answered(value, f"Linked: {made.source} {answers.described(made)}")
+        value = results.Linked(source=made.source, type=made.type.value, target=made.target)
+        return results.answered(value, f"Linked: {made.source} {results.described(made)}")
 
-    async def core_get(self, ctx: Ctx) -> Annotated[CallToolResult, answers.Core]:
+    async def core_get(self, ctx: Ctx) -> Annotated[CallToolResult, results.Core]:
         """Read core memory: what always holds of the user, and how the agent is to behave. Use it at the start of a task."""
         memory = await self._memory(ctx)
-        return answers.core(await patiently(ctx, memory.core_get(), "reading"))
+        return results.core(await patiently(ctx, memory.core_get(), "reading"))
 
     async def core_update(
         self, ctx: Ctx, section: Section, key: str, value: str
-    ) -> Annotated[CallToolResult, answers.Entry]:
+    ) -> Annotated[CallToolResult, results.Entry]:
         """Set one short entry of core memory, such as user/name or agent/language. Only what the user said, and always holds."""
         memory = await self._memory(ctx)
         await patiently(ctx, memory.core_update(section, key, value), "saving")
-        return answers.answered(answers.Entry(section=section, key=key), f"Set {section}/{key}.")
+        return results.answered(results.Entry(section=section, key=key), f"Set {section}/{key}.")
 
     async def core_delete(
         self, ctx: Ctx, section: Section, key: str
-    ) -> Annotated[CallToolResult, answers.Entry]:
+    ) -> Annotated[CallToolResult, results.Entry]:
         """Remove one entry of core memory that holds no longer."""
         memory = await self._memory(ctx)
         await patiently(ctx, memory.core_delete(section, key), "saving")
-        return answers.answered(
-            answers.Entry(section=section, key=key), f"Deleted {section}/{key}."
+        return results.answered(
+            results.Entry(section=section, key=key), f"Deleted {section}/{key}."
         )
 
     async def _memory(self, ctx: Ctx) -> MemoryService:
@@ -269,7 +269,7 @@ async def _remarks(memory: MemoryService, saved: Memory, given: str) -> list[str
         remarks.append("A secret in it was redacted; secrets are never stored.")
     for link in (link for link in saved.links if link.proposed):
         other = await memory.get(link.target)
-        title = f" ({answers.shortened(other.title, answers.TITLE)})" if other else ""
+        title = f" ({results.shortened(other.title, results.TITLE)})" if other else ""
         remarks.append(
             f"It may replace or contradict {link.target}{title}: if it does, call link with SUPERSEDES."
         )

@@ -14,27 +14,27 @@ from starlette.routing import Route
 from muisti import __version__
 from muisti.engine import Muisti
 from muisti.surfaces.rest import docs
-from muisti.surfaces.rest.bodies import Bodies
+from muisti.surfaces.rest.body_limit import Bodies
+from muisti.surfaces.rest.config import Serving
 from muisti.surfaces.rest.events import Events
-from muisti.surfaces.rest.live import Live
 from muisti.surfaces.rest.metrics import Measured, Timed
 from muisti.surfaces.rest.problems import Problem, add_handlers
-from muisti.surfaces.rest.progress import Reindexing
+from muisti.surfaces.rest.reindexing import Reindexing
 from muisti.surfaces.rest.routes import (
+    conversations,
     health,
     links,
+    maintenance,
     memories,
-    order,
     search,
     session_memories,
     sessions,
-    talk,
 )
 from muisti.surfaces.rest.security import Cover, Doors, Pace
-from muisti.surfaces.rest.serving import Serving
+from muisti.surfaces.rest.watcher import Live
 
 __all__ = ["Serving", "create_app"]
-ROUTERS = (session_memories, memories, links, search, sessions, talk, order, health)
+ROUTERS = (session_memories, memories, links, search, sessions, conversations, maintenance, health)
 WEB = "muisti.surfaces.web"
 AGENTS = "muisti.surfaces.mcp.http"
 

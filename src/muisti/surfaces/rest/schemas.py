@@ -17,8 +17,8 @@ from muisti import model
 from muisti.model.fields import Field as MemoryField
 from muisti.model.fields import Given, Match, ValueType
 from muisti.model.memory import FIELDS
-from muisti.recall.layers import MAX_LIMIT
-from muisti.recall.options import FILTERED
+from muisti.recall.filters import FILTERED
+from muisti.recall.lookups import MAX_LIMIT
 
 MOST_OFFSET = 2**31
 _WHOLE = re.compile(r"\d{1,10}\Z")

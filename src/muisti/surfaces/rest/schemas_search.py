@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from muisti.recall.layers import MAX_LIMIT
-from muisti.recall.options import FILTERED
+from muisti.recall.filters import FILTERED
+from muisti.recall.lookups import MAX_LIMIT
 from muisti.surfaces.rest.schemas import (
     Flag,
     Memory,
@@ -24,7 +24,7 @@ from muisti.surfaces.rest.schemas import (
     filtered,
     with_fields,
 )
-from muisti.surfaces.rest.schemas_talk import Message
+from muisti.surfaces.rest.schemas_conversations import Message
 
 ModeName = Literal["hybrid", "vector", "keyword"]
 Limit = Annotated[Whole, Field(ge=1, le=MAX_LIMIT)]

@@ -22,9 +22,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muisti.surfaces.http_headers import protective_headers
-from muisti.surfaces.rest.bodies import drained, refuse
-from muisti.surfaces.rest.problems import Problem, Refused, answer
-from muisti.surfaces.rest.serving import (
+from muisti.surfaces.rest.body_limit import drained, refuse
+from muisti.surfaces.rest.config import (
     LOOPBACK_NAMES,
     WILDCARDS,
     Serving,
@@ -32,7 +31,8 @@ from muisti.surfaces.rest.serving import (
     host_name,
     is_address,
 )
-from muisti.surfaces.rest.turned_away import reads_pages, turned_away
+from muisti.surfaces.rest.denied_page import reads_pages, turned_away
+from muisti.surfaces.rest.problems import Problem, Refused, answer
 
 log = logging.getLogger("muisti")
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")

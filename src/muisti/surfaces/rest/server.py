@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
 from muisti.surfaces.rest.app import create_app
-from muisti.surfaces.rest.serving import Serving
+from muisti.surfaces.rest.config import Serving
 
 GRACE = 5
 """Seconds that requests have to end when the server is told to stop."""

@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from muisti.surfaces.setup import ledger
+from muisti.surfaces.setup import install_record
+from muisti.surfaces.setup.errors import ConfigurationProblem
 from muisti.surfaces.setup.plan import Change, read
-from muisti.surfaces.setup.trouble import ConfigurationProblem
 
 SUFFIX = ".muisti-backup"
 
@@ -57,7 +57,7 @@ def _carried_out(change: Change) -> Done:
         if backup is not None:
             backup.unlink(missing_ok=True)
         raise
-    ledger.note(change.target, None if change.leaving else change.before)
+    install_record.note(change.target, None if change.leaving else change.before)
     return Done(change.path, backup)
 
 

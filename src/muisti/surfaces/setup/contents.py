@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muisti.surfaces.setup import entry, tomledit
+from muisti.surfaces.setup import commands, tomledit
 from muisti.surfaces.setup.agents import File, Hooks
+from muisti.surfaces.setup.errors import Malformed
 from muisti.surfaces.setup.jsonedit import append, drop, emptiness, put
 from muisti.surfaces.setup.jsontext import Node, Step, Value, find, parse, plain
-from muisti.surfaces.setup.trouble import Malformed
 
 Path_ = tuple[Step, ...]
 
@@ -53,12 +53,12 @@ class Found:
 def found_in(text: str, file: File) -> Found:
     """What of muisti is in a file. Raises Malformed."""
     if file.toml:
-        table = tomledit.table_at(text, (*file.servers, entry.NAME))
-        return Found(table if entry.is_server(table) else None)
+        table = tomledit.table_at(text, (*file.servers, commands.NAME))
+        return Found(table if commands.is_server(table) else None)
     root = parse(text, file.grammar)
-    server = _value_at(root, (*file.servers, entry.NAME)) if file.servers else None
+    server = _value_at(root, (*file.servers, commands.NAME)) if file.servers else None
     ours = {event: command for event, _, command in _our_hooks(root, file)}
-    return Found(server if isinstance(server, dict) and entry.is_server(server) else None, ours)
+    return Found(server if isinstance(server, dict) and commands.is_server(server) else None, ours)
 
 
 def switched_off(text: str, file: File) -> str:
@@ -88,12 +88,12 @@ def with_muisti(text: str, file: File, starting: Starting) -> tuple[str, Before]
 def without_muisti(text: str, file: File, before: Before | None) -> str:
     """The text without muisti, and without what was only made for it. Raises Malformed."""
     if file.toml:
-        path = (*file.servers, entry.NAME)
-        ours = entry.is_server(tomledit.table_at(text, path))
+        path = (*file.servers, commands.NAME)
+        ours = commands.is_server(tomledit.table_at(text, path))
         return tomledit.remove(text, path, before.glue if before else None) if ours else text
     empty = before.empty if before else {}
     if found_in(text, file).server is not None:
-        text = _dropped(text, (*file.servers, entry.NAME), file, empty)
+        text = _dropped(text, (*file.servers, commands.NAME), file, empty)
     while places := [place for _, place, _ in _our_hooks(parse(text, file.grammar), file)]:
         text = _dropped(text, places[-1], file, empty)
     return text
@@ -103,14 +103,14 @@ def by_hand(file: File, starting: Starting) -> str:
     """What a person would paste into the file."""
     if file.toml:
         return tomledit.written(
-            (*file.servers, entry.NAME), entry.server(starting.command, starting.vault)
+            (*file.servers, commands.NAME), commands.server(starting.command, starting.vault)
         )
     return with_muisti("{}", file, starting)[0] + "\n"
 
 
 def _with_table(text: str, file: File, starting: Starting) -> tuple[str, Before]:
-    path = (*file.servers, entry.NAME)
-    wanted = entry.server(starting.command, starting.vault)
+    path = (*file.servers, commands.NAME)
+    wanted = commands.server(starting.command, starting.vault)
     there = tomledit.table_at(text, path)
     if there is None:
         text, glue = tomledit.add(text, path, wanted)
@@ -121,8 +121,8 @@ def _with_table(text: str, file: File, starting: Starting) -> tuple[str, Before]
 
 
 def _with_server(text: str, file: File, starting: Starting) -> str:
-    path = (*file.servers, entry.NAME)
-    wanted = entry.server(starting.command, starting.vault)
+    path = (*file.servers, commands.NAME)
+    wanted = commands.server(starting.command, starting.vault)
     node = find(parse(text, file.grammar), path)
     if node is None:
         kind = {"type": file.kind} if file.kind else {}
@@ -137,16 +137,16 @@ def _with_server(text: str, file: File, starting: Starting) -> str:
 
 def _check_ours(there: object, position: int) -> None:
     """Raises Malformed if a server of this name is somebody else's."""
-    if not entry.is_server(there):
+    if not commands.is_server(there):
         raise Malformed(
             position,
-            f'there is a server "{entry.NAME}" already, which is not `muisti mcp`: rename or remove it',
+            f'there is a server "{commands.NAME}" already, which is not `muisti mcp`: rename or remove it',
         )
 
 
 def _with_hook(text: str, file: File, hooks: Hooks, event: str, starting: Starting) -> str:
     """The text in which the event runs us exactly once."""
-    wanted = entry.hook(starting.command, event, starting.vault, hooks.agent)
+    wanted = commands.hook(starting.command, event, starting.vault, hooks.agent)
     ours = [
         (place, command)
         for name, place, command in _our_hooks(parse(text, file.grammar), file)
@@ -172,10 +172,10 @@ def _our_hooks(root: Node, file: File) -> list[tuple[str, Path_, str]]:
         event = child.key or ""
         groups = plain(child.node)
         for number, group in enumerate(groups if isinstance(groups, list) else []):
-            commands = group.get("hooks") if isinstance(group, dict) else None
-            for index, one in enumerate(commands if isinstance(commands, list) else []):
+            hooks_of_group = group.get("hooks") if isinstance(group, dict) else None
+            for index, one in enumerate(hooks_of_group if isinstance(hooks_of_group, list) else []):
                 command = one.get("command") if isinstance(one, dict) else None
-                if isinstance(command, str) and entry.is_hook(command):
+                if isinstance(command, str) and commands.is_hook(command):
                     found.append((event, ("hooks", event, number, "hooks", index), command))
     return found
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from muisti.surfaces.setup.errors import Malformed
 from muisti.surfaces.setup.jsontext import Child, Grammar, Node, Step, Value, child_at, find, parse
-from muisti.surfaces.setup.trouble import Malformed
 
 _BLANK = " \t\r\n"
 

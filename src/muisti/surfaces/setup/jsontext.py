@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from muisti.surfaces.setup.trouble import Malformed
+from muisti.surfaces.setup.errors import Malformed
 
 Value = dict[str, "Value"] | list["Value"] | str | int | float | bool | None
 Step = str | int

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from muisti.surfaces.setup import ledger
+from muisti.surfaces.setup import install_record
 from muisti.surfaces.setup.agents import Agent, File, Machine
 from muisti.surfaces.setup.contents import (
     Before,
@@ -20,7 +20,7 @@ from muisti.surfaces.setup.contents import (
     with_muisti,
     without_muisti,
 )
-from muisti.surfaces.setup.trouble import ConfigurationProblem, Malformed, place_of
+from muisti.surfaces.setup.errors import ConfigurationProblem, Malformed, place_of
 
 LARGEST = 64 * 1024 * 1024
 WIDEST = 200
@@ -120,7 +120,7 @@ def _installing(file: File, machine: Machine, starting: Starting, *, here: bool)
         changed, before = with_muisti(text, file, starting)
     if old is None:
         before = Before(new=True, folders=tuple(_missing_folders(target)))
-    known = ledger.recall(target) if was_there else before
+    known = install_record.recall(target) if was_there else before
     return Change(path, target, old, changed.encode(), known, private=not here)
 
 
@@ -129,7 +129,7 @@ def _uninstalling(file: File, machine: Machine, *, here: bool) -> Change:
     target, old = read(path)
     if old is None:
         return Change(path, target, None, None, None, private=not here, leaving=True)
-    before = ledger.recall(target)
+    before = install_record.recall(target)
     with _told(path, old, lambda: ""):
         left = without_muisti(decoded(path, old), file, before)
     gone = before is not None and before.new and left.strip() in ("", "{}") and bool(old.strip())

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muisti.surfaces.setup import entry
+from muisti.surfaces.setup import commands
 from muisti.surfaces.setup.agents import AGENTS, Agent, File, Machine
 from muisti.surfaces.setup.contents import Found, found_in, switched_off
+from muisti.surfaces.setup.errors import ConfigurationProblem, Malformed, place_of
 from muisti.surfaces.setup.jsontext import Grammar, parse, plain
 from muisti.surfaces.setup.plan import decoded, read
-from muisti.surfaces.setup.trouble import ConfigurationProblem, Malformed, place_of
 
 PLUGIN = "muisti"
 
@@ -85,7 +85,7 @@ def _standing(agent: Agent, machine: Machine, *, here: bool) -> Standing:
         off = switch or off
         if found:
             files.append(path)
-            server = tuple(entry.command_of(found.server)) if found.server else server
+            server = tuple(commands.command_of(found.server)) if found.server else server
             hooks |= found.hooks
     missing = tuple(event for event in events if event not in hooks)
     return Standing(agent, here, tuple(files), server, hooks, missing, off, tuple(problems))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from muisti.errors import MuistiError
-from muisti.surfaces.setup.trouble import Malformed
+from muisti.surfaces.setup.errors import Malformed
 
 Table = Mapping[str, str | list[str]]
 _HEADER = re.compile(r"^[ \t]*\[{1,2}[^\[\]\r\n]+\]{1,2}[ \t]*(?:#[^\n]*)?\r?$")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muisti.surfaces.web.guard import HEADERS
+from muisti.surfaces.web.csrf import HEADERS
 from muisti.surfaces.web.pages import pages
 
 __all__ = ["HEADERS", "pages"]

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 
 from muisti.errors import InvalidRequest, MuistiError, NotFound
 from muisti.model import CORE_SECTIONS
-from muisti.surfaces.web.desk import At, Desk
-from muisti.surfaces.web.guard import Form, Posted
+from muisti.surfaces.web.csrf import Form, Posted
+from muisti.surfaces.web.page_context import At, Desk
 from muisti.surfaces.web.render import PageRoute, go, sentence, show
 
 router = APIRouter(route_class=PageRoute)

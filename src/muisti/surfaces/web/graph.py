@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from muisti.model import Link, Memory
-from muisti.recall.options import ALL_PROJECTS
-from muisti.surfaces.web.desk import At, Desk
+from muisti.recall.filters import ALL_PROJECTS
+from muisti.surfaces.web.page_context import At, Desk
 from muisti.surfaces.web.render import PageRoute, href, hue, show
 
 router = APIRouter(route_class=PageRoute)

@@ -6,8 +6,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from muisti.surfaces.web.desk import At, Desk
-from muisti.surfaces.web.guard import GUARDED, Posted
+from muisti.surfaces.web.csrf import GUARDED, Posted
+from muisti.surfaces.web.page_context import At, Desk
 from muisti.surfaces.web.render import PageRoute, go, is_fragment, show
 
 router = APIRouter(route_class=PageRoute)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from muisti.errors import InvalidRequest
-from muisti.surfaces.web.desk import At, Desk
-from muisti.surfaces.web.guard import Form, Posted
+from muisti.surfaces.web.csrf import Form, Posted
+from muisti.surfaces.web.page_context import At, Desk
 from muisti.surfaces.web.render import PageRoute, go, href, show
 from muisti.surfaces.web.search import Question, looked_up
 

@@ -8,23 +8,25 @@ from fastapi import APIRouter, Depends, Request
 
 from muisti.engine import Muisti
 from muisti.surfaces.web import (
-    attic,
-    change,
-    chats,
+    conversations,
     core,
+    edit,
     graph,
     health,
     links,
-    nowhere,
-    numbers,
-    read,
+    not_found,
     search,
     static,
+    stats,
     timeline,
+    trash,
     versions,
 )
-from muisti.surfaces.web.desk import Desk
-from muisti.surfaces.web.work import Work
+from muisti.surfaces.web import (
+    memory as memory_pages,
+)
+from muisti.surfaces.web.jobs import Work
+from muisti.surfaces.web.page_context import Desk
 
 
 def pages(memory: Muisti, *, changes: Callable[[], int | str] | None = None) -> APIRouter:
@@ -42,18 +44,18 @@ def pages(memory: Muisti, *, changes: Callable[[], int | str] | None = None) -> 
     router.include_router(static.router)
     for module in (
         search,
-        read,
+        memory_pages,
         versions,
-        change,
+        edit,
         links,
         timeline,
         graph,
-        numbers,
-        chats,
+        stats,
+        conversations,
         core,
-        attic,
+        trash,
         health,
-        nowhere,
+        not_found,
     ):
         router.include_router(module.router, dependencies=[Depends(sit_down)])
     return router

@@ -20,11 +20,11 @@ from markupsafe import Markup
 
 from muisti import errors
 from muisti.model import Memory
-from muisti.surfaces.web.guard import HEADERS, hand_out, token_of
+from muisti.surfaces.web.csrf import HEADERS, hand_out, token_of
 from muisti.surfaces.web.highlight import marked, plainly
 from muisti.surfaces.web.markdown import rendered
-from muisti.surfaces.web.moments import shown_day, shown_time, spoken
 from muisti.surfaces.web.static import asset
+from muisti.surfaces.web.times import shown_day, shown_time, spoken
 
 log = logging.getLogger("muisti")
 _SIMPLE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from muisti.engine import Muisti
 from muisti.model import Origin, SearchResult, SearchResults
-from muisti.recall.options import ALL_PROJECTS, FilterOptions
-from muisti.surfaces.web.desk import At
+from muisti.recall.filters import ALL_PROJECTS, FilterOptions
+from muisti.surfaces.web.page_context import At
 from muisti.surfaces.web.render import PageRoute, is_fragment, show
 
 router = APIRouter(route_class=PageRoute)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fastapi import APIRouter, HTTPException, Response
 
-from muisti.surfaces.web.guard import HEADERS
+from muisti.surfaces.web.csrf import HEADERS
 
 _FOLDER = Path(__file__).parent / "static"
 _TYPES = {

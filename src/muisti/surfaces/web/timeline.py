@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request, Response
 
 from muisti.engine import Muisti
 from muisti.errors import InvalidRequest
-from muisti.recall.options import ALL_PROJECTS, FilterOptions
-from muisti.surfaces.web.desk import At
+from muisti.recall.filters import ALL_PROJECTS, FilterOptions
+from muisti.surfaces.web.page_context import At
 from muisti.surfaces.web.paging import placed, turning
 from muisti.surfaces.web.render import PageRoute, show
 

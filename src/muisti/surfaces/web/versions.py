@@ -12,7 +12,7 @@ from typing import Literal
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from muisti.model import Happening, Memory
-from muisti.surfaces.web.desk import At
+from muisti.surfaces.web.page_context import At
 from muisti.surfaces.web.render import PageRoute, show
 
 router = APIRouter(route_class=PageRoute)

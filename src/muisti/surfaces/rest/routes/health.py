@@ -9,12 +9,12 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import StreamingResponse
 
 from muisti import __version__
-from muisti.surfaces.rest.asking import Asking
+from muisti.surfaces.rest.concurrency import Lane
+from muisti.surfaces.rest.dependencies import Asking
 from muisti.surfaces.rest.events import EVENT, Events
-from muisti.surfaces.rest.lanes import Lane
 from muisti.surfaces.rest.metrics import Measured
 from muisti.surfaces.rest.problems import may_fail
-from muisti.surfaces.rest.schemas_order import FileProblem, Health, Ready
+from muisti.surfaces.rest.schemas_maintenance import FileProblem, Health, Ready
 
 router = APIRouter(tags=["Health"], route_class=Lane)
 _NUMBERS: dict[str, Any] = {

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from muisti.surfaces.rest.asking import Asking, Id
-from muisti.surfaces.rest.lanes import Lane
+from muisti.surfaces.rest.concurrency import Lane
+from muisti.surfaces.rest.dependencies import Asking, Id
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas import Link, Memory
-from muisti.surfaces.rest.schemas_order import (
+from muisti.surfaces.rest.schemas_maintenance import (
     Graph,
     GraphQuery,
     Happening,

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Header, Query, Response
 from muisti import model
 from muisti.engine import Muisti
 from muisti.errors import Conflict, MemoryNotFound
-from muisti.surfaces.rest import versions
-from muisti.surfaces.rest.asking import Asking, Id
-from muisti.surfaces.rest.lanes import Lane
+from muisti.surfaces.rest import etags
+from muisti.surfaces.rest.concurrency import Lane
+from muisti.surfaces.rest.dependencies import Asking, Id
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas import (
     Changes,
@@ -24,7 +24,7 @@ from muisti.surfaces.rest.schemas import (
     OneQuery,
     Replacement,
 )
-from muisti.surfaces.rest.schemas_order import Strength, Weakness
+from muisti.surfaces.rest.schemas_maintenance import Strength, Weakness
 
 router = APIRouter(tags=["Memories"], route_class=Lane)
 IfMatch = Annotated[
@@ -52,7 +52,7 @@ def paged(found: list[model.Memory], offset: int, limit: int) -> Memories:
 
 
 def _tagged(memory: model.Memory, response: Response) -> Memory:
-    response.headers["ETag"] = versions.etag(memory)
+    response.headers["ETag"] = etags.etag(memory)
     return Memory.model_validate(memory)
 
 
@@ -99,11 +99,11 @@ def _updated(
     """Change it, but with If-Match only the version that it names. Raises Refused, MemoryNotFound."""
     if if_match is None:
         return memory.update(memory_id, **changes)
-    version = versions.matched(if_match, memory_id, memory.get(memory_id))
+    version = etags.matched(if_match, memory_id, memory.get(memory_id))
     try:
         return memory.update(memory_id, expected_version=version, **changes)
     except Conflict as error:
-        raise versions.stale(memory_id) from error
+        raise etags.stale(memory_id) from error
 
 
 @router.patch(

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from muisti.model import SearchResults
-from muisti.surfaces.rest.asking import Asking, Id
-from muisti.surfaces.rest.lanes import Lane
+from muisti.surfaces.rest.concurrency import Lane
+from muisti.surfaces.rest.dependencies import Asking, Id
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas import Memory
 from muisti.surfaces.rest.schemas_search import (

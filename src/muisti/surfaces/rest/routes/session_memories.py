@@ -11,10 +11,10 @@ from fastapi import APIRouter, Response
 from muisti.engine import Muisti
 from muisti.errors import MemoryNotFound, SessionNotFound
 from muisti.model import Memory, Use
-from muisti.surfaces.rest.asking import Asking, Id
-from muisti.surfaces.rest.lanes import Lane
+from muisti.surfaces.rest.concurrency import Lane
+from muisti.surfaces.rest.dependencies import Asking, Id
 from muisti.surfaces.rest.problems import may_fail
-from muisti.surfaces.rest.schemas_talk import NewSessionMemory, SessionMemory
+from muisti.surfaces.rest.schemas_conversations import NewSessionMemory, SessionMemory
 
 router = APIRouter(tags=["Memories of a session"], route_class=Lane)
 _MADE = (Use.CREATED, Use.REINFORCED, Use.UPDATED)

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from muisti.surfaces.rest.asking import Asking, Id
-from muisti.surfaces.rest.lanes import Lane
+from muisti.surfaces.rest.concurrency import Lane
+from muisti.surfaces.rest.dependencies import Asking, Id
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas import Memory
-from muisti.surfaces.rest.schemas_talk import (
+from muisti.surfaces.rest.schemas_conversations import (
     EndedSession,
     NewSession,
     NewSessionUse,
