@@ -17,7 +17,7 @@ from benchmarks.tables import Table
 from benchmarks.timing import interleaved, machine
 from muisti.remember.similarity.contradict import clash
 from muisti.remember.similarity.near_duplicate import compare
-from muisti.remember.similarity.normal_form import read
+from muisti.remember.similarity.normal_form import normalize
 
 RESULTS = Path(__file__).parent / "results" / "duplicates.json"
 HALVES = ("A", "B")
@@ -237,7 +237,7 @@ def embedded(folder: Path) -> tuple[Cosines, Found]:
 def _one_word_differs(pair: pairs.Judged) -> bool:
     differing = compare(pair.first, pair.second).differing
     figures = [
-        [token for token in read(text).content if token[0].isdigit()]
+        [token for token in normalize(text).content if token[0].isdigit()]
         for text in (pair.first, pair.second)
     ]
     return len(differing) == 1 and " " not in "".join(differing[0]) and figures[0] == figures[1]

@@ -25,7 +25,7 @@ from benchmarks.tables import Table
 from benchmarks.timing import machine, seconds
 from muisti.model import Utterance
 from muisti.remember.extract.rules import extract
-from muisti.remember.extract.sentences import sentences
+from muisti.remember.extract.sentences import read_sentences
 
 RESULTS = Path(__file__).parent / "results" / "extraction.json"
 DEMANDED, MOST_PER_TURN, THRESHOLD = 0.70, 0.8, 0.3
@@ -92,7 +92,7 @@ def by_rules(talk: Talk) -> Memories:
     found: dict[str, list[str]] = {}
     for session in talk.sessions:
         at = 0
-        said = [sentences(utterance.text) for _, utterance in session]
+        said = [read_sentences(utterance.text) for _, utterance in session]
         for memory in extract([utterance for _, utterance in session]):
             at = next(
                 place
@@ -106,13 +106,15 @@ def by_rules(talk: Talk) -> Memories:
 
 def every_sentence(talk: Talk) -> Memories:
     return {
-        key: [f"{turn.speaker}: {one}" for one in sentences(turn.text)] for key, turn in talk.turns
+        key: [f"{turn.speaker}: {one}" for one in read_sentences(turn.text)]
+        for key, turn in talk.turns
     }
 
 
 def first_person(talk: Talk) -> Memories:
     return {
-        key: [one for one in sentences(turn.text) if _OWN.search(one)] for key, turn in talk.turns
+        key: [one for one in read_sentences(turn.text) if _OWN.search(one)]
+        for key, turn in talk.turns
     }
 
 

@@ -35,7 +35,7 @@ from muisti import Muisti
 from muisti.model import Filter
 from muisti.ports import Embedded, Embedder, Matrix, Piece
 from muisti.recall.retrieve import POOL
-from muisti.remember.embed import source_hash
+from muisti.remember.embed import hash_source
 
 RESULTS = Path(__file__).parent / "results" / "vector_speed.json"
 MODES = ("keyword", "vector", "hybrid")
@@ -308,7 +308,7 @@ def _put(memory: Muisti, block: Matrix, pieces: int) -> list[str]:
             embedded.append(
                 Embedded(
                     one.id,
-                    source_hash(one),
+                    hash_source(one),
                     space.identity,
                     spans,
                     block[at * pieces : (at + 1) * pieces],

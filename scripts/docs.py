@@ -21,14 +21,15 @@ from muisti import errors
 from muisti.engine import Muisti
 from muisti.model import (
     KINDS,
-    Chat,
     CompactResult,
+    Conversation,
     CoreMemory,
+    DocumentSource,
     Explanation,
     Extracted,
     Graph,
-    Happening,
     Histogram,
+    HistoryEntry,
     Link,
     Memory,
     Message,
@@ -38,7 +39,6 @@ from muisti.model import (
     SearchResult,
     Session,
     SessionUse,
-    Shelf,
     Signal,
     Stats,
     SyncReport,
@@ -159,8 +159,8 @@ def python_page() -> str:
 
 
 VALUES = (
-    Memory, CoreMemory, Message, Chat, Shelf, Utterance, Extracted, Metrics, Histogram, QueueStatus,
-    Link, Graph, Happening, SearchResult, Signal, CompactResult, Explanation, Session,
+    Memory, CoreMemory, Message, Conversation, DocumentSource, Utterance, Extracted, Metrics, Histogram, QueueStatus,
+    Link, Graph, HistoryEntry, SearchResult, Signal, CompactResult, Explanation, Session,
     SessionUse, Stats,
     UpkeepReport, SyncReport, VerifyReport, Problem,
 )  # fmt: skip

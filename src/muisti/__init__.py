@@ -33,33 +33,33 @@ if TYPE_CHECKING:
     )
     from muisti.model import (
         KINDS,
-        Chat,
         CompactResult,
+        Conversation,
         CoreMemory,
+        DocumentSource,
         Draft,
+        EntryType,
         Explanation,
         Extracted,
         Graph,
-        Happening,
+        HistoryEntry,
         Kind,
         Link,
         LinkType,
         Memory,
         Message,
         Metrics,
-        Origin,
         QueueStatus,
         SearchResult,
         SearchResults,
         Sector,
         Session,
-        Shelf,
+        SessionAction,
         Signal,
         Stats,
         SyncReport,
         Tier,
         UpkeepReport,
-        Use,
         Utterance,
         VerifyReport,
     )
@@ -69,18 +69,20 @@ __version__ = "0.1.0"
 __all__ = [
     "KINDS",
     "BrokenFile",
-    "Chat",
     "CompactResult",
     "Conflict",
+    "Conversation",
     "CoreEntryNotFound",
     "CoreMemory",
+    "DocumentSource",
     "Draft",
     "EmbedderProblem",
+    "EntryType",
     "Explanation",
     "Extracted",
     "ExtractorProblem",
     "Graph",
-    "Happening",
+    "HistoryEntry",
     "ImportFailed",
     "InvalidMemory",
     "InvalidRequest",
@@ -95,22 +97,20 @@ __all__ = [
     "Muisti",
     "MuistiError",
     "NotFound",
-    "Origin",
     "QueueStatus",
     "SearchResult",
     "SearchResults",
     "Sector",
     "Session",
+    "SessionAction",
     "SessionNotFound",
     "SettingsError",
-    "Shelf",
     "Signal",
     "Stats",
     "SyncReport",
     "Tier",
     "Unsupported",
     "UpkeepReport",
-    "Use",
     "Utterance",
     "VaultError",
     "VerifyReport",
@@ -118,18 +118,33 @@ __all__ = [
 ]
 
 
+_RENAMED = {
+    "Chat": "Conversation",
+    "Happening": "HistoryEntry",
+    "Origin": "EntryType",
+    "Shelf": "DocumentSource",
+    "Use": "SessionAction",
+}
+"""Old names that still work (contract M2)."""
+
+
 def __getattr__(name: str) -> object:
-    """Everything is loaded when it is first asked for, so that importing muisti costs next to nothing: hooks of agents do so
-    after every call of a tool.
-    """
-    if name not in __all__:
-        raise AttributeError(f"module 'muisti' has no attribute {name!r}")
+    """Import a public name on first use: agent hooks start muisti after every tool call."""
     from importlib import import_module
 
-    module = {"Muisti": "engine", "MemoryService": "aio"}.get(name)
-    for place in (module,) if module else ("model", "errors"):
-        found = getattr(import_module(f"muisti.{place}"), name, None)
-        if found is not None:
-            globals()[name] = found
-            return found
+    if name in _RENAMED:
+        import warnings
+
+        new = _RENAMED[name]
+        message = f"muisti.{name} was renamed to muisti.{new}"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return getattr(import_module("muisti"), new)
+    if name not in __all__:
+        raise AttributeError(f"module 'muisti' has no attribute {name!r}")
+    packages = {"Muisti": ("engine",), "MemoryService": ("aio",)}.get(name, ("model", "errors"))
+    for package in packages:
+        module = import_module(f"muisti.{package}")
+        if hasattr(module, name):
+            globals()[name] = getattr(module, name)
+            return globals()[name]
     raise AttributeError(f"module 'muisti' has no attribute {name!r}")

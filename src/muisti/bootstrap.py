@@ -157,7 +157,7 @@ def _role(name: str) -> Role:
     try:
         return ROLES[name]
     except KeyError:
-        raise InvalidRequest("role", name, f"it must be one of {', '.join(ROLES)}") from None
+        raise InvalidRequest("role", name, f"must be one of {', '.join(ROLES)}") from None
 
 
 def _root_of(location: str | os.PathLike[str] | None) -> Path:

@@ -58,9 +58,12 @@ class MuistiError(Exception):
     """The exit code of the command line."""
 
 
-def _shown(value: object) -> str:
+def _describe(field: str, value: object, reason: str) -> str:
+    """Return "limit must be at least 1 (got 0)". An empty value is not repeated."""
+    if value in ("", None, (), [], {}):
+        return f"{field} {reason}"
     shown = repr(value)
-    return shown if len(shown) <= 80 else f"{shown[:77]}…"
+    return f"{field} {reason} (got {shown if len(shown) <= 80 else f'{shown[:77]}…'})"
 
 
 class InvalidMemory(MuistiError, ValueError):
@@ -69,11 +72,12 @@ class InvalidMemory(MuistiError, ValueError):
     status = 422
     title = "Invalid memory"
 
-    def __init__(self, field: str, value: object, cure: str) -> None:
-        super().__init__(f"{field}: {_shown(value)} is not accepted: {cure}")
+    def __init__(self, field: str, value: object, reason: str) -> None:
+        """Reason: what the value must be. It follows the field's name in the message."""
+        super().__init__(_describe(field, value, reason))
         self.field = field
         self.value = value
-        self.cure = cure
+        self.reason = reason
 
 
 class InvalidRequest(MuistiError, ValueError):
@@ -82,10 +86,12 @@ class InvalidRequest(MuistiError, ValueError):
     status = 422
     title = "Invalid request"
 
-    def __init__(self, option: str, value: object, cure: str) -> None:
-        super().__init__(f"{option}: {_shown(value)} is not accepted: {cure}")
+    def __init__(self, option: str, value: object, reason: str) -> None:
+        """Reason: what the value must be. It follows the option's name in the message."""
+        super().__init__(_describe(option, value, reason))
         self.option = option
         self.value = value
+        self.reason = reason
 
 
 class NotFound(MuistiError, LookupError):

@@ -24,7 +24,7 @@ COUNTERS = (
 LATENCIES = ("extraction", "save", "search")
 
 
-class Meter:
+class MetricsRecorder:
     """The counters and histograms of one open vault."""
 
     def __init__(self) -> None:

@@ -13,10 +13,10 @@ from starlette.testclient import TestClient
 
 from muisti import InvalidMemory, InvalidRequest, Memory, Muisti, Sector, Tier
 from muisti.model.fields import Given
-from muisti.model.jsonable import plain
+from muisti.model.jsonable import to_jsonable
 from muisti.model.memory import FIELDS
 from muisti.surfaces.rest.app import create_app
-from muisti.surfaces.rest.config import Serving
+from muisti.surfaces.rest.config import ServerConfig
 from tests.conftest import Opener
 
 THEN = datetime(2026, 1, 31, 12, 30, tzinfo=UTC)
@@ -58,10 +58,10 @@ def test_A1_every_field_goes_through_file_index_rest_export_and_import(
     memory.reindex()
     assert said(memory.get(saved.id)) == SAMPLES
     with TestClient(
-        create_app(memory, Serving(pages=False, live=False)), base_url="http://127.0.0.1:8765"
+        create_app(memory, ServerConfig(pages=False, live=False)), base_url="http://127.0.0.1:8765"
     ) as client:
         told = client.get(f"/api/memories/{saved.id}").json()
-    assert {name: told[_camel(name)] for name in KEPT} == plain(SAMPLES)
+    assert {name: told[_camel(name)] for name in KEPT} == to_jsonable(SAMPLES)
     for form, suffix in (("json", ".json"), ("markdown", ".md")):
         exported = tmp_path / f"export{suffix}"
         exported.write_text(memory.export_memories(format=form), "utf-8")
@@ -77,9 +77,9 @@ def _camel(name: str) -> str:
 
 def test_A1_every_field_can_be_given_over_rest_and_changed(memory: Muisti) -> None:
     with TestClient(
-        create_app(memory, Serving(pages=False, live=False)), base_url="http://127.0.0.1:8765"
+        create_app(memory, ServerConfig(pages=False, live=False)), base_url="http://127.0.0.1:8765"
     ) as client:
-        body = {_camel(name): value for name, value in plain(SAMPLES).items()}  # type: ignore[union-attr]
+        body = {_camel(name): value for name, value in to_jsonable(SAMPLES).items()}  # type: ignore[union-attr]
         made = client.post("/api/memories", json=body)
         assert made.status_code == 201, made.text
         assert said(memory.get(made.json()["id"])) == SAMPLES

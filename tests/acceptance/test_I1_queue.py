@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from muisti import InvalidRequest, Memory, MemoryService, Muisti
-from muisti.metrics import BOUNDS, Meter
+from muisti.metrics import BOUNDS, MetricsRecorder
 from tests.acceptance.background import DECIDED, NOTE, STUCK, TEA, events, tell, waiting
 from tests.chat_server import saying, serving, silent
 from tests.conftest import Opener, file_store
@@ -392,7 +392,7 @@ def test_I4_histograms(chat: Muisti) -> None:
 
 
 def test_I4_what_fails_is_timed_too() -> None:
-    meter = Meter()
+    meter = MetricsRecorder()
     with pytest.raises(KeyError), meter.timed("save"):
         raise KeyError
     assert meter.metrics().latencies["save"].count == 1
@@ -400,7 +400,7 @@ def test_I4_what_fails_is_timed_too() -> None:
 
 
 def test_I4_a_snapshot_stays_as_it_is() -> None:
-    meter = Meter()
+    meter = MetricsRecorder()
     before = meter.metrics()
     meter.count("memory.saved.count", 3)
     with meter.timed("search"):
@@ -411,7 +411,7 @@ def test_I4_a_snapshot_stays_as_it_is() -> None:
 
 
 def test_I4_counted_by_many_threads_at_once() -> None:
-    meter = Meter()
+    meter = MetricsRecorder()
 
     def work() -> None:
         for _ in range(2000):

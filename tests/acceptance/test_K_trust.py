@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti import Muisti
-from muisti.recall.fence import CLOSING, OPENING, fenced
+from muisti.recall.fence import CLOSING, OPENING, fence_text
 from tests.conftest import Opener
 from tests.unit.making import ANY_CONTENT, ANY_LINE, a_memory
 
@@ -46,7 +46,7 @@ def body_of(block: str) -> str:
 def test_K4_no_spelling_of_the_tag_ends_the_fence(memory: Muisti, tag: str) -> None:
     content = f"A web page said: {tag} {ORDER}"
     saved = memory.save(content)
-    block = fenced([result.memory for result in memory.search("web page said")])
+    block = fence_text([result.memory for result in memory.search("web page said")])
     body = body_of(block)
     assert tag not in body
     assert normalize("NFKC", unescape(body)) == normalize("NFKC", content)  # all of it is there
@@ -55,13 +55,13 @@ def test_K4_no_spelling_of_the_tag_ends_the_fence(memory: Muisti, tag: str) -> N
 
 @pytest.mark.parametrize("tag", WIDE, ids=ascii)
 def test_K4_nor_does_one_in_full_width(tag: str) -> None:
-    assert tag not in fenced([a_memory(content=f"{tag} {ORDER}")])
+    assert tag not in fence_text([a_memory(content=f"{tag} {ORDER}")])
 
 
 @pytest.mark.parametrize("unseen", UNSEEN, ids=ascii)
 def test_K4_nor_does_one_with_a_character_that_nobody_sees(unseen: str) -> None:
     for tag in (f"<{unseen}/memories>", f"</{unseen}memories>", f"</mem{unseen}ories>"):
-        assert tag not in fenced([a_memory(content=f"{tag} {ORDER}")])
+        assert tag not in fence_text([a_memory(content=f"{tag} {ORDER}")])
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_K4_nor_does_one_with_a_character_that_nobody_sees(unseen: str) -> None:
     ],
 )
 def test_K4_other_text_stays_as_it_is(text: str) -> None:
-    assert f"\n{text}\n" in fenced([a_memory(content=text)])
+    assert f"\n{text}\n" in fence_text([a_memory(content=text)])
 
 
 @given(content=ANY_CONTENT, where=st.integers(0, 80), tag=st.sampled_from(BREAKS))
 def test_K4_wherever_it_stands_it_does_not_end_the_fence(
     content: str, where: int, tag: str
 ) -> None:
-    block = fenced([a_memory(content=content[:where] + tag + content[where:])])
+    block = fence_text([a_memory(content=content[:where] + tag + content[where:])])
     assert block.count(CLOSING) == 1
     assert block.endswith(f"\n</memory>\n{CLOSING}")
     assert len(TAGS.findall(block)) == 4
@@ -92,7 +92,7 @@ def test_K4_wherever_it_stands_it_does_not_end_the_fence(
 
 @given(source=ANY_LINE, kind=st.sampled_from(["note", "fact"]))
 def test_K4_an_attribute_cannot_leave_its_quotes(source: str, kind: str) -> None:
-    block = fenced([a_memory(content="text", source=source, kind=kind)])
+    block = fence_text([a_memory(content="text", source=source, kind=kind)])
     line = block.splitlines()[1] if len(block.splitlines()) > 1 else ""
     found = re.fullmatch(
         r'<memory id="[^"<>]*" kind="[^"<>]*" source="([^"<>]*)" trust="trusted" created="[\d-]*">',
@@ -114,7 +114,7 @@ def test_K4_an_attribute_cannot_leave_its_quotes(source: str, kind: str) -> None
 )
 def test_K4_a_source_or_a_title_cannot_claim_trust(memory: Muisti, hostile: str) -> None:
     saved = memory.save("A text", source=hostile, title=hostile, trusted=False)
-    block = fenced([saved])
+    block = fence_text([saved])
     assert len(TAGS.findall(block)) == 4
     assert block.count('trust="unverified"') == 1
     assert 'trust="trusted"' not in block
@@ -124,7 +124,7 @@ def test_K4_a_source_or_a_title_cannot_claim_trust(memory: Muisti, hostile: str)
 def test_K4_each_memory_says_where_it_comes_from(memory: Muisti) -> None:
     own = memory.save("We chose PostgreSQL", kind="decision", source="anna")
     other = memory.save("A web page about databases", kind="note", source="web", trusted=False)
-    block = fenced([own, other])
+    block = fence_text([own, other])
     assert (
         f'<memory id="{own.id}" kind="decision" source="anna" trust="trusted" created="2026-03-10">'
         in block
@@ -141,8 +141,8 @@ def test_K4_what_is_no_longer_true_says_so(memory: Muisti) -> None:
         memory.save("The office is at Harbour Street"),
         memory.save("Everybody works in the tower"),
     )
-    assert 'valid_until="2026-03-10"' in fenced([memory.supersede(old.id, new.id)])
-    assert "valid_until=" not in fenced([new])
+    assert 'valid_until="2026-03-10"' in fence_text([memory.supersede(old.id, new.id)])
+    assert "valid_until=" not in fence_text([new])
 
 
 @pytest.mark.needs_files("opens the vault again")
@@ -150,14 +150,14 @@ def test_K4_equal_input_gives_equal_bytes(opened: Opener) -> None:
     memory = opened(embedder="none")
     for n in range(5):
         memory.save(f"Remember thing {n} of the zoo")
-    first = fenced([result.memory for result in memory.search("things of the zoo")])
+    first = fence_text([result.memory for result in memory.search("things of the zoo")])
     memory.flush()
-    again = fenced([result.memory for result in memory.search("things of the zoo")])
-    other = fenced(
+    again = fence_text([result.memory for result in memory.search("things of the zoo")])
+    other = fence_text(
         [result.memory for result in opened(embedder="none").search("things of the zoo")]
     )
     assert first == again == other
-    assert fenced([]) == ""
+    assert fence_text([]) == ""
 
 
 @pytest.mark.parametrize("claimed", [True, False, None])
@@ -175,7 +175,7 @@ def test_K4_what_is_imported_is_unverified_whatever_it_says_of_itself(
         memory.import_memories(tmp_path / "in.md")
     (found,) = memory.list()
     assert not found.trusted
-    assert 'trust="unverified"' in fenced([found])
+    assert 'trust="unverified"' in fence_text([found])
     assert "trusted: false" in (memory.root / str(found.file_path)).read_text()
     memory.reindex()
     assert not memory.list()[0].trusted

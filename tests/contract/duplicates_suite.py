@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muisti.model import Finder, Link, LinkType, Memory, Tier
+from muisti.model import Link, LinkSource, LinkType, Memory, Tier
 from muisti.ports import SearchIndex
 from muisti.remember.candidates import find_similar
 from muisti.text.simhash import bands, hamming
@@ -205,7 +205,7 @@ class DuplicatesContract:
     def test_a_proposal_takes_nobody_out(self, index: SearchIndex) -> None:
         link = Link(
             source=ident(9), type=LinkType.SUPERSEDES, target=ident(1), created_at=NOON,
-            confidence=0.9, extracted_by=Finder.SYSTEM,
+            confidence=0.9, extracted_by=LinkSource.SYSTEM,
         )  # fmt: skip
         add(index, filed(1, TEXT), filed(9, "The login is elsewhere", links=(link,)))
         assert index.same_content(filed(99, TEXT)) is not None

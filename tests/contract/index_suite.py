@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from muisti.errors import MuistiError
-from muisti.model import Event, Filter, Shelf, Usage, Use
+from muisti.model import DocumentSource, Event, Filter, SessionAction, Usage
 from muisti.ports import IndexChanges, JournalChanges, SearchIndex
 from muisti.remember.index_rows import project_memory
 from tests.contract.making import add, filed, find_ids, happen, ident, remove
@@ -211,9 +211,9 @@ class IndexContract:
         )
         assert session.ended_at == NOON + timedelta(minutes=3)
         assert [use.use for use in index.session_uses(session_id="s")] == [
-            Use.CREATED,
-            Use.RECALLED,
-            Use.UPDATED,
+            SessionAction.CREATED,
+            SessionAction.RECALLED,
+            SessionAction.UPDATED,
         ]
         assert index.session_uses(session_id="other") == []
 
@@ -233,7 +233,10 @@ class IndexContract:
             ),
             Event("documents_added", NOON, data={"path": "docs"}),
         )
-        assert index.sources() == [Shelf("docs", ""), Shelf("notes", "Notes", "app", True)]
+        assert index.sources() == [
+            DocumentSource("docs", ""),
+            DocumentSource("notes", "Notes", "app", True),
+        ]
         happen(index, Event("documents_dropped", NOON, data={"path": "docs"}))
         assert [source.path for source in index.sources()] == ["notes"]
 

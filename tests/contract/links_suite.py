@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from muisti.model import Finder, Link, LinkType, Memory
+from muisti.model import Link, LinkSource, LinkType, Memory
 from muisti.ports import SearchIndex
 from tests.contract.making import add, filed, ident, remove
 from tests.unit.making import NOON
@@ -48,7 +48,7 @@ class LinksContract:
             2,
             type_,
             confidence=0.1 + 0.2,
-            extracted_by=Finder.LLM,
+            extracted_by=LinkSource.LLM,
             valid_from=NOON - HOUR,
             valid_until=NOON + HOUR,
         )
@@ -130,10 +130,10 @@ class LinksContract:
         ("fields", "counts"),
         [
             ({}, True),
-            ({"extracted_by": Finder.SYSTEM}, True),
+            ({"extracted_by": LinkSource.SYSTEM}, True),
             ({"confidence": 0.5}, True),
-            ({"confidence": 0.5, "extracted_by": Finder.LLM}, True),
-            ({"confidence": 0.99, "extracted_by": Finder.SYSTEM}, False),
+            ({"confidence": 0.5, "extracted_by": LinkSource.LLM}, True),
+            ({"confidence": 0.99, "extracted_by": LinkSource.SYSTEM}, False),
             ({"valid_until": NOON}, False),
         ],
     )

@@ -11,7 +11,7 @@ from muisti.lifecycle.journal_projection import project_events
 from muisti.model import Event, Filter, Memory
 from muisti.ports import IndexChanges, SearchIndex
 from muisti.recall.matching import LexicalHit, explain_match, literal_hit, similar_words
-from muisti.recall.query import choose_terms, query_words
+from muisti.recall.query import choose_terms, split_query
 from muisti.remember.index_rows import project_memory
 from tests.unit.making import a_memory
 
@@ -59,7 +59,7 @@ def find(
 ) -> list[LexicalHit]:
     """Search by words as the recall pipeline does, without ranking."""
     where = where or Filter()
-    found = query_words(query)
+    found = split_query(query)
     if not found:
         return (
             [literal_hit(id_, query) for id_ in index.literal(query, where, limit)] if query else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from muisti.model import SESSION_BREAK, Event, Filter, Message, Origin, Shelf
+from muisti.model import SESSION_BREAK, DocumentSource, EntryType, Event, Filter, Message
 from muisti.ports import IndexChanges, MessageLine, SearchIndex
 from muisti.remember.index_rows import Section, message_ids, project_document, project_messages
 from tests.contract.making import add, filed, find_ids, happen, ids
@@ -12,7 +12,7 @@ from tests.unit.making import NOON
 
 CHAT = "telegram_1"
 PATH = f"conversations/{CHAT}/2026-03-10.jsonl"
-DOCS = Shelf("docs", "Manual", "app", trusted=True)
+DOCS = DocumentSource("docs", "Manual", "app", trusted=True)
 
 
 def a_line(place: int, content: str, **fields: object) -> MessageLine:
@@ -145,7 +145,7 @@ class MessagesContract:
         text = index.get(message_id, any_origin=True)
         assert text is not None
         assert (text.origin, text.project, text.session_id, text.created_at) == (
-            Origin.MESSAGE,
+            EntryType.MESSAGE,
             "app",
             CHAT,
             NOON,
@@ -188,7 +188,7 @@ class MessagesContract:
         section = index.get(section_id, any_origin=True)
         assert section is not None
         assert (section.origin, section.source, section.title, section.project) == (
-            Origin.DOCUMENT,
+            EntryType.DOCUMENT,
             "Manual",
             "Set up",
             "app",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muisti.model import KINDS, Event, Filter, Memory, Sector, Usage
-from muisti.model.salience import folded, strength, traced
+from muisti.model.salience import compute_salience, fold_event, make_trace
 from muisti.ports import Footprint, SearchIndex
 from tests.conftest import FakeClock
 from tests.contract.making import SHARED_SUITE, add, filed, happen, ident, remove
@@ -60,8 +60,10 @@ def anything(draw: st.DrawFn) -> Memory:
 
 
 def expected(memory: Memory, usage: Usage, now: datetime) -> float:
-    return strength(
-        traced(memory, usage, KINDS[memory.kind].decay_per_day if memory.kind in KINDS else None),
+    return compute_salience(
+        make_trace(
+            memory, usage, KINDS[memory.kind].decay_per_day if memory.kind in KINDS else None
+        ),
         now,
     )
 
@@ -94,7 +96,7 @@ class StatisticsContract:
         happen(index, *mine, *([Event("decayed", noted)] if noted else []), restart=True)
         usage = Usage()
         for event in mine:
-            usage = folded(usage, event)
+            usage = fold_event(usage, event)
         wanted = expected(memory, usage, max(now, noted) if noted and noted < now + DAY else now)
         found = index.get(memory.id)
         assert found is not None

@@ -13,7 +13,7 @@ import pytest
 from muisti.errors import Conflict, InvalidRequest, MemoryNotFound, VaultBusy
 from muisti.model import Event, EventName, Exchange, Filter, Link, LinkType, Memory, Message
 from muisti.ports import ChangeSet, Committed, SearchIndex, Store, Stored, Update
-from muisti.remember.derive import completed
+from muisti.remember.derive import derive_fields
 from tests.conftest import FakeClock
 from tests.contract.making import find_ids, ident
 from tests.unit.making import NOON, a_memory
@@ -69,7 +69,7 @@ def a_message(number: int, content: str = "", **fields: Any) -> Message:
 
 def rewritten(stored: Stored, content: str) -> Memory:
     """Return the memory with another text, and everything that follows from it."""
-    return completed(replace(stored.memory, content=content, concepts=()))
+    return derive_fields(replace(stored.memory, content=content, concepts=()))
 
 
 class StoreContract:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from muisti.model import Filter, Memory, Tier
 from muisti.ports import Embedded, Identity, IndexChanges, Piece, Space, VectorHit, VectorIndex
-from muisti.remember.embed import source_hash
+from muisti.remember.embed import hash_source
 from tests.contract.making import add, filed
 from tests.unit.making import NOON
 
@@ -69,7 +69,7 @@ def unit(vectors: NDArray[np.float64]) -> Floats:
 
 def embedded(memory: Memory, vectors: Floats, identity: Identity = FIRST) -> Embedded:
     pieces = tuple(Piece(10 * at, 10 * at + 9, f"part {at}") for at in range(len(vectors)))
-    return Embedded(memory.id, source_hash(memory), identity, pieces, vectors)
+    return Embedded(memory.id, hash_source(memory), identity, pieces, vectors)
 
 
 _plain = cache(lambda n: filed(n, f"text {n}"))

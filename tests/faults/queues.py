@@ -12,7 +12,7 @@ from typing import Any
 from muisti import Muisti, bootstrap
 from muisti.model import Exchange
 from muisti.ports import Clock
-from muisti.remember.identity import new_id
+from muisti.remember.identity import make_id
 
 LONG = bool(os.environ.get("MUISTI_LONG"))
 AT = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
@@ -34,7 +34,7 @@ def learnt(n: int) -> str:
 
 
 def exchange(n: int, text: str = "") -> Exchange:
-    return Exchange(id=new_id(AT), at=AT, session_id="left", user=text or note(n), assistant="")
+    return Exchange(id=make_id(AT), at=AT, session_id="left", user=text or note(n), assistant="")
 
 
 def events(vault: Path, name: str = "extracted") -> list[dict[str, Any]]:

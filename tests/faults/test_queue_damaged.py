@@ -12,7 +12,7 @@ import pytest
 
 from muisti import bootstrap
 from muisti.ports import Clock
-from muisti.remember.identity import new_id
+from muisti.remember.identity import make_id
 from muisti.storage.files.queue import FileQueue
 
 from .invariants import check_sound
@@ -61,7 +61,7 @@ def test_K2_a_cut_line_through_the_engine(two: Path, vault: Path, clock: Clock) 
 
 WHOLE: dict[str, Any] = {
     "at": "2026-03-10T12:00:00Z",
-    "id": new_id(AT),
+    "id": make_id(AT),
     "session_id": "s",
     "user": "I like tea.",
     "assistant": "",

@@ -16,7 +16,7 @@ import pytest
 
 from muisti import Muisti
 from muisti.ports import Embedded, Piece
-from muisti.remember.embed import source_hash
+from muisti.remember.embed import hash_source
 from tests.conftest import Opener, file_store
 from tests.embed_server import EmbedServer, Handler, good, serving
 
@@ -206,7 +206,7 @@ def test_K2_a_hard_delete_reaches_into_full_blocks(opened: Opener) -> None:
         pieces = tuple(Piece(0, 1 + n % 20) for n in range(count))
         with parts.store.lock():
             parts.vectors.add(
-                [Embedded(saved.id, source_hash(saved), embedder.identity(), pieces, found)]
+                [Embedded(saved.id, hash_source(saved), embedder.identity(), pieces, found)]
             )
     numbers = {
         v

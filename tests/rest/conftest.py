@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 
 from muisti import Muisti
 from muisti.surfaces.rest.app import create_app
-from muisti.surfaces.rest.config import Serving
+from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.server import make_server
 from tests.conftest import Opener
 
-QUIET = Serving(pages=False, live=False)
+QUIET = ServerConfig(pages=False, live=False)
 BASE = "http://127.0.0.1:8765"
 
 

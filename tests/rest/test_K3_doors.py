@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 
 from muisti import Muisti
 from muisti.errors import SettingsError
-from muisti.surfaces.rest.config import Serving, host_name, is_loopback
-from muisti.surfaces.rest.security import Pace
+from muisti.surfaces.rest.config import ServerConfig, host_name, is_loopback
+from muisti.surfaces.rest.security import RateLimitMiddleware
 from tests.rest.conftest import BASE, check_problem, client_of
 
 TOKEN = "correct-horse-battery-staple"
@@ -186,14 +186,14 @@ def test_K3_a_browser_is_let_in_by_its_address_and_then_by_a_cookie(memory: Muis
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "example.com", ""])
 def test_K3_other_machines_only_with_a_token(host: str) -> None:
     with pytest.raises(SettingsError, match="token"):
-        Serving(host=host)
-    Serving(host=host, token=TOKEN)
+        ServerConfig(host=host)
+    ServerConfig(host=host, token=TOKEN)
 
 
 @pytest.mark.parametrize("token", ["", "short", "with a space in it", "ünïcödé-ünïcödé-ünïcödé"])
 def test_K3_a_token_that_could_be_guessed(token: str) -> None:
     with pytest.raises(SettingsError, match="token"):
-        Serving(token=token)
+        ServerConfig(token=token)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_K3_a_token_that_could_be_guessed(token: str) -> None:
 )
 def test_K3_an_origin_that_is_none(origin: str) -> None:
     with pytest.raises(SettingsError, match="origin"):
-        Serving(allowed_origins=(origin,))
+        ServerConfig(allowed_origins=(origin,))
 
 
 def test_K3_a_server_for_all_addresses_goes_by_numbers_and_given_names(memory: Muisti) -> None:
@@ -254,7 +254,9 @@ def test_K3_too_many_changes_have_to_wait(memory: Muisti) -> None:
 
 def test_K3_the_bucket_fills_again_for_each_client_by_itself() -> None:
     now = 0.0
-    pace = Pace(lambda *_: None, Serving(write_rate=2, write_burst=2), clock=lambda: now)
+    pace = RateLimitMiddleware(
+        lambda *_: None, ServerConfig(write_rate=2, write_burst=2), clock=lambda: now
+    )
 
     def take(client: str) -> bool:
         return pace._take({"client": (client, 1)})
@@ -267,7 +269,7 @@ def test_K3_the_bucket_fills_again_for_each_client_by_itself() -> None:
     assert [take("a") for _ in range(3)] == [True, True, False]
     for n in range(5000):
         take(f"client {n}")
-    assert len(pace._buckets) <= Pace.MOST_CLIENTS
+    assert len(pace._buckets) <= RateLimitMiddleware.MOST_CLIENTS
 
 
 @pytest.mark.parametrize(

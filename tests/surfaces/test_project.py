@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muisti.remember.validate import checked_project
+from muisti.remember.validate import validate_project
 from muisti.surfaces.project import as_project, project_at
 
 
@@ -61,4 +61,4 @@ def test_outside_of_a_repository_and_at_home_there_is_no_project(
 )
 def test_every_folder_gives_a_name_that_a_project_may_have(name: str, project: str) -> None:
     assert as_project(name) == project
-    assert checked_project(as_project(name * 40)) == as_project(name * 40)
+    assert validate_project(as_project(name * 40)) == as_project(name * 40)

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from muisti.model import KINDS, RATES, Memory, Sector
-from muisti.model.salience import Trace, strength
-from muisti.remember.derive import completed, derived_title
+from muisti.model.salience import Trace, compute_salience
+from muisti.remember.derive import derive_fields, derive_title
 from muisti.settings import Settings
 from muisti.text.redact import redact_text
 
@@ -43,7 +43,7 @@ def faded(memory: Memory, now: datetime = NOON) -> Memory:
         rate=RATES[memory.sector],
         decay_per_day=KINDS[memory.kind].decay_per_day if memory.kind in KINDS else None,
     )
-    return replace(memory, salience=strength(trace, now))
+    return replace(memory, salience=compute_salience(trace, now))
 
 
 def a_memory(
@@ -53,10 +53,10 @@ def a_memory(
     plain = Memory(
         id=f"0195f000-0000-7000-8000-{number:012d}",
         content=content,
-        title=fields.pop("title", None) or derived_title(content),
+        title=fields.pop("title", None) or derive_title(content),
         kind="note",
         sector=Sector.SEMANTIC,
         created_at=NOON,
         updated_at=NOON,
     )
-    return completed(replace(plain, **fields))
+    return derive_fields(replace(plain, **fields))

@@ -12,23 +12,23 @@ import pytest
 from muisti.errors import ExtractorMisbehaved, ExtractorProblem, ExtractorUnavailable, SettingsError
 from muisti.models.http.breaker import Breaker
 from muisti.models.http.purpose import EXTRACTOR
-from muisti.models.language.anthropic import AnthropicChat
+from muisti.models.language.anthropic import AnthropicLanguageModel
 from muisti.models.language.factory import RULES, check_settings, make_language_model
-from muisti.models.language.guarded import GuardedChat
-from muisti.models.language.ollama import OllamaChat
-from muisti.models.language.openai import OpenAIChat
+from muisti.models.language.guarded import GuardedLanguageModel
+from muisti.models.language.ollama import OllamaLanguageModel
+from muisti.models.language.openai import OpenAILanguageModel
 from muisti.models.language.registry import LANGUAGE_MODELS
-from muisti.models.language.remote import RemoteChat
+from muisti.models.language.remote import RemoteLanguageModel
 from muisti.settings import Settings, load_settings
 from tests.chat_server import ChatServer, Script, broken_off, endless, said, saying, serving, silent
 
 KEY = "sk-very-secret-0123456789"
-CLIENTS: dict[str, type[RemoteChat]] = {
-    "openai": OpenAIChat,
-    "anthropic": AnthropicChat,
-    "ollama": OllamaChat,
+CLIENTS: dict[str, type[RemoteLanguageModel]] = {
+    "openai": OpenAILanguageModel,
+    "anthropic": AnthropicLanguageModel,
+    "ollama": OllamaLanguageModel,
 }
-Maker = Callable[..., RemoteChat]
+Maker = Callable[..., RemoteLanguageModel]
 
 
 @pytest.fixture
@@ -39,9 +39,9 @@ def server() -> Iterator[ChatServer]:
 
 @pytest.fixture(params=CLIENTS)
 def make(request: pytest.FixtureRequest, server: ChatServer) -> Iterator[Maker]:
-    made: list[RemoteChat] = []
+    made: list[RemoteLanguageModel] = []
 
-    def maker(**options: object) -> RemoteChat:
+    def maker(**options: object) -> RemoteLanguageModel:
         made.append(CLIENTS[request.param](server.url, "m", KEY, **{"timeout": 20.0, **options}))
         return made[-1]
 
@@ -50,7 +50,7 @@ def make(request: pytest.FixtureRequest, server: ChatServer) -> Iterator[Maker]:
         chat.close()
 
 
-def asked(server: ChatServer, chat: RemoteChat) -> dict[str, object]:
+def asked(server: ChatServer, chat: RemoteLanguageModel) -> dict[str, object]:
     try:
         assert chat.complete("the task", "the talk") == server.reply
     finally:
@@ -64,7 +64,7 @@ TALK = [{"role": "system", "content": "the task"}, {"role": "user", "content": "
 
 
 def test_how_openai_is_asked(server: ChatServer) -> None:
-    assert asked(server, OpenAIChat(f"{server.url}/v1", "gpt-x", KEY)) == {
+    assert asked(server, OpenAILanguageModel(f"{server.url}/v1", "gpt-x", KEY)) == {
         "model": "gpt-x",
         "messages": TALK,
         "stream": False,
@@ -78,7 +78,7 @@ def test_how_openai_is_asked(server: ChatServer) -> None:
 
 
 def test_how_anthropic_is_asked(server: ChatServer) -> None:
-    assert asked(server, AnthropicChat(server.url, "claude-x", KEY)) == {
+    assert asked(server, AnthropicLanguageModel(server.url, "claude-x", KEY)) == {
         "model": "claude-x",
         "max_tokens": 4096,
         "system": "the task",
@@ -92,7 +92,7 @@ def test_how_anthropic_is_asked(server: ChatServer) -> None:
 
 
 def test_how_ollama_is_asked(server: ChatServer) -> None:
-    body = asked(server, OllamaChat(server.url, "llama"))
+    body = asked(server, OllamaLanguageModel(server.url, "llama"))
     options = body.pop("options")
     assert body == {
         "model": "llama",
@@ -173,8 +173,8 @@ def test_thoughts_are_no_part_of_the_text(server: ChatServer) -> None:
         {"type": "text", "text": "two"},
     ]
     for chat, answer in (
-        (AnthropicChat(server.url, "m", KEY), {"content": parts}),
-        (OpenAIChat(server.url, "m", KEY), {"choices": [{"message": {"content": parts}}]}),
+        (AnthropicLanguageModel(server.url, "m", KEY), {"content": parts}),
+        (OpenAILanguageModel(server.url, "m", KEY), {"choices": [{"message": {"content": parts}}]}),
     ):
         server.script = [saying(json.dumps(answer))]
         assert chat.complete("", "") == "one two"
@@ -295,7 +295,7 @@ def test_the_key_goes_in_the_header_and_nowhere_else(
 
 
 def test_a_line_end_after_the_key_is_forgiven(server: ChatServer) -> None:
-    asked(server, OpenAIChat(server.url, "m", f"{KEY}\r\n"))
+    asked(server, OpenAILanguageModel(server.url, "m", f"{KEY}\r\n"))
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
@@ -363,7 +363,7 @@ class Scripted:
 
 def test_the_breaker_opens_tries_and_closes() -> None:
     clock, inner = Seconds(), Scripted()
-    chat = GuardedChat(inner, Breaker(EXTRACTOR, pause=60, clock=clock))
+    chat = GuardedLanguageModel(inner, Breaker(EXTRACTOR, pause=60, clock=clock))
     inner.next = ExtractorUnavailable("down")
     for _ in range(5):
         with pytest.raises(ExtractorUnavailable, match="down"):

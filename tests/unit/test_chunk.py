@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.remember.chunk import SMALLEST, Chunk, chunks, embedded_text
+from muisti.remember.chunk import SMALLEST, Chunk, format_for_embedding, split_chunks
 from tests.unit.timing import grows_linearly
 
 EXAMPLES = Path("/work/shared/data/commonmark.json")
@@ -49,16 +49,16 @@ MARKDOWN = st.lists(
 
 
 def texts(content: str, **options: int) -> list[str]:
-    return [chunk.text(content) for chunk in chunks(content, by_words, **options)]
+    return [chunk.text(content) for chunk in split_chunks(content, by_words, **options)]
 
 
 def check(
     content: str, count: Callable[[str], int], title: str, size: int, overlap: int
 ) -> list[Chunk]:
-    found = chunks(content, count, title=title, size=size, overlap=overlap)
+    found = split_chunks(content, count, title=title, size=size, overlap=overlap)
     covered = bytearray(len(content))
     for chunk in found:
-        assert count(embedded_text(content, title, chunk)) <= size
+        assert count(format_for_embedding(content, title, chunk)) <= size
         covered[chunk.start : chunk.end] = b"\1" * (chunk.end - chunk.start)
     assert all(there or letter.isspace() for there, letter in zip(covered, content, strict=True))
     assert all(a.start < b.start and a.end < b.end for a, b in itertools.pairwise(found))
@@ -86,7 +86,7 @@ def test_commonmark_examples() -> None:
 
 @pytest.mark.parametrize("content", ["", " \n\t\r\n"])
 def test_no_words_no_chunks(content: str) -> None:
-    assert chunks(content, len) == []
+    assert split_chunks(content, len) == []
 
 
 def test_a_text_that_fits_is_one_chunk_without_the_parser() -> None:
@@ -142,7 +142,7 @@ def test_the_heading_path_is_that_above_the_start() -> None:
     content = (
         f"# The *big* `one`\n\n{WORDS}\n\n## Part\n\n{WORDS} {WORDS} {WORDS}\n\n# Next\n\n{WORDS}"
     )
-    found = chunks(content, by_words, size=32, overlap=0)
+    found = split_chunks(content, by_words, size=32, overlap=0)
     assert found[0].heading == ()
     assert ("The big one", "Part") in [chunk.heading for chunk in found]
     assert found[-1].heading == ()
@@ -164,7 +164,7 @@ def test_a_section_begins_clean() -> None:
 @pytest.mark.parametrize(("size", "overlap"), [(SMALLEST - 1, 0), (100, -1)])
 def test_sizes_that_cannot_be(size: int, overlap: int) -> None:
     with pytest.raises(ValueError):
-        chunks("a", len, size=size, overlap=overlap)
+        split_chunks("a", len, size=size, overlap=overlap)
 
 
 @pytest.mark.parametrize(
@@ -188,5 +188,5 @@ def test_sizes_that_cannot_be(size: int, overlap: int) -> None:
 )
 def test_time_grows_with_the_text_only(unit: str) -> None:
     assert grows_linearly(
-        lambda text: chunks(text, len), lambda size: unit * (size // len(unit)), 60_000
+        lambda text: split_chunks(text, len), lambda size: unit * (size // len(unit)), 60_000
     )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.remember.concepts import MOST, extract_concepts
-from muisti.remember.derive import TITLE_LENGTH, completed, content_hash, derived_title
+from muisti.remember.derive import TITLE_LENGTH, derive_fields, derive_title, hash_content
 from muisti.text.simhash import hamming, simhash
 from tests.unit.making import ANY_CONTENT, a_memory
 from tests.unit.timing import grows_linearly
@@ -45,16 +45,16 @@ from tests.unit.timing import grows_linearly
     ],
 )
 def test_titles(content: str, title: str) -> None:
-    assert derived_title(content) == title
+    assert derive_title(content) == title
 
 
 @given(ANY_CONTENT)
 def test_a_title_is_one_short_line(content: str) -> None:
-    title = derived_title(content)
+    title = derive_title(content)
     assert len(title) <= TITLE_LENGTH
     assert title == " ".join(title.split())
     assert len(title.splitlines()) <= 1
-    assert derived_title(content) == title
+    assert derive_title(content) == title
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_a_title_is_one_short_line(content: str) -> None:
     ],
 )
 def test_content_hashes(first: str, second: str, same: bool) -> None:
-    assert (content_hash(first) == content_hash(second)) is same
+    assert (hash_content(first) == hash_content(second)) is same
 
 
 def test_completing_keeps_concepts_that_a_person_chose() -> None:
-    assert completed(a_memory(concepts=("mine",))).concepts == ("mine",)
-    assert completed(a_memory(1, "About `pg_dump`")).concepts == ("pg_dump",)
+    assert derive_fields(a_memory(concepts=("mine",))).concepts == ("mine",)
+    assert derive_fields(a_memory(1, "About `pg_dump`")).concepts == ("pg_dump",)
 
 
 @pytest.mark.parametrize(
@@ -188,11 +188,11 @@ _MEGABYTE = {
 
 
 @pytest.mark.parametrize("text", _MEGABYTE.values(), ids=_MEGABYTE.keys())
-@pytest.mark.parametrize("function", [simhash, content_hash, derived_title, extract_concepts])
+@pytest.mark.parametrize("function", [simhash, hash_content, derive_title, extract_concepts])
 def test_a_megabyte_takes_linear_time(function, text) -> None:
     assert grows_linearly(function, text, 250_000)
 
 
 @given(st.text(alphabet="ab \n\t\u00a0é\x1f", max_size=12))
 def test_texts_that_need_no_folding_have_the_hash_of_folded_ones(text: str) -> None:
-    assert content_hash(text) == content_hash(" ".join(text.split()))
+    assert hash_content(text) == hash_content(" ".join(text.split()))

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from muisti.errors import EmbedderUnavailable, ModelDamaged, ModelNotInstalled, SettingsError
 from muisti.models.embedders import catalog
-from muisti.models.embedders.catalog import DEFAULT, MODELS, folder_of, locate, verified
+from muisti.models.embedders.catalog import DEFAULT, MODELS, locate, model_folder, verify_model
 from muisti.models.embedders.factory import make_embedder
 from muisti.models.embedders.hashing import HashingEmbedder, fnv1a
 from muisti.models.embedders.install import install
@@ -144,11 +144,11 @@ def test_a_check_is_remembered_until_the_file_changes(
 
     monkeypatch.setattr(catalog, "sha256_of", counted)
     for _ in range(3):
-        assert verified(path, model, cache=tmp_path) == path
+        assert verify_model(path, model, cache=tmp_path) == path
     assert len(hashed) == 1
     path.write_bytes(b"tampered")
     with pytest.raises(ModelDamaged):
-        verified(path, model, cache=tmp_path)
+        verify_model(path, model, cache=tmp_path)
 
 
 def test_a_check_that_cannot_be_remembered(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_check_that_cannot_be_remembered(tmp_path: Path) -> None:
     path.write_bytes(b"weights")
     blocked.write_bytes(b"")
     model = replace(MINILM, sha256=hashlib.sha256(b"weights").hexdigest())
-    assert verified(path, model, cache=blocked) == path
+    assert verify_model(path, model, cache=blocked) == path
 
 
 def test_a_package_is_found_without_running_it(
@@ -169,7 +169,7 @@ def test_a_package_is_found_without_running_it(
     monkeypatch.syspath_prepend(str(tmp_path))
     model = replace(MINILM, file="heavy_package_of_a_test/model.onnx")
     assert locate(model, cache=tmp_path) == package / "model.onnx"
-    cached = folder_of(model, tmp_path) / "model.onnx"
+    cached = model_folder(model, tmp_path) / "model.onnx"
     cached.parent.mkdir(parents=True)
     cached.write_bytes(b"weights")
     assert locate(model, cache=tmp_path) == cached
@@ -257,7 +257,7 @@ def test_a_model_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_heavy_is_imported_early() -> None:
-    names = ("catalogue", "choose", "onnx", "hashing", "ollama", "openai", "guarded", "install")
+    names = ("catalog", "factory", "onnx", "hashing", "ollama", "openai", "guarded", "install")
     code = "import sys\n" + "".join(f"import muisti.models.embedders.{name}\n" for name in names)
     code += "print([name for name in ('numpy', 'onnxruntime', 'httpx2', 'stamina', 'platformdirs') if name in sys.modules])"
     assert (

@@ -12,7 +12,7 @@ from muisti.errors import EmbedderMisbehaved, EmbedderProblem, EmbedderUnavailab
 from muisti.models.embedders.ollama import OllamaEmbedder
 from muisti.models.embedders.openai import OpenAIEmbedder
 from muisti.models.embedders.remote import RemoteEmbedder, prefixes
-from muisti.models.http.json_client import JsonPost
+from muisti.models.http.json_client import JsonClient
 from muisti.models.http.purpose import EMBEDDER
 from tests.embed_server import (
     DIMENSIONS,
@@ -136,7 +136,7 @@ def test_a_server_that_stays_broken(make: Maker, server: EmbedServer) -> None:
 
 
 def test_an_endless_answer(server: EmbedServer) -> None:
-    post = JsonPost(f"{server.url}/api/embed", EMBEDDER, largest=1_000_000)
+    post = JsonClient(f"{server.url}/api/embed", EMBEDDER, largest=1_000_000)
     server.script = [endless]
     with pytest.raises(EmbedderMisbehaved, match="more than 1000000 bytes"):
         post({"input": []})
@@ -205,7 +205,7 @@ def test_where_openai_is_asked(server: EmbedServer, ending: str) -> None:
 )
 def test_no_address(url: str) -> None:
     with pytest.raises(SettingsError):
-        JsonPost(url, EMBEDDER)
+        JsonClient(url, EMBEDDER)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from muisti.errors import ExtractorMisbehaved
 from muisti.model import KINDS, Kind
-from muisti.remember.extract.llm_response import LONGEST, LONGEST_REPLY, MOST, Noted, read_reply
+from muisti.remember.extract.llm_response import (
+    LONGEST,
+    LONGEST_REPLY,
+    MOST,
+    ExtractedItem,
+    parse_response,
+)
 from tests.unit.timing import grows_linearly
 
 TEA = {"kind": "preference", "content": "Anna drinks tea.", "importance": 0.6, "about": None}
@@ -22,7 +28,7 @@ BOTH = json.dumps({"memories": [TEA, OSLO]})
 
 
 def contents(reply: str) -> list[str]:
-    return [one.content for one in read_reply(reply)]
+    return [one.content for one in parse_response(reply)]
 
 
 def wrapped(**changes: object) -> str:
@@ -59,9 +65,9 @@ def wrapped(**changes: object) -> str:
     ids=range(19),
 )
 def test_wrappings_that_are_forgiven(reply: str) -> None:
-    assert read_reply(reply) == [
-        Noted("Anna drinks tea.", "preference", 0.6, None),
-        Noted("Anna lives in Oslo.", "fact", 0.7, datetime(2026, 3, 10, tzinfo=UTC)),
+    assert parse_response(reply) == [
+        ExtractedItem("Anna drinks tea.", "preference", 0.6, None),
+        ExtractedItem("Anna lives in Oslo.", "fact", 0.7, datetime(2026, 3, 10, tzinfo=UTC)),
     ]
 
 
@@ -71,7 +77,7 @@ def test_of_a_reply_that_breaks_off_the_complete_memories_count(cut: int) -> Non
     second = BOTH.rindex("}]") + 1
     if cut < first:
         with pytest.raises(ExtractorMisbehaved):
-            read_reply(BOTH[:cut])
+            parse_response(BOTH[:cut])
     else:
         assert (
             contents(BOTH[:cut])
@@ -84,7 +90,7 @@ def test_of_a_reply_that_breaks_off_the_complete_memories_count(cut: int) -> Non
     ['{"memories": []}', "[]", '```json\n{"memories": []}\n```', '{"memories": [ , ]}', "None: []"],
 )
 def test_nothing_worth_keeping_is_an_answer(reply: str) -> None:
-    assert read_reply(reply) == []
+    assert parse_response(reply) == []
 
 
 @pytest.mark.parametrize(
@@ -123,7 +129,7 @@ def test_nothing_worth_keeping_is_an_answer(reply: str) -> None:
 )
 def test_no_answer_at_all(reply: str) -> None:
     with pytest.raises(ExtractorMisbehaved) as caught:
-        read_reply(reply)
+        parse_response(reply)
     assert "Anna" not in str(caught.value)
 
 
@@ -134,7 +140,7 @@ def test_a_comma_within_a_text_stays() -> None:
 
 def test_what_is_said_twice_counts_once() -> None:
     again = {**TEA, "importance": 0.9}
-    assert read_reply(json.dumps([TEA, OSLO, again])) == read_reply(BOTH)
+    assert parse_response(json.dumps([TEA, OSLO, again])) == parse_response(BOTH)
 
 
 # Values ---------------------------------------------------------------------------------------------------------------
@@ -169,7 +175,7 @@ WRONG: list[tuple[str, object]] = [
 def test_a_wrong_value_drops_its_memory(field: str, value: object) -> None:
     assert contents(wrapped(**{field: value})) == ["Anna lives in Oslo."]
     with pytest.raises(ExtractorMisbehaved, match="none of the extractor's 1 memories"):
-        read_reply(json.dumps([{**TEA, field: value}]))
+        parse_response(json.dumps([{**TEA, field: value}]))
 
 
 @pytest.mark.parametrize("field", ["kind", "content", "importance"])
@@ -201,7 +207,7 @@ def test_what_is_no_memory_is_left_out(item: object) -> None:
     ],
 )
 def test_values_that_are_understood(field: str, value: object, expected: object) -> None:
-    (one,) = read_reply(json.dumps([{**TEA, field: value}]))
+    (one,) = parse_response(json.dumps([{**TEA, field: value}]))
     assert getattr(one, field) == expected
 
 
@@ -211,14 +217,14 @@ def test_a_line_break_within_a_text_is_forgiven() -> None:
 
 def test_a_day_begins_where_it_was_said() -> None:
     helsinki = timezone(timedelta(hours=2))
-    assert read_reply(json.dumps([OSLO]), zone=helsinki)[0].about == datetime(
+    assert parse_response(json.dumps([OSLO]), zone=helsinki)[0].about == datetime(
         2026, 3, 10, tzinfo=helsinki
     )
 
 
 def test_kinds_of_ones_own() -> None:
     own = {**KINDS, "idea": Kind("idea", "ideas")}
-    assert read_reply(json.dumps([{**TEA, "kind": "Ideas"}]), kinds=own)[0].kind == "idea"
+    assert parse_response(json.dumps([{**TEA, "kind": "Ideas"}]), kinds=own)[0].kind == "idea"
 
 
 # Anything at all ------------------------------------------------------------------------------------------------------
@@ -268,7 +274,7 @@ def test_never_another_error_and_never_a_bad_value(
         reply[:cut] + put + reply[cut:],
     ):
         try:
-            found = read_reply(text)
+            found = parse_response(text)
         except ExtractorMisbehaved:
             continue
         assert len(found) <= MOST
@@ -301,6 +307,6 @@ def test_never_another_error_and_never_a_bad_value(
 def test_hostile_replies_cost_no_more_than_their_length(unit: str) -> None:
     def read(text: str) -> None:
         with pytest.raises(ExtractorMisbehaved):
-            read_reply(text)
+            parse_response(text)
 
     assert grows_linearly(read, lambda size: unit * (size // len(unit)), 45_000)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.remember.extract.pronouns import completed, resolved
-from muisti.remember.extract.sentences import sentences
+from muisti.remember.extract.pronouns import complete_sentence, resolve_pronouns
+from muisti.remember.extract.sentences import read_sentences
 from muisti.text.time_expressions.question import parse_when
 from muisti.text.time_expressions.statement import resolve_dates
 
@@ -69,7 +69,7 @@ MONDAY = datetime(2023, 5, 8, 14, 0, tzinfo=UTC)
     ],
 )
 def test_the_speaker_gets_a_name_and_verbs_agree(said: str, told: str) -> None:
-    assert resolved(said, "Anna") == told
+    assert resolve_pronouns(said, "Anna") == told
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_the_speaker_gets_a_name_and_verbs_agree(said: str, told: str) -> None:
     ],
 )
 def test_you_is_the_one_who_is_spoken_to(said: str, told: str) -> None:
-    assert resolved(said, "Anna", "Ben") == told
+    assert resolve_pronouns(said, "Anna", "Ben") == told
 
 
 def test_you_stays_where_nobody_is_known() -> None:
-    assert resolved("I like your dog.", "Anna") == "Anna likes your dog."
+    assert resolve_pronouns("I like your dog.", "Anna") == "Anna likes your dog."
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_you_stays_where_nobody_is_known() -> None:
     ],
 )
 def test_a_subject_that_was_left_out_is_put_in(said: str, whole: str) -> None:
-    assert completed(said) == whole
+    assert complete_sentence(said) == whole
 
 
 # Dates ----------------------------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def test_a_time_at_the_calendars_edge_stays() -> None:
     ],
 )
 def test_text_is_split_into_sentences(text: str, split: list[str]) -> None:
-    assert sentences(text) == split
+    assert read_sentences(text) == split
 
 
 @given(st.text(max_size=200))

@@ -16,13 +16,13 @@ from muisti.storage.files.frontmatter import BadFrontMatter, compose, edit, pars
 from muisti.storage.files.memory_codec import (
     TYPED,
     Place,
-    changed_fields,
     check_conflict,
+    find_changed_fields,
     from_document,
     has_conflict,
-    restored_path,
+    make_restored_path,
+    make_trash_path,
     to_fields,
-    trashed_path,
 )
 from muisti.storage.files.timestamps import from_text, to_text
 from tests.unit.making import ANY_CONTENT, ANY_LINE, ANY_SHARE, ANY_TIME, NOON, a_memory
@@ -74,7 +74,9 @@ def test_every_field_survives_the_file(memory: Memory) -> None:
 @given(memories(), memories())
 def test_a_rewritten_file_says_what_the_new_memory_says(old: Memory, new: Memory) -> None:
     document = parse(compose(to_fields(old), old.content, numbers=TYPED))
-    text = edit(document, changed_fields(document, new, Settings()), new.content, numbers=TYPED)
+    text = edit(
+        document, find_changed_fields(document, new, Settings()), new.content, numbers=TYPED
+    )
     found = from_document("notes/x.md", parse(text), SETTINGS, NOON)
     expected = replace(new, file_path="notes/x.md")
     assert found == expected
@@ -83,7 +85,7 @@ def test_a_rewritten_file_says_what_the_new_memory_says(old: Memory, new: Memory
 @given(memories())
 def test_a_memory_that_did_not_change_changes_nothing(memory: Memory) -> None:
     assert (
-        changed_fields(
+        find_changed_fields(
             parse(compose(to_fields(memory), memory.content, numbers=TYPED)), memory, Settings()
         )
         == {}
@@ -104,7 +106,7 @@ def test_a_persons_way_of_writing_is_left_alone(head: str) -> None:
         f"---\nid: x\ntitle: T\nkind: note\nsector: semantic\nsource: me\n{head}---\n\nText\n"
     )
     memory = from_document("notes/x.md", document, SETTINGS, NOON)
-    touched = set(changed_fields(document, memory, Settings()))
+    touched = set(find_changed_fields(document, memory, Settings()))
     assert not touched & {line.split(":")[0] for line in head.splitlines()}
 
 
@@ -227,14 +229,14 @@ def test_dates_in_names(name: str, dated: bool) -> None:
 )
 @given(at=ANY_TIME)
 def test_the_trash_remembers_where_and_when(path: str, at: datetime) -> None:
-    trashed = trashed_path(path, at)
+    trashed = make_trash_path(path, at)
     assert trashed.startswith(".trash/")
-    assert restored_path(trashed) == path
+    assert make_restored_path(trashed) == path
     assert Place.of(trashed, SETTINGS).deleted_at == at
 
 
 def test_a_long_name_fits_into_the_trash() -> None:
-    trashed = trashed_path(f"notes/{'ä' * 125}.md", NOON)
+    trashed = make_trash_path(f"notes/{'ä' * 125}.md", NOON)
     assert len(trashed.rsplit("/", 1)[1].encode()) <= 255
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from muisti.errors import ExtractorUnavailable
-from muisti.models.http.json_client import JsonPost
+from muisti.models.http.json_client import JsonClient
 from muisti.models.http.purpose import EMBEDDER, EXTRACTOR, Purpose
 from tests.chat_server import ChatServer, saying, serving
 
@@ -28,21 +28,21 @@ def server() -> Iterator[ChatServer]:
     ],
 )
 def test_the_address_that_is_shown(url: str, shown: str) -> None:
-    assert JsonPost(url, EXTRACTOR).shown == shown
+    assert JsonClient(url, EXTRACTOR).shown == shown
 
 
 @pytest.mark.parametrize("purpose", [EMBEDDER, EXTRACTOR], ids=["embedder", "extractor"])
 @pytest.mark.parametrize("key", [f"{KEY}ä", f"{KEY}\n{KEY}", f"{KEY}\0x"])
 def test_a_key_that_no_header_can_hold(purpose: Purpose, key: str) -> None:
     with pytest.raises(purpose.unavailable, match=f"the {purpose.name}'s key") as caught:
-        JsonPost("http://127.0.0.1:9/", purpose, key=key)({})
+        JsonClient("http://127.0.0.1:9/", purpose, key=key)({})
     assert KEY not in "".join(
         map(str, (caught.value, caught.value.__cause__, caught.value.__context__))
     )
 
 
 def test_a_client_that_was_closed_meanwhile(server: ChatServer) -> None:
-    post = JsonPost(f"{server.url}/api/chat", EXTRACTOR)
+    post = JsonClient(f"{server.url}/api/chat", EXTRACTOR)
     post._opened().close()
     with pytest.raises(ExtractorUnavailable, match="let go of"):
         post({})
@@ -53,7 +53,7 @@ def test_a_client_that_was_closed_meanwhile(server: ChatServer) -> None:
 
 @pytest.mark.parametrize("host", ["a" * 70, "a..b"])
 def test_a_host_that_cannot_be_looked_up(host: str) -> None:
-    post = JsonPost(f"http://{host}/", EXTRACTOR)
+    post = JsonClient(f"http://{host}/", EXTRACTOR)
     with pytest.raises(ExtractorUnavailable, match="check the extractor's url"):
         post({})
     post.close()
@@ -67,14 +67,14 @@ def test_an_environment_that_cannot_be_used(
 ) -> None:
     monkeypatch.setenv(variable, value)
     with pytest.raises(ExtractorUnavailable, match="proxies and certificates"):
-        JsonPost("https://192.0.2.1/", EXTRACTOR)({})
+        JsonClient("https://192.0.2.1/", EXTRACTOR)({})
 
 
 @pytest.mark.parametrize(("timeout", "wait"), [(2.0, "4"), (60.0, "6"), (3600.0, "9" * 400)])
 def test_a_wait_that_is_too_long_is_not_waited_for(
     server: ChatServer, timeout: float, wait: str
 ) -> None:
-    post = JsonPost(f"{server.url}/api/chat", EXTRACTOR, timeout=timeout)
+    post = JsonClient(f"{server.url}/api/chat", EXTRACTOR, timeout=timeout)
     server.script = [saying("later", 429, Retry_After=wait)]
     with pytest.raises(ExtractorUnavailable, match="429"):
         post({})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.lifecycle.journal_projection import project_events
-from muisti.model import Event, Session, SessionUse, Shelf, Usage, Use
+from muisti.model import DocumentSource, Event, Session, SessionAction, SessionUse, Usage
 from muisti.storage.memory.index import MemoryIndex
 from tests.conftest import FakeClock
 from tests.contract.making import happen
@@ -129,18 +129,21 @@ def test_a_count_that_is_none_is_zero(count: object) -> None:
 @pytest.mark.parametrize(
     ("event", "uses"),
     [
-        (Event("recalled", NOON, ("m", "n"), "s"), [("m", Use.RECALLED), ("n", Use.RECALLED)]),
-        (Event("reinforced", NOON, ("m",), "s"), [("m", Use.REINFORCED)]),
-        (Event("merged", NOON, ("m",), "s"), [("m", Use.REINFORCED)]),
-        (Event("updated", NOON, ("m",), "s"), [("m", Use.UPDATED)]),
-        (Event("used", NOON, ("m",), "s", {"use": "created"}), [("m", Use.CREATED)]),
+        (
+            Event("recalled", NOON, ("m", "n"), "s"),
+            [("m", SessionAction.RECALLED), ("n", SessionAction.RECALLED)],
+        ),
+        (Event("reinforced", NOON, ("m",), "s"), [("m", SessionAction.REINFORCED)]),
+        (Event("merged", NOON, ("m",), "s"), [("m", SessionAction.REINFORCED)]),
+        (Event("updated", NOON, ("m",), "s"), [("m", SessionAction.UPDATED)]),
+        (Event("used", NOON, ("m",), "s", {"use": "created"}), [("m", SessionAction.CREATED)]),
         (Event("used", NOON, ("m",), "s", {"use": "nonsense"}), []),
         (Event("used", NOON, ("m",), "s"), []),
         (Event("touched", NOON, ("m",), "s"), []),
         (Event("recalled", NOON, ("m",)), []),
     ],
 )
-def test_what_sessions_did(event: Event, uses: list[tuple[str, Use]]) -> None:
+def test_what_sessions_did(event: Event, uses: list[tuple[str, SessionAction]]) -> None:
     assert project_events([event], Known()).uses == [
         SessionUse("s", id_, use, NOON) for id_, use in uses
     ]
@@ -154,7 +157,7 @@ def test_the_last_word_on_a_document_source_counts() -> None:
     )
     dropped = Event("documents_dropped", NOON, data={"path": "docs"})
     assert dict(project_events([dropped, added], Known()).sources) == {
-        "docs": Shelf("docs", "Manual", "app", True)
+        "docs": DocumentSource("docs", "Manual", "app", True)
     }
     assert dict(project_events([added, dropped], Known()).sources) == {"docs": None}
     assert (

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.model import Finder, Link, LinkType
+from muisti.model import Link, LinkSource, LinkType
 from muisti.storage.files.frontmatter import BadFrontMatter
-from muisti.storage.files.link_codec import link_from, link_text
+from muisti.storage.files.link_codec import format_link, parse_link
 from tests.unit.making import ANY_SHARE, ANY_TEXT, ANY_TIME, NOON
 
 ID = "0195f000-0000-7000-8000-000000000001"
@@ -19,7 +19,7 @@ LINKS = st.builds(
     target=st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", fullmatch=True),
     created_at=ANY_TIME,
     confidence=ANY_SHARE,
-    extracted_by=st.sampled_from(Finder),
+    extracted_by=st.sampled_from(LinkSource),
     valid_from=st.none() | ANY_TIME,
     valid_until=st.none() | ANY_TIME,
 )
@@ -27,21 +27,21 @@ LINKS = st.builds(
 
 @given(LINKS)
 def test_what_is_written_is_read(link: Link) -> None:
-    text = link_text(link)
+    text = format_link(link)
     assert "\n" not in text
-    assert link_from("me", text, NOON) == link
+    assert parse_link("me", text, NOON) == link
 
 
 @given(LINKS)
 def test_one_link_has_one_line(link: Link) -> None:
-    again = link_from("me", link_text(link), NOON)
-    assert link_text(again) == link_text(link)
+    again = parse_link("me", format_link(link), NOON)
+    assert format_link(again) == format_link(link)
 
 
 @given(ANY_TEXT)
 def test_any_other_line_is_a_link_or_bad_front_matter(text: str) -> None:
     try:
-        link = link_from("me", text, NOON)
+        link = parse_link("me", text, NOON)
     except BadFrontMatter as error:
         assert "links" in str(error)  # whichever of the two it is
     else:
@@ -58,21 +58,21 @@ def test_any_other_line_is_a_link_or_bad_front_matter(text: str) -> None:
     ],
 )
 def test_as_people_write_it(text: str, type_: LinkType) -> None:
-    assert link_from("me", text, NOON) == Link(source="me", type=type_, target=ID, created_at=NOON)
+    assert parse_link("me", text, NOON) == Link(source="me", type=type_, target=ID, created_at=NOON)
 
 
 def test_what_is_as_usual_is_left_out() -> None:
     plain = Link(source="me", type=LinkType.CONFIRMS, target=ID, created_at=NOON)
-    assert link_text(plain) == f"CONFIRMS {ID} at=2026-03-10T12:00:00Z"
+    assert format_link(plain) == f"CONFIRMS {ID} at=2026-03-10T12:00:00Z"
 
 
 def test_what_is_not_as_usual_stands_behind_it() -> None:
-    found = link_from(
+    found = parse_link(
         "me",
         f"confirms {ID} from=2026-01-01 until=2026-02-01T12:00:00+02:00 by=LLM confidence=.5",
         NOON,
     )
-    assert (found.confidence, found.extracted_by, found.created_at) == (0.5, Finder.LLM, NOON)
+    assert (found.confidence, found.extracted_by, found.created_at) == (0.5, LinkSource.LLM, NOON)
     assert found.valid_from is not None
     assert found.valid_until is not None
     assert (found.valid_from.isoformat(), found.valid_until.isoformat()) == (
@@ -91,7 +91,7 @@ def test_what_is_not_as_usual_stands_behind_it() -> None:
 )
 def test_a_bad_line_is_told_without_our_own_names(text: str, says: str) -> None:
     with pytest.raises(BadFrontMatter, match=says) as told:
-        link_from("me", text, NOON)
+        parse_link("me", text, NOON)
     assert not any(ours in str(told.value) for ours in ("LinkType", "Finder", "float"))
 
 
@@ -119,4 +119,4 @@ def test_a_bad_line_is_told_without_our_own_names(text: str, says: str) -> None:
 )
 def test_a_bad_line_is_told_with_what_to_write(text: str) -> None:
     with pytest.raises(BadFrontMatter, match="links.*write it like"):
-        link_from("me", text, NOON)
+        parse_link("me", text, NOON)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.model import Event, Filter, Kind, Sector, Signal, Use
-from muisti.model.jsonable import plain
+from muisti.model import Event, Filter, Kind, Sector, SessionAction, Signal
+from muisti.model.jsonable import to_jsonable
 from muisti.settings import Settings
-from muisti.storage.files.file_names import MAX_BYTES, file_name, slug
+from muisti.storage.files.file_names import MAX_BYTES, make_file_name, make_slug
 from tests.unit.making import NOON, a_memory
 
 
@@ -37,7 +37,7 @@ from tests.unit.making import NOON, a_memory
     ],
 )
 def test_slugs(title: str, expected: str) -> None:
-    assert slug(title) == expected
+    assert make_slug(title) == expected
 
 
 @given(
@@ -46,11 +46,11 @@ def test_slugs(title: str, expected: str) -> None:
     | st.text("Жä记a_ ", min_size=100, max_size=300)
 )
 def test_any_title_becomes_a_name_that_every_disk_takes(title: str) -> None:
-    name = slug(title)
+    name = make_slug(title)
     assert 0 < len(name.encode()) <= MAX_BYTES
     assert not set(name) & set('/\\:*?"<>|.\0 \n')
     assert not name.startswith("_")
-    assert slug(title) == name
+    assert make_slug(title) == name
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_any_title_becomes_a_name_that_every_disk_takes(title: str) -> None:
 )
 def test_file_names(fields: dict[str, Any], path: str) -> None:
     settings = Settings(kinds={**Settings().kinds, "idea": Kind("idea", "my ideas")})
-    assert file_name(a_memory(title="A title", **fields), settings) == path
+    assert make_file_name(a_memory(title="A title", **fields), settings) == path
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_file_names(fields: dict[str, Any], path: str) -> None:
         (0.5, 0.5),
         ("x", "x"),
         (Sector.EPISODIC, "episodic"),
-        (Use.CREATED, "created"),
+        (SessionAction.CREATED, "created"),
         (NOON, "2026-03-10T12:00:00Z"),
         (datetime(2026, 3, 10, 14, tzinfo=timezone(timedelta(hours=2))), "2026-03-10T12:00:00Z"),
         ((1, "a"), [1, "a"]),
@@ -96,7 +96,7 @@ def test_file_names(fields: dict[str, Any], path: str) -> None:
     ],
 )
 def test_plain(value: object, expected: object) -> None:
-    found = plain(value)
+    found = to_jsonable(value)
     assert found == expected
     assert type(found) is type(expected)
 
@@ -104,7 +104,7 @@ def test_plain(value: object, expected: object) -> None:
 @pytest.mark.parametrize("value", [b"x", object(), 1j])
 def test_values_without_a_plain_form(value: object) -> None:
     with pytest.raises(TypeError, match="has no plain form"):
-        plain(value)
+        to_jsonable(value)
 
 
 @pytest.mark.parametrize(
@@ -113,4 +113,4 @@ def test_values_without_a_plain_form(value: object) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_every_value_can_be_json(value: object) -> None:
-    assert json.loads(json.dumps(plain(value))) == plain(value)
+    assert json.loads(json.dumps(to_jsonable(value))) == to_jsonable(value)

@@ -14,9 +14,9 @@ from muisti.recall.query import (
     POSTINGS,
     RARE,
     choose_terms,
-    query_words,
+    remove_stop_words,
+    split_query,
     weight,
-    without_stop_words,
 )
 
 
@@ -43,27 +43,27 @@ def no_others(word: str, limit: int) -> list[str]:
 def test_words_that_only_hold_a_sentence_together_are_left_out(
     question: str, expected: set[str]
 ) -> None:
-    assert set(query_words(question)) == expected
+    assert set(split_query(question)) == expected
 
 
 @given(st.text())
 def test_a_question_with_words_keeps_some(question: str) -> None:
-    found = query_words(question)
+    found = split_query(question)
     assert len(found) == len(set(found))
-    assert bool(found) == bool(query_words(f"{question} {question}"))
+    assert bool(found) == bool(split_query(f"{question} {question}"))
 
 
 @given(st.lists(st.sampled_from(["the", "of", "cat", "dog", "und"]), unique=True))
 def test_stop_words_are_left_out_in_order(found: list[str]) -> None:
-    left = without_stop_words(found)
+    left = remove_stop_words(found)
     assert left == [word for word in found if word in left]
     assert bool(left) == bool(found)
 
 
 def test_an_endless_question_is_cut() -> None:
     endless = "".join(chr(0x4E00 + number % 20_000) for number in range(100_000))
-    assert len(query_words(endless)) <= MAX_WORDS
-    assert len(query_words(" ".join(f"w{number}" for number in range(50_000)))) <= MAX_WORDS
+    assert len(split_query(endless)) <= MAX_WORDS
+    assert len(split_query(" ".join(f"w{number}" for number in range(50_000)))) <= MAX_WORDS
 
 
 def test_the_rarest_words_come_first() -> None:

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from muisti.remember.similarity.near_duplicate import compare
-from muisti.remember.similarity.normal_form import read
+from muisti.remember.similarity.normal_form import normalize
 from muisti.remember.similarity.numbers import glued, settled
 from muisti.remember.similarity.spelling import one_word, same_present
 
@@ -252,7 +252,7 @@ def test_dates_and_compound_numbers(tokens, settled_as):
 
 
 def test_a_reading_keeps_paths_and_code_whole():
-    found = read(
+    found = normalize(
         "See ./src/a.py, .env and `git push --force` with -v; mail a.b@c.org or http://x.org/y?z=1."
     )
     assert {

@@ -26,9 +26,9 @@ from muisti.recall.features import (
 )
 from muisti.recall.fuse import as_share, standardise
 from muisti.recall.rank import explain_result, rank
-from muisti.recall.retrieve import Evidence, Meaning, Question
-from muisti.recall.snippet import LENGTH, snippet
-from muisti.recall.speaker import speaker_of, without_names
+from muisti.recall.retrieve import Features, ParsedQuery, QueryEmbedding
+from muisti.recall.snippet import LENGTH, make_snippet
+from muisti.recall.speaker import find_speaker, remove_names
 from muisti.text.time_expressions.question import When, parse_when
 from muisti.text.tokens import tokenize
 from tests.unit.making import ANY_SHARE, NOON, a_memory
@@ -39,13 +39,13 @@ FILLER = "Nothing of interest stands in this sentence at all. "
 
 
 def test_a_short_text_is_shown_whole() -> None:
-    assert snippet(" Short.\n", {"absent"}) == "Short."
+    assert make_snippet(" Short.\n", {"absent"}) == "Short."
 
 
 @pytest.mark.parametrize("place", [0, 1, 10, 30, 40])
 def test_the_sentence_with_the_word_is_shown(place: int) -> None:
     text = FILLER * place + "The needle is here. " + FILLER * (40 - place)
-    shown = snippet(text, {"needl"})
+    shown = make_snippet(text, {"needl"})
     assert "The needle is here." in shown
     assert len(shown) <= LENGTH + MARKS
     assert shown.startswith("… ") == (place > 0)
@@ -55,31 +55,31 @@ def test_the_sentence_with_the_word_is_shown(place: int) -> None:
 @pytest.mark.parametrize("before", [0, 1, 59, 60, 61, 119, 200, 237, 239, 240])
 def test_the_word_is_shown_wherever_it_is_in_a_sentence_without_end(before: int) -> None:
     text = "foo " * before + "needle" + " bar" * (240 - before)
-    shown = snippet(text, {"needl"})
+    shown = make_snippet(text, {"needl"})
     assert "needle" in shown
     assert len(shown) <= LENGTH + MARKS
 
 
 def test_chinese_without_a_single_full_stop() -> None:
     text = "天" * 700 + "数据库" + "地" * 300
-    assert "数据库" in snippet(text, {"数据", "据库"})
+    assert "数据库" in make_snippet(text, {"数据", "据库"})
 
 
 def test_the_sentence_with_most_words_wins() -> None:
     text = "Only apples. " + FILLER * 10 + "Apples and pears. " + FILLER * 10
-    assert "Apples and pears." in snippet(text, {"appl", "pear"})
+    assert "Apples and pears." in make_snippet(text, {"appl", "pear"})
 
 
 def test_the_beginning_is_shown_when_only_the_title_matched() -> None:
     text = "It begins here, with a sentence of some length. " + FILLER * 20 + "Ok. " + FILLER
-    assert snippet(text, {"absent"}).startswith("It begins here")
+    assert make_snippet(text, {"absent"}).startswith("It begins here")
 
 
 @given(st.text(max_size=2000), st.sets(st.sampled_from(["a", "b", "needl"])), st.integers(20, 300))
 def test_a_snippet_is_a_part_of_the_text_and_not_too_long(
     text: str, wanted: set[str], length: int
 ) -> None:
-    shown = snippet(text, wanted, length)
+    shown = make_snippet(text, wanted, length)
     assert len(shown) <= length + MARKS
     inner = shown.removeprefix("… ").removesuffix(" …")
     assert "".join(inner.split()) in "".join(text.split())
@@ -98,7 +98,7 @@ _SENTENCE = st.lists(
 def test_a_snippet_has_a_matched_word_if_the_text_has_one(sentences: list[tuple[str, str]]) -> None:
     text = "".join(sentence + end for sentence, end in sentences)
     if "fig" in tokenize(text):
-        assert "fig" in tokenize(snippet(text, frozenset({"fig"}), 240))
+        assert "fig" in tokenize(make_snippet(text, frozenset({"fig"}), 240))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_snippet_has_a_matched_word_if_the_text_has_one(sentences: list[tuple[
     ids=["dots", "many", "one"],
 )
 def test_snippets_of_hostile_texts_take_linear_time(text) -> None:
-    assert grows_linearly(lambda content: snippet(content, {"a"}), text, 500_000)
+    assert grows_linearly(lambda content: make_snippet(content, {"a"}), text, 500_000)
 
 
 def candidate(number: int = 1, **fields) -> Candidate:
@@ -133,10 +133,10 @@ def order(
     scores: dict[Candidate, float], text: str = "question", when: When | None = None
 ) -> list[str]:
     found = {one.memory_id: one for one in scores}
-    evidence = Evidence(
-        Meaning(), found, {}, {}, {one.memory_id: score for one, score in scores.items()}
+    evidence = Features(
+        QueryEmbedding(), found, {}, {}, {one.memory_id: score for one, score in scores.items()}
     )
-    inputs = RankingInputs(Question(text, "keyword", when=when), evidence, NOON)
+    inputs = RankingInputs(ParsedQuery(text, "keyword", when=when), evidence, NOON)
     return [one.candidate.memory_id[-1] for one in rank(inputs)]
 
 
@@ -166,8 +166,8 @@ def test_what_moved_a_result_adds_up(origin: str, over: bool) -> None:
         candidate(1, valid_until=NOON - timedelta(days=1) if over else None), origin=origin
     )
     found = {one.memory_id: one for one in (moved, candidate(2))}
-    evidence = Evidence(Meaning(), found, {}, {}, dict.fromkeys(found, 1.0))
-    inputs = RankingInputs(Question("question", "keyword"), evidence, NOON)
+    evidence = Features(QueryEmbedding(), found, {}, {}, dict.fromkeys(found, 1.0))
+    inputs = RankingInputs(ParsedQuery("question", "keyword"), evidence, NOON)
     one, other = sorted(rank(inputs), key=lambda one: one.candidate.memory_id)
     assert 0 <= one.contributions["prior"] <= PRIOR
     assert one.contributions["validity"] == (-EXPIRED if over else 0.0)
@@ -184,9 +184,11 @@ def test_every_feature_that_moved_a_result_is_named_in_why() -> None:
     )
     found = {one.memory_id: one for one in (said, candidate(2))}
     shared = {id_: float(place) for place, id_ in enumerate(found)}
-    evidence = Evidence(Meaning(), found, {}, {}, dict.fromkeys(found, 1.0), session_words=shared)
+    evidence = Features(
+        QueryEmbedding(), found, {}, {}, dict.fromkeys(found, 1.0), session_words=shared
+    )
     inputs = RankingInputs(
-        Question("What did Anna eat?", "keyword", when=parse_when("in March 2026", NOON)),
+        ParsedQuery("What did Anna eat?", "keyword", when=parse_when("in March 2026", NOON)),
         evidence,
         NOON,
     )
@@ -325,10 +327,10 @@ def test_what_has_no_score_counts_as_the_lowest() -> None:
     ],
 )
 def test_speaker(opening: str, speaker: str) -> None:
-    assert speaker_of(opening) == speaker
+    assert find_speaker(opening) == speaker
 
 
 def test_a_question_without_the_names_of_speakers() -> None:
-    assert without_names("What is Anna's cat called?", {"anna"}) == "What is cat called?"
-    assert without_names("Anna?", {"anna"}) == "Anna?"
-    assert without_names("What did I eat?", {"user"}) == "What did I eat?"
+    assert remove_names("What is Anna's cat called?", {"anna"}) == "What is cat called?"
+    assert remove_names("Anna?", {"anna"}) == "Anna?"
+    assert remove_names("What did I eat?", {"user"}) == "What did I eat?"

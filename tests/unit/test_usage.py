@@ -17,11 +17,11 @@ from muisti.model.salience import (
     MOST_PROTECTION,
     PROTECTION,
     Trace,
-    counted,
-    deemphasized,
-    folded,
-    reinforced,
-    strength,
+    apply_deemphasis,
+    apply_reinforcement,
+    compute_salience,
+    fold_event,
+    parse_count,
 )
 from tests.unit.making import ANY_SHARE, ANY_TIME, NOON
 
@@ -33,7 +33,7 @@ AMOUNT = st.floats(0, 100)
     [(1.0, 0.5, 1.0), (0.5, 0.5, 0.75), (0.0, 1.0, 1.0), (0.5, 0.0, 0.5)],
 )
 def test_reinforced_as_in_spec_4(salience: float, amount: float, expected: float) -> None:
-    assert reinforced(salience, amount) == expected
+    assert apply_reinforcement(salience, amount) == expected
 
 
 @pytest.mark.parametrize(
@@ -41,76 +41,76 @@ def test_reinforced_as_in_spec_4(salience: float, amount: float, expected: float
     [(1.0, 0.5, 0.5), (1.0, 2.0, FLOOR), (0.05, 0.0, 0.05), (0.3, 0.2, 0.1)],
 )
 def test_deemphasized_as_in_spec_4(salience: float, amount: float, expected: float) -> None:
-    assert deemphasized(salience, amount) == pytest.approx(expected)
+    assert apply_deemphasis(salience, amount) == pytest.approx(expected)
 
 
 @given(ANY_SHARE, AMOUNT)
 def test_reinforcing_never_weakens_and_never_exceeds_one(salience: float, amount: float) -> None:
-    assert salience <= reinforced(salience, amount) <= 1
+    assert salience <= apply_reinforcement(salience, amount) <= 1
 
 
 @given(st.floats(FLOOR, 1), AMOUNT)
 def test_deemphasizing_never_strengthens_and_stops_at_the_floor(
     salience: float, amount: float
 ) -> None:
-    assert FLOOR <= deemphasized(salience, amount) <= salience
+    assert FLOOR <= apply_deemphasis(salience, amount) <= salience
 
 
 @given(ANY_SHARE, st.floats(0, 1), st.floats(0, 1))
 def test_reinforcing_has_diminishing_returns(salience: float, first: float, second: float) -> None:
-    once = reinforced(salience, first)
-    assert reinforced(once, second) - once <= second * (1 - salience) + 1e-9
+    once = apply_reinforcement(salience, first)
+    assert apply_reinforcement(once, second) - once <= second * (1 - salience) + 1e-9
 
 
 def test_each_event() -> None:
     later = NOON + timedelta(hours=1)
     before = Usage(0.5, NOON, 3, NOON, NOON)
     strong = {"salience": 0.8}
-    assert folded(before, Event("recalled", later)) == Usage(0.5, NOON, 4, later, NOON)
-    assert folded(before, Event("touched", later)) == Usage(0.5, NOON, 3, later, NOON)
-    assert folded(before, Event("reinforced", later, data=strong)) == Usage(
+    assert fold_event(before, Event("recalled", later)) == Usage(0.5, NOON, 4, later, NOON)
+    assert fold_event(before, Event("touched", later)) == Usage(0.5, NOON, 3, later, NOON)
+    assert fold_event(before, Event("reinforced", later, data=strong)) == Usage(
         0.8, later, 4, later, NOON
     )
-    assert folded(before, Event("deemphasized", later, data={"salience": 0.1})) == Usage(
+    assert fold_event(before, Event("deemphasized", later, data={"salience": 0.1})) == Usage(
         0.1, later, 3, NOON, NOON
     )
-    assert folded(before, Event("edited", later)) == Usage(0.5, NOON, 3, NOON, later)
-    assert folded(before, Event("imported", later, data={**strong, "access_count": 9})) == Usage(
-        0.8, later, 9, NOON, NOON
-    )
-    assert folded(before, Event("restored", later, data={"from": "cleanup", **strong})) == Usage(
-        0.8, later, 3, later, NOON
-    )
-    assert folded(before, Event("restored", later, data={"from": "archive", **strong})) == Usage(
-        0.8, later, 3, later, NOON
-    )
-    assert folded(before, Event("restored", later)) == before
-    assert folded(before, Event("session_started", later)) == before
+    assert fold_event(before, Event("edited", later)) == Usage(0.5, NOON, 3, NOON, later)
+    assert fold_event(
+        before, Event("imported", later, data={**strong, "access_count": 9})
+    ) == Usage(0.8, later, 9, NOON, NOON)
+    assert fold_event(
+        before, Event("restored", later, data={"from": "cleanup", **strong})
+    ) == Usage(0.8, later, 3, later, NOON)
+    assert fold_event(
+        before, Event("restored", later, data={"from": "archive", **strong})
+    ) == Usage(0.8, later, 3, later, NOON)
+    assert fold_event(before, Event("restored", later)) == before
+    assert fold_event(before, Event("session_started", later)) == before
 
 
 @pytest.mark.parametrize("count", [-1, True, 1.5, "7", None, 10**30, MAX_COUNT])
 def test_a_count_that_is_none_changes_nothing(count: Any) -> None:
     assert (
-        folded(
+        fold_event(
             Usage(access_count=3), Event("imported", NOON, data={"access_count": count})
         ).access_count
         == 3
     )
-    assert counted(count) == 0
+    assert parse_count(count) == 0
 
 
 @pytest.mark.parametrize("salience", [-0.1, 1.1, float("nan"), "0.5", "x", 7, None, True, [], {}])
 def test_a_strength_that_is_none_changes_nothing(salience: Any) -> None:
-    assert folded(
+    assert fold_event(
         Usage(0.5, NOON), Event("deemphasized", NOON, data={"salience": salience})
     ) == Usage(0.5, NOON)
     restored = Event("restored", NOON, data={"from": "cleanup", "salience": salience})
-    assert folded(Usage(0.5, NOON), restored) == Usage(0.5, NOON, last_accessed=NOON)
+    assert fold_event(Usage(0.5, NOON), restored) == Usage(0.5, NOON, last_accessed=NOON)
 
 
 @pytest.mark.parametrize("origin", [None, "", "elsewhere", 7, [], {}])
 def test_a_return_from_nowhere_changes_nothing(origin: Any) -> None:
-    assert folded(
+    assert fold_event(
         Usage(0.2, NOON), Event("restored", NOON, data={"from": origin, "salience": 0.9})
     ) == Usage(0.2, NOON)
 
@@ -137,7 +137,7 @@ EVENTS = st.lists(
 def test_any_journal_stays_within_bounds(events: list[Event]) -> None:
     usage = Usage()
     for event in events:
-        before, usage = usage, folded(usage, event)
+        before, usage = usage, fold_event(usage, event)
         assert usage.salience is None or 0 <= usage.salience <= 1
         assert 0 <= usage.access_count <= MAX_COUNT
         for name in ("touched_at", "last_accessed", "edited_at"):
@@ -169,34 +169,34 @@ def traces(draw: st.DrawFn) -> Trace:
 def test_strength_does_not_depend_on_when_it_was_asked_for_before(
     trace: Trace, now: timedelta, before: list[timedelta]
 ) -> None:
-    wanted = strength(trace, NOON + now)
+    wanted = compute_salience(trace, NOON + now)
     for at in before:
-        strength(trace, NOON + at)
-    assert strength(trace, NOON + now) == wanted
+        compute_salience(trace, NOON + at)
+    assert compute_salience(trace, NOON + now) == wanted
 
 
 @given(traces(), SPAN, SPAN)
 def test_time_alone_never_makes_it_stronger(
     trace: Trace, first: timedelta, more: timedelta
 ) -> None:
-    assert strength(trace, NOON + first + more) <= strength(trace, NOON + first)
+    assert compute_salience(trace, NOON + first + more) <= compute_salience(trace, NOON + first)
 
 
 @given(traces(), SPAN)
 def test_a_clock_before_the_last_weighing_counts_as_no_time(trace: Trace, back: timedelta) -> None:
-    assert strength(trace, NOON - back) == strength(trace, NOON)
+    assert compute_salience(trace, NOON - back) == compute_salience(trace, NOON)
 
 
 @given(traces(), SPAN)
 def test_strength_has_a_floor_and_a_cap(trace: Trace, now: timedelta) -> None:
-    assert min(FLOOR, trace.salience) <= strength(trace, NOON + now) <= trace.salience
+    assert min(FLOOR, trace.salience) <= compute_salience(trace, NOON + now) <= trace.salience
 
 
 @given(traces(), SPAN)
 def test_the_sectors_keep_their_order(trace: Trace, now: timedelta) -> None:
     by_rate = sorted(RATES, key=lambda sector: RATES[sector])
     found = [
-        strength(replace(trace, rate=RATES[sector], decay_per_day=None), NOON + now)
+        compute_salience(replace(trace, rate=RATES[sector], decay_per_day=None), NOON + now)
         for sector in by_rate
     ]
     assert found == sorted(found, reverse=True)
@@ -205,7 +205,7 @@ def test_the_sectors_keep_their_order(trace: Trace, now: timedelta) -> None:
 @given(traces(), SPAN, ANY_SHARE)
 def test_what_is_more_important_fades_less(trace: Trace, now: timedelta, other: float) -> None:
     less, more = sorted((trace.importance, other))
-    assert strength(replace(trace, importance=less), NOON + now) <= strength(
+    assert compute_salience(replace(trace, importance=less), NOON + now) <= compute_salience(
         replace(trace, importance=more), NOON + now
     )
 
@@ -214,16 +214,16 @@ def test_what_is_more_important_fades_less(trace: Trace, now: timedelta, other: 
 def test_more_uses_never_make_it_weaker(trace: Trace, now: timedelta, more: int) -> None:
     often = replace(trace, access_count=trace.access_count + more)
     assert (
-        strength(trace, NOON + now)
-        <= strength(often, NOON + now)
-        <= strength(trace, NOON + now) + MOST_PROTECTION + 1e-9
+        compute_salience(trace, NOON + now)
+        <= compute_salience(often, NOON + now)
+        <= compute_salience(trace, NOON + now) + MOST_PROTECTION + 1e-9
     )
 
 
 @given(traces(), traces(), SPAN)
 def test_what_was_stronger_stays_stronger(trace: Trace, other: Trace, now: timedelta) -> None:
     weaker, stronger = sorted((trace.salience, other.salience))
-    assert strength(replace(trace, salience=weaker), NOON + now) <= strength(
+    assert compute_salience(replace(trace, salience=weaker), NOON + now) <= compute_salience(
         replace(trace, salience=stronger), NOON + now
     )
 
@@ -239,7 +239,7 @@ def trace_of(usage: Usage, decay_per_day: float | None) -> Trace:
     )
 
 
-SAVED = folded(Usage(), Event("saved", NOON))
+SAVED = fold_event(Usage(), Event("saved", NOON))
 DECAYS = st.none() | st.sampled_from([1.0, 0.99, 0.9, 0.5])
 
 
@@ -252,12 +252,12 @@ def test_use_stops_fading_and_does_not_undo_it(
     """Whatever the uses were before: one more gives back what its protection is worth, and nothing else."""
     usage = SAVED
     for name, span in sorted(uses, key=lambda use: use[1]):
-        usage = folded(usage, Event(name, NOON + span))
+        usage = fold_event(usage, Event(name, NOON + span))
     now = max(NOON + at, usage.last_accessed or NOON)
-    before = strength(trace_of(usage, decay), now)
-    touched = folded(usage, Event("touched", now))
-    assert strength(trace_of(touched, decay), now) == pytest.approx(before, rel=1e-9)
-    recalled = strength(trace_of(folded(usage, Event("recalled", now)), decay), now)
+    before = compute_salience(trace_of(usage, decay), now)
+    touched = fold_event(usage, Event("touched", now))
+    assert compute_salience(trace_of(touched, decay), now) == pytest.approx(before, rel=1e-9)
+    recalled = compute_salience(trace_of(fold_event(usage, Event("recalled", now)), decay), now)
     assert before - 1e-9 <= recalled <= min(1.0, before + PROTECTION)
 
 
@@ -267,12 +267,12 @@ def test_uses_after_which_the_clock_went_back_do_not_undo_it_either(
 ) -> None:
     usage = SAVED
     for span in uses:  # in any order
-        usage = folded(usage, Event("touched", NOON + span))
+        usage = fold_event(usage, Event("touched", NOON + span))
     now = max([NOON + at, *(NOON + span for span in uses)])
-    before = strength(trace_of(usage, decay), now)
-    assert strength(trace_of(folded(usage, Event("touched", now)), decay), now) == pytest.approx(
-        before, rel=1e-9
-    )
+    before = compute_salience(trace_of(usage, decay), now)
+    assert compute_salience(
+        trace_of(fold_event(usage, Event("touched", now)), decay), now
+    ) == pytest.approx(before, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -293,8 +293,8 @@ def test_a_kind_of_its_own_decay_fades_after_seven_idle_days(
     days_lain: float, expected: float
 ) -> None:
     trace = Trace(salience=1.0, weighed_at=NOON, decay_per_day=0.9)
-    assert strength(trace, NOON + days_lain * DAY) == pytest.approx(expected)
-    assert strength(
+    assert compute_salience(trace, NOON + days_lain * DAY) == pytest.approx(expected)
+    assert compute_salience(
         replace(trace, used_at=NOON + 3 * DAY), NOON + (3 + days_lain) * DAY
     ) == pytest.approx(expected)
 
@@ -316,16 +316,18 @@ def test_idle_days_add_up(gaps: list[float], idle: float) -> None:
     usage, at = SAVED, NOON
     for gap in gaps:
         at += gap * DAY
-        usage = folded(usage, Event("touched", at))
+        usage = fold_event(usage, Event("touched", at))
     assert usage.idle_days == pytest.approx(idle)
 
 
 def test_a_new_weighing_begins_anew() -> None:
-    usage = folded(SAVED, Event("touched", NOON + 20 * DAY))
+    usage = fold_event(SAVED, Event("touched", NOON + 20 * DAY))
     assert usage.idle_days == 13
     assert (
-        folded(usage, Event("reinforced", NOON + 40 * DAY, data={"salience": 0.8})).idle_days == 0
+        fold_event(usage, Event("reinforced", NOON + 40 * DAY, data={"salience": 0.8})).idle_days
+        == 0
     )
     assert (
-        folded(usage, Event("deemphasized", NOON + 40 * DAY, data={"salience": 0.2})).idle_days == 0
+        fold_event(usage, Event("deemphasized", NOON + 40 * DAY, data={"salience": 0.2})).idle_days
+        == 0
     )

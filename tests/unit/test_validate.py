@@ -16,9 +16,9 @@ from muisti.remember.validate import (
     MAX_ITEMS,
     MAX_NAME,
     MAX_TITLE,
-    checked_id,
-    checked_memory,
-    checked_project,
+    validate_id,
+    validate_memory,
+    validate_project,
 )
 from muisti.settings import Settings
 from tests.unit.making import ANY_CONTENT, ANY_LINE, ANY_SHARE, ANY_TIME, NOON, a_memory
@@ -53,10 +53,10 @@ BAD: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("field", "value"), BAD, ids=lambda value: repr(value)[:30])
 def test_a_bad_value_is_named_with_its_field(field: str, value: Any) -> None:
     with pytest.raises(InvalidMemory) as raised:
-        checked_memory(a_memory_with(field, value), SETTINGS)
+        validate_memory(a_memory_with(field, value), SETTINGS)
     assert raised.value.field == field
     assert str(raised.value).startswith(f"{field}: ")
-    assert raised.value.cure in str(raised.value)
+    assert raised.value.reason in str(raised.value)
     assert len(str(raised.value)) < 500
 
 
@@ -67,8 +67,8 @@ def a_memory_with(field: str, value: Any) -> Memory:
 
 def test_an_end_before_the_beginning() -> None:
     with pytest.raises(InvalidMemory, match="valid_until: '2026-03-09") as raised:
-        checked_memory(a_memory(valid_from=NOON, valid_until=NOON - timedelta(days=1)), SETTINGS)
-    assert "before valid_from" in raised.value.cure
+        validate_memory(a_memory(valid_from=NOON, valid_until=NOON - timedelta(days=1)), SETTINGS)
+    assert "before valid_from" in raised.value.reason
 
 
 GOOD: list[tuple[str, Any, Any]] = [
@@ -87,7 +87,7 @@ GOOD: list[tuple[str, Any, Any]] = [
 
 @pytest.mark.parametrize(("field", "value", "kept"), GOOD, ids=lambda value: repr(value)[:30])
 def test_a_good_value_is_kept_in_its_proper_form(field: str, value: Any, kept: Any) -> None:
-    found = getattr(checked_memory(a_memory_with(field, value), SETTINGS), field)
+    found = getattr(validate_memory(a_memory_with(field, value), SETTINGS), field)
     assert found == kept
     assert type(found) is type(kept)
 
@@ -95,14 +95,14 @@ def test_a_good_value_is_kept_in_its_proper_form(field: str, value: Any, kept: A
 def test_every_kind_is_known_by_its_name_and_its_folder() -> None:
     for kind in KINDS.values():
         for name in (kind.name, kind.folder, kind.name.upper()):
-            assert checked_memory(a_memory_with("kind", name), SETTINGS).kind == kind.name
+            assert validate_memory(a_memory_with("kind", name), SETTINGS).kind == kind.name
 
 
 def test_kinds_of_ones_own() -> None:
     own = Settings(kinds={**KINDS, "idea": Kind("idea", "Ideas")})
-    assert checked_memory(a_memory_with("kind", "ideas"), own).kind == "idea"
+    assert validate_memory(a_memory_with("kind", "ideas"), own).kind == "idea"
     with pytest.raises(InvalidMemory, match="one of decision.*\\[kinds\\] in muisti.toml"):
-        checked_memory(a_memory_with("kind", "ideas"), SETTINGS)
+        validate_memory(a_memory_with("kind", "ideas"), SETTINGS)
 
 
 @given(ANY_CONTENT, ANY_LINE, st.lists(ANY_LINE, max_size=5), ANY_SHARE, ANY_TIME)
@@ -118,8 +118,8 @@ def test_checking_again_changes_nothing(
         salience=share,
         created_at=at,
     )
-    checked = checked_memory(memory, Settings())
-    assert checked_memory(checked, Settings()) == checked
+    checked = validate_memory(memory, Settings())
+    assert validate_memory(checked, Settings()) == checked
     assert checked.content == content
     assert checked.title == title
 
@@ -129,20 +129,20 @@ def test_checking_again_changes_nothing(
 )
 def test_bad_ids(text: Any) -> None:
     with pytest.raises(InvalidMemory, match=r"^id: "):
-        checked_id(text)
+        validate_id(text)
 
 
 @pytest.mark.parametrize(
     "text", ["a", "0", "0195f000-0000-7000-8000-000000000001", "A_b-9", "x" * 64]
 )
 def test_good_ids(text: str) -> None:
-    assert checked_id(text) == text
+    assert validate_id(text) == text
 
 
 @given(st.text(max_size=120))
 def test_a_project_is_a_plain_folder_name_or_refused(name: str) -> None:
     try:
-        kept = checked_project(name)
+        kept = validate_project(name)
     except InvalidMemory:
         return
     assert "/" not in kept

@@ -9,11 +9,11 @@ from typing import Unpack
 
 from muisti.engine.embedding import Embedding
 from muisti.errors import InvalidRequest
-from muisti.model import Chat, Message, Origin, SearchResults, Shelf
+from muisti.model import Conversation, DocumentSource, EntryType, Message, SearchResults
 from muisti.recall.filters import FilterOptions, Mode
-from muisti.recall.lookups import checked_limit
+from muisti.recall.lookups import validate_limit
 from muisti.remember import conversations
-from muisti.remember.validate import checked_line, checked_project
+from muisti.remember.validate import validate_line, validate_project
 from muisti.text.redact import check_name
 
 
@@ -35,7 +35,7 @@ class Conversations(Embedding):
 
         An `id` makes it safe to repeat: the same message is written once. Raises InvalidRequest.
         """
-        message = conversations.made_message(
+        message = conversations.make_message(
             self._services, chat, role, content, type=type, meta=meta, at=at, id=id
         )
         return self._said(message)
@@ -52,7 +52,7 @@ class Conversations(Embedding):
 
     def window(self, chat: str, limit: int = 20, *, whole: bool = False) -> list[Message]:
         """The latest messages of a chat since its last session break, in their order. Whole: and before it, breaks included."""
-        checked_limit(limit)
+        validate_limit(limit)
         found = (
             self._read(lambda services: services.index.window(chat, limit, whole=whole))
             if isinstance(chat, str)
@@ -67,9 +67,9 @@ class Conversations(Embedding):
         if not isinstance(chat, str) or not self._read(
             lambda services: services.index.window(chat, 1, whole=True)
         ):
-            conversations.checked_chat(chat)
+            conversations.validate_conversation(chat)
 
-    def chats(self) -> list[Chat]:
+    def chats(self) -> list[Conversation]:
         """All conversations, the latest first."""
         return self._read(lambda services: services.index.chats())
 
@@ -83,7 +83,7 @@ class Conversations(Embedding):
         **options: Unpack[FilterOptions],
     ) -> SearchResults:
         """What was said about something, in one chat or in all. Each result's `message` says who said it and when."""
-        narrowed: FilterOptions = {**options, "source": Origin.MESSAGE}
+        narrowed: FilterOptions = {**options, "source": EntryType.MESSAGE}
         if chat is not None:
             self._check_chat(chat)
             narrowed["session"] = chat
@@ -96,7 +96,7 @@ class Conversations(Embedding):
         *,
         project: str | None = None,
         trusted: bool | None = None,
-    ) -> Shelf:
+    ) -> DocumentSource:
         """Search a Markdown file, or all in a folder, from now on: by section, changed files anew, gone ones no longer.
 
         The files stay where they are. `source` is what hits from there are called; empty: each by its file. What is left out
@@ -104,15 +104,15 @@ class Conversations(Embedding):
         """
         if source is not None:
             source = check_name(
-                "source", checked_line("source", source, 200).strip(), self.settings
+                "source", validate_line("source", source, 200).strip(), self.settings
             )
-            if source in tuple(Origin):
+            if source in tuple(EntryType):
                 raise InvalidRequest(
                     "source", source, "search has another meaning for that name; choose another"
                 )
         if trusted is not None and not isinstance(trusted, bool):
-            raise InvalidRequest("trusted", trusted, "it must be true or false")
-        wanted = None if project is None else checked_project(project)
+            raise InvalidRequest("trusted", trusted, "must be true or false")
+        wanted = None if project is None else validate_project(project)
         shelf = self._write(
             lambda services: services.reconciler.index_path(
                 _path_of(path), source, wanted, trusted=trusted
@@ -121,11 +121,11 @@ class Conversations(Embedding):
         self._embed_later()
         return shelf
 
-    def forget_path(self, path: str | os.PathLike[str]) -> Shelf:
+    def forget_path(self, path: str | os.PathLike[str]) -> DocumentSource:
         """Search a file or folder no longer. Raises InvalidRequest if it was not searched."""
         return self._write(lambda services: services.reconciler.forget_path(_path_of(path)))
 
-    def shelves(self) -> list[Shelf]:
+    def shelves(self) -> list[DocumentSource]:
         """What is searched beside the memories and the conversations."""
         return self._read(lambda services: services.reconciler.sources())
 

@@ -9,7 +9,7 @@ from muisti.engine.search import Search
 from muisti.errors import EmbedderProblem
 from muisti.model import Memory
 from muisti.ports import Progress, Services
-from muisti.remember.embedding_worker import Filler
+from muisti.remember.embedding_worker import EmbeddingWorker
 
 
 class Embedding(Search):
@@ -17,7 +17,7 @@ class Embedding(Search):
 
     def __init__(self, services: Services, root: Path) -> None:
         super().__init__(services, root)
-        self._filler = Filler(services)
+        self._filler = EmbeddingWorker(services)
 
     def warm_up(self) -> None:
         """Load the model in the background, so that the first search does not wait for it."""

@@ -14,9 +14,9 @@ from muisti.errors import InvalidRequest
 from muisti.lifecycle import core_memory as core
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Metrics, Utterance
 from muisti.ports import Services
-from muisti.remember.extraction_worker import Learner, drafts_of, extract_from
-from muisti.remember.identity import new_id
-from muisti.remember.validate import checked_line, checked_name, checked_project, checked_time
+from muisti.remember.extraction_worker import ExtractionWorker, drafts_of, extract_from
+from muisti.remember.identity import make_id
+from muisti.remember.validate import validate_line, validate_name, validate_project, validate_time
 from muisti.text.redact import redact_text
 
 PATIENCE = 5.0
@@ -29,7 +29,7 @@ class Extraction(Memories):
 
     def __init__(self, services: Services, root: Path) -> None:
         super().__init__(services, root)
-        self._learner = Learner(services, self._meter, self._write)
+        self._learner = ExtractionWorker(services, self._meter, self._write)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Return once everything that searches recorded is written, and everything that was accepted is extracted.
@@ -93,7 +93,7 @@ class Extraction(Memories):
             or not all(isinstance(one, Utterance) for one in talk)
         ):
             raise InvalidRequest(
-                "talk", type(talk).__name__, "it must be a list of Utterance(text, speaker, role)"
+                "talk", type(talk).__name__, "must be a list of Utterance(text, speaker, role)"
             )
         return extract_from(self._services, talk, _checked_mode(mode))
 
@@ -131,19 +131,19 @@ class Extraction(Memories):
             ("speaker", speaker),
         ):
             if not isinstance(text, str):
-                raise InvalidRequest(name, text, "it must be a text")
+                raise InvalidRequest(name, text, "must be a text")
         if not user_message.strip() and not assistant_response.strip():
             raise InvalidRequest("user_message", user_message, "one of the two must say something")
         now = self._services.clock.now()
         exchange = Exchange(
-            id=new_id(now),
-            at=now if at is None else checked_time("at", at),
-            session_id=checked_name("session_id", session_id),
+            id=make_id(now),
+            at=now if at is None else validate_time("at", at),
+            session_id=validate_name("session_id", session_id),
             user=user_message,
             assistant=assistant_response,
             mode=_checked_mode(mode),
-            speaker=checked_line("speaker", speaker, 100),
-            project=None if project is None else checked_project(project),
+            speaker=validate_line("speaker", speaker, 100),
+            project=None if project is None else validate_project(project),
         )
         return self._learner.accept(exchange)
 
@@ -158,7 +158,7 @@ def _checked_mode(mode: str) -> str:
     )  # its tables are read only if they are needed
 
     if mode not in MODES:
-        raise InvalidRequest("mode", mode, f"it must be one of {', '.join(MODES)}")
+        raise InvalidRequest("mode", mode, f"must be one of {', '.join(MODES)}")
     return mode
 
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from muisti.engine.runtime import Runtime
 from muisti.lifecycle import links
 from muisti.lifecycle import retention as clean
-from muisti.lifecycle.history import history, merged, unmerge
-from muisti.model import Filter, Graph, Happening, Link, Memory, UpkeepReport
+from muisti.lifecycle.history import build_history, list_merged, unmerge
+from muisti.model import Filter, Graph, HistoryEntry, Link, Memory, UpkeepReport
 from muisti.recall.lookups import check_page
 
 
@@ -31,11 +31,11 @@ class Lifecycle(Runtime):
         """
         wanted = Link(
             source=source_id,
-            type=links.link_type(type),
+            type=links.parse_link_type(type),
             target=target_id,
             created_at=self._services.clock.now(),
             confidence=confidence,
-            extracted_by=links.finder(extracted_by),
+            extracted_by=links.parse_link_source(extracted_by),
             valid_from=valid_from,
             valid_until=valid_until,
         )
@@ -43,11 +43,11 @@ class Lifecycle(Runtime):
 
     def unlink(self, source_id: str, target_id: str, type: str = "RELATED_TO") -> None:
         """Take a link, or the proposal of one, back. Raises MemoryNotFound, InvalidRequest."""
-        self._write(links.unlink, source_id, target_id, links.link_type(type))
+        self._write(links.unlink, source_id, target_id, links.parse_link_type(type))
 
     def links(self, memory_id: str) -> list[Link]:
         """The links that begin or end at a memory, oldest first. Raises MemoryNotFound."""
-        return self._read(links.links, memory_id)
+        return self._read(links.list_links, memory_id)
 
     def supersede(self, old_id: str, new_id: str) -> Memory:
         """Let a memory take the place of another, which is true no longer. Answers the old one. Raises InvalidRequest."""
@@ -55,15 +55,15 @@ class Lifecycle(Runtime):
 
     def superseding(self, memory_id: str) -> Memory | None:
         """The memory that took its place, if one did. Raises MemoryNotFound."""
-        return self._read(links.superseding, memory_id)
+        return self._read(links.list_superseding, memory_id)
 
     def graph(self, memory_id: str, *, depth: int = 1) -> Graph:
         """The memories that can be reached over so many links, and the links. Raises MemoryNotFound, InvalidRequest."""
-        return self._read(links.graph, memory_id, depth)
+        return self._read(links.build_graph, memory_id, depth)
 
-    def history(self, memory_id: str) -> list[Happening]:
+    def history(self, memory_id: str) -> list[HistoryEntry]:
         """What became of a memory: versions, merges, links, uses, in the order of time. Raises MemoryNotFound."""
-        return self._read(history, memory_id)
+        return self._read(build_history, memory_id)
 
     def unmerge(self, memory_id: str) -> Memory:
         """Make what was last merged into a memory one of its own again; the id may also be that of the merged text.
@@ -124,7 +124,7 @@ class Lifecycle(Runtime):
         Those in the trash and the archive too; `history` has the texts. Raises InvalidRequest.
         """
         check_page(limit, offset)
-        return self._read(merged, limit, offset)
+        return self._read(list_merged, limit, offset)
 
     def merged_count(self) -> int:
         """Return how many memories other texts were merged into."""

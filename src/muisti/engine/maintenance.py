@@ -14,7 +14,7 @@ from muisti.errors import EmbedderProblem
 from muisti.model import Problem, Stats, SyncReport, VerifyReport
 from muisti.ports import Progress
 from muisti.recall.filters import FilterOptions, only_memories, to_filter
-from muisti.remember.embedding_worker import fill
+from muisti.remember.embedding_worker import embed_missing
 from muisti.remember.importing import import_memories
 
 log = logging.getLogger("muisti")
@@ -79,7 +79,7 @@ class Maintenance(Runtime):
 
         Raises EmbedderProblem.
         """
-        return self._write(lambda services: fill(services, progress=progress))
+        return self._write(lambda services: embed_missing(services, progress=progress))
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Prove that files and index agree. Deep: compare with an index built anew."""

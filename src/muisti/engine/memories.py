@@ -29,7 +29,7 @@ class Memories(Embedding):
     ) -> list[Memory]:
         """Remember many texts at once: all of them or, if one is not acceptable, none."""
         if isinstance(items, str):
-            raise InvalidRequest("items", "a text", "it must be a list; `save` takes one text")
+            raise InvalidRequest("items", "a text", "must be a list; `save` takes one text")
         drafts = [as_draft(item) for item in items]
         return self._remember(drafts, progress) if drafts else []
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 from muisti.errors import IndexCorrupt, MuistiError
 
 if TYPE_CHECKING:
-    from muisti.metrics import Meter
+    from muisti.metrics import MetricsRecorder
     from muisti.ports import Services
     from muisti.recall.recall_log import RecallLog
     from muisti.settings import Settings
@@ -35,10 +35,10 @@ class Runtime:
         return RecallLog(self._services)
 
     @cached_property
-    def _meter(self) -> Meter:
-        from muisti.metrics import Meter
+    def _meter(self) -> MetricsRecorder:
+        from muisti.metrics import MetricsRecorder
 
-        return Meter()
+        return MetricsRecorder()
 
     @property
     def settings(self) -> Settings:

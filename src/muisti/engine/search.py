@@ -10,10 +10,10 @@ from muisti.engine.runtime import Runtime
 from muisti.errors import InvalidRequest
 from muisti.model import (
     CompactResult,
+    EntryType,
     Explanation,
     Filter,
     Memory,
-    Origin,
     SearchResult,
     SearchResults,
 )
@@ -100,7 +100,7 @@ class Search(Runtime):
     def _note(self, memories: Sequence[Memory], session_id: str | None) -> None:
         """That they were recalled. Messages and documents do not fade, so that nothing is noted of them."""
         self._recall_log.note(
-            [memory.id for memory in memories if memory.origin is Origin.MEMORY], session_id
+            [memory.id for memory in memories if memory.origin is EntryType.MEMORY], session_id
         )
 
     def _searched(
@@ -112,7 +112,7 @@ class Search(Runtime):
         asked_at: datetime | None = None,
     ) -> SearchResults:
         where = self._filter(options)
-        if recalling.checked_mode(mode) != "keyword":
+        if recalling.validate_mode(mode) != "keyword":
             self._embed_missing()
         with self._meter.timed("search"):
             return self._answer(recalling.search, self._redact(query), where, limit, mode, asked_at)
@@ -132,31 +132,33 @@ class Search(Runtime):
         Raises InvalidRequest if not even core memory fits.
         """
         if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-            raise InvalidRequest("budget", budget, "it must be a number of tokens of at least 1")
+            raise InvalidRequest("budget", budget, "must be a number of tokens of at least 1")
         if not options.get("source"):
             options = {
                 **options,
-                "source": (Origin.MEMORY, Origin.DOCUMENT),
+                "source": (EntryType.MEMORY, EntryType.DOCUMENT),
             }  # what was said stands in the chat itself
-        from muisti.recall.prompt_context import composed
+        from muisti.recall.prompt_context import compose_context
 
         found = self.search(query, limit=limit, **options)
-        return composed(self._services.store.core(), [result.memory for result in found], budget)
+        return compose_context(
+            self._services.store.core(), [result.memory for result in found], budget
+        )
 
     def get_relevant_memories(self, session_id: str, query: str, limit: int = 5) -> Listed[Memory]:
         """The memories that help a session to answer, best first: its own, its project's and everybody's."""
         return [
             result.memory
             for result in self.search(
-                query, limit=limit, session_id=session_id, source=Origin.MEMORY
+                query, limit=limit, session_id=session_id, source=EntryType.MEMORY
             )
         ]
 
     def build_memory_context(self, memories: Sequence[Memory]) -> str:
         """Memories as a list for a system prompt, each on one line with its kind and importance."""
-        from muisti.recall.prompt_context import listed
+        from muisti.recall.prompt_context import format_list
 
-        return listed(memories)
+        return format_list(memories)
 
     def search_compact(
         self,
@@ -167,7 +169,7 @@ class Search(Runtime):
         **options: Unpack[FilterOptions],
     ) -> Listed[CompactResult]:
         """The first of three layers: ids, titles and scores to choose from. Counts as no recall."""
-        return lookups.compact(self._searched(query, limit, mode, options))
+        return lookups.to_compact(self._searched(query, limit, mode, options))
 
     def timeline(self, memory_id: str, *, before: int = 5, after: int = 5) -> Listed[CompactResult]:
         """The second layer: what came before and after in the same project."""
@@ -205,7 +207,7 @@ class Search(Runtime):
         self, memory_id: str, *, limit: int = 10, **options: Unpack[FilterOptions]
     ) -> Listed[SearchResult]:
         """Memories that share the most telling words with this one, or are near it in meaning."""
-        return self._read(recalling.related, memory_id, self._filter(options), limit)
+        return self._read(recalling.find_related, memory_id, self._filter(options), limit)
 
     def explain(
         self, query: str, memory_id: str, *, mode: Mode = "hybrid", **options: Unpack[FilterOptions]

@@ -53,7 +53,7 @@ class ImportExportFiles:
         spec = FORMATS.find(form)
         if spec is None or spec.dump is None:
             known = ", ".join(list_export_formats())
-            raise InvalidRequest("format", form, f"it must be one of {known}")
+            raise InvalidRequest("format", form, f"must be one of {known}")
         return spec.dump(memories, self._codec)
 
     def load(self, source: Path) -> list[ImportedMemory]:

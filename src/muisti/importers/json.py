@@ -14,11 +14,11 @@ from muisti.errors import ImportFailed, InvalidMemory
 from muisti.importers import FormatSpec
 from muisti.model import Draft, Link, Memory, Usage
 from muisti.model.fields import Field, Given, ValueType
-from muisti.model.jsonable import plain
+from muisti.model.jsonable import to_jsonable
 from muisti.model.memory import FIELDS
-from muisti.model.salience import counted
+from muisti.model.salience import parse_count
 from muisti.ports import ImportedMemory, MemoryCodec
-from muisti.remember.validate import checked_id, checked_share
+from muisti.remember.validate import validate_id, validate_share
 
 _DRAFTED = tuple(field for field in FIELDS if field.given > Given.NEVER)
 """What a draft may say."""
@@ -72,7 +72,7 @@ def _parse_fields(named: Mapping[str, object], codec: MemoryCodec) -> ImportedMe
         raise InvalidMemory("content", None, "a memory needs its text")
     usage = Usage(
         salience=values.pop("salience", None),
-        access_count=counted(named.get("access_count")),
+        access_count=parse_count(named.get("access_count")),
     )
     is_unused = usage == Usage(salience=1.0)
     return ImportedMemory(Draft(**values), Usage() if is_unused else usage)
@@ -81,7 +81,7 @@ def _parse_fields(named: Mapping[str, object], codec: MemoryCodec) -> ImportedMe
 def _parse_value(field: Field, value: Any, codec: MemoryCodec) -> Any:
     match field.value_type:
         case ValueType.ID:
-            return checked_id(value)
+            return validate_id(value)
         case ValueType.TIME:
             return codec.parse_time(field.name, str(value))
         case ValueType.LIST:
@@ -89,12 +89,12 @@ def _parse_value(field: Field, value: Any, codec: MemoryCodec) -> Any:
         case ValueType.LINKS:
             return _parse_links(value, codec)
         case ValueType.SHARE:
-            return checked_share(field.name, value)
+            return validate_share(field.name, value)
         case ValueType.FLAG:
             return value  # checked when it is saved
         case _:
             if not isinstance(value, str):
-                raise InvalidMemory(field.name, value, "it must be a text")
+                raise InvalidMemory(field.name, value, "must be a text")
             return value
 
 
@@ -102,13 +102,13 @@ def _parse_texts(key: str, value: object) -> tuple[str, ...]:
     """Return the texts of a list, or of the comma-separated text that some programs write."""
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise InvalidMemory(key, value, "it must be a list of texts")
+        raise InvalidMemory(key, value, "must be a list of texts")
     return tuple(item.strip() for item in items if item.strip())
 
 
 def _parse_links(value: object, codec: MemoryCodec) -> tuple[Link, ...]:
     if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        expected = "it must be a list of objects with `type` and `target`"
+        expected = "must be a list of objects with `type` and `target`"
         raise InvalidMemory("links", value, expected)
     return tuple(codec.parse_link(_link_line(item)) for item in value)
 
@@ -129,7 +129,10 @@ def _link_line(item: Mapping[str, object]) -> str:
 
 def dump(memories: Sequence[Memory], _: MemoryCodec) -> str:
     """Return the memories as a list of objects."""
-    return json.dumps([plain(memory) for memory in memories], ensure_ascii=False, indent=1) + "\n"
+    return (
+        json.dumps([to_jsonable(memory) for memory in memories], ensure_ascii=False, indent=1)
+        + "\n"
+    )
 
 
 SPEC = FormatSpec(sniff, load, dump, suffix=".json", is_generic=True)

@@ -17,7 +17,7 @@ from typing import TypeVar
 from muisti.aio import MemoryService
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
-from muisti.integrations.memory_files import CommandRefused, MemoryFiles, checked_folder
+from muisti.integrations.memory_files import CommandRefused, MemoryFiles, validate_folder
 
 try:
     from anthropic.lib.tools import ToolError
@@ -80,7 +80,7 @@ class VaultMemoryTool(BetaAbstractMemoryTool):
         super().__init__(cache_control=cache_control)
         self._memory, self._project = memory, project
         self._files = MemoryFiles(
-            memory.notebook(checked_folder(folder, memory.settings)), memory.settings
+            memory.notebook(validate_folder(folder, memory.settings)), memory.settings
         )
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
@@ -132,7 +132,7 @@ class AsyncVaultMemoryTool(BetaAsyncAbstractMemoryTool):
     ) -> None:
         super().__init__(cache_control=cache_control)
         self._memory, self._project = memory, project
-        self._folder = checked_folder(folder, memory.settings)
+        self._folder = validate_folder(folder, memory.settings)
         self._made: MemoryFiles | None = None
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from muisti.errors import InvalidMemory, InvalidRequest, MuistiError, VaultError
 from muisti.ports import Notebook
-from muisti.remember.validate import checked_text
+from muisti.remember.validate import validate_text
 from muisti.settings import SETTINGS_FILE, Settings
 from muisti.storage.files.agent_notes import claims_to_be_a_memory
 from muisti.text.redact import redact_text
@@ -265,7 +265,7 @@ class MemoryFiles:
     def _checked(self, path: str, text: str) -> bytes:
         """A whole file as it may be written."""
         try:
-            data = checked_text(path, text, self._settings).encode()
+            data = validate_text(path, text, self._settings).encode()
         except InvalidMemory as error:
             raise CommandRefused(f"{error}; nothing was changed") from error
         if claims_to_be_a_memory(data):
@@ -275,7 +275,7 @@ class MemoryFiles:
         return data
 
 
-def checked_folder(folder: str, settings: Settings) -> str:
+def validate_folder(folder: str, settings: Settings) -> str:
     """`memories`, or a folder in it, of this vault. Raises InvalidRequest."""
     plain = (
         isinstance(folder, str)
@@ -284,7 +284,7 @@ def checked_folder(folder: str, settings: Settings) -> str:
     )
     if not plain or folder.split("/", maxsplit=1)[0] != FOLDER:
         raise InvalidRequest(
-            "folder", folder, f"it must be {FOLDER} or a folder in it, such as {FOLDER}/anna"
+            "folder", folder, f"must be {FOLDER} or a folder in it, such as {FOLDER}/anna"
         )
     if settings.kind(FOLDER) is not None:
         raise InvalidRequest(

@@ -18,12 +18,12 @@ _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*$")
 
 def core_update(services: Services, section: str, key: str, value: str) -> CoreMemory:
     """Set one entry. Raises InvalidRequest; then nothing is changed."""
-    section, key = checked_section(section), checked_key(key)
+    section, key = validate_section(section), validate_key(key)
     if not isinstance(value, str) or not value.strip():
         raise InvalidRequest(
             "value",
             value,
-            "it must be a text that is not empty; to remove the entry, delete (unset) it",
+            "must be a text that is not empty; to remove the entry, delete (unset) it",
         )
     with services.store.lock():
         _check_size(services, section, {key: value})
@@ -33,7 +33,7 @@ def core_update(services: Services, section: str, key: str, value: str) -> CoreM
 
 def core_delete(services: Services, section: str, key: str) -> CoreMemory:
     """Remove one entry. Raises CoreEntryNotFound."""
-    section = checked_section(section)
+    section = validate_section(section)
     with services.store.lock():
         known = getattr(services.store.core(), section)
         if key not in known:
@@ -44,7 +44,7 @@ def core_delete(services: Services, section: str, key: str) -> CoreMemory:
 
 def core_init(services: Services, text: str) -> CoreMemory:
     """Fill the section `user` from a USER.md, if it is empty: later changes are made here, and win over that file."""
-    entries = entries_of(text)
+    entries = list_entries(text)
     if not entries:
         raise InvalidRequest("text", text[:40], "it says nothing; write lines like `- Name: Anna`")
     with services.store.lock():
@@ -54,7 +54,7 @@ def core_init(services: Services, text: str) -> CoreMemory:
     return services.store.core()
 
 
-def entries_of(text: str) -> dict[str, str]:
+def list_entries(text: str) -> dict[str, str]:
     """`- Name: Anna` becomes an entry; other text goes below the name of its heading, or to `about`."""
     entries: dict[str, str] = {}
     heading = "about"
@@ -72,17 +72,17 @@ def _as_key(text: str) -> str:
     return re.sub(r"\W+", "_", text.strip().casefold()).strip("_")[:MAX_KEY] or "about"
 
 
-def checked_section(section: str) -> str:
+def validate_section(section: str) -> str:
     """One of the two. Raises InvalidRequest."""
     if section not in CORE_SECTIONS:
-        raise InvalidRequest("section", section, f"it must be one of {', '.join(CORE_SECTIONS)}")
+        raise InvalidRequest("section", section, f"must be one of {', '.join(CORE_SECTIONS)}")
     return section
 
 
-def checked_key(key: str) -> str:
+def validate_key(key: str) -> str:
     """One short line. Raises InvalidRequest."""
     if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY or not key.isprintable():
-        raise InvalidRequest("key", key, f"it must be one line of up to {MAX_KEY} characters")
+        raise InvalidRequest("key", key, f"must be one line of up to {MAX_KEY} characters")
     return key.strip()
 
 

@@ -7,26 +7,28 @@ from contextlib import suppress
 from dataclasses import replace
 
 from muisti.errors import BrokenFile, InvalidRequest
-from muisti.model import Event, EventName, Happening, Memory
+from muisti.model import Event, EventName, HistoryEntry, Memory
 from muisti.ports import ChangeSet, Services, Update
-from muisti.ports.lookups import memory_error, stored_memory
+from muisti.ports.lookups import make_memory_error, require_stored
 
 
-def history(services: Services, memory_id: str) -> list[Happening]:
+def build_history(services: Services, memory_id: str) -> list[HistoryEntry]:
     """Everything that the journal and the kept texts tell, in the order of time. Raises MemoryNotFound."""
     known = services.index.get(memory_id, include_deleted=True)
     events = services.store.events(memory_id)
     if known is None and not events:
-        raise memory_error(services, memory_id)
+        raise make_memory_error(services, memory_id)
     kept = services.store.versions(memory_id)
     texts = {one.memory.id if one.merged else one.reference: one.memory.content for one in kept}
     found = [_happening(event, memory_id, texts) for event in events]
     if known is not None and not any(one.what in ("saved", "created") for one in found):
-        found.insert(0, Happening(at=known.created_at, what="created", note=f"by {known.source}"))
+        found.insert(
+            0, HistoryEntry(at=known.created_at, what="created", note=f"by {known.source}")
+        )
     return found
 
 
-def merged(services: Services, limit: int | None, offset: int) -> list[Memory]:
+def list_merged(services: Services, limit: int | None, offset: int) -> list[Memory]:
     """Return a page of the memories that texts were merged into, the latest merge first; what cannot be read is left out."""
     page = services.store.merged_ids()[offset : None if limit is None else offset + limit]
     known = {memory.id: memory for memory in services.index.many(page, include_deleted=True)}
@@ -87,7 +89,7 @@ def _last_merge(services: Services, memory_id: str) -> Event:
     if merges:
         return merges[-1]
     if services.index.get(memory_id, include_deleted=True) is None and not events:
-        raise memory_error(services, memory_id)
+        raise make_memory_error(services, memory_id)
     raise InvalidRequest(
         "id",
         memory_id,
@@ -101,7 +103,7 @@ def _with_former_importance(services: Services, merge: Event) -> list[Update]:
     known = services.index.get(merge.memory_ids[0])
     if not isinstance(before, int | float) or known is None or known.importance != after:
         return []
-    stored = stored_memory(services, known.id)
+    stored = require_stored(services, known.id)
     return [Update(replace(stored.memory, importance=float(before)), stored.revision)]
 
 
@@ -118,7 +120,7 @@ _FROM_THE_OTHER = {
 """What an event is called that is told of the memory at the other end."""
 
 
-def _happening(event: Event, memory_id: str, texts: Mapping[str, str]) -> Happening:
+def _happening(event: Event, memory_id: str, texts: Mapping[str, str]) -> HistoryEntry:
     mine = memory_id in event.memory_ids
     other = next(
         (
@@ -130,7 +132,7 @@ def _happening(event: Event, memory_id: str, texts: Mapping[str, str]) -> Happen
     )
     if not mine and event.memory_ids:
         other = event.memory_ids[0]
-    return Happening(
+    return HistoryEntry(
         at=event.at,
         what=event.name if mine else _FROM_THE_OTHER.get(event.name, event.name),
         note=_note(event, (other, memory_id)),

@@ -7,16 +7,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from muisti.model import Event, EventName, Session, SessionUse, Shelf, Usage, Use
-from muisti.model.salience import counted, folded
+from muisti.model import DocumentSource, Event, EventName, Session, SessionAction, SessionUse, Usage
+from muisti.model.salience import fold_event, parse_count
 from muisti.ports.search import JournalChanges
 
 _DAY = timedelta(days=1)
 _USES = {
-    EventName.RECALLED: Use.RECALLED,
-    EventName.REINFORCED: Use.REINFORCED,
-    EventName.MERGED: Use.REINFORCED,
-    EventName.UPDATED: Use.UPDATED,
+    EventName.RECALLED: SessionAction.RECALLED,
+    EventName.REINFORCED: SessionAction.REINFORCED,
+    EventName.MERGED: SessionAction.REINFORCED,
+    EventName.UPDATED: SessionAction.UPDATED,
 }
 
 
@@ -45,11 +45,11 @@ def project_events(
     decayed_at = None if restart else known.decayed_at()
     sessions: dict[str, Session | None] = {}
     uses: list[SessionUse] = []
-    sources: dict[str, Shelf | None] = {}
+    sources: dict[str, DocumentSource | None] = {}
     for event in events:
         counted_from = _not_before(event, decayed_at)
         for memory_id in event.memory_ids:
-            usage[memory_id] = folded(usage.get(memory_id, Usage()), counted_from)
+            usage[memory_id] = fold_event(usage.get(memory_id, Usage()), counted_from)
         if event.session_id is not None:
             if event.session_id not in sessions:
                 sessions[event.session_id] = None if restart else known.session(event.session_id)
@@ -94,7 +94,7 @@ def _fold_session(session: Session | None, event: Event) -> Session | None:
             status="completed",
             ended_at=event.at,
             summary=str(event.data.get("summary") or ""),
-            tool_calls=counted(event.data.get("tool_calls")),
+            tool_calls=parse_count(event.data.get("tool_calls")),
         )
     return session
 
@@ -103,19 +103,20 @@ def _uses_of(event: Event) -> list[SessionUse]:
     use: object = _USES.get(event.name)  # type: ignore[call-overload]  # journals may name events that we do not know
     if event.name == EventName.USED:
         use = event.data.get("use")
-    if use not in tuple(Use):
+    if use not in tuple(SessionAction):
         return []
     return [
-        SessionUse(str(event.session_id), id_, Use(str(use)), event.at) for id_ in event.memory_ids
+        SessionUse(str(event.session_id), id_, SessionAction(str(use)), event.at)
+        for id_ in event.memory_ids
     ]
 
 
-def _fold_source(sources: dict[str, Shelf | None], event: Event) -> None:
+def _fold_source(sources: dict[str, DocumentSource | None], event: Event) -> None:
     path = event.data.get("path")
     if not isinstance(path, str):
         return
     if event.name == EventName.DOCUMENTS_ADDED:
         name, project = (str(event.data.get(key) or "") for key in ("source", "project"))
-        sources[path] = Shelf(path, name, project, bool(event.data.get("trusted")))
+        sources[path] = DocumentSource(path, name, project, bool(event.data.get("trusted")))
     elif event.name == EventName.DOCUMENTS_DROPPED:
         sources[path] = None

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from muisti.errors import InvalidRequest
-from muisti.model import Event, EventName, Finder, Graph, Link, LinkType, Memory
+from muisti.model import Event, EventName, Graph, Link, LinkSource, LinkType, Memory
 from muisti.ports import ChangeSet, Services, Stored, Update
-from muisti.ports.lookups import existing_memory, memory_error, stored_memory
+from muisti.ports.lookups import make_memory_error, require_memory, require_stored
 
 MOST_LINKS = 200
 """That may begin at one memory: they stand in its front matter, which has to stay readable."""
@@ -43,7 +43,7 @@ def link(services: Services, wanted: Link) -> Link:
 def unlink(services: Services, source: str, target: str, type_: LinkType) -> None:
     """Take a link back. What was superseded by it is current again. Raises InvalidRequest, MemoryNotFound."""
     with services.store.lock():
-        stored = stored_memory(services, source)
+        stored = require_stored(services, source)
         gone = next(
             (one for one in stored.memory.links if (one.type, one.target) == (type_, target)), None
         )
@@ -75,36 +75,36 @@ def supersede(services: Services, old: str, new: str) -> Memory:
             type=LinkType.SUPERSEDES,
             target=old,
             created_at=now,
-            extracted_by=Finder.SYSTEM,
+            extracted_by=LinkSource.SYSTEM,
         ),
     )
     known = services.index.get(old)
     return (
         known
         if known and known.valid_until
-        else replace(stored_memory(services, old).memory, index_pending=True)
+        else replace(require_stored(services, old).memory, index_pending=True)
     )
 
 
-def superseding(services: Services, memory_id: str) -> Memory | None:
+def list_superseding(services: Services, memory_id: str) -> Memory | None:
     """The memory that took its place; None if none did. Raises MemoryNotFound."""
-    existing_memory(services, memory_id)
+    require_memory(services, memory_id)
     successors = services.index.successors([memory_id]).get(memory_id, ())
     return services.index.get(successors[-1]) if successors else None
 
 
-def links(services: Services, memory_id: str) -> list[Link]:
+def list_links(services: Services, memory_id: str) -> list[Link]:
     """The links that begin or end at a memory, oldest first. Raises MemoryNotFound."""
-    existing_memory(services, memory_id)
+    require_memory(services, memory_id)
     return services.index.links_of([memory_id])
 
 
-def graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
+def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
     """The memories that can be reached over so many links, in both directions. Raises MemoryNotFound, InvalidRequest."""
     if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= DEEPEST:
-        raise InvalidRequest("depth", depth, f"it must be a whole number from 0 to {DEEPEST}")
+        raise InvalidRequest("depth", depth, f"must be a whole number from 0 to {DEEPEST}")
     with services.index.snapshot():
-        existing_memory(services, memory_id)
+        require_memory(services, memory_id)
         reached = {memory_id: None}
         found: dict[tuple[str, str, str], Link] = {}
         frontier = [memory_id]
@@ -127,13 +127,13 @@ def graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
 def _supersede(services: Services, wanted: Link) -> None:
     """First the new file with the link, which alone says which is current; then the old one's end."""
     _check_no_circle(services, wanted)
-    old = stored_memory(services, wanted.target)
+    old = require_stored(services, wanted.target)
     if _same(old, replace(wanted, target=wanted.source)):  # the files may know more than the index
         raise _circle(wanted)
     begun = None
     if old.memory.valid_until is None:
         begun = _same(
-            stored_memory(services, wanted.source), wanted
+            require_stored(services, wanted.source), wanted
         )  # an earlier try may have got as far as the first file
     updates = [] if begun else [_linked(services, wanted)]
     if old.memory.valid_until is None:
@@ -158,7 +158,7 @@ def _reopened(services: Services, gone: Link) -> list[Update]:
     """The old memory without the end that this link gave it."""
     if services.index.get(gone.target) is None:
         return []
-    old = stored_memory(services, gone.target)
+    old = require_stored(services, gone.target)
     if old.memory.valid_until != _end_of(old.memory, gone):
         return []
     return [Update(replace(old.memory, valid_until=None), old.revision)]
@@ -166,7 +166,7 @@ def _reopened(services: Services, gone: Link) -> list[Update]:
 
 def _linked(services: Services, wanted: Link) -> Update:
     """The source with the link."""
-    stored = stored_memory(services, wanted.source)
+    stored = require_stored(services, wanted.source)
     same = next(
         (
             one
@@ -222,20 +222,20 @@ def _check(wanted: Link) -> None:
         or math.isnan(share)
         or not 0 <= share <= 1
     ):
-        raise InvalidRequest("confidence", share, "it must be a number between 0 and 1")
+        raise InvalidRequest("confidence", share, "must be a number between 0 and 1")
     for option, at in (("valid_from", wanted.valid_from), ("valid_until", wanted.valid_until)):
         if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
-            raise InvalidRequest(option, at, "it must be a datetime with a time zone")
+            raise InvalidRequest(option, at, "must be a datetime with a time zone")
     if wanted.valid_from and wanted.valid_until and wanted.valid_until < wanted.valid_from:
         raise InvalidRequest(
-            "valid_until", wanted.valid_until.isoformat(), "it must not be before valid_from"
+            "valid_until", wanted.valid_until.isoformat(), "must not be before valid_from"
         )
 
 
 def _check_end(services: Services, option: str, memory_id: str) -> None:
     found = services.index.get(memory_id, include_deleted=True)
     if found is None:
-        raise memory_error(services, memory_id)
+        raise make_memory_error(services, memory_id)
     if found.deleted_at is not None:
         raise InvalidRequest(
             option, memory_id, "it is in the trash; `muisti restore` brings it back"
@@ -271,19 +271,19 @@ def _superseding_any(services: Services, ids: Sequence[str], seen: set[str]) -> 
     ]
 
 
-def link_type(name: str) -> LinkType:
+def parse_link_type(name: str) -> LinkType:
     """The type that a caller names, in any case. Raises InvalidRequest."""
     try:
         return LinkType(str(name).strip().upper().replace("-", "_"))
     except ValueError:
-        raise InvalidRequest("type", name, f"it must be one of {', '.join(LinkType)}") from None
+        raise InvalidRequest("type", name, f"must be one of {', '.join(LinkType)}") from None
 
 
-def finder(name: str) -> Finder:
+def parse_link_source(name: str) -> LinkSource:
     """Who found a link. Raises InvalidRequest."""
     try:
-        return Finder(str(name).strip().lower())
+        return LinkSource(str(name).strip().lower())
     except ValueError:
         raise InvalidRequest(
-            "extracted_by", name, f"it must be one of {', '.join(Finder)}"
+            "extracted_by", name, f"must be one of {', '.join(LinkSource)}"
         ) from None

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from muisti.errors import InvalidRequest
 from muisti.model import Event, EventName, Memory
-from muisti.model.salience import deemphasized, reinforced
+from muisti.model.salience import apply_deemphasis, apply_reinforcement
 from muisti.ports import ChangeSet, Services
-from muisti.ports.lookups import existing_memory
+from muisti.ports.lookups import require_memory
 
 
 def touch(services: Services, memory_id: str) -> Memory:
@@ -28,7 +28,7 @@ def deemphasize(services: Services, memory_id: str, amount: float) -> Memory:
     return _used(services, memory_id, EventName.DEEMPHASIZED, _checked(amount))
 
 
-_RULES = {EventName.REINFORCED: reinforced, EventName.DEEMPHASIZED: deemphasized}
+_RULES = {EventName.REINFORCED: apply_reinforcement, EventName.DEEMPHASIZED: apply_deemphasis}
 
 
 def _used(
@@ -39,7 +39,7 @@ def _used(
     session_id: str | None = None,
 ) -> Memory:
     with services.store.lock():
-        memory = existing_memory(services, memory_id)
+        memory = require_memory(services, memory_id)
         data = (
             {}
             if amount is None
@@ -59,5 +59,5 @@ def _checked(amount: float) -> float:
         or not isinstance(amount, int | float)
         or not 0 <= amount < float("inf")
     ):
-        raise InvalidRequest("amount", amount, "it must be a number of at least 0")
+        raise InvalidRequest("amount", amount, "must be a number of at least 0")
     return float(amount)

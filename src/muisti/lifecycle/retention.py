@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from muisti.errors import InvalidRequest
 from muisti.model import Event, EventName, Memory, UpkeepReport
 from muisti.ports import ChangeSet, Footprint, Services
-from muisti.ports.lookups import stored_or_none
+from muisti.ports.lookups import find_stored
 
 BATCH = 100
 """Memories that are moved while others wait."""
@@ -32,7 +32,7 @@ def cleanup(services: Services, min_salience: float, *, dry_run: bool = False) -
         or not isinstance(min_salience, int | float)
         or not 0 <= min_salience <= 1
     ):
-        raise InvalidRequest("min_salience", min_salience, "it must be a number between 0 and 1")
+        raise InvalidRequest("min_salience", min_salience, "must be a number between 0 and 1")
     weak = services.index.weakest(min_salience, _protected(services))
     memories = services.index.many(weak)
     if not dry_run:
@@ -47,9 +47,9 @@ def evict(
 ) -> list[Memory]:
     """If the memories take up more than the limit: archive the longest unused, until only a share of the limit is left."""
     if isinstance(limit_bytes, bool) or not isinstance(limit_bytes, int) or limit_bytes < 0:
-        raise InvalidRequest("max_bytes", limit_bytes, "it must be a whole number of bytes")
+        raise InvalidRequest("max_bytes", limit_bytes, "must be a whole number of bytes")
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        raise InvalidRequest("to", share, "it must be a share between 0 and 1")
+        raise InvalidRequest("to", share, "must be a share between 0 and 1")
     live = services.index.live_bytes()
     if live <= limit_bytes:
         return []
@@ -127,7 +127,7 @@ def _trashed(services: Services, batch: Sequence[Memory], below: float) -> list[
 def _as_files_say(services: Services, memories: Sequence[Memory]) -> list[Memory]:
     """Those whose files do not protect them: a person may have pinned or removed one while the vault was open."""
     protected = _protected(services)
-    files = [(one, stored_or_none(services, one)) for one in memories]
+    files = [(one, find_stored(services, one)) for one in memories]
     return [
         one
         for one, file in files

@@ -30,7 +30,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class Conversation:
     """A conversation in numbers."""
 
     name: str
@@ -42,7 +42,7 @@ class Chat:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class DocumentSource:
     """A file or a folder with Markdown that lives elsewhere and is searched too."""
 
     path: str

@@ -43,7 +43,7 @@ class EventName(StrEnum):
     DOCUMENTS_DROPPED = "documents_dropped"
 
 
-class Use(StrEnum):
+class SessionAction(StrEnum):
     """What a session did with a memory."""
 
     CREATED = "created"
@@ -71,7 +71,7 @@ class SessionUse:
 
     session_id: str
     memory_id: str
-    use: Use
+    use: SessionAction
     at: datetime
 
 
@@ -105,7 +105,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class HistoryEntry:
     """One line of a memory's history."""
 
     at: datetime

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
 
 
-def plain(value: object) -> Plain:
+def to_jsonable(value: object) -> Plain:
     """The value in JSON's types; times as ISO 8601 in UTC."""
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -18,9 +18,9 @@ def plain(value: object) -> Plain:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: to_jsonable(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
+        return [to_jsonable(item) for item in value]
     raise TypeError(f"{type(value).__name__} has no plain form")

@@ -38,7 +38,7 @@ class Tier(StrEnum):
     GLOBAL = "global"
 
 
-class Origin(StrEnum):
+class EntryType(StrEnum):
     """Where a text that was found stands."""
 
     MEMORY = "memory"
@@ -61,7 +61,7 @@ class LinkType(StrEnum):
     ALTERNATIVE_TO = "ALTERNATIVE_TO"
 
 
-class Finder(StrEnum):
+class LinkSource(StrEnum):
     """Who says that two memories are linked."""
 
     USER = "user"
@@ -78,7 +78,7 @@ class Link:
     target: str
     created_at: datetime
     confidence: float = 1.0
-    extracted_by: Finder = Finder.USER
+    extracted_by: LinkSource = LinkSource.USER
     valid_from: datetime | None = None
     """Since when it holds; None: since it was made."""
     valid_until: datetime | None = None
@@ -86,7 +86,7 @@ class Link:
     @property
     def proposed(self) -> bool:
         """Whether it is a guess that nobody has confirmed: it is shown, and changes nothing."""
-        return self.extracted_by is Finder.SYSTEM and self.confidence < 1
+        return self.extracted_by is LinkSource.SYSTEM and self.confidence < 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Memory:
     embedding_model: str | None = None
     file_path: str | None = None
     """Where the file is, relative to the vault, with forward slashes."""
-    origin: Origin = Origin.MEMORY
+    origin: EntryType = EntryType.MEMORY
     """Search finds messages and sections of documents too, and answers them in this form."""
     index_pending: bool = False
     """True when the file is safe on disk but the index was busy: it becomes searchable a little later."""
@@ -321,7 +321,7 @@ FIELDS = describe(
     chunk_count=Field(ValueType.COUNT, stored=False),
     embedding_model=Field(ValueType.LINE, stored=False),
     file_path=Field(ValueType.LINE),
-    origin=Field(ValueType.WORD, choices=Origin, versioned=True),
+    origin=Field(ValueType.WORD, choices=EntryType, versioned=True),
     index_pending=Field(ValueType.FLAG, stored=False),
 )
 """The description of every field: options, redaction, files, index, REST, CLI and export follow it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from muisti.model.memory import Link, Memory, Origin
+from muisti.model.memory import EntryType, Link, Memory
 
 if TYPE_CHECKING:
     from muisti.model.conversations import Message
@@ -74,7 +74,7 @@ class SearchResult:
     matched_snippet: str
     matched_keywords: tuple[str, ...] = ()
     why: tuple[Signal, ...] = ()
-    source: str = Origin.MEMORY.value
+    source: str = EntryType.MEMORY.value
     """What was found: `memory`, `document` or `message`."""
     message: Message | None = None
     """Who said it and when, if it is a message of a conversation."""

@@ -44,7 +44,7 @@ class Trace:
     """The kind's, which then counts instead of the sector's."""
 
 
-def traced(memory: Memory, usage: Usage, decay_per_day: float | None) -> Trace:
+def make_trace(memory: Memory, usage: Usage, decay_per_day: float | None) -> Trace:
     """A memory as its file has it, with what the journal says of it. Decay per day: its kind's."""
     return Trace(
         salience=memory.salience if usage.salience is None else usage.salience,
@@ -163,7 +163,7 @@ class _Floats:
 _FLOATS: Arithmetic[float] = _Floats()
 
 
-def strength(trace: Trace, now: datetime) -> float:
+def compute_salience(trace: Trace, now: datetime) -> float:
     """Return a memory's salience now. The same however often, and whenever, it was asked for before.
 
     A clock that stands before the last weighing counts as no time at all.
@@ -174,9 +174,9 @@ def strength(trace: Trace, now: datetime) -> float:
         importance=trace.importance,
         rate=trace.rate,
         access_count=float(trace.access_count),
-        since_weighed=days(trace.weighed_at, now),
-        since_used=days(used, now),
-        idle_before_use=days(trace.weighed_at, trace.first_used) if trace.first_used else 0.0,
+        since_weighed=count_days(trace.weighed_at, now),
+        since_used=count_days(used, now),
+        idle_before_use=count_days(trace.weighed_at, trace.first_used) if trace.first_used else 0.0,
         idle_days=trace.idle_days,
     )
     if trace.decay_per_day is None:
@@ -184,22 +184,22 @@ def strength(trace: Trace, now: datetime) -> float:
     return salience_by_kind(_FLOATS, factors, trace.decay_per_day)
 
 
-def days(since: datetime, now: datetime) -> float:
+def count_days(since: datetime, now: datetime) -> float:
     """Whole hours between two moments, in days; none if the clock went back."""
     return max(0, (now - since) // _HOUR) / 24
 
 
-def reinforced(salience: float, amount: float) -> float:
+def apply_reinforcement(salience: float, amount: float) -> float:
     """Stronger, with diminishing returns: never above 1."""
     return min(1.0, salience + amount * (1.0 - salience))
 
 
-def deemphasized(salience: float, amount: float) -> float:
+def apply_deemphasis(salience: float, amount: float) -> float:
     """Weaker, but never below the floor."""
     return max(FLOOR, salience - amount)
 
 
-def folded(usage: Usage, event: Event) -> Usage:
+def fold_event(usage: Usage, event: Event) -> Usage:
     """What an event makes of a memory's usage. Events that say nothing of it leave it as it is."""
     if event.name == EventName.RECALLED:
         return _accessed(usage, event.at)
@@ -223,12 +223,12 @@ def folded(usage: Usage, event: Event) -> Usage:
     if event.name == EventName.IMPORTED:
         return replace(
             _weighed(usage, event),
-            access_count=counted(event.data.get("access_count"), usage.access_count),
+            access_count=parse_count(event.data.get("access_count"), usage.access_count),
         )
     return usage
 
 
-def counted(value: object, otherwise: int = 0) -> int:
+def parse_count(value: object, otherwise: int = 0) -> int:
     """A count as the journal or another program has it, if it can be one."""
     return (
         value
@@ -247,7 +247,7 @@ def _used(usage: Usage, at: datetime) -> Usage:
         (moment for moment in (usage.touched_at, usage.last_accessed) if moment is not None),
         default=at,
     )
-    idle = max(0.0, days(before, at) - IDLE_DAYS)
+    idle = max(0.0, count_days(before, at) - IDLE_DAYS)
     first = usage.first_used or (at if usage.touched_at is None else None)
     return replace(
         usage,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from muisti.errors import BrokenFile, Conflict, InvalidRequest, MemoryNotFound, MuistiError
-from muisti.model import Origin
+from muisti.model import EntryType
 
 if TYPE_CHECKING:
     from muisti.model import Memory
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from muisti.ports.store import Stored
 
 
-def existing_memory(services: Services, memory_id: str) -> Memory:
+def require_memory(services: Services, memory_id: str) -> Memory:
     """Return a memory of the index. Raises MemoryNotFound, and InvalidRequest for a message or a document."""
     found = services.index.get(memory_id)
     if found is None:
-        raise memory_error(services, memory_id)
+        raise make_memory_error(services, memory_id)
     return found
 
 
-def memory_error(services: Services, memory_id: str) -> MuistiError:
+def make_memory_error(services: Services, memory_id: str) -> MuistiError:
     """Return the error for an id that is not a memory's."""
     found = services.index.get(memory_id, any_origin=True)
-    if found is None or found.origin is Origin.MEMORY:
+    if found is None or found.origin is EntryType.MEMORY:
         return MemoryNotFound(memory_id)
-    if found.origin is Origin.MESSAGE:
+    if found.origin is EntryType.MESSAGE:
         return InvalidRequest(
             "id", memory_id, "it is a message; conversations are only ever appended to"
         )
@@ -35,12 +35,12 @@ def memory_error(services: Services, memory_id: str) -> MuistiError:
     )
 
 
-def stored_memory(services: Services, memory_id: str, *, content_too: bool = False) -> Stored:
+def require_stored(services: Services, memory_id: str, *, content_too: bool = False) -> Stored:
     """Return a memory as it is stored now: a person may have edited it since the index looked.
 
     Content too: raise Conflict if its text is not the one that readers know. Raises MemoryNotFound, Conflict, BrokenFile.
     """
-    known = existing_memory(services, memory_id)
+    known = require_memory(services, memory_id)
     stored = services.store.current(known)
     if stored is None:
         raise Conflict(
@@ -53,7 +53,7 @@ def stored_memory(services: Services, memory_id: str, *, content_too: bool = Fal
     return stored
 
 
-def stored_or_none(services: Services, known: Memory) -> Stored | None:
+def find_stored(services: Services, known: Memory) -> Stored | None:
     """Return a memory of the index as it is stored now; None if it is gone, broken or another one."""
     try:
         return services.store.current(known)

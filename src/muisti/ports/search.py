@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from muisti.model import (
-        Chat,
+        Conversation,
+        DocumentSource,
         Filter,
         Link,
         Memory,
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
         Problem,
         Session,
         SessionUse,
-        Shelf,
         Stats,
         Usage,
     )
@@ -116,7 +116,7 @@ class JournalChanges:
     usage: Mapping[str, Usage] = field(default_factory=dict)
     sessions: Sequence[Session] = ()
     uses: Sequence[SessionUse] = ()
-    sources: Mapping[str, Shelf | None] = field(default_factory=dict)
+    sources: Mapping[str, DocumentSource | None] = field(default_factory=dict)
     """By path; None: it is no longer searched."""
     decayed_at: datetime | None = None
     """Up to when decay was recorded; None: as before."""
@@ -343,7 +343,7 @@ class MessageReader(Protocol):
         """Return the latest messages since the last session break, in their order. Whole: and before it, breaks included."""
         ...
 
-    def chats(self) -> list[Chat]:
+    def chats(self) -> list[Conversation]:
         """Return all conversations, the latest first."""
         ...
 
@@ -359,7 +359,7 @@ class MessageReader(Protocol):
         """Return what indexed documents are called."""
         ...
 
-    def sources(self) -> list[Shelf]:
+    def sources(self) -> list[DocumentSource]:
         """Return the files and folders that are searched beside the memories, as the journal says."""
         ...
 

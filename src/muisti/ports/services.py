@@ -13,7 +13,7 @@ from muisti.model import Draft, Usage
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from muisti.model import Link, Memory, Shelf, SyncReport, VerifyReport
+    from muisti.model import DocumentSource, Link, Memory, SyncReport, VerifyReport
     from muisti.ports import Embedders, Progress
     from muisti.ports.language import LanguageModel
     from muisti.ports.location import Location
@@ -80,15 +80,15 @@ class Reconciler(Protocol):
 
     def index_path(
         self, path: str, source: str | None, project: str | None, *, trusted: bool | None
-    ) -> Shelf:
+    ) -> DocumentSource:
         """Search a file or a folder of documents from now on. Raises InvalidRequest."""
         ...
 
-    def forget_path(self, path: str) -> Shelf:
+    def forget_path(self, path: str) -> DocumentSource:
         """Search it no longer; the files stay as they are. Raises InvalidRequest."""
         ...
 
-    def sources(self) -> list[Shelf]:
+    def sources(self) -> list[DocumentSource]:
         """Return the files and folders that are searched beside the memories."""
         ...
 

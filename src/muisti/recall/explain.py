@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from muisti.errors import MemoryNotFound
 from muisti.model import Explanation, Filter, Memory
 from muisti.recall.pipeline import parse_terms, search
-from muisti.recall.query import query_words
+from muisti.recall.query import split_query
 
 if TYPE_CHECKING:
     from muisti.ports import Services
@@ -36,7 +36,7 @@ def explain(
     stored = set(" ".join(services.index.words_of([memory_id]).get(memory_id, ())).split())
     terms = parse_terms(services, query)
     matched = tuple(one.text for one in terms if stored & {one.text, *one.alternatives})
-    asked = tuple(query_words(query))
+    asked = tuple(split_query(query))
     for place, result in enumerate(results, start=1):
         if result.memory.id == memory_id:
             why = (f"rank {place}",)

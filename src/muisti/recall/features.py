@@ -16,13 +16,13 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from muisti.model import Origin, Signal
+from muisti.model import EntryType, Signal
 from muisti.recall.fuse import standardise
-from muisti.recall.speaker import favoured, speaker_of
+from muisti.recall.speaker import favoured, find_speaker
 
 if TYPE_CHECKING:
     from muisti.ports import Candidate
-    from muisti.recall.retrieve import Evidence, Question
+    from muisti.recall.retrieve import Features, ParsedQuery
     from muisti.text.time_expressions.question import When
 
 ALONE = 1.5
@@ -58,8 +58,8 @@ class RankingInputs:
 
     def __init__(
         self,
-        query: Question,
-        evidence: Evidence,
+        query: ParsedQuery,
+        evidence: Features,
         now: datetime,
         spelling: Mapping[str, str] | None = None,
     ) -> None:
@@ -214,7 +214,7 @@ def _note_context(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
 
 def _score_speaker(inputs: RankingInputs) -> Mapping[str, float]:
     candidates = inputs.evidence.candidates
-    speakers = {id_: speaker_of(candidate.opening) for id_, candidate in candidates.items()}
+    speakers = {id_: find_speaker(candidate.opening) for id_, candidate in candidates.items()}
     gains = favoured(inputs.query.text, speakers.values())
     return {id_: gains[speaker] for id_, speaker in speakers.items() if speaker in gains}
 
@@ -268,7 +268,7 @@ def is_valid(candidate: Candidate, now: datetime) -> bool:
 
 def _score_message(inputs: RankingInputs) -> Mapping[str, float]:
     candidates = inputs.evidence.candidates
-    messages = [id_ for id_, one in candidates.items() if one.origin == Origin.MESSAGE]
+    messages = [id_ for id_, one in candidates.items() if one.origin == EntryType.MESSAGE]
     only_messages = len(messages) == len(candidates)
     return {} if only_messages else dict.fromkeys(messages, -1.0)
 

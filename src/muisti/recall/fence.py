@@ -24,19 +24,19 @@ _GAP = rf"[\s{INVISIBLE}]*+"
 _TAG = re.compile(rf"[<＜﹤](?={_GAP}[/／]?{_GAP}{hidden_word_pattern('memor')})", re.IGNORECASE)
 
 
-def fenced(memories: Sequence[Memory]) -> str:
+def fence_text(memories: Sequence[Memory]) -> str:
     """One block of text. Equal for equal memories, byte for byte; empty if there are none."""
     if not memories:
         return ""
-    return "\n".join((OPENING, *(fenced_memory(memory) for memory in memories), CLOSING))
+    return "\n".join((OPENING, *(fence_memory(memory) for memory in memories), CLOSING))
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """A text that cannot end its fence."""
     return _TAG.sub("&lt;", text)
 
 
-def fenced_memory(memory: Memory) -> str:
+def fence_memory(memory: Memory) -> str:
     """One memory within its own fence."""
     said = {
         "id": memory.id,
@@ -47,7 +47,7 @@ def fenced_memory(memory: Memory) -> str:
         "valid_until": f"{memory.valid_until:%Y-%m-%d}" if memory.valid_until else "",
     }
     attributes = " ".join(f'{name}="{_attribute(value)}"' for name, value in said.items() if value)
-    return f"<memory {attributes}>\n{quoted(memory.content)}\n</memory>"
+    return f"<memory {attributes}>\n{quote_text(memory.content)}\n</memory>"
 
 
 def _attribute(value: str) -> str:

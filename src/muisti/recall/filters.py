@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from muisti.errors import InvalidRequest
-from muisti.model import Filter, Origin
+from muisti.model import EntryType, Filter
 from muisti.model.fields import Field, Match, ValueType
 from muisti.model.memory import FIELDS
 
@@ -88,7 +88,7 @@ def _wanted(field: Field, value: Any, settings: Settings) -> Any:
     """The value or values of a field that are let through. Raises InvalidRequest."""
     if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
         if value is not None and not isinstance(value, str):
-            raise InvalidRequest(field.name, value, "it must be a text")
+            raise InvalidRequest(field.name, value, "must be a text")
         return value
     if field.value_type is ValueType.KIND:
         return _kinds(value, settings)
@@ -123,7 +123,7 @@ def to_order(order_by: str, order: str) -> Order:
         raise InvalidRequest(
             "order_by",
             f"{order_by} {order}",
-            "it must be created_at, salience or last_accessed, with order asc or desc",
+            "must be created_at, salience or last_accessed, with order asc or desc",
         )
     return _ORDERS[order_by, order]
 
@@ -139,7 +139,7 @@ def _texts(option: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
         else (value,)
     )
     if not all(isinstance(item, str) for item in values):
-        raise InvalidRequest(option, value, "it must be a text or a list of texts")
+        raise InvalidRequest(option, value, "must be a text or a list of texts")
     return values
 
 
@@ -148,7 +148,7 @@ def _kinds(value: str | Sequence[str] | None, settings: Settings) -> tuple[str, 
     for name in _texts("kind", value):
         kind = settings.kind(name)
         if kind is None:
-            raise InvalidRequest("kind", name, f"it must be one of {', '.join(settings.kinds)}")
+            raise InvalidRequest("kind", name, f"must be one of {', '.join(settings.kinds)}")
         names.append(kind.name)
     return tuple(names)
 
@@ -156,7 +156,7 @@ def _kinds(value: str | Sequence[str] | None, settings: Settings) -> tuple[str, 
 def _words(option: str, value: str | Sequence[str] | None, words: type[StrEnum]) -> tuple[str, ...]:
     for item in _texts(option, value):
         if item not in tuple(words):
-            raise InvalidRequest(option, item, f"it must be one of {', '.join(words)}")
+            raise InvalidRequest(option, item, f"must be one of {', '.join(words)}")
     return tuple(str(item) for item in _texts(option, value))
 
 
@@ -167,16 +167,16 @@ class _Sources(TypedDict):
 
 def _sources(value: str | Sequence[str] | None) -> _Sources:
     given = _texts("source", value)
-    origins = [name for name in given if name in tuple(Origin)]
-    documents = tuple(name for name in given if name not in tuple(Origin))
-    if documents and Origin.DOCUMENT not in origins:
-        origins.append(Origin.DOCUMENT.value)
+    origins = [name for name in given if name in tuple(EntryType)]
+    documents = tuple(name for name in given if name not in tuple(EntryType))
+    if documents and EntryType.DOCUMENT not in origins:
+        origins.append(EntryType.DOCUMENT.value)
     return {"origins": tuple(origins), "documents": documents}
 
 
 def _share(value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidRequest("min_salience", value, "it must be a number between 0 and 1")
+        raise InvalidRequest("min_salience", value, "must be a number between 0 and 1")
     return float(value)
 
 
@@ -185,7 +185,7 @@ def to_moment(option: str, value: datetime | None) -> datetime | None:
     if value is None:
         return None
     if not isinstance(value, datetime) or value.tzinfo is None:
-        raise InvalidRequest(option, value, "it must be a datetime with a time zone")
+        raise InvalidRequest(option, value, "must be a datetime with a time zone")
     try:
         return value.astimezone(UTC)
     except OverflowError:

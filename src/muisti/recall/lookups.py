@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from muisti.errors import InvalidRequest, MemoryNotFound
-from muisti.model import CompactResult, Filter, Memory, Origin, SearchResult
+from muisti.model import CompactResult, EntryType, Filter, Memory, SearchResult
 
 if TYPE_CHECKING:
     from muisti.ports import Services
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MAX_LIMIT = 1000
 
 
-def compact(results: Sequence[SearchResult]) -> list[CompactResult]:
+def to_compact(results: Sequence[SearchResult]) -> list[CompactResult]:
     """The first layer: what to choose from."""
     return [
         CompactResult(
@@ -54,7 +54,7 @@ def search_by_keywords(
     ):
         raise InvalidRequest("keywords", keywords, "give a list of one or more keywords")
     return services.index.by_keywords(
-        [k.strip() for k in keywords], match_all=match_all, where=where, limit=checked_limit(limit)
+        [k.strip() for k in keywords], match_all=match_all, where=where, limit=validate_limit(limit)
     )
 
 
@@ -62,10 +62,10 @@ def timeline(
     services: Services, memory_id: str, before: int = 5, after: int = 5
 ) -> list[CompactResult]:
     """The second layer: what happened around a memory in its project, in the order of time."""
-    anchor = existing(services, memory_id)
+    anchor = require_entry(services, memory_id)
     for option, value in (("before", before), ("after", after)):
         if not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
-            raise InvalidRequest(option, value, f"it must be a number between 0 and {MAX_LIMIT}")
+            raise InvalidRequest(option, value, f"must be a number between 0 and {MAX_LIMIT}")
     around = services.index.around(anchor, before, after)
     return [
         CompactResult(
@@ -86,7 +86,7 @@ def details(services: Services, ids: Sequence[str]) -> list[Memory]:
     return found
 
 
-def existing(services: Services, memory_id: str) -> Memory:
+def require_entry(services: Services, memory_id: str) -> Memory:
     """The memory with this id. Raises MemoryNotFound."""
     memory = services.index.get(memory_id, any_origin=True)
     if memory is None:
@@ -109,7 +109,7 @@ def check_sources(services: Services, names: Sequence[str]) -> None:
                 if known
                 else ""
             )
-            raise InvalidRequest("source", name, f"it must be one of {', '.join(Origin)}{some}")
+            raise InvalidRequest("source", name, f"must be one of {', '.join(EntryType)}{some}")
 
 
 def check_page(limit: int | None, offset: int) -> None:
@@ -118,8 +118,8 @@ def check_page(limit: int | None, offset: int) -> None:
         raise InvalidRequest("limit, offset", (limit, offset), "neither may be below 0")
 
 
-def checked_limit(limit: int) -> int:
+def validate_limit(limit: int) -> int:
     """A sensible number of results."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
-        raise InvalidRequest("limit", limit, f"it must be a whole number between 1 and {MAX_LIMIT}")
+        raise InvalidRequest("limit", limit, f"must be a whole number between 1 and {MAX_LIMIT}")
     return limit

@@ -24,12 +24,12 @@ LOOSE = 0.7
 _K1, _B = 1.2, 0.75
 
 
-def shortness(length: int) -> float:
+def score_shortness(length: int) -> float:
     """1 for a short text, less for a longer one."""
     return min(1.0, SHORT / max(1, length))
 
 
-def scored_words(
+def score_words(
     candidates: Mapping[str, Candidate], found: Mapping[str, Occurrences], terms: Sequence[Term]
 ) -> dict[str, float]:
     """BM25 of each candidate with its neighbours."""
@@ -46,20 +46,22 @@ def _bag(
     candidate: Candidate, found: Mapping[str, Occurrences]
 ) -> tuple[float, list[tuple[str, float]]]:
     """How long a candidate is with its neighbours, and how much each of them counts."""
-    parts = [(candidate.memory_id, OWN), *leaning(candidate, found)]
+    parts = [(candidate.memory_id, OWN), *score_neighbours(candidate, found)]
     return sum(share * found[id_].length for id_, share in parts), parts
 
 
-def leaning(candidate: Candidate, found: Mapping[str, Occurrences]) -> list[tuple[str, float]]:
+def score_neighbours(
+    candidate: Candidate, found: Mapping[str, Occurrences]
+) -> list[tuple[str, float]]:
     """The neighbours that a memory leans on, and how much: the next but one the less, the more is said in between."""
-    own = shortness(found[candidate.memory_id].length)
+    own = score_shortness(found[candidate.memory_id].length)
     parts = []
     for side in (candidate.before, candidate.after):
         through = own
         for neighbour in side:
             if neighbour not in found:
                 break
-            through *= shortness(found[neighbour].length)
+            through *= score_shortness(found[neighbour].length)
             parts.append((neighbour, through))
     return parts
 
@@ -85,7 +87,7 @@ def _count(counts: Mapping[str, float], term: Term) -> float:
     return LOOSE * max((counts.get(other, 0.0) for other in term.alternatives), default=0.0)
 
 
-def scored_meaning(
+def score_vectors(
     candidates: Mapping[str, Candidate], near: Mapping[str, float], found: Mapping[str, Occurrences]
 ) -> dict[str, float]:
     """The cosine of each candidate, averaged with those of its neighbours."""
@@ -95,7 +97,7 @@ def scored_meaning(
             continue
         next_to = {*candidate.before[:1], *candidate.after[:1]}
         total, weight = near[id_], 1.0
-        for neighbour, share in leaning(candidate, found):
+        for neighbour, share in score_neighbours(candidate, found):
             if neighbour in near:
                 part = share * (NEAR if neighbour in next_to else NEXT_BUT_ONE)
                 total += part * near[neighbour]

@@ -13,15 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from muisti.errors import IndexCorrupt, InvalidRequest
-from muisti.model import Filter, Memory, Origin, SearchResult, SearchResults
+from muisti.model import EntryType, Filter, Memory, SearchResult, SearchResults
 from muisti.recall.features import Ranked, RankingInputs
 from muisti.recall.fuse import as_share
-from muisti.recall.lookups import checked_limit, existing
+from muisti.recall.lookups import require_entry, validate_limit
 from muisti.recall.matching import similar_words
-from muisti.recall.query import MAX_WORDS, choose_terms, query_words, without_stop_words
+from muisti.recall.query import MAX_WORDS, choose_terms, remove_stop_words, split_query
 from muisti.recall.rank import explain_result, rank
-from muisti.recall.retrieve import Meaning, Question, gathered
-from muisti.recall.snippet import snippet
+from muisti.recall.retrieve import ParsedQuery, QueryEmbedding, retrieve
+from muisti.recall.snippet import make_snippet
 from muisti.text.tokens import tokenize
 
 if TYPE_CHECKING:
@@ -47,25 +47,25 @@ def search(
 
     asked_at: the moment that "yesterday" in the query is relative to, instead of now.
     """
-    limit = checked_limit(services.settings.search_limit if limit is None else limit)
+    limit = validate_limit(services.settings.search_limit if limit is None else limit)
     query = _clean_query(query)
     now = asked_at or services.clock.now()
     with services.index.snapshot():
-        parsed = parse_query(services, query, checked_mode(mode), now)
-        evidence = gathered(services, parsed, where, limit)
+        parsed = parse_query(services, query, validate_mode(mode), now)
+        evidence = retrieve(services, parsed, where, limit)
         if mode == "vector" and evidence.asked.vector is None:  # only the words are left
             parsed = parse_query(services, query, "keyword", now)
-            evidence = gathered(services, parsed, where, limit, evidence.asked)
+            evidence = retrieve(services, parsed, where, limit, evidence.asked)
         inputs = RankingInputs(parsed, evidence, now, spell_words(query))
         results = _read_results(services, inputs, rank(inputs)[:limit])
         used_mode = "keyword" if evidence.asked.vector is None else mode
         return SearchResults(results, used_mode, evidence.asked.degraded)
 
 
-def parse_query(services: Services, query: str, mode: str, now: datetime) -> Question:
+def parse_query(services: Services, query: str, mode: str, now: datetime) -> ParsedQuery:
     """Return its words and its time. It is embedded later, when the possible speakers are known."""
     terms = [] if mode == "vector" else parse_terms(services, query)
-    return Question(query, mode, terms, parse_when(query, now))
+    return ParsedQuery(query, mode, terms, parse_when(query, now))
 
 
 def parse_when(query: str, now: datetime) -> When | None:
@@ -84,7 +84,7 @@ def parse_when(query: str, now: datetime) -> When | None:
 
 def parse_terms(services: Services, query: str) -> list[Term]:
     """Return the words of a query that are worth looking for."""
-    found = query_words(query)
+    found = split_query(query)
     if not found:
         return []
     return choose_terms(
@@ -109,7 +109,7 @@ def _read_results(
     if len(memories) != len(best):
         what = "the index names memories that it does not have"
         raise IndexCorrupt(f"{what}; it is rebuilt from the files")
-    message_ids = [memory.id for memory in memories if memory.origin is Origin.MESSAGE]
+    message_ids = [memory.id for memory in memories if memory.origin is EntryType.MESSAGE]
     messages = services.index.messages(message_ids) if message_ids else {}
     results = []
     for memory, one in zip(memories, best, strict=True):
@@ -134,7 +134,7 @@ def _make_result(
         memory=memory,
         score=score,
         distance=1.0 - score,
-        matched_snippet=snippet(shown, found),
+        matched_snippet=make_snippet(shown, found),
         matched_keywords=tuple(one for one in memory.keywords if found.intersection(tokenize(one))),
         why=explain_result(inputs, ranked),
         source=memory.origin.value,
@@ -142,20 +142,20 @@ def _make_result(
     )
 
 
-def related(
+def find_related(
     services: Services, memory_id: str, where: Filter, limit: int = 10
 ) -> list[SearchResult]:
     """Return memories that share the most telling words of this one, or are near it in meaning."""
-    checked_limit(limit)
+    validate_limit(limit)
     with services.index.snapshot():
-        memory = existing(services, memory_id)
+        memory = require_entry(services, memory_id)
         space = next((space for space in services.vectors.spaces() if space.serving), None)
         vector = services.vectors.vector_of(space, memory_id) if space else None
         terms = _telling_terms(services, memory_id)
         if not terms and vector is None:
             return []
-        query = Question(memory.title, "hybrid", terms)
-        evidence = gathered(services, query, where, limit + 1, Meaning(vector, space, 1.0))
+        query = ParsedQuery(memory.title, "hybrid", terms)
+        evidence = retrieve(services, query, where, limit + 1, QueryEmbedding(vector, space, 1.0))
         inputs = RankingInputs(query, evidence, services.clock.now())
         best = [one for one in rank(inputs) if one.candidate.memory_id != memory_id]
         return _read_results(services, inputs, best[:limit])
@@ -164,17 +164,17 @@ def related(
 def _telling_terms(services: Services, memory_id: str) -> list[Term]:
     """Return the words of a memory that others share and that say most about it."""
     counts = Counter(" ".join(services.index.words_of([memory_id]).get(memory_id, ())).split())
-    telling = sorted(without_stop_words(list(counts)), key=lambda word: -counts[word])[:MAX_WORDS]
+    telling = sorted(remove_stop_words(list(counts)), key=lambda word: -counts[word])[:MAX_WORDS]
     frequencies = services.index.frequencies(telling)
     shared = [word for word in telling if frequencies.counts.get(word, 0) > 1]
     terms = choose_terms(shared, frequencies, lambda *_: [])
     return sorted(terms, key=lambda term: -term.weight * counts.get(term.text, 1))[:RELATED_WORDS]
 
 
-def checked_mode(mode: str) -> str:
+def validate_mode(mode: str) -> str:
     """Return the mode. Raises InvalidRequest if it is none."""
     if mode not in MODES:
-        raise InvalidRequest("mode", mode, f"it must be one of {', '.join(MODES)}")
+        raise InvalidRequest("mode", mode, f"must be one of {', '.join(MODES)}")
     return mode
 
 
@@ -184,7 +184,7 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 def _clean_query(query: str) -> str:
     """Return the query without characters that no text has. Raises InvalidRequest if empty."""
     if not isinstance(query, str):
-        raise InvalidRequest("query", query, "it must be a text")
+        raise InvalidRequest("query", query, "must be a text")
     cleaned = _NO_TEXT.sub(" ", query).strip()
     if not cleaned:
         raise InvalidRequest("query", query, "say what to look for; `muisti list` shows everything")

@@ -45,14 +45,14 @@ hasnt havent hadnt doesnt dont didnt wont wouldnt shant shouldnt cant couldnt mu
 """Words of grammar only, and none that people ask for: not `may`, `id`, and not `computer`, `group`, `home` of longer lists."""
 
 
-def query_words(query: str) -> list[str]:
+def split_query(query: str) -> list[str]:
     """The distinct index words of a query without those that only hold a sentence together."""
-    return without_stop_words(
+    return remove_stop_words(
         list(dict.fromkeys(tokenize(query[:MAX_QUERY], query=True)))[:MAX_WORDS]
     )
 
 
-def without_stop_words(found: list[str]) -> list[str]:
+def remove_stop_words(found: list[str]) -> list[str]:
     """Index words without those that only hold a sentence together; all of them, if there are no others."""
     listed = _stop_words(found)
     return [word for word in found if word not in listed] or found

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from muisti.model import Origin, Signal
+from muisti.model import EntryType, Signal
 from muisti.recall import features
 from muisti.recall.features import EXPIRED, Ranked, RankingInputs
 
@@ -45,7 +45,7 @@ def explain_result(inputs: RankingInputs, ranked: Ranked) -> tuple[Signal, ...]:
 def _repeats_query(candidate: Candidate, query: str) -> bool:
     """Return whether it is a message that asks just this: nobody asks in order to be asked back."""
     return (
-        candidate.origin == Origin.MESSAGE
+        candidate.origin == EntryType.MESSAGE
         and candidate.opening.strip() == query.strip()[: len(candidate.opening)]
         and "?" in query
     )

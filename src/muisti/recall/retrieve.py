@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
 from muisti.recall.matching import count_occurrences, explain_match, literal_hit
-from muisti.recall.neighbours import covered_by_sessions, of_sessions, scored_meaning, scored_words
-from muisti.recall.query import MAX_QUERY, query_words
-from muisti.recall.speaker import speaker_of, without_names
+from muisti.recall.neighbours import covered_by_sessions, of_sessions, score_vectors, score_words
+from muisti.recall.query import MAX_QUERY, split_query
+from muisti.recall.speaker import find_speaker, remove_names
 
 if TYPE_CHECKING:
     from muisti.model import Filter
@@ -23,7 +23,7 @@ POOL = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ParsedQuery:
     """A query, read."""
 
     text: str
@@ -33,7 +33,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class QueryEmbedding:
     """A question's vector, with the space that it belongs to."""
 
     vector: Vector | None = None
@@ -47,10 +47,10 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Features:
     """Everything that was found out about the candidates."""
 
-    asked: Meaning
+    asked: QueryEmbedding
     candidates: dict[str, Candidate]
     """Those that may be answers."""
     keyword: dict[str, LexicalHit]
@@ -67,9 +67,13 @@ class Evidence:
     """For each candidate that was superseded: the memories that took its place, which then are candidates too."""
 
 
-def gathered(
-    services: Services, question: Question, where: Filter, limit: int, asked: Meaning | None = None
-) -> Evidence:
+def retrieve(
+    services: Services,
+    question: ParsedQuery,
+    where: Filter,
+    limit: int,
+    asked: QueryEmbedding | None = None,
+) -> Features:
     """The best by words, the nearest by meaning, and what their neighbours add."""
     pool = max(POOL, 2 * limit)
     narrowed = _narrowed(question, where)
@@ -96,7 +100,7 @@ def gathered(
     return _weighed(services, question, asked, where, keyword, vector)
 
 
-def _narrowed(question: Question, where: Filter) -> list[Filter]:
+def _narrowed(question: ParsedQuery, where: Filter) -> list[Filter]:
     """The filter; and first one for the time that is asked for, of which there are perhaps few, far down the lists."""
     when = question.when
     if when is None or not when.exact or where.since is not None or where.until is not None:
@@ -104,11 +108,13 @@ def _narrowed(question: Question, where: Filter) -> list[Filter]:
     return [replace(where, since=when.start, until=when.end), where]
 
 
-def _by_words(services: Services, question: Question, where: Filter, pool: int) -> list[LexicalHit]:
+def _by_words(
+    services: Services, question: ParsedQuery, where: Filter, pool: int
+) -> list[LexicalHit]:
     if question.terms:
         found = services.index.match(question.terms, where, pool)
         return [explain_match(match, question.terms) for match in found]
-    if question.mode == "vector" or query_words(question.text):
+    if question.mode == "vector" or split_query(question.text):
         return []
     return [
         literal_hit(id_, question.text)
@@ -118,12 +124,12 @@ def _by_words(services: Services, question: Question, where: Filter, pool: int) 
 
 def _weighed(
     services: Services,
-    question: Question,
-    asked: Meaning,
+    question: ParsedQuery,
+    asked: QueryEmbedding,
     where: Filter,
     keyword: dict[str, LexicalHit],
     vector: dict[str, VectorHit],
-) -> Evidence:
+) -> Features:
     found_ids = [*dict.fromkeys([*keyword, *vector])]
     successors = _successors(services, found_ids)
     around = services.index.candidates(
@@ -143,15 +149,15 @@ def _weighed(
     near: dict[str, float] = {}
     if asked.vector is not None and asked.space is not None:
         near = services.vectors.similarities(asked.space, asked.vector, everybody)
-    return Evidence(
+    return Features(
         asked,
         {id_: candidate for id_, candidate in around.items() if candidate.allowed},
         keyword,
         vector,
-        scored_words(around, found, question.terms)
+        score_words(around, found, question.terms)
         if question.terms
         else {id_: hit.score for id_, hit in keyword.items()},
-        scored_meaning(around, near, found),
+        score_vectors(around, near, found),
         covered_by_sessions(around, found, question.terms) if question.terms else {},
         of_sessions(around, near),
         successors,
@@ -168,12 +174,14 @@ def _successors(services: Services, ids: Sequence[str]) -> dict[str, tuple[str, 
     return found
 
 
-def _meaning(services: Services, question: Question, hits: Iterable[LexicalHit]) -> Meaning:
+def _meaning(
+    services: Services, question: ParsedQuery, hits: Iterable[LexicalHit]
+) -> QueryEmbedding:
     """The question's vector. Names of speakers are left out: who speaks is judged by itself, and in a conversation a name
     is closest to what is said to that person by others.
     """
     if question.mode == "keyword":
-        return Meaning()
+        return QueryEmbedding()
     text = question.text[:MAX_QUERY]
     try:
         space = next((space for space in services.vectors.spaces() if space.serving), None)
@@ -181,19 +189,19 @@ def _meaning(services: Services, question: Question, hits: Iterable[LexicalHit])
         if space is None or embedder is None:
             if embedder is not None:
                 embedder.identity()  # one that cannot even say who it is says why
-            return Meaning(degraded=_without(services, space))
+            return QueryEmbedding(degraded=_without(services, space))
         weight = embedder.understands(text)
         if not weight and question.mode == "hybrid":
-            return Meaning()
+            return QueryEmbedding()
         vector = embedder.embed_query(
-            without_names(text, {speaker_of(hit.opening) for hit in hits})
+            remove_names(text, {find_speaker(hit.opening) for hit in hits})
         )
         waiting = (
             f"{space.missing} memories wait for their vectors and are found by keyword only"
             if space.missing
             else ""
         )
-        return Meaning(
+        return QueryEmbedding(
             vector,
             space,
             weight or 1.0,
@@ -201,7 +209,7 @@ def _meaning(services: Services, question: Question, hits: Iterable[LexicalHit])
             waiting,
         )
     except EmbedderProblem as error:
-        return Meaning(degraded=f"by keyword only: {error}")
+        return QueryEmbedding(degraded=f"by keyword only: {error}")
 
 
 def _without(services: Services, space: Space | None) -> str:

@@ -12,7 +12,7 @@ LENGTH = 500
 _READ = 40_000
 
 
-def snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> str:
+def make_snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> str:
     """At most `length` characters around the densest place of the wanted words, cut at sentences where possible."""
     if len(content) <= length:
         return content.strip()

@@ -24,7 +24,7 @@ _PERSON = frozenset(("user", "human", "me"))
 _ASSISTANT = frozenset(("assistant", "ai", "agent", "bot"))
 
 
-def speaker_of(opening: str) -> str:
+def find_speaker(opening: str) -> str:
     """The speaker's name in lower case; empty if the text names none."""
     match = _PREFIX.match(opening)
     return match[1].casefold() if match else ""
@@ -47,7 +47,7 @@ def favoured(question: str, speakers: Iterable[str]) -> dict[str, float]:
     return {named[0]: NAMED} if len(named) == 1 else {}
 
 
-def without_names(question: str, speakers: Iterable[str]) -> str:
+def remove_names(question: str, speakers: Iterable[str]) -> str:
     """The question without the names of speakers; the question itself, if little else is left."""
     names = [re.escape(name) for name in speakers if name and name not in _PERSON | _ASSISTANT]
     if not names:

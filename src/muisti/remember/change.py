@@ -11,11 +11,11 @@ from muisti.errors import Conflict, InvalidRequest
 from muisti.model import Event, EventName, Memory, Usage
 from muisti.model.fields import Given
 from muisti.model.memory import FIELDS
-from muisti.model.salience import RESTORED, folded, strength, traced
+from muisti.model.salience import RESTORED, compute_salience, fold_event, make_trace
 from muisti.ports import ChangeSet, Services, Stored, Update
-from muisti.ports.lookups import memory_error, stored_memory
-from muisti.remember.derive import completed, derived_title
-from muisti.remember.validate import checked_content, checked_memory
+from muisti.ports.lookups import make_memory_error, require_stored
+from muisti.remember.derive import derive_fields, derive_title
+from muisti.remember.validate import validate_content, validate_memory
 from muisti.text.redact import redact_fields
 
 CHANGEABLE = tuple(field.name for field in FIELDS if field.given is Given.UPDATE)
@@ -37,7 +37,7 @@ def update(
             "update", sorted(unknown)[0], f"only these can be changed: {', '.join(CHANGEABLE)}"
         )
     with services.store.lock():
-        stored = stored_memory(services, memory_id, content_too="content" in changes)
+        stored = require_stored(services, memory_id, content_too="content" in changes)
         memory = stored.memory
         changed = expected_hash is not None and memory.content_hash != expected_hash
         if changed or (
@@ -67,16 +67,16 @@ def _changed(
     memory: Memory, changes: Mapping[str, object], services: Services, now: datetime
 ) -> Memory:
     wanted = replace(memory, **changes, updated_at=max(now, memory.updated_at))  # type: ignore[arg-type]
-    checked_content(wanted.content, services.settings)
+    validate_content(wanted.content, services.settings)
     retitle = (
         "content" in changes
         and "title" not in changes
-        and memory.title == derived_title(memory.content)
+        and memory.title == derive_title(memory.content)
     )
     if retitle or not wanted.title:
-        wanted = replace(wanted, title=derived_title(wanted.content))
-    checked = checked_memory(wanted, services.settings)
-    return completed(replace(checked, concepts=())) if "content" in changes else checked
+        wanted = replace(wanted, title=derive_title(wanted.content))
+    checked = validate_memory(wanted, services.settings)
+    return derive_fields(replace(checked, concepts=())) if "content" in changes else checked
 
 
 def delete(services: Services, memory_id: str, *, hard: bool = False) -> bool:
@@ -84,7 +84,7 @@ def delete(services: Services, memory_id: str, *, hard: bool = False) -> bool:
     with services.store.lock():
         memory = services.index.get(memory_id, include_deleted=hard)
         if memory is None or memory.file_path is None:
-            problem = memory_error(services, memory_id)
+            problem = make_memory_error(services, memory_id)
             if isinstance(problem, InvalidRequest):
                 raise problem
             return hard and _erase_archived(services, memory_id)
@@ -122,7 +122,7 @@ def restore(services: Services, memory_id: str) -> Memory:
             return memory
         wanted = memory or services.store.archived_memory(memory_id)
         if wanted is None:
-            raise memory_error(services, memory_id)
+            raise make_memory_error(services, memory_id)
         event = _restored(services, wanted, archived=memory is None)
         committed = services.store.commit(
             ChangeSet(restored=[memory_id], events=[event], durable=False)
@@ -139,9 +139,11 @@ def _restored(services: Services, memory: Memory, *, archived: bool) -> Event:
     if not archived and (deleted is None or deleted.data.get("reason") != "cleanup"):
         return Event(EventName.RESTORED, now, (memory.id,))
     kind = services.settings.kinds.get(memory.kind)
-    trace = traced(memory, reduce(folded, events, Usage()), kind.decay_per_day if kind else None)
+    trace = make_trace(
+        memory, reduce(fold_event, events, Usage()), kind.decay_per_day if kind else None
+    )
     data: dict[str, str | int | float | None] = {
         "from": "archive" if archived else "cleanup",
-        "salience": max(strength(trace, now), RESTORED),
+        "salience": max(compute_salience(trace, now), RESTORED),
     }
     return Event(EventName.RESTORED, now, (memory.id,), None, data)

@@ -54,12 +54,12 @@ class Chunk:
         return content[self.start : self.end]
 
 
-def embedded_text(content: str, title: str, chunk: Chunk) -> str:
+def format_for_embedding(content: str, title: str, chunk: Chunk) -> str:
     """What the embedder reads: the title and the headings above, an empty line, and the chunk's own words."""
     return _lead(title[: chunk.title_shown], chunk.heading) + chunk.text(content)
 
 
-def chunks(
+def split_chunks(
     content: str,
     count_tokens: Callable[[str], int],
     *,

@@ -11,8 +11,8 @@ from datetime import datetime
 from muisti.errors import InvalidRequest
 from muisti.model import ROLES, SESSION_BREAK, Message
 from muisti.ports import ChangeSet, Services
-from muisti.remember.identity import new_id
-from muisti.remember.validate import checked_line, checked_text, checked_time
+from muisti.remember.identity import make_id
+from muisti.remember.validate import validate_line, validate_text, validate_time
 from muisti.settings import Settings
 from muisti.text.redact import check_name, redact_meta, redact_text
 
@@ -24,7 +24,7 @@ _CHANNEL = re.compile(r"[^\W_][\w.@+=~-]{0,59}\Z")
 _CHAT_ID = re.compile(r"[\w@+=~!#-][\w.@+=~!#,-]{0,119}\Z")
 
 
-def checked_chat(chat: str) -> str:
+def validate_conversation(chat: str) -> str:
     """A chat's name: its channel, an underscore, its id. It becomes a folder. Raises InvalidRequest."""
     channel, _, chat_id = chat.partition("_") if isinstance(chat, str) else ("", "", "")
     plain = (
@@ -42,7 +42,7 @@ def checked_chat(chat: str) -> str:
     return chat
 
 
-def made_message(
+def make_message(
     services: Services,
     chat: str,
     role: str,
@@ -57,34 +57,34 @@ def made_message(
     settings = services.settings
     if role not in ROLES:
         given = "nothing" if role in (None, "") else role
-        raise InvalidRequest("role", given, f"it must be one of {', '.join(ROLES)}")
-    safe = redact_text(checked_text("content", content, settings), settings)
+        raise InvalidRequest("role", given, f"must be one of {', '.join(ROLES)}")
+    safe = redact_text(validate_text("content", content, settings), settings)
     if content.strip() and not safe.strip():
         safe = PRIVATE
     if not safe.strip() and type is None and not meta:
         raise InvalidRequest(
-            "content", content, "it must not be empty, unless type or meta say what it is"
+            "content", content, "must not be empty, unless type or meta say what it is"
         )
-    moment = services.clock.now() if at is None else checked_time("at", at)
+    moment = services.clock.now() if at is None else validate_time("at", at)
     return Message(
-        id=new_id(services.clock.now())
+        id=make_id(services.clock.now())
         if id is None
         else check_name("id", _checked_id(id), settings),
-        chat=checked_chat(chat),
+        chat=validate_conversation(chat),
         role=role,
         content=safe,
         at=moment,
         type=None
         if type is None
-        else check_name("type", checked_line("type", type, 60), settings) or None,
+        else check_name("type", validate_line("type", type, 60), settings) or None,
         meta=_checked_meta({} if meta is None else meta, own_meta(chat), settings),
     )
 
 
 def _checked_id(id_: str) -> str:
     if not isinstance(id_, str) or not id_.strip():
-        raise InvalidRequest("id", id_, "it must be a short text, or be left out")
-    return checked_line("id", id_, 120)
+        raise InvalidRequest("id", id_, "must be a short text, or be left out")
+    return validate_line("id", id_, 120)
 
 
 def own_meta(chat: str) -> dict[str, str]:
@@ -104,7 +104,7 @@ def _checked_meta(
         plain: dict[str, object] = json.loads(text)
         texts_in(plain)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequest("meta", "…", f"it must be plain JSON ({error})") from error
+        raise InvalidRequest("meta", "…", f"must be plain JSON ({error})") from error
     if len(text) > MOST_META:
         raise InvalidRequest(
             "meta",
@@ -163,4 +163,4 @@ def _is_there(known: Message | None, message: Message) -> bool:
 
 def session_break(services: Services, chat: str) -> Message:
     """What follows is a new talk: the window begins after this."""
-    return made_message(services, chat, "system", "", type=SESSION_BREAK)
+    return make_message(services, chat, "system", "", type=SESSION_BREAK)

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
-from muisti.model import Finder, Link, LinkType, Memory
+from muisti.model import Link, LinkSource, LinkType, Memory
 from muisti.ports import Services
-from muisti.ports.lookups import stored_or_none
+from muisti.ports.lookups import find_stored
 from muisti.remember.candidates import find_similar
 from muisti.text.simhash import bands, far_apart, hamming
 from muisti.text.tokens import split_words
@@ -32,7 +32,7 @@ _FEW = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class DuplicateDecision:
     """What is to become of a new memory."""
 
     memory: Memory
@@ -48,9 +48,9 @@ Cosines = Mapping[tuple[str, str], float]
 """Of two texts."""
 
 
-def resolved(
+def resolve_duplicates(
     services: Services, prepared: Sequence[Memory], *, near: bool, cosines: Cosines | None = None
-) -> list[Resolved]:
+) -> list[DuplicateDecision]:
     """For each new memory: itself, with links to what it seems to contradict, or the one that says the same already.
 
     That may be in the vault or earlier in this batch. Near: texts that say nearly the same count too.
@@ -68,13 +68,13 @@ def resolved(
 
 def _resolved(
     services: Services, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool
-) -> Resolved:
+) -> DuplicateDecision:
     exact = batch.twin(memory) or services.index.same_content(memory)
     if exact is not None and (batch.holds(exact) or _still_says(services, exact)):
-        return Resolved(memory, exact)
+        return DuplicateDecision(memory, exact)
     settings = services.settings
     if not near or not (settings.merge_duplicates or settings.propose_links):
-        return Resolved(memory)
+        return DuplicateDecision(memory)
     alike = _kindred(
         memory,
         [*batch.alike(memory, CANDIDATES), *find_similar(services.index, memory, CANDIDATES)],
@@ -89,17 +89,17 @@ def _resolved(
             and not batch.holds(found.twin)
             and not _still_says(services, found.twin)
         ):
-            found = Resolved(memory)
+            found = DuplicateDecision(memory)
         if found.twin is not None:
             return found
         undecided = found.undecided
     linked = _with_proposals(memory, alike, memory.created_at) if settings.propose_links else memory
-    return Resolved(linked, undecided=undecided)
+    return DuplicateDecision(linked, undecided=undecided)
 
 
 def _still_says(services: Services, known: Memory) -> bool:
     """Whether the file says what the index does: a text must not be merged into what a person has just changed or removed."""
-    stored = stored_or_none(services, known)
+    stored = find_stored(services, known)
     return stored is not None and stored.memory.content_hash == known.content_hash
 
 
@@ -116,16 +116,16 @@ def _kindred(memory: Memory, alike: Sequence[Memory]) -> list[Memory]:
     ]
 
 
-def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -> Resolved:
+def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -> DuplicateDecision:
     """The memory that says nearly the same, if one of these does."""
-    best, undecided = Resolved(memory), None
+    best, undecided = DuplicateDecision(memory), None
     for other in alike:
         if (memory.valid_from, memory.valid_until) != (other.valid_from, other.valid_until):
             continue  # what is said to hold at another time is another memory
         texts = memory.content, other.content
         found = compare(*texts, cosine=cosines.get(texts) if cosines else None)
         if found.same and (best.nearly is None or found.similarity > best.nearly.similarity):
-            best = Resolved(memory, other, found)
+            best = DuplicateDecision(memory, other, found)
         elif (
             found.similarity
             and not found.same
@@ -151,7 +151,7 @@ def clash(newer: str, older: str) -> Clash | None:
     return contradict.clash(newer, older)
 
 
-def measured(services: Services, answers: Sequence[Resolved]) -> Cosines:
+def measure_similarity(services: Services, answers: Sequence[DuplicateDecision]) -> Cosines:
     """How near the undecided are in meaning; empty if no embedder is at hand. Nobody waits for a model to be loaded."""
     pairs = [
         (answer.memory.content, answer.undecided.content) for answer in answers if answer.undecided
@@ -191,7 +191,7 @@ def _proposal(memory: Memory, other: Memory, found: Clash, at: datetime) -> Link
         target=other.id,
         created_at=at,
         confidence=round(min(0.99, found.confidence), 2),
-        extracted_by=Finder.SYSTEM,
+        extracted_by=LinkSource.SYSTEM,
     )
 
 

@@ -22,17 +22,17 @@ _MARKUP = re.compile(
 )
 
 
-def completed(memory: Memory) -> Memory:
+def derive_fields(memory: Memory) -> Memory:
     """The memory with everything that follows from its content."""
     return replace(
         memory,
         concepts=memory.concepts or extract_concepts(memory.content),
-        content_hash=content_hash(memory.content),
+        content_hash=hash_content(memory.content),
         simhash=simhash(memory.content),
     )
 
 
-def content_hash(content: str) -> str:
+def hash_content(content: str) -> str:
     """Equal for texts that differ only in white space and in compatible forms of the same characters."""
     folded = content if _is_folded(content) else " ".join(to_nfkc(content).split())
     return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()
@@ -49,7 +49,7 @@ def _is_folded(content: str) -> bool:
     )
 
 
-def derived_title(content: str) -> str:
+def derive_title(content: str) -> str:
     """The heading that the text begins with, else its first sentence, cut at a word."""
     line = next((line.strip() for line in content.splitlines() if line.strip()), "")
     heading = _HEADING.match(line)

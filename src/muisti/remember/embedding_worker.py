@@ -20,7 +20,7 @@ LONG = 100_000
 """Characters: longer texts take seconds to embed, and nobody waits for them."""
 
 
-def fill(
+def embed_missing(
     services: Services,
     *,
     limit: int | None = None,
@@ -106,7 +106,7 @@ def _end(thread: threading.Thread, stop: threading.Event, wake: threading.Event)
         thread.join(timeout=10)
 
 
-class Filler:
+class EmbeddingWorker:
     """Embeds in a thread of its own what is more than a search or a save can wait for, and what failed before."""
 
     def __init__(self, services: Services) -> None:
@@ -147,7 +147,7 @@ class Filler:
         """Embed a little of what waits, unless somebody is at it: the same text twice, at the same time, helps nobody."""
         if self._at_it.acquire(blocking=False):
             try:
-                fill(self._services, limit=AT_ONCE, timeout=0.0)
+                embed_missing(self._services, limit=AT_ONCE, timeout=0.0)
             finally:
                 self._at_it.release()
 
@@ -199,7 +199,7 @@ class Filler:
                 if self._cold:
                     load(self._services)
                     self._cold = False
-                fill(self._services, stop=self._stop)
+                embed_missing(self._services, stop=self._stop)
                 self._warned = self._busy = False
                 self._wake.wait()
             except MuistiError as error:

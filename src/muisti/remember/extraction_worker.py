@@ -19,11 +19,11 @@ from muisti.errors import (
     MuistiError,
     VaultError,
 )
-from muisti.metrics import Meter
+from muisti.metrics import MetricsRecorder
 from muisti.model import Draft, Event, EventName, Exchange, Extracted, Filter, Memory, Utterance
 from muisti.ports import ChangeSet, Services
 from muisti.remember.change import trash
-from muisti.remember.identity import derived_id
+from muisti.remember.identity import derive_id
 from muisti.remember.pipeline import prepare, store
 from muisti.text.redact import redact_exchange, redact_text
 
@@ -111,7 +111,7 @@ def learn(
         important, session_id=exchange.session_id, project=exchange.project, said_at=exchange.at
     )
     drafts = [
-        replace(draft, id=derived_id(exchange.id, number)) for number, draft in enumerate(drafts)
+        replace(draft, id=derive_id(exchange.id, number)) for number, draft in enumerate(drafts)
     ]
     prepared = prepare(
         services, drafts, now, skip_invalid=True
@@ -180,10 +180,10 @@ Change = Callable[..., list[Memory]]
 """Runs an operation that writes to the vault, on an index that is ready."""
 
 
-class Learner:
+class ExtractionWorker:
     """Deals with exchanges in a thread of its own, one after the other."""
 
-    def __init__(self, services: Services, meter: Meter, change: Change) -> None:
+    def __init__(self, services: Services, meter: MetricsRecorder, change: Change) -> None:
         self._services = services
         self._meter = meter
         self._change: Callable[[], Change | None] = weakref.WeakMethod(change)
@@ -349,7 +349,9 @@ def _nothing() -> None:
     """In the place of a vault that has been closed."""
 
 
-def _run(learner: weakref.ref[Learner], waiting: queue.Queue[tuple[Exchange, bool] | None]) -> None:
+def _run(
+    learner: weakref.ref[ExtractionWorker], waiting: queue.Queue[tuple[Exchange, bool] | None]
+) -> None:
     """Hold on to the learner only while there is something to do: a vault that nobody closed can go away."""
     while (item := waiting.get()) is not None:
         one = learner()

@@ -25,14 +25,14 @@ class _Moments:
 _moments = _Moments()
 
 
-def derived_id(id_: str, number: int) -> str:
+def derive_id(id_: str, number: int) -> str:
     """An id of the same moment, always the same for the same number: what is made of one thing twice is made once."""
     parent = uuid.UUID(id_)
     random = uuid.uuid5(parent, str(number)).int & ((1 << 62) - 1)
     return str(uuid.UUID(int=parent.int >> 64 << 64 | 0b10 << 62 | random))
 
 
-def new_id(now: datetime) -> str:
+def make_id(now: datetime) -> str:
     """A new id. Ids of one process ascend even within a millisecond and when the clock steps back."""
     random = int.from_bytes(os.urandom(8), "big")
     moment = _moments.next(now)

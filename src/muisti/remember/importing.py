@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from muisti.errors import ImportFailed, InvalidMemory
-from muisti.model import Event, EventName, Finder, Link, Usage
+from muisti.model import Event, EventName, Link, LinkSource, Usage
 from muisti.model.salience import FLOOR
 from muisti.ports import ChangeSet, ImportedMemory, Progress, Services
-from muisti.remember.identity import new_id
+from muisti.remember.identity import make_id
 from muisti.remember.pipeline import remember
 
 
@@ -26,7 +26,7 @@ def import_memories(
     """How many were new. What is here already, by id or by content, is left alone, so a repeat does no harm."""
     now = services.clock.now()
     incoming = {
-        item.draft.id or new_id(now): item
+        item.draft.id or make_id(now): item
         for item in services.import_export.load(source)
         if item.draft.id is None or services.index.get(item.draft.id, include_deleted=True) is None
     }
@@ -67,7 +67,7 @@ def _proposed(services: Services, links: Sequence[Link]) -> tuple[Link, ...]:
         for memory in services.index.many([link.target for link in links], include_deleted=True)
     }
     return tuple(
-        replace(link, extracted_by=Finder.SYSTEM, confidence=min(0.99, link.confidence))
+        replace(link, extracted_by=LinkSource.SYSTEM, confidence=min(0.99, link.confidence))
         if link.target in ours
         else link
         for link in links

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from muisti.model import Memory, Origin, Shelf
+from muisti.model import DocumentSource, EntryType, Memory
 from muisti.ports.search import MemoryRow, MessageLine, MessagePlace, TextRow, Words
-from muisti.remember.derive import content_hash, derived_title
-from muisti.remember.embed import embed_hash, source_hash
+from muisti.remember.derive import derive_title, hash_content
+from muisti.remember.embed import hash_embedding_input, hash_source
 from muisti.text.simhash import bands
 from muisti.text.tokens import tokenize
 
@@ -50,7 +50,7 @@ def project_memory(memory: Memory) -> MemoryRow:
         _words_of_memory(memory),
         tuple(dict.fromkeys(labels)),
         bands(memory.simhash),
-        source_hash(memory),
+        hash_source(memory),
     )
 
 
@@ -66,7 +66,7 @@ def _repeats_opening(memory: Memory) -> bool:
     if first not in memory.content[:200]:  # cheap, and settles it for most titles that were given
         return False
     is_heading = memory.content.lstrip().startswith("#")
-    return not is_heading and memory.title == derived_title(memory.content)
+    return not is_heading and memory.title == derive_title(memory.content)
 
 
 # -- Messages
@@ -112,7 +112,7 @@ def _message_row(
     chat: str, path: str, line: MessageLine, id_: str, created_at: int, place: MessagePlace
 ) -> TextRow:
     project = line.meta.get("project")
-    hashed = content_hash(line.content)
+    hashed = hash_content(line.content)
     return TextRow(
         origin="message",
         id=id_,
@@ -128,7 +128,7 @@ def _message_row(
         content=line.content,
         trusted=line.role == "user",
         content_hash=hashed,
-        source_hash=embed_hash("message", "", line.content, hashed),
+        source_hash=hash_embedding_input("message", "", line.content, hashed),
         words=Words(body=" ".join(tokenize(line.content))),
         message=place,
     )
@@ -138,16 +138,16 @@ def _message_row(
 
 
 def project_document(
-    path: str, source: Shelf, name: str, changed_at: datetime, sections: Sequence[Section]
+    path: str, source: DocumentSource, name: str, changed_at: datetime, sections: Sequence[Section]
 ) -> list[TextRow]:
     """Return the rows of a document's sections. Name: what the document is called in answers."""
     at = to_microseconds(changed_at)
     rows = []
     for number, section in enumerate(sections):
-        hashed = content_hash(section.content)
+        hashed = hash_content(section.content)
         rows.append(
             TextRow(
-                origin=Origin.DOCUMENT.value,
+                origin=EntryType.DOCUMENT.value,
                 id=_section_id(path, section.anchor),
                 project=source.project,
                 session_id=None,
@@ -159,7 +159,9 @@ def project_document(
                 content=section.content,
                 trusted=source.trusted,
                 content_hash=hashed,
-                source_hash=embed_hash("document", section.heading, section.content, hashed),
+                source_hash=hash_embedding_input(
+                    "document", section.heading, section.content, hashed
+                ),
                 words=Words(
                     title=" ".join(tokenize(section.heading)) if section.heading else "",
                     body=" ".join(tokenize(section.content)),

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from muisti.errors import BrokenFile, Conflict, NotFound
 from muisti.model import Event, EventName, Memory
-from muisti.model.salience import REINFORCE, reinforced
+from muisti.model.salience import REINFORCE, apply_reinforcement
 from muisti.ports import Services, Update
-from muisti.ports.lookups import stored_memory
-from muisti.remember.dedup import Resolved
+from muisti.ports.lookups import require_stored
+from muisti.remember.dedup import DuplicateDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Merges:
     """The memories that are new, with the weight that others of the same batch gave them."""
 
 
-def planned_merges(answers: Sequence[Resolved], now: datetime, *, reinforce: bool) -> Merges:
+def plan_merges(answers: Sequence[DuplicateDecision], now: datetime, *, reinforce: bool) -> Merges:
     """What the answers come to. Nothing is written yet."""
     fresh = {answer.memory.id: answer.memory for answer in answers if answer.twin is None}
     plan = Merges()
@@ -49,18 +49,21 @@ def planned_merges(answers: Sequence[Resolved], now: datetime, *, reinforce: boo
             plan.importance[twin.id] = raised
             plan.confirmed.update({twin.id} if trusted and not twin.trusted else ())
         known[twin.id] = replace(
-            twin, importance=raised, salience=reinforced(twin.salience, REINFORCE), trusted=trusted
+            twin,
+            importance=raised,
+            salience=apply_reinforcement(twin.salience, REINFORCE),
+            trusted=trusted,
         )
     plan.fresh.extend(fresh.values())
     return plan
 
 
-def merged_updates(services: Services, plan: Merges) -> list[Update]:
+def apply_merges(services: Services, plan: Merges) -> list[Update]:
     """Return the memories that matter more now, or are trusted now, because somebody said them again."""
     updates = []
     for memory_id, importance in plan.importance.items():
         try:
-            stored = stored_memory(services, memory_id)
+            stored = require_stored(services, memory_id)
         except (BrokenFile, Conflict, NotFound):
             continue  # if a person is editing it just now, theirs is the last word
         wanted = replace(
@@ -75,13 +78,13 @@ def merged_updates(services: Services, plan: Merges) -> list[Update]:
 
 def _raised(known: float, said: float) -> float:
     """What is said again matters more than it did, and at least as much as whoever says it thinks."""
-    return round(reinforced(max(known, said), REINFORCE), 4)
+    return round(apply_reinforcement(max(known, said), REINFORCE), 4)
 
 
-def _event(answer: Resolved, twin: Memory, raised: float, now: datetime) -> Event:
+def _event(answer: DuplicateDecision, twin: Memory, raised: float, now: datetime) -> Event:
     data: dict[str, str | int | float | None] = {
         "amount": REINFORCE,
-        "salience": reinforced(twin.salience, REINFORCE),
+        "salience": apply_reinforcement(twin.salience, REINFORCE),
     }
     if answer.nearly is None:
         return Event(EventName.REINFORCED, now, (twin.id,), answer.memory.session_id, data)

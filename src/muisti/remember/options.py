@@ -71,7 +71,7 @@ def to_draft(content: str, options: SaveOptions) -> Draft:
     given: dict[str, Any] = dict(options)
     for name in _LISTS:
         if isinstance(given.get(name), str):
-            raise InvalidMemory(name, given[name], "it must be a list of texts")
+            raise InvalidMemory(name, given[name], "must be a list of texts")
         given[name] = tuple(given.get(name) or ())
     unknown = set(given) - set(SaveOptions.__annotations__)
     if unknown:

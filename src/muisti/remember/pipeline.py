@@ -15,11 +15,11 @@ from muisti.errors import InvalidMemory
 from muisti.model import Draft, Event, EventName, Memory, Tier
 from muisti.ports import ChangeSet, Committed, Progress, Services
 from muisti.remember.classify import classify_kind, classify_sector
-from muisti.remember.dedup import measured, resolved
-from muisti.remember.derive import completed, derived_title
-from muisti.remember.identity import new_id
-from muisti.remember.merge import Merges, merged_updates, planned_merges
-from muisti.remember.validate import checked_content, checked_id, checked_kind, checked_memory
+from muisti.remember.dedup import measure_similarity, resolve_duplicates
+from muisti.remember.derive import derive_fields, derive_title
+from muisti.remember.identity import make_id
+from muisti.remember.merge import Merges, apply_merges, plan_merges
+from muisti.remember.validate import validate_content, validate_id, validate_kind, validate_memory
 from muisti.settings import Settings
 from muisti.text.redact import redact_draft
 
@@ -94,13 +94,13 @@ def store(
     while True:
         with services.store.lock():
             with services.index.snapshot():  # one transaction for all look-ups
-                answers = resolved(services, prepared, near=near, cosines=cosines)
+                answers = resolve_duplicates(services, prepared, near=near, cosines=cosines)
             if cosines is not None or not any(answer.undecided for answer in answers):
-                plan = planned_merges(answers, now, reinforce=near and reinforce)
+                plan = plan_merges(answers, now, reinforce=near and reinforce)
                 plan.events.extend(events)
                 committed = _commit(services, plan, now)
                 break
-        cosines = measured(
+        cosines = measure_similarity(
             services, answers
         )  # not while others wait for the lock; then it is decided anew
     if progress:
@@ -132,19 +132,19 @@ _OPTIONAL = frozenset(field.name for field in fields(Draft) if field.default is 
 def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
     """Take out what is private, check, classify, complete."""
     draft = redact_draft(draft, settings)
-    content = checked_content(draft.content, settings)
+    content = validate_content(draft.content, settings)
     said = {field.name: getattr(draft, field.name) for field in fields(Draft)}
     said = {
         name: value for name, value in said.items() if value is not None or name not in _OPTIONAL
     }
-    said["id"] = checked_id(draft.id) if draft.id is not None else new_id(now)
+    said["id"] = validate_id(draft.id) if draft.id is not None else make_id(now)
     said["title"] = draft.title.strip() if isinstance(draft.title, str) else draft.title
     if said["title"] in (None, ""):
-        said["title"] = derived_title(content)
+        said["title"] = derive_title(content)
     said["kind"] = (
         classify_kind(content, settings)
         if draft.kind is None
-        else checked_kind(draft.kind, settings)
+        else validate_kind(draft.kind, settings)
     )
     said.setdefault("project", settings.project)
     said.setdefault("created_at", now)
@@ -152,10 +152,10 @@ def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
         said["sector"] = classify_sector(content, settings)
     said["links"] = tuple(replace(link, source=said["id"]) for link in draft.links)
     memory = Memory(**said, updated_at=said["created_at"])
-    memory = checked_memory(memory, settings)
+    memory = validate_memory(memory, settings)
     if memory.tier is Tier.SESSION and memory.session_id is None:
         raise InvalidMemory("tier", "session", "a memory of one session needs its session_id")
-    return completed(memory)
+    return derive_fields(memory)
 
 
 def _commit(services: Services, plan: Merges, now: datetime) -> Committed:
@@ -168,7 +168,7 @@ def _commit(services: Services, plan: Merges, now: datetime) -> Committed:
         ChangeSet(
             created=plan.fresh,
             merged=plan.texts,
-            updated=merged_updates(services, plan),
+            updated=apply_merges(services, plan),
             events=events,
             durable=bool(plan.events),
         )

@@ -26,45 +26,45 @@ _PROJECT = re.compile(r"[^\W_](?:[\w .+-]{0,98}[\w+-])?\Z")
 Word = TypeVar("Word", bound=StrEnum)
 
 
-def checked_memory(memory: Memory, settings: Settings) -> Memory:
+def validate_memory(memory: Memory, settings: Settings) -> Memory:
     """The memory with every field in its proper form. Raises InvalidMemory."""
     checked = {
-        field.name: checked_value(field, getattr(memory, field.name), settings)
+        field.name: validate_value(field, getattr(memory, field.name), settings)
         for field in _CHECKED
     }
     start, end = checked["valid_from"], checked["valid_until"]
     if start is not None and end is not None and end < start:
-        reason = f"it must not be before valid_from ({start.isoformat()})"
+        reason = f"must not be before valid_from ({start.isoformat()})"
         raise InvalidMemory("valid_until", end.isoformat(), reason)
     return replace(memory, **checked)
 
 
-def checked_value(field: Field, value: Any, settings: Settings) -> Any:  # noqa: PLR0912  # one branch for each type
+def validate_value(field: Field, value: Any, settings: Settings) -> Any:  # noqa: PLR0912  # one branch for each type
     """A value of one field in its proper form. Raises InvalidMemory."""
     if value is None and field.nullable:
         return None
     match field.value_type:
         case ValueType.BODY:
-            return checked_content(value, settings)
+            return validate_content(value, settings)
         case ValueType.TEXT:
-            return checked_text(field.name, value, settings)
+            return validate_text(field.name, value, settings)
         case ValueType.LINE:
-            return checked_line(field.name, value, MAX_TITLE)
+            return validate_line(field.name, value, MAX_TITLE)
         case ValueType.NAME:
             may_be_empty = field.default == "" and value == ""
-            return value if may_be_empty else checked_name(field.name, value)
+            return value if may_be_empty else validate_name(field.name, value)
         case ValueType.KIND:
-            return checked_kind(value, settings)
+            return validate_kind(value, settings)
         case ValueType.PROJECT:
-            return checked_project(value)
+            return validate_project(value)
         case ValueType.WORD:
             return _word(field.name, value, field.choices or StrEnum)
         case ValueType.LIST:
             return _checked_items(field.name, value)
         case ValueType.SHARE:
-            return checked_share(field.name, value)
+            return validate_share(field.name, value)
         case ValueType.TIME:
-            return checked_time(field.name, value)
+            return validate_time(field.name, value)
         case ValueType.FLAG:
             return _checked_flag(field.name, value)
         case _:
@@ -82,36 +82,36 @@ _CHECKED = tuple(
 """What a caller or a file can say, but for ids and links, which are checked where they are read."""
 
 
-def checked_id(memory_id: str) -> str:
+def validate_id(memory_id: str) -> str:
     """An id is one short word. Raises InvalidMemory."""
     if not isinstance(memory_id, str) or not _ID.match(memory_id):
         raise InvalidMemory("id", memory_id, "an id is up to 64 letters, digits, - and _")
     return memory_id
 
 
-def checked_content(content: str, settings: Settings) -> str:
+def validate_content(content: str, settings: Settings) -> str:
     """Any text but an empty, an unstorable or an oversize one."""
-    checked_text("content", content, settings)
+    validate_text("content", content, settings)
     if not content.strip():
-        raise InvalidMemory("content", content, "it must not be empty")
+        raise InvalidMemory("content", content, "must not be empty")
     return content
 
 
-def checked_kind(kind: str, settings: Settings) -> str:
+def validate_kind(kind: str, settings: Settings) -> str:
     """The kind's own name; plurals and any case are understood."""
     known = settings.kind(kind) if isinstance(kind, str) else None
     if known is None:
         names = ", ".join(settings.kinds)
         raise InvalidMemory(
-            "kind", kind, f"it must be one of {names}, or be added under [kinds] in muisti.toml"
+            "kind", kind, f"must be one of {names}, or be added under [kinds] in muisti.toml"
         )
     return known.name
 
 
-def checked_project(project: str) -> str:
+def validate_project(project: str) -> str:
     """A project's name becomes a folder, so it must be a plain name."""
     if not isinstance(project, str):
-        raise InvalidMemory("project", project, "it must be a text")
+        raise InvalidMemory("project", project, "must be a text")
     name = unicodedata.normalize(
         "NFC", project[:400]
     )  # decomposed letters, as some disks give them, are letters too
@@ -129,17 +129,17 @@ def checked_project(project: str) -> str:
     return name
 
 
-def checked_name(field: str, name: str) -> str:
+def validate_name(field: str, name: str) -> str:
     """A session id or a source: one short line."""
     if not isinstance(name, str) or not name.strip():
-        raise InvalidMemory(field, name, "it must be a text that is not empty")
-    return checked_line(field, name, MAX_NAME)
+        raise InvalidMemory(field, name, "must be a text that is not empty")
+    return validate_line(field, name, MAX_NAME)
 
 
-def checked_line(field: str, text: str, most: int) -> str:
+def validate_line(field: str, text: str, most: int) -> str:
     """One line of visible text."""
     if not isinstance(text, str):
-        raise InvalidMemory(field, text, "it must be a text")
+        raise InvalidMemory(field, text, "must be a text")
     bad = next(
         (
             char
@@ -158,7 +158,7 @@ def checked_line(field: str, text: str, most: int) -> str:
     return text
 
 
-def checked_share(field: str, value: float) -> float:
+def validate_share(field: str, value: float) -> float:
     """A number between 0 and 1."""
     if (
         isinstance(value, bool)
@@ -166,16 +166,16 @@ def checked_share(field: str, value: float) -> float:
         or math.isnan(value)
         or not 0 <= value <= 1
     ):
-        raise InvalidMemory(field, value, "it must be a number between 0 and 1")
+        raise InvalidMemory(field, value, "must be a number between 0 and 1")
     return float(value)
 
 
-def checked_time(field: str, at: datetime) -> datetime:
+def validate_time(field: str, at: datetime) -> datetime:
     """A moment in UTC."""
     if not isinstance(at, datetime):
-        raise InvalidMemory(field, at, "it must be a datetime")
+        raise InvalidMemory(field, at, "must be a datetime")
     if at.tzinfo is None:
-        raise InvalidMemory(field, at, "it must have a time zone, for example datetime.now(UTC)")
+        raise InvalidMemory(field, at, "must have a time zone, for example datetime.now(UTC)")
     try:
         return at.astimezone(UTC)
     except OverflowError:
@@ -186,7 +186,7 @@ def checked_time(field: str, at: datetime) -> datetime:
 
 def _checked_flag(field: str, value: bool) -> bool:
     if not isinstance(value, bool):
-        raise InvalidMemory(field, value, "it must be true or false")
+        raise InvalidMemory(field, value, "must be true or false")
     return value
 
 
@@ -194,13 +194,13 @@ def _word(field: str, value: str, words: type[Word]) -> Word:
     try:
         return words(str(value).strip().casefold())
     except ValueError:
-        raise InvalidMemory(field, value, f"it must be one of {', '.join(words)}") from None
+        raise InvalidMemory(field, value, f"must be one of {', '.join(words)}") from None
 
 
-def checked_text(field: str, text: str, settings: Settings) -> str:
+def validate_text(field: str, text: str, settings: Settings) -> str:
     """Any text that a file can hold and that is not too long."""
     if not isinstance(text, str):
-        raise InvalidMemory(field, text, "it must be a text")
+        raise InvalidMemory(field, text, "must be a text")
     if "\0" in text:
         raise InvalidMemory(
             field, text, f"it contains a NUL at position {text.index(chr(0))}; remove it"
@@ -230,10 +230,10 @@ def _encodable(text: str) -> bool:
 
 def _checked_items(field: str, items: Sequence[str]) -> tuple[str, ...]:
     if isinstance(items, str) or not isinstance(items, Sequence):
-        raise InvalidMemory(field, items, "it must be a list of texts")
+        raise InvalidMemory(field, items, "must be a list of texts")
     if len(items) > MAX_ITEMS:
         raise InvalidMemory(field, f"{len(items)} items", f"at most {MAX_ITEMS} are kept")
-    cleaned = [checked_line(field, item, MAX_TITLE).strip() for item in items]
+    cleaned = [validate_line(field, item, MAX_TITLE).strip() for item in items]
     if not all(cleaned):
         raise InvalidMemory(field, tuple(items), "none of them may be empty")
     return tuple(dict.fromkeys(cleaned))

@@ -16,7 +16,7 @@ from muisti.ports.search import SearchIndex
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from muisti.model import Event, Memory, Problem, Session, Shelf, Usage
+    from muisti.model import DocumentSource, Event, Memory, Problem, Session, Usage
     from muisti.ports.search import IndexChanges, MessageLine
 
 
@@ -129,7 +129,7 @@ class IndexState(Protocol):
         """Return every document that was read, or those of these: the path of its source, and what was seen."""
         ...
 
-    def sources(self) -> list[Shelf]:
+    def sources(self) -> list[DocumentSource]:
         """Return what is searched beside the memories, as the journal says."""
         ...
 

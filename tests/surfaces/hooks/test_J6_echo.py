@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.recall.fence import OPENING, fenced
+from muisti.recall.fence import OPENING, fence_text
 from muisti.surfaces.hooks import novelty
 from muisti.surfaces.hooks.strip_recalled import without_recalled
 from tests.surfaces.hooks.conftest import Hook
@@ -88,7 +88,7 @@ def test_J6_a_text_without_a_fence_stays_as_it_is(text: str) -> None:
 
 @given(st.text(max_size=300))
 def test_J6_no_memory_gets_out_of_its_fence(content: str) -> None:
-    assert without_recalled(f"before {fenced([a_memory(content=content)])} after").split() == [
+    assert without_recalled(f"before {fence_text([a_memory(content=content)])} after").split() == [
         "before",
         "after",
     ]

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from muisti.recall.fence import CLOSING, OPENING
-from muisti.recall.prompt_context import tokens
+from muisti.recall.prompt_context import count_tokens
 from muisti.surfaces.hooks.log import recent
 from muisti.surfaces.hooks.prompt import BUDGET as PROMPT_BUDGET
 from muisti.surfaces.hooks.prompt import MOST
@@ -75,9 +75,9 @@ def test_J6_the_start_keeps_to_its_budget(filled: Hook, budget: int | None) -> N
     context = filled(
         "SessionStart", *(["--budget", str(budget)] if budget else []), source="startup"
     )
-    assert 0 < tokens(context) <= (budget or START_BUDGET)
+    assert 0 < count_tokens(context) <= (budget or START_BUDGET)
     if budget is None:
-        assert tokens(context) > START_BUDGET * 0.7
+        assert count_tokens(context) > START_BUDGET * 0.7
         assert "what next?" in context
 
 
@@ -148,7 +148,7 @@ def test_J6_a_prompt_gets_a_few_within_its_budget(hook: Hook) -> None:
             ]
         )
     context = hook("UserPromptSubmit", prompt="Which heron server keeps backups of the archive?")
-    assert 0 < tokens(context) <= PROMPT_BUDGET
+    assert 0 < count_tokens(context) <= PROMPT_BUDGET
     assert 1 <= context.count("<memory id=") <= MOST
 
 

@@ -14,7 +14,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from muisti import Muisti
-from muisti.surfaces.rest.config import Serving
+from muisti.surfaces.rest.config import ServerConfig
 from tests.rest.conftest import check_problem, client_of, served
 from tests.surfaces.mcp.asking import AGENT, TOOLS, read, refusal, run, said
 
@@ -167,4 +167,4 @@ def test_J4_the_sdk_is_not_imported_before_an_agent_asks() -> None:
 
 def test_K3_another_address_needs_a_token() -> None:
     with pytest.raises(Exception, match="give a token"):
-        Serving(host="0.0.0.0")
+        ServerConfig(host="0.0.0.0")

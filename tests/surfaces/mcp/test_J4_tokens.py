@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from muisti import Muisti
-from muisti.recall.prompt_context import tokens
+from muisti.recall.prompt_context import count_tokens
 from tests.surfaces.mcp.asking import as_sent, inside, run, said
 
 PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\sA-Za-z0-9\x80-\U0010ffff]+|[^\x00-\x7f]")
@@ -41,7 +41,7 @@ def _pieces(piece: str) -> int:
 
 def test_the_strict_measure_is_the_stricter_one() -> None:
     entry = '{"id":"01a1e3fa-a191-7894-987f-977f5e5fd30b","kind":"decision","date":"2026-11-16","trust":"unverified"}'
-    assert strict_tokens(entry) > tokens(entry) * 1.3
+    assert strict_tokens(entry) > count_tokens(entry) * 1.3
 
 
 def test_J4_the_list_of_tools_is_short(vault: Path) -> None:
@@ -56,7 +56,7 @@ def test_J4_the_list_of_tools_is_short(vault: Path) -> None:
 
     told = run(work)
     assert '"outputSchema"' in told
-    assert tokens(told) <= 2_500
+    assert count_tokens(told) <= 2_500
     assert strict_tokens(told) <= 2_500
 
 
@@ -97,7 +97,7 @@ def test_J4_ten_results_stay_below_a_thousand_tokens(
             return as_sent(found)
 
     text, structured = run(work)
-    assert tokens(text + structured) <= 1_000
+    assert count_tokens(text + structured) <= 1_000
     assert strict_tokens(text) <= 1_000
     assert strict_tokens(structured) <= 1_000
 
@@ -121,7 +121,7 @@ def test_J4_documents_with_endless_paths_keep_to_it_too(vault: Path, tmp_path: P
             assert "left out" in found.structured_content["note"]
             return as_sent(found)
 
-    assert tokens("".join(run(work))) <= 1_000
+    assert count_tokens("".join(run(work))) <= 1_000
 
 
 def test_J4_a_whole_memory_is_cut_where_it_would_fill_the_context(vault: Path) -> None:
@@ -132,7 +132,7 @@ def test_J4_a_whole_memory_is_cut_where_it_would_fill_the_context(vault: Path) -
     async def work() -> None:
         async with inside(vault) as client:
             both = await said(client, "get", ids=[long.id, short.id])
-            assert tokens(json.dumps(both)) <= 9_000
+            assert count_tokens(json.dumps(both)) <= 9_000
             assert f"memory://{long.id} has them]" in both["memories"][0]["content"]
             assert both["memories"][1]["content"] == "The log is kept for a week"
 

@@ -113,7 +113,7 @@ def find_model(name: str) -> Model:
         raise SettingsError(f"no model is called {name!r}; there are {', '.join(MODELS)}") from None
 
 
-def folder_of(model: Model, cache: Path | None = None) -> Path:
+def model_folder(model: Model, cache: Path | None = None) -> Path:
     """Where a model has its place in the user's cache, or below `cache`."""
     if cache is None:
         import platformdirs  # 20 ms to import, and rarely needed
@@ -124,7 +124,7 @@ def folder_of(model: Model, cache: Path | None = None) -> Path:
 
 def locate(model: Model, *, cache: Path | None = None) -> Path | None:
     """The file with the weights: in the cache, else in the installed package. None where there is neither."""
-    cached = folder_of(model, cache) / "model.onnx"
+    cached = model_folder(model, cache) / "model.onnx"
     if cached.is_file():
         return cached
     top, *inside = PurePosixPath(model.file).parts
@@ -138,17 +138,17 @@ def locate(model: Model, *, cache: Path | None = None) -> Path | None:
     return None
 
 
-def verified(path: Path, model: Model, *, cache: Path | None = None) -> Path:
+def verify_model(path: Path, model: Model, *, cache: Path | None = None) -> Path:
     """The path, once its bytes are known to be the model's. A success is remembered until the file changes.
 
     Raises ModelDamaged.
     """
     try:
         seen = _stamp(path, model)
-        stamp = folder_of(model, cache) / "checked.json"
+        stamp = model_folder(model, cache) / "checked.json"
         if _remembered(stamp) == seen:
             return path
-        found = sha256_of(path)
+        found = hash_file(path)
     except OSError as error:
         raise ModelDamaged(f"{path}: cannot be read ({error.strerror}); {_cure(model)}") from error
     if found != model.sha256:
@@ -159,7 +159,7 @@ def verified(path: Path, model: Model, *, cache: Path | None = None) -> Path:
     return path
 
 
-def sha256_of(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """The hash of a file's bytes. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

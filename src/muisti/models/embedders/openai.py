@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from muisti.errors import SettingsError
 from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
 from muisti.models.embedders.remote import RemoteEmbedder
-from muisti.models.http.json_client import JsonPost
+from muisti.models.http.json_client import JsonClient
 from muisti.models.http.purpose import EMBEDDER
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class OpenAIEmbedder(RemoteEmbedder):
     ) -> None:
         base = url.rstrip("/").removesuffix("/embeddings")
         base = base if base.endswith("/v1") else f"{base}/v1"
-        post = JsonPost(f"{base}/embeddings", EMBEDDER, key=key, timeout=timeout, clock=clock)
+        post = JsonClient(f"{base}/embeddings", EMBEDDER, key=key, timeout=timeout, clock=clock)
         super().__init__(post, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
 
     def _question(self, texts: Sequence[str]) -> Mapping[str, object]:

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from muisti.errors import EmbedderMisbehaved, EmbedderProblem
-from muisti.models.embedders.vectors import checked
-from muisti.models.http.json_client import JsonPost
+from muisti.models.embedders.vectors import validate_vectors
+from muisti.models.http.json_client import JsonClient
 from muisti.ports import Identity, Matrix, Vector
 
 _ASK = "Represent this sentence for searching relevant passages: "
@@ -40,7 +40,7 @@ class RemoteEmbedder(ABC):
     """Asks a server. Subclasses say what the question looks like and where in the answer the vectors are."""
 
     def __init__(
-        self, post: JsonPost, model: str, *, dimensions: int | None, batch: int, max_tokens: int
+        self, post: JsonClient, model: str, *, dimensions: int | None, batch: int, max_tokens: int
     ) -> None:
         self.max_tokens = max_tokens
         self.unrelated = -1.0
@@ -106,7 +106,7 @@ class RemoteEmbedder(ABC):
     def _ask(self, texts: Sequence[str]) -> Matrix:
         try:
             answer = self._post(self._question(texts))
-            rows = checked(
+            rows = validate_vectors(
                 self._found(answer),
                 len(texts),
                 self._dimensions,

@@ -8,7 +8,7 @@ from muisti.errors import EmbedderMisbehaved
 from muisti.ports import Matrix
 
 
-def checked(rows: object, count: int, dimensions: int | None, who: str) -> Matrix:
+def validate_vectors(rows: object, count: int, dimensions: int | None, who: str) -> Matrix:
     """The rows as float32 of length 1. Without `dimensions` any length will do. Raises EmbedderMisbehaved."""
     import numpy as np  # not loaded by those who never embed
 

@@ -32,7 +32,7 @@ class _Passing(Exception):
         self.wait = wait
 
 
-def checked_address(url: str, purpose: Purpose) -> SplitResult:
+def validate_url(url: str, purpose: Purpose) -> SplitResult:
     """The parts of an address. Raises SettingsError if it is none."""
     try:
         parts = urlsplit(url)
@@ -45,7 +45,7 @@ def checked_address(url: str, purpose: Purpose) -> SplitResult:
     )
 
 
-class JsonPost:
+class JsonClient:
     """Posts to one address. Connections are kept; redirects are not followed, for they would carry the key along."""
 
     def __init__(
@@ -64,7 +64,7 @@ class JsonPost:
 
         In the header `authorization` the key is a bearer's; in another, as x-api-key, it stands alone.
         """
-        parts = checked_address(url, purpose)
+        parts = validate_url(url, purpose)
         place = parts.netloc.rpartition("@")[2]
         self.shown = f"{parts.scheme}://{place}{parts.path}"
         """The address without what may be secret in it."""

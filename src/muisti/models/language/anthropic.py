@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from muisti.models.language.registry import LanguageModelSpec
-from muisti.models.language.remote import MOST_TOKENS, Form, RemoteChat, joined
+from muisti.models.language.remote import MOST_TOKENS, Form, RemoteLanguageModel, join_messages
 
 _VERSION = "2023-06-01"
 
 
-class AnthropicChat(RemoteChat):
+class AnthropicLanguageModel(RemoteLanguageModel):
     """Asks `/v1/messages`; `url` may end in `/v1`, in `/v1/messages`, or before both. The key is never shown."""
 
     key_header = "x-api-key"
@@ -31,7 +31,7 @@ class AnthropicChat(RemoteChat):
 
     def _text(self, answer: Mapping[str, object]) -> object:
         content = answer["content"]
-        return joined(content) if isinstance(content, list) else None
+        return join_messages(content) if isinstance(content, list) else None
 
 
-SPEC = LanguageModelSpec(AnthropicChat, "https://api.anthropic.com")
+SPEC = LanguageModelSpec(AnthropicLanguageModel, "https://api.anthropic.com")

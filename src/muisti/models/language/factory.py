@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from muisti.errors import SettingsError
 from muisti.models.http.breaker import Breaker
 from muisti.models.http.purpose import EXTRACTOR
-from muisti.models.language.guarded import GuardedChat
+from muisti.models.language.guarded import GuardedLanguageModel
 from muisti.ports.language import LanguageModel
 from muisti.settings import Settings
 
@@ -38,7 +38,9 @@ def make_language_model(
         timeout=settings.extractor_timeout,
         clock=clock,
     )
-    return GuardedChat(model, Breaker(EXTRACTOR, pause=settings.extractor_retry, clock=clock))
+    return GuardedLanguageModel(
+        model, Breaker(EXTRACTOR, pause=settings.extractor_retry, clock=clock)
+    )
 
 
 def check_settings(settings: Settings) -> None:
@@ -56,9 +58,9 @@ def check_settings(settings: Settings) -> None:
     if not url:
         raise SettingsError(f'{needs} extractor_url too, such as "https://api.openai.com/v1"')
 
-    from muisti.models.http.json_client import checked_address  # only those with a server need it
+    from muisti.models.http.json_client import validate_url  # only those with a server need it
 
-    checked_address(url, EXTRACTOR)
+    validate_url(url, EXTRACTOR)
 
 
 def _find_spec(settings: Settings) -> LanguageModelSpec:

@@ -6,7 +6,7 @@ from muisti.models.http.breaker import Breaker
 from muisti.ports.language import LanguageModel
 
 
-class GuardedChat:
+class GuardedLanguageModel:
     """Passes on what the model within answers. Raises ExtractorUnavailable at once while the breaker is open."""
 
     def __init__(self, inner: LanguageModel, breaker: Breaker) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from muisti.models.language.registry import LanguageModelSpec
-from muisti.models.language.remote import MOST_TOKENS, Form, RemoteChat, messages
+from muisti.models.language.remote import MOST_TOKENS, Form, RemoteLanguageModel, messages
 
 _WINDOW = 12_288
 """Tokens of question and answer together. Ollama's own default is so small that it would cut questions off unsaid."""
 
 
-class OllamaChat(RemoteChat):
+class OllamaLanguageModel(RemoteLanguageModel):
     """Asks `/api/chat` of an Ollama server, `url` being its address such as http://localhost:11434."""
 
     def _address(self, url: str) -> str:
@@ -33,4 +33,4 @@ class OllamaChat(RemoteChat):
         return message["content"] if isinstance(message, dict) else None
 
 
-SPEC = LanguageModelSpec(OllamaChat, "http://localhost:11434")
+SPEC = LanguageModelSpec(OllamaLanguageModel, "http://localhost:11434")

@@ -6,10 +6,16 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from muisti.models.language.registry import LanguageModelSpec
-from muisti.models.language.remote import MOST_TOKENS, Form, RemoteChat, joined, messages
+from muisti.models.language.remote import (
+    MOST_TOKENS,
+    Form,
+    RemoteLanguageModel,
+    join_messages,
+    messages,
+)
 
 
-class OpenAIChat(RemoteChat):
+class OpenAILanguageModel(RemoteLanguageModel):
     """Asks `/chat/completions` below `url`, below its `/v1` if it is a bare host. The key is never shown."""
 
     def _address(self, url: str) -> str:
@@ -35,7 +41,7 @@ class OpenAIChat(RemoteChat):
         choices = answer["choices"]
         if not isinstance(choices, list):
             raise TypeError("choices")
-        return joined(choices[0]["message"]["content"])
+        return join_messages(choices[0]["message"]["content"])
 
 
-SPEC = LanguageModelSpec(OpenAIChat)
+SPEC = LanguageModelSpec(OpenAILanguageModel)

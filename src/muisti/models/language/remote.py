@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 from muisti.errors import ExtractorMisbehaved
-from muisti.models.http.json_client import JsonPost
+from muisti.models.http.json_client import JsonClient
 from muisti.models.http.purpose import EXTRACTOR, ExtractorRefused
 
 MOST_TOKENS = 4096
@@ -18,7 +18,7 @@ LARGEST_ANSWER = 2 * 1024 * 1024
 Form = Mapping[str, object]
 
 
-class RemoteChat(ABC):
+class RemoteLanguageModel(ABC):
     """Asks a server. Subclasses say what the question looks like and where in the answer the text is."""
 
     key_header = "authorization"
@@ -34,7 +34,7 @@ class RemoteChat(ABC):
         largest: int = LARGEST_ANSWER,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._post = JsonPost(
+        self._post = JsonClient(
             self._address(url.strip().rstrip("/")),
             EXTRACTOR,
             key=key,
@@ -98,7 +98,7 @@ def messages(system: str, question: str) -> list[dict[str, str]]:
     return [{"role": "system", "content": system}, {"role": "user", "content": question}]
 
 
-def joined(content: object) -> object:
+def join_messages(content: object) -> object:
     """The text of an answer that comes in parts, without what the model thought; other contents as they are."""
     if not isinstance(content, list):
         return content

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from muisti.remember.extract.pronouns import resolved
+from muisti.remember.extract.pronouns import resolve_pronouns
 from muisti.remember.extract.verbs import third_person
 
 MOST_WORDS = 7
@@ -65,7 +65,9 @@ def answered(question: str, answer: str, *, speaker: str, asker: str = "") -> st
             told = form(found, answer, speaker)
             return (
                 _finished(
-                    resolved(_theirs(told, speaker), asker) if asker else _theirs(told, speaker)
+                    resolve_pronouns(_theirs(told, speaker), asker)
+                    if asker
+                    else _theirs(told, speaker)
                 )
                 if told
                 else None

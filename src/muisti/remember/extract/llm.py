@@ -14,8 +14,8 @@ from datetime import UTC
 from muisti.errors import ExtractorMisbehaved
 from muisti.model import KINDS, Extracted, Kind, Utterance
 from muisti.ports.language import LanguageModel
-from muisti.remember.extract.llm_response import Noted, read_reply
-from muisti.remember.extract.sentences import sentences
+from muisti.remember.extract.llm_response import ExtractedItem, parse_response
+from muisti.remember.extract.sentences import read_sentences
 from muisti.text.normalize import to_nfkc
 from muisti.text.tokens import split_words
 
@@ -102,7 +102,7 @@ def extract(
         zone = next(
             (one.at.tzinfo for one in part if one.at is not None and one.at.tzinfo is not None), UTC
         )
-        noted = read_reply(
+        noted = parse_response(
             chat.complete(system, _ASKED.format(exchange=_as_data(part))), kinds=kinds, zone=zone
         )
         found += _borne_out(noted, part)
@@ -160,9 +160,9 @@ def _valid(text: str) -> str:
 # The answer -----------------------------------------------------------------------------------------------------------
 
 
-def _borne_out(noted: Sequence[Noted], part: Sequence[Utterance]) -> list[Extracted]:
+def _borne_out(noted: Sequence[ExtractedItem], part: Sequence[Utterance]) -> list[Extracted]:
     """The memories that share a telling word with the talk, with the sentence that they most likely come from."""
-    said = {text: _marks(text) for one in part for text in sentences(one.text)}
+    said = {text: _marks(text) for one in part for text in read_sentences(one.text)}
     whole = {one.text: _marks(one.text) for one in part}
     found = []
     for one in noted:

@@ -39,7 +39,7 @@ _DECODER = json.JSONDecoder(
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class ExtractedItem:
     """One memory of a reply, every field of it as it should be."""
 
     content: str
@@ -48,7 +48,9 @@ class Noted:
     about: datetime | None
 
 
-def read_reply(reply: str, *, kinds: Mapping[str, Kind] = KINDS, zone: tzinfo = UTC) -> list[Noted]:
+def parse_response(
+    reply: str, *, kinds: Mapping[str, Kind] = KINDS, zone: tzinfo = UTC
+) -> list[ExtractedItem]:
     """The memories of a reply, equal ones once; a day without a time begins in `zone`. None of them is fine.
 
     Raises ExtractorMisbehaved if there is no JSON in it, if it has two answers or more than MOST memories, and if there are
@@ -163,9 +165,11 @@ def _without_commas(text: str, start: int) -> str:
 # One memory -----------------------------------------------------------------------------------------------------------
 
 
-def _noted_once(items: list[object], kinds: Mapping[str, Kind], zone: tzinfo) -> list[Noted]:
+def _noted_once(
+    items: list[object], kinds: Mapping[str, Kind], zone: tzinfo
+) -> list[ExtractedItem]:
     """The items that are memories, the first of those that say the same."""
-    found: dict[str, Noted] = {}
+    found: dict[str, ExtractedItem] = {}
     for item in items:
         noted = _noted(item, kinds, zone)
         if noted is not None:
@@ -173,7 +177,7 @@ def _noted_once(items: list[object], kinds: Mapping[str, Kind], zone: tzinfo) ->
     return list(found.values())
 
 
-def _noted(item: object, kinds: Mapping[str, Kind], zone: tzinfo) -> Noted | None:
+def _noted(item: object, kinds: Mapping[str, Kind], zone: tzinfo) -> ExtractedItem | None:
     """The item as a memory; None if anything about it is not as it should be."""
     if not isinstance(item, dict):
         return None
@@ -193,7 +197,7 @@ def _noted(item: object, kinds: Mapping[str, Kind], zone: tzinfo) -> Noted | Non
     return (
         None
         if about is None and said not in (None, "")
-        else Noted(content, kind, float(importance), about)
+        else ExtractedItem(content, kind, float(importance), about)
     )
 
 

@@ -45,9 +45,9 @@ _KINDS: Mapping[str, tuple[re.Pattern[str], str, float]] = {
 _ENGLISH = frozenset("i the is are was my we you to and of it in that for".split())
 
 
-def told_abroad(sentence: str) -> tuple[str, float] | None:
+def score_other_languages(sentence: str) -> tuple[str, float] | None:
     """Kind and importance of a sentence in another language that tells something; None for others, and for questions."""
-    if _QUESTION.search(sentence) or not is_abroad(sentence):
+    if _QUESTION.search(sentence) or not is_other_language(sentence):
         return None
     return next(
         ((kind, weight) for pattern, kind, weight in _KINDS.values() if pattern.search(sentence)),
@@ -55,7 +55,7 @@ def told_abroad(sentence: str) -> tuple[str, float] | None:
     )
 
 
-def is_abroad(sentence: str) -> bool:
+def is_other_language(sentence: str) -> bool:
     """Whether a sentence is in another language than English, as far as its words show."""
     words = sentence.lower().split()
     if not sentence.isascii() and sum(

@@ -96,7 +96,7 @@ def mentions_speaker(sentence: str) -> bool:
     return _MENTION.search(sentence) is not None
 
 
-def resolved(sentence: str, speaker: str, addressee: str = "") -> str:
+def resolve_pronouns(sentence: str, speaker: str, addressee: str = "") -> str:
     """The sentence as another would report it. "You" stays if nobody knows who is spoken to, or if it means anyone."""
     you = "" if not addressee or _ANYBODY.search(sentence) else addressee
     state = _Spoken(speaker, you)
@@ -105,7 +105,7 @@ def resolved(sentence: str, speaker: str, addressee: str = "") -> str:
     )
 
 
-def completed(sentence: str) -> str:
+def complete_sentence(sentence: str) -> str:
     """With the "I" that was left out: "Lost my job" becomes "I lost my job"; anything else as it is."""
     words = sentence.split(" ", 3)
     skipped = next(

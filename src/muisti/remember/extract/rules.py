@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 from muisti.model import Extracted, Utterance
 from muisti.remember.extract import cues
 from muisti.remember.extract.answers import answered
-from muisti.remember.extract.other_languages import is_abroad, told_abroad
-from muisti.remember.extract.pronouns import completed, resolved
+from muisti.remember.extract.other_languages import is_other_language, score_other_languages
+from muisti.remember.extract.pronouns import complete_sentence, resolve_pronouns
 from muisti.remember.extract.scoring import (
     ASSISTANT,
     CORRECTED,
     INSTRUCTED,
     MODES,
-    found_signs,
-    judged,
-    kind_of,
+    classify_cues,
+    find_cues,
+    score_sentence,
 )
-from muisti.remember.extract.sentences import sentences, typed
+from muisti.remember.extract.sentences import read_sentences, typed
 from muisti.text.time_expressions.statement import resolve_dates
 from muisti.text.tokens import split_words
 
@@ -70,7 +70,7 @@ def extract(utterances: Sequence[Utterance], *, mode: str = "default") -> list[E
     asked, asker = "", ""
     for utterance in utterances:
         speaker = utterance.speaker.strip() or utterance.role.capitalize()
-        said = sentences(utterance.text)
+        said = read_sentences(utterance.text)
         for statement in _joined(
             _statements(said, asked, asker, replace(utterance, speaker=speaker), mode)
         ):
@@ -96,7 +96,7 @@ def _answer(said: list[str], asked: str, asker: str, utterance: Utterance) -> _S
     """A bare answer to the question before it. An assistant's answers repeat or explain, so they are none."""
     if not asked or not said or utterance.speaker == asker or utterance.role == "assistant":
         return None
-    if said[0].endswith("?") or found_signs(said[0]) & {"own", "chat"}:
+    if said[0].endswith("?") or find_cues(said[0]) & {"own", "chat"}:
         return None
     told = answered(
         asked, said[0], speaker=utterance.speaker, asker="" if asker.lower() in _NAMELESS else asker
@@ -104,7 +104,7 @@ def _answer(said: list[str], asked: str, asker: str, utterance: Utterance) -> _S
     if not told:
         return None
     text, about = resolve_dates(told, utterance.at)
-    kind = kind_of(text, found_signs(f"{asked} {said[0]}"))
+    kind = classify_cues(text, find_cues(f"{asked} {said[0]}"))
     return _Statement(
         Extracted(_shortened(text), kind, _ANSWER, f"{asked} {said[0]}", about), alone=True
     )
@@ -112,7 +112,7 @@ def _answer(said: list[str], asked: str, asker: str, utterance: Utterance) -> _S
 
 def _statement(sentence: str, utterance: Utterance, mode: str) -> _Statement | None:
     """What a sentence is: the first that fits; None for a question."""
-    if is_abroad(sentence):
+    if is_other_language(sentence):
         return _from_abroad(sentence, utterance)
     said, sentence = sentence, typed(sentence)
     statement = _english(sentence, utterance, mode)
@@ -139,7 +139,7 @@ def _english(sentence: str, utterance: Utterance, mode: str) -> _Statement | Non
 
 
 def _from_abroad(sentence: str, utterance: Utterance) -> _Statement | None:
-    told = told_abroad(sentence)
+    told = score_other_languages(sentence)
     if told is None or (utterance.role == "assistant" and told[0] != "decision"):
         return None
     kind, importance = told
@@ -167,13 +167,13 @@ def _ordered(sentence: str, start: int, utterance: Utterance) -> _Statement | No
     ):
         return None
     if rest.lower().startswith(("to ", "not to ")) or (
-        _FROM_NOW_ON.search(sentence[:start]) and not found_signs(rest) & {"own", "states"}
+        _FROM_NOW_ON.search(sentence[:start]) and not find_cues(rest) & {"own", "states"}
     ):
         return _requested(
             sentence, re.sub(r"^(not )?to ", r"\1", rest, flags=re.I), utterance, INSTRUCTED
         )
-    found = found_signs(rest)
-    kind = kind_of(rest, found)
+    found = find_cues(rest)
+    kind = classify_cues(rest, found)
     if kind == "fact" and "note" in sentence[:start].lower():
         kind = "note"
     return _Statement(_memory(rest.rstrip("?"), sentence, utterance, kind, INSTRUCTED), alone=True)
@@ -188,10 +188,12 @@ def _corrected(
     meant = re.search(r"\b(?:meant|mean)\b", lead[0], re.I)
     strict = cues.STRICT_CORRECTION.search(lead[0]) is not None
     importance = (
-        CORRECTED if strict else min(CORRECTED, round(judged(rest, mode=mode).importance + 0.15, 2))
+        CORRECTED
+        if strict
+        else min(CORRECTED, round(score_sentence(rest, mode=mode).importance + 0.15, 2))
     )
     told = f"{utterance.speaker} meant: {rest}" if meant else rest
-    memory = _memory(told, sentence, utterance, judged(rest, mode=mode).kind, importance)
+    memory = _memory(told, sentence, utterance, score_sentence(rest, mode=mode).kind, importance)
     return _Statement(
         memory, alone=strict, corrects=strict or cues.ANAPHORA.match(rest) is not None
     )
@@ -230,7 +232,9 @@ def _requested(
 ) -> _Statement:
     """A way of working that is asked for: "always use tabs"."""
     text, about = resolve_dates(bare, utterance.at)
-    wish = resolved(re.sub(r"^please ", "", text.rstrip(".!"), flags=re.I), utterance.speaker)
+    wish = resolve_pronouns(
+        re.sub(r"^please ", "", text.rstrip(".!"), flags=re.I), utterance.speaker
+    )
     content = f"{utterance.speaker} asks: {wish[:1].lower()}{wish[1:]}."
     return _Statement(
         Extracted(_shortened(content), "preference", importance, sentence, about), alone=True
@@ -245,17 +249,17 @@ def _plain(sentence: str, bare: str, utterance: Utterance, mode: str) -> _Statem
         or cues.TO_READER.search(bare)
     ):
         return None
-    whole = completed(bare)
+    whole = complete_sentence(bare)
     marks = {
         "dropped subject": whole != bare,
         "pasted": len(utterance.text) > PASTED,
         "task": utterance.addressee.lower() in _NAMELESS and cues.TASK.match(bare) is not None,
     }
-    worth = judged(
+    worth = score_sentence(
         whole, mode=mode, marks=frozenset(name for name, is_there in marks.items() if is_there)
     )
     importance = _weighed(worth.importance, utterance)
-    if utterance.role == "assistant" and found_signs(bare) & {"own", "technical"}:
+    if utterance.role == "assistant" and find_cues(bare) & {"own", "technical"}:
         importance = max(importance, _DONE)
     memory = _memory(whole, sentence, utterance, worth.kind, importance)
     return _Statement(
@@ -286,7 +290,7 @@ def _memory(
 ) -> Extracted:
     """The sentence as it is kept: dates and names put in, a full stop at its end, its speaker before it if nothing names them."""
     text, about = resolve_dates(told, utterance.at)
-    text = resolved(text, utterance.speaker, utterance.addressee)
+    text = resolve_pronouns(text, utterance.speaker, utterance.addressee)
     text = f"{text[:1].upper()}{text[1:]}".rstrip(" .!,;:-–—") + "."
     if utterance.speaker.lower() not in _NAMELESS and utterance.speaker not in text:
         text = f"{utterance.speaker}: {text}"

@@ -74,26 +74,28 @@ HALF, MOST = 0.5, 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ScoredSentence:
     """A sentence's worth. Chat of no worth has the importance 0."""
 
     importance: float
     kind: str
 
 
-def judged(sentence: str, *, mode: str, marks: frozenset[str] = frozenset()) -> Judged:
+def score_sentence(
+    sentence: str, *, mode: str, marks: frozenset[str] = frozenset()
+) -> ScoredSentence:
     """How much speaks for keeping a plain statement. `marks` are signs that its words alone do not show."""
-    found = found_signs(sentence) | marks
+    found = find_cues(sentence) | marks
     if "own" in found:
         found.discard("pasted")  # in a pasted text, that is the part which its sender wrote
     weights = {**_WEIGHTS, **_MODES[mode]}
     total = sum(weights[sign] for sign in found)
     if total > HALF:
         total = HALF + (total - HALF) * 0.6
-    return Judged(round(min(MOST, max(0.0, total)), 2), kind_of(sentence, found))
+    return ScoredSentence(round(min(MOST, max(0.0, total)), 2), classify_cues(sentence, found))
 
 
-def found_signs(sentence: str) -> set[str]:
+def find_cues(sentence: str) -> set[str]:
     """The names of the signs that a sentence shows, as the weights know them."""
     words = len(_WORD.findall(sentence))
     if '"' in sentence:
@@ -133,7 +135,7 @@ _SEARCHED: Mapping[str, re.Pattern[str]] = {
 }
 
 
-def kind_of(sentence: str, found: set[str]) -> str:
+def classify_cues(sentence: str, found: set[str]) -> str:
     """Decision before preference before insight; what is technical as the words say; a fact otherwise."""
     for kind in ("decision", "preference", "insight"):
         if kind in found:

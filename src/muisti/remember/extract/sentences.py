@@ -53,7 +53,7 @@ _HASTY = re.compile(
 )
 
 
-def sentences(text: str) -> list[str]:
+def read_sentences(text: str) -> list[str]:
     """In order, each in one line with plain apostrophes and single spaces. Questions are among them."""
     found = (
         one.strip()

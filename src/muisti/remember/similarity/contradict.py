@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from muisti.remember.similarity.abbreviations import BINDING, LIGHT, MONTHS, NEGATIONS
 from muisti.remember.similarity.near_duplicate import stretches
-from muisti.remember.similarity.normal_form import MARKS, Reading, read
+from muisti.remember.similarity.normal_form import MARKS, NormalForm, normalize
 from muisti.remember.similarity.spelling import one_word
 
 MOST_WORDS = 60
@@ -115,12 +115,12 @@ def _unfit(text: str) -> bool:
     return "\n" in text.strip() or "!" in text or _TURN.match(text) is not None
 
 
-def _plainly(text: str) -> Reading:
+def _plainly(text: str) -> NormalForm:
     """Read without the words that only say that something is new."""
-    return read(_BECAME.sub("是", _FILLER.sub(" ", text)))
+    return normalize(_BECAME.sub("是", _FILLER.sub(" ", text)))
 
 
-def _stated(text: Reading) -> list[str]:
+def _stated(text: NormalForm) -> list[str]:
     """The tokens without articles and marks; what states something stays."""
     kept = (
         token
@@ -144,8 +144,8 @@ def _one_subject(mine: Sequence[str], theirs: Sequence[str]) -> bool:
 
 
 def _confidence(
-    mine: Reading,
-    theirs: Reading,
+    mine: NormalForm,
+    theirs: NormalForm,
     ours: Sequence[str],
     before: Sequence[str],
     stretch: tuple[Sequence[str], Sequence[str]],
@@ -185,7 +185,7 @@ def _about_something(ours: Sequence[str], value: Sequence[str], before: Sequence
     return any(token not in _EMPTY for token in (*before, *rest)) or not _ALONE.isdisjoint(before)
 
 
-def _happened(text: Reading) -> bool:
+def _happened(text: NormalForm) -> bool:
     """Whether it tells of an event: a past form that no `is` turns into a state."""
     tokens = text.tokens
     for at, token in enumerate(tokens):
@@ -227,7 +227,7 @@ def _without_change(
     return a, b
 
 
-def _trust(a: Sequence[str], b: Sequence[str], mine: Reading, theirs: Reading) -> float:
+def _trust(a: Sequence[str], b: Sequence[str], mine: NormalForm, theirs: NormalForm) -> float:
     if len(a) == len(b) and all(
         _alike_spelt(x, y, mine, theirs) for x, y in zip(a, b, strict=True)
     ):
@@ -241,7 +241,7 @@ def _figure(token: str) -> bool:
     return token[0].isdigit() or token[0] in "@-" or token in MONTHS or token.endswith("day")
 
 
-def _alike_spelt(a: str, b: str, mine: Reading, theirs: Reading) -> bool:
+def _alike_spelt(a: str, b: str, mine: NormalForm, theirs: NormalForm) -> bool:
     return one_word(
         a, b, name=a in mine.names or b in theirs.names, english=mine.english and theirs.english
     )

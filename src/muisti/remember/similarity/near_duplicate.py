@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muisti.remember.similarity.abbreviations import NEGATIONS
-from muisti.remember.similarity.normal_form import MARKS, Reading, read, retyped
-from muisti.remember.similarity.reorder import only_moved
+from muisti.remember.similarity.normal_form import MARKS, NormalForm, normalize, retyped
+from muisti.remember.similarity.reorder import is_reordered
 from muisti.remember.similarity.spelling import one_word, same_present
 
 NEAR = 0.8
@@ -58,7 +58,7 @@ def compare(mine: str, theirs: str, *, cosine: float | None = None) -> Compariso
         return EQUAL if retyped(mine) == retyped(theirs) else UNRELATED
     if _far_apart(mine, theirs):
         return UNRELATED
-    ours, others = read(mine), read(theirs)
+    ours, others = normalize(mine), normalize(theirs)
     if ours.content == others.content:
         return _equal_words(ours, others)
     if _too_different(ours.content, others.content):
@@ -68,31 +68,31 @@ def compare(mine: str, theirs: str, *, cosine: float | None = None) -> Compariso
     return _other_words(ours, others, near=cosine is not None and cosine >= EMBEDDED)
 
 
-def _equal_words(mine: Reading, theirs: Reading) -> Comparison:
+def _equal_words(mine: NormalForm, theirs: NormalForm) -> Comparison:
     if not mine.content and _weightless(mine) != _weightless(theirs):
         return UNRELATED
     differing = _exact_differences(mine, theirs)
     return Comparison(not differing, 1.0, "levenshtein", differing)
 
 
-def _weightless(text: Reading) -> Sequence[str]:
+def _weightless(text: NormalForm) -> Sequence[str]:
     """A text of nothing but articles, or else of nothing but punctuation: then that must be equal."""
     return [token for token in text.tokens if token not in MARKS] or [retyped(text.text)]
 
 
-def _other_order(mine: Reading, theirs: Reading) -> Comparison:
+def _other_order(mine: NormalForm, theirs: NormalForm) -> Comparison:
     similarity = _similarity(mine.content, theirs.content)
     by = (
         "levenshtein" if similarity > NEAR else "simhash"
     )  # the same words have the same simhash, whatever their order
-    if only_moved(mine.tokens, theirs.tokens, english=mine.english and theirs.english):
+    if is_reordered(mine.tokens, theirs.tokens, english=mine.english and theirs.english):
         differing = _exact_differences(mine, theirs)
     else:
         differing = tuple(_aligned(mine.content, theirs.content))
     return Comparison(not differing, 1.0 if by == "simhash" else similarity, by, differing)
 
 
-def _other_words(mine: Reading, theirs: Reading, *, near: bool) -> Comparison:
+def _other_words(mine: NormalForm, theirs: NormalForm, *, near: bool) -> Comparison:
     """What is left when plurals and slips are taken away forbids it."""
     slips, presents = 0, 0
     left: list[Difference] = []
@@ -140,7 +140,7 @@ def _similarity(mine: Sequence[str], theirs: Sequence[str]) -> float:
     return Indel.normalized_similarity(" ".join(mine), " ".join(theirs))
 
 
-def _exact_differences(mine: Reading, theirs: Reading) -> tuple[Difference, ...]:
+def _exact_differences(mine: NormalForm, theirs: NormalForm) -> tuple[Difference, ...]:
     """Identifiers that differ in case; unless all of a text was put in another case."""
     ours = [word for word in mine.exact if word not in theirs.text]
     others = [word for word in theirs.exact if word not in mine.text]
@@ -152,7 +152,7 @@ def _exact_differences(mine: Reading, theirs: Reading) -> tuple[Difference, ...]
     )
 
 
-def _recased(mine: Reading, theirs: Reading) -> bool:
+def _recased(mine: NormalForm, theirs: NormalForm) -> bool:
     """Whether one of them is the other in lower case, UPPER or Title: then its plain words differ in case as well."""
     if mine.cased and theirs.cased:
         return False
@@ -161,16 +161,16 @@ def _recased(mine: Reading, theirs: Reading) -> bool:
     )
 
 
-def _plain_names(text: Reading) -> frozenset[str]:
+def _plain_names(text: NormalForm) -> frozenset[str]:
     return text.names.difference(word.casefold() for word in text.exact)
 
 
-def _slips_allowed(mine: Reading, theirs: Reading) -> int:
+def _slips_allowed(mine: NormalForm, theirs: NormalForm) -> int:
     words = min(len(mine.content), len(theirs.content))
     return 0 if words < 3 else max(1, words // WORDS_PER_SLIP)
 
 
-def _one_word(a: str, b: str, mine: Reading, theirs: Reading) -> bool:
+def _one_word(a: str, b: str, mine: NormalForm, theirs: NormalForm) -> bool:
     if a in NEGATIONS or b in NEGATIONS:
         return False
     telling = [(word, text) for word, text in ((a, mine), (b, theirs)) if text.cased] or [

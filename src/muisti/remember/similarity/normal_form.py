@@ -75,7 +75,7 @@ MARKS = frozenset((".", ","))
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NormalForm:
     """One text, read."""
 
     tokens: tuple[str, ...]
@@ -93,7 +93,7 @@ class Reading:
     english: bool
 
 
-def read(text: str) -> Reading:
+def normalize(text: str) -> NormalForm:
     """The text's words; remembered for short texts, since a new memory is held against many."""
     return _remembered(text) if len(text) <= 4000 else _read(text)
 
@@ -103,7 +103,7 @@ def retyped(text: str) -> str:
     return " ".join(text.translate(_STRAIGHT).split())
 
 
-def _read(text: str) -> Reading:
+def _read(text: str) -> NormalForm:
     if not text.isascii():
         text = to_nfkc(_RAISED.sub(" ^", text)).translate(_STRAIGHT)
     if "w/" in text:
@@ -123,7 +123,7 @@ def _read(text: str) -> Reading:
     exact = tuple(raw for raw in found.exact if raw.lower() != raw.upper())
     english = not ENGLISH.isdisjoint(tokens) or len(real_words().intersection(tokens)) > 1
     light = LIGHT_FINNISH if not english and _FINNISH.search(text) else LIGHT
-    return Reading(
+    return NormalForm(
         tuple(tokens),
         tuple(_content(tokens, light)),
         frozenset(found.names),

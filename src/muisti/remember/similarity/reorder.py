@@ -23,7 +23,7 @@ SHORTEST_CLAUSE = 3
 _ENDS = frozenset((".", "?"))
 
 
-def only_moved(mine: Sequence[str], theirs: Sequence[str], *, english: bool) -> bool:
+def is_reordered(mine: Sequence[str], theirs: Sequence[str], *, english: bool) -> bool:
     """Whether the tokens (with marks and light words) are the same but for one part that was moved without a change of sense."""
     if _sentences_swapped(mine, theirs):
         return True

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from muisti.ports import Clock, NotebookEntry
 from muisti.settings import Settings
 from muisti.storage.clock import SystemClock
-from muisti.storage.files.atomic_write import Publisher
+from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.memory_codec import TRASH
 from muisti.storage.files.vault import FileVault, has_our_id
@@ -45,7 +45,7 @@ class FileNotebook:
         self._disk = disk or Disk()
         self._clock = clock or SystemClock()
         self._vault = FileVault(root, settings, self._clock, self._disk)
-        self._publisher = Publisher(root, root / ".muisti" / "tmp", self._disk)
+        self._publisher = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
 
     @property
     def place(self) -> Path:

@@ -17,7 +17,7 @@ Planned = tuple[str, bytes]
 """A path below the vault, and the bytes that are to be there."""
 
 
-class Publisher:
+class AtomicWriter:
     """Writes whole files. What a crash leaves in its working folder, `recover` finishes or sweeps."""
 
     def __init__(self, root: Path, work: Path, disk: Disk) -> None:

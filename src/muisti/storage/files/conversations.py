@@ -23,12 +23,12 @@ from muisti.settings import Settings
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.jsonl import (
     CORRUPT,
-    ends_whole,
-    set_torn_tail_aside,
-    tail_sha,
-    whole_lines,
+    ends_with_newline,
+    hash_tail,
+    quarantine_torn_tail,
+    read_complete_lines,
 )
-from muisti.storage.files.timestamps import stat_of, to_text
+from muisti.storage.files.timestamps import to_file_stat, to_text
 from muisti.storage.sync_state import ConversationDelta, ConversationOffset, FileStat, ReadOffset
 from muisti.text.redact import redact_meta, redact_texts
 
@@ -66,7 +66,7 @@ class FileConversations:
             existed = path.exists()
             if existed:
                 self._before[name] = _stat_of(path)
-                set_torn_tail_aside(self._disk, path, _is_object)
+                quarantine_torn_tail(self._disk, path, _is_object)
             self._disk.append(
                 path, b"".join(_to_line(message) for message in messages), durable=True
             )
@@ -107,7 +107,7 @@ class FileConversations:
         problems: list[Problem] = []
         with disk_errors(file):
             if mend:
-                set_torn_tail_aside(self._disk, file, _is_object)
+                quarantine_torn_tail(self._disk, file, _is_object)
             seen_ns = time.time_ns()
             stat = _stat_of(file)
             before = self._before.pop(path, None)
@@ -116,8 +116,8 @@ class FileConversations:
                 if known is not None and _is_continued(file, stat, known, before)
                 else ReadOffset(0, "")
             )
-            data = whole_lines(file, read.offset) if stat.size > read.offset else b""
-            if not mend and stat.size and not ends_whole(file):
+            data = read_complete_lines(file, read.offset) if stat.size > read.offset else b""
+            if not mend and stat.size and not ends_with_newline(file):
                 problems.append(Problem(path, _TORN))
             if stat.inode < 0:
                 problems.append(Problem(path, _SET_ASIDE.format(f"{path}{CORRUPT}")))
@@ -125,7 +125,7 @@ class FileConversations:
             after = ConversationOffset(
                 stat,
                 seen_ns,
-                ReadOffset(offset, tail_sha(file, offset)) if data or not offset else read,
+                ReadOffset(offset, hash_tail(file, offset)) if data or not offset else read,
             )
         lines = self._redact(
             list(_parsed(path, data, read.offset, problems)), self._written.pop(path, {})
@@ -174,7 +174,7 @@ def _is_continued(
     if before is not None and before[:2] != was[:2]:
         return False
     return read.offset <= stat.size and (
-        not read.offset or tail_sha(file, read.offset) == read.tail_sha
+        not read.offset or hash_tail(file, read.offset) == read.tail_sha
     )
 
 
@@ -191,7 +191,7 @@ def _inside(folder: Path) -> list[os.DirEntry[str]]:
 
 def _stat(status: os.stat_result, *, set_aside: bool) -> FileStat:
     """Below zero while a line is set aside beside the file: that it was looked at and removed is a change, too."""
-    stat = stat_of(status)
+    stat = to_file_stat(status)
     return stat._replace(inode=-stat.inode) if set_aside else stat
 
 
@@ -216,7 +216,7 @@ def _to_line(message: Message) -> bytes:
         ) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidRequest(
-            "meta", type(message.meta).__name__, f"it must be plain JSON ({error})"
+            "meta", type(message.meta).__name__, f"must be plain JSON ({error})"
         ) from error
 
 

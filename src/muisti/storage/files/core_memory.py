@@ -9,7 +9,7 @@ from typing import Any
 
 from muisti.errors import BrokenFile
 from muisti.model import CORE_SECTIONS, CoreMemory
-from muisti.storage.files.atomic_write import Publisher
+from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
 
 NAME = "core_memory.json"
@@ -25,7 +25,7 @@ class FileCore:
     def __init__(self, root: Path, disk: Disk | None = None) -> None:
         self._root = root
         self._disk = disk or Disk()
-        self._publisher = Publisher(root, root / ".muisti" / "tmp", self._disk)
+        self._publisher = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
 
     def read(self) -> CoreMemory:
         """What it says. Raises BrokenFile."""

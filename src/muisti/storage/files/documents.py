@@ -15,13 +15,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from muisti.errors import InvalidRequest
-from muisti.model import Shelf
+from muisti.model import DocumentSource
 from muisti.remember.index_rows import Section
 from muisti.settings import SETTINGS_FILE, Settings
 from muisti.storage.files.disk import spelled_out
 from muisti.storage.files.frontmatter import BadFrontMatter, parse
 from muisti.storage.files.memory_codec import Place
-from muisti.storage.files.timestamps import changed_at, stat_of
+from muisti.storage.files.timestamps import changed_at, to_file_stat
 from muisti.storage.files.vault import has_our_id
 from muisti.storage.sync_state import FileStat, SeenFile
 from muisti.text.markdown import parse_blocks
@@ -48,7 +48,7 @@ class Document:
     """A Markdown file that stays where it is, as it was when it was read."""
 
     path: str
-    source: Shelf
+    source: DocumentSource
     seen: SeenFile
     changed_at: datetime
     name: str
@@ -65,7 +65,7 @@ class FileDocuments:
         self._root = root
         self._settings = settings
 
-    def workspace(self) -> list[Shelf]:
+    def workspace(self) -> list[DocumentSource]:
         """`MEMORY.md` and `memory/` of the workspace, which are the user's own."""
         folder = (
             (self._root / Path(self._settings.workspace).expanduser()).resolve()
@@ -73,7 +73,8 @@ class FileDocuments:
             else self._root
         )
         return [
-            Shelf(self._shown(folder / name), "", trusted=True) for name in ("MEMORY.md", "memory")
+            DocumentSource(self._shown(folder / name), "", trusted=True)
+            for name in ("MEMORY.md", "memory")
         ]
 
     def shelf_path(self, path: str) -> str:
@@ -118,11 +119,11 @@ class FileDocuments:
                 return path.relative_to(self._root).as_posix()
             return str(path)
 
-    def is_there(self, shelf: Shelf) -> bool:
+    def is_there(self, shelf: DocumentSource) -> bool:
         """Whether there is a file or a folder of that name."""
         return os.path.lexists(self._root / shelf.path)
 
-    def scan(self, shelf: Shelf) -> list[tuple[str, FileStat]] | None:
+    def scan(self, shelf: DocumentSource) -> list[tuple[str, FileStat]] | None:
         """Hidden folders, other vaults and links are left out."""
         place = self._root / shelf.path
         try:
@@ -130,7 +131,7 @@ class FileDocuments:
         except OSError:
             return None
         if stat.S_ISREG(status.st_mode):
-            return [(shelf.path, stat_of(status))]
+            return [(shelf.path, to_file_stat(status))]
         return [*self._inside(place)] if stat.S_ISDIR(status.st_mode) else None
 
     def _inside(self, folder: Path) -> Iterator[tuple[str, FileStat]]:
@@ -147,7 +148,7 @@ class FileDocuments:
                     with suppress(FileNotFoundError):
                         status = os.lstat(os.path.join(above, name))
                         if stat.S_ISREG(status.st_mode):
-                            yield spelled_out(self._shown(Path(above, name))), stat_of(status)
+                            yield spelled_out(self._shown(Path(above, name))), to_file_stat(status)
         for error in failed:
             if not isinstance(error, FileNotFoundError):  # which was removed while we walked
                 yield (
@@ -155,7 +156,7 @@ class FileDocuments:
                     FileStat(0, 0, 0),
                 )  # reading it tells what is wrong
 
-    def stat(self, path: str, source: Shelf) -> FileStat | None:
+    def stat(self, path: str, source: DocumentSource) -> FileStat | None:
         """Return the stat of one file of a source; None if it is gone, or is none that `scan` would list."""
         place = self._place(path)
         folder = self._root / source.path
@@ -172,9 +173,9 @@ class FileDocuments:
             status = place.lstat()
         except OSError:
             return None
-        return stat_of(status) if stat.S_ISREG(status.st_mode) else None
+        return to_file_stat(status) if stat.S_ISREG(status.st_mode) else None
 
-    def read(self, path: str, shelf: Shelf) -> Document | None:
+    def read(self, path: str, shelf: DocumentSource) -> Document | None:
         """One file by its sections. One that cannot be read says why."""
         place = self._place(path)
         seen_ns = time.time_ns()
@@ -190,7 +191,7 @@ class FileDocuments:
             return self._unread(
                 path, shelf, f"cannot be read ({error.strerror}): check its permissions"
             )
-        seen = SeenFile(stat_of(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
+        seen = SeenFile(to_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
         changed = changed_at(status)
         source = shelf.source or self._called(path, shelf)
         problem = ""
@@ -216,7 +217,7 @@ class FileDocuments:
             _ESCAPED.sub(lambda hex_: bytes.fromhex(hex_[1].decode()), path.encode())
         )
 
-    def _unread(self, path: str, shelf: Shelf, problem: str) -> Document:
+    def _unread(self, path: str, shelf: DocumentSource, problem: str) -> Document:
         seen = SeenFile(FileStat(0, 0, 0), time.time_ns(), "", None)
         return Document(
             path,
@@ -228,7 +229,7 @@ class FileDocuments:
             problem,
         )
 
-    def _called(self, path: str, shelf: Shelf) -> str:
+    def _called(self, path: str, shelf: DocumentSource) -> str:
         """As a person would call it: with the name of the folder that was indexed, without what is above that."""
         return (
             path

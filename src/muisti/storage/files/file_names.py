@@ -10,14 +10,14 @@ from muisti.settings import Settings
 MAX_BYTES = 120
 
 
-def file_name(memory: Memory, settings: Settings) -> str:
+def make_file_name(memory: Memory, settings: Settings) -> str:
     """The path that a memory would like to have: `projects/NAME/decisions/2026-01-31_title.md`."""
     kind = settings.kinds[memory.kind]
     above = f"projects/{memory.project}/" if memory.project else ""
-    return f"{above}{kind.folder}/{memory.created_at:%Y-%m-%d}_{slug(memory.title)}.md"
+    return f"{above}{kind.folder}/{memory.created_at:%Y-%m-%d}_{make_slug(memory.title)}.md"
 
 
-def slug(title: str) -> str:
+def make_slug(title: str) -> str:
     """Letters and digits of any script, joined by underscores; never empty, never too long for a file system."""
     from slugify import slugify  # 14 ms to import, and only writers need it
 

@@ -16,7 +16,7 @@ from muisti.model import Event, Problem
 from muisti.ports import Clock
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
-from muisti.storage.files.jsonl import set_torn_tail_aside, tail_sha, whole_lines
+from muisti.storage.files.jsonl import hash_tail, quarantine_torn_tail, read_complete_lines
 from muisti.storage.files.timestamps import from_text, to_text
 from muisti.storage.sync_state import JournalDelta, ReadOffset
 
@@ -42,7 +42,7 @@ class FileJournal:
             path = self._current()
             existed = path.exists()
             if existed:
-                set_torn_tail_aside(self._disk, path)
+                quarantine_torn_tail(self._disk, path)
             self._disk.append(path, b"".join(_to_line(event) for event in events), durable=durable)
             if durable and not existed:
                 self._disk.sync_folder(self._folder)
@@ -59,12 +59,14 @@ class FileJournal:
             for path in paths:
                 known = start.get(path.name, ReadOffset(0, ""))
                 data = (
-                    whole_lines(path, known.offset) if path.stat().st_size > known.offset else b""
+                    read_complete_lines(path, known.offset)
+                    if path.stat().st_size > known.offset
+                    else b""
                 )
                 events += _parsed(path.name, data, problems)
                 offset = known.offset + len(data)
                 after[path.name] = (
-                    ReadOffset(offset, tail_sha(path, offset)) if data or not offset else known
+                    ReadOffset(offset, hash_tail(path, offset)) if data or not offset else known
                 )
         return JournalDelta(events, after, restarted, tuple(problems))
 
@@ -74,7 +76,7 @@ class FileJournal:
         found: list[Event] = []
         with disk_errors(self._folder):
             for path in self._paths():
-                lines = _lines_with(whole_lines(path, 0), wanted)
+                lines = _lines_with(read_complete_lines(path, 0), wanted)
                 found += [
                     event for event in _parsed(path.name, lines, []) if _names(event, memory_id)
                 ]
@@ -99,7 +101,9 @@ class FileJournal:
             if (
                 name < latest
                 and longer
-                and whole_lines(self._folder / name, offsets.get(name, ReadOffset(0, "")).offset)
+                and read_complete_lines(
+                    self._folder / name, offsets.get(name, ReadOffset(0, "")).offset
+                )
             ):
                 return False
         return all(
@@ -113,7 +117,7 @@ class FileJournal:
         if self._checked.get(name) != stamp:
             if (
                 known.offset > status.st_size
-                or tail_sha(self._folder / name, known.offset) != known.tail_sha
+                or hash_tail(self._folder / name, known.offset) != known.tail_sha
             ):
                 return False
             self._checked[name] = stamp

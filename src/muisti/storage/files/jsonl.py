@@ -14,7 +14,7 @@ CORRUPT = ".corrupt"
 _TAIL = 256
 
 
-def whole_lines(path: Path, offset: int) -> bytes:
+def read_complete_lines(path: Path, offset: int) -> bytes:
     """What follows the offset, up to the last line end."""
     with suppress(FileNotFoundError), path.open("rb") as file:
         file.seek(offset)
@@ -23,7 +23,7 @@ def whole_lines(path: Path, offset: int) -> bytes:
     return b""
 
 
-def tail_sha(path: Path, offset: int) -> str:
+def hash_tail(path: Path, offset: int) -> str:
     """Stands for what came right before the offset: whether a file was only added to is told by this."""
     start = max(0, offset - _TAIL)
     with path.open("rb") as file:
@@ -31,7 +31,7 @@ def tail_sha(path: Path, offset: int) -> str:
         return hashlib.sha256(file.read(offset - start)).hexdigest()[:16]
 
 
-def ends_whole(path: Path) -> bool:
+def ends_with_newline(path: Path) -> bool:
     """Whether the last line of a file is whole, or there is none."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
@@ -41,7 +41,7 @@ def ends_whole(path: Path) -> bool:
         return file.read(1) == b"\n"
 
 
-def set_torn_tail_aside(
+def quarantine_torn_tail(
     disk: Disk, path: Path, is_whole: Callable[[bytes], bool] | None = None
 ) -> bool:
     """A line that a crash cut short goes to a file beside; what is whole stays. Answers whether there was one.
@@ -51,9 +51,9 @@ def set_torn_tail_aside(
     """
     if path.is_symlink():
         raise VaultUnusable(f"{path} is a link to another place; nothing is written through links")
-    if ends_whole(path):
+    if ends_with_newline(path):
         return False
-    whole = len(whole_lines(path, 0))
+    whole = len(read_complete_lines(path, 0))
     with path.open("rb") as file:
         file.seek(whole)
         tail = file.read()

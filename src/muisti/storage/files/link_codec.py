@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeVar
 
-from muisti.model import Finder, Link, LinkType
+from muisti.model import Link, LinkSource, LinkType
 from muisti.storage.files.frontmatter import BadFrontMatter
 from muisti.storage.files.timestamps import from_text, to_text
 
@@ -17,11 +17,11 @@ _KEYS = {"confidence", "by", "at", "from", "until"}
 One = TypeVar("One", bound=StrEnum)
 
 
-def link_text(link: Link) -> str:
+def format_link(link: Link) -> str:
     """The line of a link."""
     said = {
         "confidence": repr(link.confidence) if link.confidence != 1 else "",
-        "by": link.extracted_by.value if link.extracted_by is not Finder.USER else "",
+        "by": link.extracted_by.value if link.extracted_by is not LinkSource.USER else "",
         "at": to_text(link.created_at),
         "from": to_text(link.valid_from) if link.valid_from else "",
         "until": to_text(link.valid_until) if link.valid_until else "",
@@ -31,7 +31,7 @@ def link_text(link: Link) -> str:
     )
 
 
-def link_from(source: str, text: str, otherwise: datetime) -> Link:
+def parse_link(source: str, text: str, otherwise: datetime) -> Link:
     """The link that a line stands for; one without a time is as old as its memory. Raises BadFrontMatter."""
     words = text.split()
     said = dict(word.split("=", 1) for word in words[2:] if "=" in word)
@@ -44,7 +44,7 @@ def link_from(source: str, text: str, otherwise: datetime) -> Link:
             target=words[1],
             created_at=from_text("links: at", said["at"]) if "at" in said else otherwise,
             confidence=_share(said.get("confidence", "1")),
-            extracted_by=_one_of(Finder, said.get("by", "user").lower(), "by"),
+            extracted_by=_one_of(LinkSource, said.get("by", "user").lower(), "by"),
             valid_from=from_text("links: from", said["from"]) if "from" in said else None,
             valid_until=from_text("links: until", said["until"]) if "until" in said else None,
         )

@@ -8,7 +8,7 @@ from muisti.errors import ImportFailed
 from muisti.model import Link, Memory
 from muisti.settings import Settings
 from muisti.storage.files import frontmatter
-from muisti.storage.files.link_codec import link_from
+from muisti.storage.files.link_codec import parse_link
 from muisti.storage.files.memory_codec import TYPED, check_conflict, from_document, to_fields
 from muisti.storage.files.timestamps import from_text
 
@@ -34,7 +34,7 @@ class MarkdownCodec:
     def parse_link(self, line: str) -> Link:
         """Return the link that a line of front matter stands for. Raises ImportFailed."""
         try:
-            return link_from("", line, datetime.fromtimestamp(0, UTC))
+            return parse_link("", line, datetime.fromtimestamp(0, UTC))
         except frontmatter.BadFrontMatter as error:
             raise ImportFailed(str(error)) from error
 

@@ -15,11 +15,11 @@ from muisti.model import KINDS, Link, Memory
 from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
 from muisti.remember.classify import classify_kind, classify_sector
-from muisti.remember.derive import completed, derived_title
-from muisti.remember.validate import checked_id, checked_memory, checked_value
+from muisti.remember.derive import derive_fields, derive_title
+from muisti.remember.validate import validate_id, validate_memory, validate_value
 from muisti.settings import Settings
 from muisti.storage.files.frontmatter import BadFrontMatter, Document, Value
-from muisti.storage.files.link_codec import link_from, link_text
+from muisti.storage.files.link_codec import format_link, parse_link
 from muisti.storage.files.timestamps import from_text, to_text
 from muisti.text.redact import redact_fields, redact_labels, redact_text
 
@@ -65,12 +65,12 @@ def _written(field: Field, value: Any) -> Value | None:
         case ValueType.WORD:
             return str(value)
         case ValueType.LINKS:
-            return tuple(link_text(link) for link in value)
+            return tuple(format_link(link) for link in value)
         case _:
             return value  # type: ignore[no-any-return]  # a text or a list of texts
 
 
-def changed_fields(
+def find_changed_fields(
     document: Document, memory: Memory, settings: Settings
 ) -> dict[str, Value | None]:
     """Which keys must be written so that the file says what the memory says. What a person wrote that is private stays theirs."""
@@ -139,19 +139,19 @@ def from_document(path: str, document: Document, settings: Settings, modified: d
     said.setdefault("project", place.project)
     said["links"] = _links(said["id"], values, created)
     if "title" not in said:
-        said["title"] = derived_title(content)
+        said["title"] = derive_title(content)
     if "kind" not in said:
         said["kind"] = place.kind or classify_kind(content, settings)
     if "sector" not in said:
         said["sector"] = classify_sector(content, settings)
     memory = Memory(**said, content=content, deleted_at=place.deleted_at, file_path=path)
     try:
-        memory = checked_memory(redact_labels(memory, settings), settings)
+        memory = validate_memory(redact_labels(memory, settings), settings)
         if memory.id:
-            checked_id(memory.id)
+            validate_id(memory.id)
     except InvalidMemory as error:
         raise BadFrontMatter(str(error)) from error
-    return completed(replace(memory, concepts=_listed(values.get("concepts"))))
+    return derive_fields(replace(memory, concepts=_listed(values.get("concepts"))))
 
 
 def _understood(document: Document, settings: Settings) -> dict[str, Value | None]:
@@ -160,7 +160,9 @@ def _understood(document: Document, settings: Settings) -> dict[str, Value | Non
     for field in FRONT_MATTER:
         if field.lenient and field.name in values:
             try:
-                value = checked_value(field, _text(field, field.name, values[field.name]), settings)
+                value = validate_value(
+                    field, _text(field, field.name, values[field.name]), settings
+                )
                 redact_fields({field.name: value}, settings)
             except (BadFrontMatter, InvalidMemory):
                 del values[field.name]
@@ -230,7 +232,7 @@ class Place:
         )
 
 
-def trashed_path(path: str, at: datetime) -> str:
+def make_trash_path(path: str, at: datetime) -> str:
     """The name of a file in the trash: where it was and when it went, so that one rename says it all."""
     stem = path.removesuffix(".md")
     folder, _, name = stem.rpartition("/")
@@ -238,7 +240,7 @@ def trashed_path(path: str, at: datetime) -> str:
     return f"{TRASH}/{folder}/{name}.{at:%Y%m%dT%H%M%S%fZ}.md".replace("//", "/")
 
 
-def restored_path(path: str) -> str:
+def make_restored_path(path: str) -> str:
     """Where a file of the trash was before."""
     inside = path.removeprefix(f"{TRASH}/")
     stamped = _TRASHED.match(inside)
@@ -310,7 +312,7 @@ def _flag(field: Field, text: str) -> bool:
 def _links(source: str, values: Mapping[str, Value | None], created: datetime) -> tuple[Link, ...]:
     if values.get("links", "") is None:
         raise BadFrontMatter("links: must be a list of texts such as `SUPERSEDES 0197…`")
-    links = tuple(link_from(source, item, created) for item in _listed(values.get("links")))
+    links = tuple(parse_link(source, item, created) for item in _listed(values.get("links")))
     if source and any(link.target == source for link in links):
         raise BadFrontMatter("links: a memory cannot be linked to itself: remove that line")
     return links
@@ -319,7 +321,7 @@ def _links(source: str, values: Mapping[str, Value | None], created: datetime) -
 def _same_links(have: Value | None, wanted: Value) -> bool:
     """A line without a time says the same as one that names the time that was taken for it."""
     mine, theirs = (
-        [link_from("", item, _NEVER) for item in _listed(value)] for value in (have, wanted)
+        [parse_link("", item, _NEVER) for item in _listed(value)] for value in (have, wanted)
     )
     return len(mine) == len(theirs) and all(
         replace(one, created_at=_NEVER) == replace(other, created_at=_NEVER)

@@ -21,7 +21,7 @@ from muisti.errors import VaultReadOnly
 from muisti.model import Exchange, QueueStatus
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
-from muisti.storage.files.jsonl import CORRUPT, ends_whole, whole_lines
+from muisti.storage.files.jsonl import CORRUPT, ends_with_newline, read_complete_lines
 from muisti.storage.files.lock import try_lock
 from muisti.storage.files.timestamps import from_text, to_text
 
@@ -106,8 +106,8 @@ class FileQueue:
             if not self._hold(path):
                 return []
             here, broken = _pending(path)
-            if not ends_whole(path):
-                self._disk.truncate(path, len(whole_lines(path, 0)))
+            if not ends_with_newline(path):
+                self._disk.truncate(path, len(read_complete_lines(path, 0)))
             if broken:
                 aside = path.with_name(path.name + CORRUPT)
                 log.warning(
@@ -200,7 +200,7 @@ def _pending(path: Path) -> tuple[list[Exchange], list[bytes]]:
     """In their order, and lines that are none. A last line without an end was never acknowledged."""
     waiting: dict[str, Exchange] = {}
     broken: list[bytes] = []
-    for line in whole_lines(path, 0).split(b"\n"):
+    for line in read_complete_lines(path, 0).split(b"\n"):
         if not line.strip():
             continue
         try:

@@ -15,7 +15,7 @@ MAX_FILE = 4 * frontmatter.MAX_HEAD + 64
 """Bytes that a file may have beyond the largest content, for its front matter."""
 
 
-def bytes_of(root: Path, path: str, settings: Settings) -> tuple[bytes, os.stat_result]:
+def read_bytes(root: Path, path: str, settings: Settings) -> tuple[bytes, os.stat_result]:
     """A file's bytes and its status, which are of the same file even if somebody replaces or moves it meanwhile.
 
     Links are not followed, and no more than a memory can have is read. Raises BrokenFile.

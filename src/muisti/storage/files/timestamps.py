@@ -12,7 +12,7 @@ _LATEST_NS = 2**63 - 1
 """What the index can hold; it is the year 2262."""
 
 
-def stat_of(status: os.stat_result) -> FileStat:
+def to_file_stat(status: os.stat_result) -> FileStat:
     """What the file system says of a file; times that make no sense are cut to what can be kept."""
     return FileStat(
         status.st_size, min(max(status.st_mtime_ns, -_LATEST_NS), _LATEST_NS), status.st_ino

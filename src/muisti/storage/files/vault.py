@@ -19,26 +19,26 @@ from typing import NamedTuple
 from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultNotFound
 from muisti.model import Memory
 from muisti.ports import Clock
-from muisti.remember.identity import new_id
+from muisti.remember.identity import make_id
 from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings
 from muisti.storage.files import frontmatter
-from muisti.storage.files.atomic_write import Planned, Publisher
+from muisti.storage.files.atomic_write import AtomicWriter, Planned
 from muisti.storage.files.disk import Disk, ReadOnlyDisk, disk_errors, spelled_out
-from muisti.storage.files.file_names import file_name
+from muisti.storage.files.file_names import make_file_name
 from muisti.storage.files.lock import FileLock
 from muisti.storage.files.memory_codec import (
     TRASH,
     TYPED,
     Place,
-    changed_fields,
     check_conflict,
+    find_changed_fields,
     from_document,
-    restored_path,
+    make_restored_path,
+    make_trash_path,
     to_fields,
-    trashed_path,
 )
-from muisti.storage.files.safe_read import bytes_of
-from muisti.storage.files.timestamps import changed_at, stat_of
+from muisti.storage.files.safe_read import read_bytes
+from muisti.storage.files.timestamps import changed_at, to_file_stat
 from muisti.storage.sync_state import FileStat, SeenFile, StoredFile
 from muisti.text.redact import redact_text
 
@@ -63,7 +63,7 @@ class FileVault:
         self._clock = clock
         self._disk = disk or Disk()
         self._work = root / ".muisti" / "tmp"
-        self._publisher = Publisher(root, self._work, self._disk)
+        self._publisher = AtomicWriter(root, self._work, self._disk)
         self._lock = FileLock(root / ".muisti" / "lock", settings.lock_timeout)
 
     @contextmanager
@@ -89,7 +89,7 @@ class FileVault:
         planned: list[Planned] = []
         taken: set[str] = set()
         for memory in memories:
-            path = self._free_path(file_name(memory, self._settings), memory.id, taken)
+            path = self._free_path(make_file_name(memory, self._settings), memory.id, taken)
             taken.add(path)
             text = frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
             planned.append((path, _readable(text, memory)))
@@ -102,13 +102,13 @@ class FileVault:
     def rewrite(self, memory: Memory, expected_sha: str) -> StoredFile:
         """Replace a file's known fields and body; move it if its kind or project changed."""
         path = _file_of(memory)
-        data = bytes_of(self.root, path, self._settings)[0]
+        data = read_bytes(self.root, path, self._settings)[0]
         if hashlib.sha256(data).hexdigest() != expected_sha:
             raise Conflict(
                 f"{path} was changed by somebody else; read the memory again and repeat the change"
             )
         document = frontmatter.parse(data.decode())
-        changes = changed_fields(document, memory, self._settings)
+        changes = find_changed_fields(document, memory, self._settings)
         body = (
             memory.content if memory.content != redact_text(document.body, self._settings) else None
         )
@@ -128,7 +128,7 @@ class FileVault:
     ) -> str:
         if not {"kind", "category", "project"} & set(changes) or path.startswith(f"{TRASH}/"):
             return path
-        target = file_name(memory, self._settings)
+        target = make_file_name(memory, self._settings)
         if Path(target).parent == Path(path).parent:
             return path
         return self._move(
@@ -140,13 +140,13 @@ class FileVault:
 
     def trash(self, path: str, at: datetime) -> str:
         """One rename: the new name tells where the file was and when it went."""
-        while os.path.lexists(self.root / trashed_path(path, at)):
+        while os.path.lexists(self.root / make_trash_path(path, at)):
             at += timedelta(microseconds=1)  # the clock stood still or was set back
-        return self._move(path, trashed_path(path, at))
+        return self._move(path, make_trash_path(path, at))
 
     def restore(self, path: str) -> str:
         """Back to where it was, or beside what has taken its place since."""
-        return self._move(path, self._free_path(restored_path(path), uuid.uuid4().hex, set()))
+        return self._move(path, self._free_path(make_restored_path(path), uuid.uuid4().hex, set()))
 
     def _move(self, path: str, target: str) -> str:
         source, final = (self.root / path), (self.root / target)
@@ -169,8 +169,8 @@ class FileVault:
     def load(self, path: str) -> LoadedFile:
         """Read a file's bytes. Raises BrokenFile."""
         seen_ns = time.time_ns()
-        data, status = bytes_of(self.root, path, self._settings)
-        seen = SeenFile(stat_of(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
+        data, status = read_bytes(self.root, path, self._settings)
+        seen = SeenFile(to_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
         return LoadedFile(path, data, seen, changed_at(status))
 
     def parse(self, file: LoadedFile, *, adopt: bool = False) -> StoredFile | None:
@@ -194,9 +194,9 @@ class FileVault:
         ) as error:  # which quotes the file: not what is private in it
             raise BrokenFile(path, redact_text(str(error), self._settings)) from error
         if not memory.id and adopt:
-            memory = _identified(memory, new_id(self._clock.now()))
+            memory = _identified(memory, make_id(self._clock.now()))
             text = frontmatter.edit(
-                document, changed_fields(document, memory, self._settings), numbers=TYPED
+                document, find_changed_fields(document, memory, self._settings), numbers=TYPED
             )
             self._publisher.replace(path, text.encode())
             return self._stored(memory, text.encode())
@@ -214,7 +214,7 @@ class FileVault:
             status = (self.root / path).lstat()
         except OSError:
             return None
-        return None if stat.S_ISDIR(status.st_mode) else stat_of(status)
+        return None if stat.S_ISDIR(status.st_mode) else to_file_stat(status)
 
     def is_memory_folder(self, path: str) -> bool:
         """Return whether a path lies in a kind's folder, where every Markdown file is a memory."""
@@ -239,11 +239,11 @@ class FileVault:
         project = after.project if memory.project == before.project else memory.project
         if (kind, project) == (memory.kind, memory.project):
             return file
-        data = bytes_of(self.root, _file_of(memory), self._settings)[0]
+        data = read_bytes(self.root, _file_of(memory), self._settings)[0]
         document = frontmatter.parse(data.decode())
         moved = replace(memory, kind=kind, project=project)
         text = frontmatter.edit(
-            document, changed_fields(document, moved, self._settings), numbers=TYPED
+            document, find_changed_fields(document, moved, self._settings), numbers=TYPED
         )
         self._publisher.replace(_file_of(memory), text.encode())
         return self._stored(moved, text.encode())
@@ -274,7 +274,8 @@ class FileVault:
         with disk_errors(_file_of(memory)):
             status = (self.root / _file_of(memory)).stat(follow_symlinks=False)
         return StoredFile(
-            memory, SeenFile(stat_of(status), seen, hashlib.sha256(data).hexdigest(), memory.id)
+            memory,
+            SeenFile(to_file_stat(status), seen, hashlib.sha256(data).hexdigest(), memory.id),
         )
 
 
@@ -296,7 +297,7 @@ def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, FileSta
                 folders.append((entry.path, f"{prefix}{name}/"))
         elif name.endswith(".md") and name[0] != ".":
             with suppress(FileNotFoundError):
-                yield spelled_out(prefix + name), stat_of(entry.stat(follow_symlinks=False))
+                yield spelled_out(prefix + name), to_file_stat(entry.stat(follow_symlinks=False))
     for path, below in folders:
         yield from _scan_folder(path, below)
 

@@ -15,7 +15,7 @@ from muisti.model import Memory
 from muisti.ports import StoredVersion
 from muisti.settings import Settings
 from muisti.storage.files import frontmatter
-from muisti.storage.files.atomic_write import Publisher
+from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.memory_codec import TYPED, from_document, to_fields
 from muisti.storage.files.timestamps import changed_at
@@ -35,7 +35,7 @@ class FileVersions:
         self._root = root
         self._settings = settings
         self._disk = disk or Disk()
-        self._publisher = Publisher(root, root / ".muisti" / "tmp", self._disk)
+        self._publisher = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
         self._moment: datetime | None = None
         self._following: dict[str, datetime] = {}
         """Of the latest moment, for each memory: where its next free name may be. A batch keeps thousands of texts at one."""

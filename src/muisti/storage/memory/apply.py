@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from muisti.model import Memory, Origin, Sector, Tier
+from muisti.model import EntryType, Memory, Sector, Tier
 from muisti.ports.search import IndexChanges, JournalChanges, MemoryRow, TextRow
 from muisti.recall.matching import FIELD_WEIGHTS
 from muisti.remember.index_rows import to_microseconds
 from muisti.storage.memory.tables import Entry, Tables, check_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECTORS = {Origin.MESSAGE: Sector.EPISODIC, Origin.DOCUMENT: Sector.SEMANTIC}
+_SECTORS = {EntryType.MESSAGE: Sector.EPISODIC, EntryType.DOCUMENT: Sector.SEMANTIC}
 
 
 def to_time(microseconds: int) -> datetime:
@@ -35,7 +35,7 @@ def apply_changes(tables: Tables, changes: IndexChanges) -> None:
 
     emptied: dict[str, Entry] = {}
     for origin, path in changes.emptied:
-        emptied |= {id_: tables.entries[id_] for id_ in tables.by_path[Origin(origin), path]}
+        emptied |= {id_: tables.entries[id_] for id_ in tables.by_path[EntryType(origin), path]}
     for entry in emptied.values():
         _remove(tables, entry)
     for text in changes.texts:
@@ -74,7 +74,7 @@ def _memory_entry(row: MemoryRow, number: int) -> Entry:
 
 
 def _text_entry(row: TextRow, number: int) -> Entry:
-    origin = Origin(row.origin)
+    origin = EntryType(row.origin)
     memory = Memory(
         id=row.id,
         content=row.content,
@@ -82,7 +82,7 @@ def _text_entry(row: TextRow, number: int) -> Entry:
         kind=row.origin,
         sector=_SECTORS[origin],
         # What readers are told is when a message was said; `Entry.created_at` is its place in the order.
-        created_at=to_time(row.updated_at if origin is Origin.MESSAGE else row.created_at),
+        created_at=to_time(row.updated_at if origin is EntryType.MESSAGE else row.created_at),
         updated_at=to_time(row.updated_at),
         tier=Tier.PROJECT if row.project else Tier.GLOBAL,
         project=row.project,

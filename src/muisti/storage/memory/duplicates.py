@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from muisti.model import Memory
 from muisti.storage.memory.tables import Entry
-from muisti.storage.memory.view import Reading
+from muisti.storage.memory.view import View
 from muisti.text.simhash import hamming
 
 
 class MemoryDuplicates:
     """Looks by content, by simhash and by words, in the scope of a memory."""
 
-    reading: Callable[[], Reading]
+    reading: Callable[[], View]
 
     def same_content(self, memory: Memory) -> Memory | None:
         """The memory with exactly this content and validity; of several the oldest."""

@@ -14,7 +14,7 @@ from muisti.storage.memory.messages import MemoryMessages
 from muisti.storage.memory.reader import MemoryReading
 from muisti.storage.memory.statistics import MemoryStatistics
 from muisti.storage.memory.tables import Database, Tables
-from muisti.storage.memory.view import Reading
+from muisti.storage.memory.view import View
 from muisti.storage.memory.words import MemoryWords
 
 
@@ -36,9 +36,9 @@ class MemoryIndex(
         self._rates = rates
         self.database = Database()
 
-    def reading(self) -> Reading:
+    def reading(self) -> View:
         """Return the present state, or that of the snapshot, at the present moment."""
-        return Reading(self.database.tables, self._clock.now(), self._kinds, self._rates)
+        return View(self.database.tables, self._clock.now(), self._kinds, self._rates)
 
     def is_ready(self) -> bool:
         """Return whether it has everything that is stored."""

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from muisti.model import Link, LinkType
-from muisti.storage.memory.view import Reading
+from muisti.storage.memory.view import View
 
 
 class MemoryLinks:
     """Links between memories that exist and are not deleted."""
 
-    reading: Callable[[], Reading]
+    reading: Callable[[], View]
 
     def links_of(self, ids: Sequence[str]) -> list[Link]:
         """Links that begin or end at any of these, oldest first."""

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from muisti.model import SESSION_BREAK, Chat, Message, Origin, Shelf
+from muisti.model import SESSION_BREAK, Conversation, DocumentSource, EntryType, Message
 from muisti.storage.memory.apply import to_time
 from muisti.storage.memory.tables import Entry, Tables, check_text
-from muisti.storage.memory.view import Reading
+from muisti.storage.memory.view import View
 
 
 class _Line(NamedTuple):
@@ -24,7 +24,7 @@ class _Line(NamedTuple):
 class MemoryMessages:
     """Reads messages, and what is searched beside the memories."""
 
-    reading: Callable[[], Reading]
+    reading: Callable[[], View]
 
     def window(self, chat: str, limit: int, *, whole: bool = False) -> list[Message]:
         """The latest since the last session break, or of all."""
@@ -33,7 +33,7 @@ class MemoryMessages:
         shown = _without_copies(lines if whole else _since_break(lines))
         return [line.message for line in shown[max(0, len(shown) - limit) :]]
 
-    def chats(self) -> list[Chat]:
+    def chats(self) -> list[Conversation]:
         """All conversations, the latest first."""
         tables = self.reading().tables
         found = []
@@ -41,7 +41,9 @@ class MemoryMessages:
             lines = _lines(tables, name)
             times = [line.message.at for line in lines]
             count = sum(line.message.type != SESSION_BREAK for line in lines)
-            found.append(Chat(name, count, min(times), max(times), len(_since_break(lines))))
+            found.append(
+                Conversation(name, count, min(times), max(times), len(_since_break(lines)))
+            )
         found.sort(key=lambda chat: chat.name)
         return sorted(found, key=lambda chat: chat.last_at, reverse=True)
 
@@ -65,10 +67,10 @@ class MemoryMessages:
         """What indexed documents are called."""
         entries = self.reading().tables.entries.values()
         return sorted(
-            {entry.memory.source for entry in entries if entry.memory.origin is Origin.DOCUMENT}
+            {entry.memory.source for entry in entries if entry.memory.origin is EntryType.DOCUMENT}
         )
 
-    def sources(self) -> list[Shelf]:
+    def sources(self) -> list[DocumentSource]:
         """The files and folders that are searched beside the memories."""
         sources = self.reading().tables.sources
         return [sources[path] for path in sorted(sources)]

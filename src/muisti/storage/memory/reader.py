@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from muisti.model import Filter, Memory, Origin, Session, SessionUse, Usage, Use
+from muisti.model import EntryType, Filter, Memory, Session, SessionAction, SessionUse, Usage
 from muisti.ports.search import Candidate, Order
 from muisti.storage.memory.tables import Database, Entry, check_text
-from muisti.storage.memory.view import Reading, by_time
+from muisti.storage.memory.view import View, by_time
 
 OPENING = 80
 """Characters of a text that ranking looks at."""
@@ -21,7 +21,7 @@ class MemoryReading:
     """Reads the present state of the tables."""
 
     database: Database
-    reading: Callable[[], Reading]
+    reading: Callable[[], View]
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -129,7 +129,10 @@ class MemoryReading:
         reading = self.reading()
         made = [
             SessionUse(
-                entry.memory.session_id, entry.memory.id, Use.CREATED, entry.memory.created_at
+                entry.memory.session_id,
+                entry.memory.id,
+                SessionAction.CREATED,
+                entry.memory.created_at,
             )
             for entry in sorted(reading.memories(), key=by_time)
             if entry.memory.session_id is not None
@@ -147,7 +150,7 @@ class MemoryReading:
         return {id_: known[id_] for id_ in ids if id_ in known}
 
 
-def _sort(entries: list[Entry], order: Order, reading: Reading) -> None:
+def _sort(entries: list[Entry], order: Order, reading: View) -> None:
     """Sort as asked. Equal ones are in the order of time and id, some of them backwards."""
 
     def last_used(entry: Entry) -> datetime:
@@ -180,7 +183,7 @@ def _sort(entries: list[Entry], order: Order, reading: Reading) -> None:
 
 def _is_beside(entry: Entry, memory: Memory) -> bool:
     one = entry.memory
-    if memory.origin is Origin.MEMORY:
+    if memory.origin is EntryType.MEMORY:
         seen = one.tier != "session" or one.session_id == memory.session_id
         return entry.is_memory and one.project == memory.project and one.deleted_at is None and seen
     same_file = memory.session_id is not None or one.file_path == memory.file_path
@@ -190,7 +193,7 @@ def _is_beside(entry: Entry, memory: Memory) -> bool:
 _Sides = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def _sides(reading: Reading, entry: Entry) -> _Sides:
+def _sides(reading: View, entry: Entry) -> _Sides:
     """The two before a text in its session, the nearest first, and the two after it."""
     memory = entry.memory
     if memory.session_id is None:
@@ -203,7 +206,7 @@ def _sides(reading: Reading, entry: Entry) -> _Sides:
     return tuple(before[::-1][:NEIGHBOURS]), tuple(after[:NEIGHBOURS])
 
 
-def _candidate(reading: Reading, entry: Entry, where: Filter, sides: _Sides) -> Candidate:
+def _candidate(reading: View, entry: Entry, where: Filter, sides: _Sides) -> Candidate:
     memory = entry.memory
     before, after = sides
     return Candidate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from muisti.errors import Unsupported
-from muisti.model import Problem, Shelf, SyncReport, VerifyReport
+from muisti.model import DocumentSource, Problem, SyncReport, VerifyReport
 from muisti.ports import Progress
 from muisti.storage.memory.index import MemoryIndex
 from muisti.storage.memory.store import MemoryStore
@@ -55,14 +55,14 @@ class MemoryReconciler:
 
     def index_path(
         self, path: str, source: str | None, project: str | None, *, trusted: bool | None
-    ) -> Shelf:
+    ) -> DocumentSource:
         """Raise Unsupported: documents are files."""
         raise Unsupported("index_path", _NO_DOCUMENTS)
 
-    def forget_path(self, path: str) -> Shelf:
+    def forget_path(self, path: str) -> DocumentSource:
         """Raise Unsupported: documents are files."""
         raise Unsupported("forget_path", _NO_DOCUMENTS)
 
-    def sources(self) -> list[Shelf]:
+    def sources(self) -> list[DocumentSource]:
         """Nothing: no documents are searched."""
         return []

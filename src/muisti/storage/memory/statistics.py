@@ -9,13 +9,13 @@ from datetime import datetime
 from muisti.model import Problem, Stats
 from muisti.ports.search import Footprint
 from muisti.storage.memory.tables import Entry, Tables
-from muisti.storage.memory.view import Reading
+from muisti.storage.memory.view import View
 
 
 class MemoryStatistics:
     """All in numbers."""
 
-    reading: Callable[[], Reading]
+    reading: Callable[[], View]
 
     def stats(self) -> Stats:
         """The vault in numbers."""
@@ -110,7 +110,7 @@ def _size(tables: Tables, entry: Entry) -> int:
     )
 
 
-def _free(reading: Reading, protected: Sequence[str], among: Sequence[str] | None) -> list[Entry]:
+def _free(reading: View, protected: Sequence[str], among: Sequence[str] | None) -> list[Entry]:
     """What upkeep may move."""
     found = []
     for entry in reading.memories():

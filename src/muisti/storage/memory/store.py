@@ -404,7 +404,7 @@ def _to_line(message: Message) -> MessageLine:
         meta = json.loads(json.dumps(dict(message.meta), ensure_ascii=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidRequest(
-            "meta", type(message.meta).__name__, f"it must be plain JSON ({error})"
+            "meta", type(message.meta).__name__, f"must be plain JSON ({error})"
         ) from error
     return MessageLine(0, message.id, message.at, message.role, message.content, message.type, meta)
 

@@ -14,7 +14,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from muisti.errors import InvalidRequest
-from muisti.model import Link, LinkType, Memory, Origin, Session, SessionUse, Shelf, Usage
+from muisti.model import (
+    DocumentSource,
+    EntryType,
+    Link,
+    LinkType,
+    Memory,
+    Session,
+    SessionUse,
+    Usage,
+)
 from muisti.ports.search import MessagePlace, Words
 
 if TYPE_CHECKING:
@@ -80,7 +89,7 @@ class Entry:
     @property
     def is_memory(self) -> bool:
         """Whether it is a memory."""
-        return self.memory.origin is Origin.MEMORY
+        return self.memory.origin is EntryType.MEMORY
 
     @property
     def is_indexed(self) -> bool:
@@ -126,15 +135,15 @@ class Tables:
     """Word → text → how often it occurs there, weighted by field."""
     bands: Grouped[int, str, None] = field(default_factory=Grouped)
     by_hash: Grouped[str, str, None] = field(default_factory=Grouped)
-    by_session: Grouped[tuple[str, Origin], str, None] = field(default_factory=Grouped)
-    by_path: Grouped[tuple[Origin, str], str, None] = field(default_factory=Grouped)
+    by_session: Grouped[tuple[str, EntryType], str, None] = field(default_factory=Grouped)
+    by_path: Grouped[tuple[EntryType, str], str, None] = field(default_factory=Grouped)
     by_chat: Grouped[str, str, None] = field(default_factory=Grouped)
     links_to: Grouped[str, tuple[str, LinkType], Link] = field(default_factory=Grouped)
     """Target → source and type → link."""
     usage: dict[str, Usage] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
     uses: list[SessionUse] = field(default_factory=list)
-    sources: dict[str, Shelf] = field(default_factory=dict)
+    sources: dict[str, DocumentSource] = field(default_factory=dict)
     decayed_at: datetime | None = None
     spaces: list[SpaceTable] = field(default_factory=list)
     last_space: int = 0

@@ -10,7 +10,7 @@ from typing import Any
 from muisti.model import Filter, Kind, Link, LinkType, Memory, Sector, Usage
 from muisti.model.fields import Field, Match
 from muisti.model.memory import FIELDS
-from muisti.model.salience import strength, traced
+from muisti.model.salience import compute_salience, make_trace
 from muisti.storage.memory.apply import to_time
 from muisti.storage.memory.tables import Entry, Tables
 
@@ -20,7 +20,7 @@ _NEVER_USED = Usage()
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class View:
     """A state of the tables, and the moment for which salience is worked out."""
 
     tables: Tables
@@ -84,8 +84,8 @@ class Reading:
         written = replace(entry.memory, created_at=to_time(entry.created_at))
         usage = self.tables.usage.get(written.id, _NEVER_USED)
         kind = self.kinds.get(written.kind)
-        trace = traced(written, usage, kind.decay_per_day if kind else None)
-        return strength(replace(trace, rate=self.rates[written.sector]), at)
+        trace = make_trace(written, usage, kind.decay_per_day if kind else None)
+        return compute_salience(replace(trace, rate=self.rates[written.sector]), at)
 
     def superseding(self, memory_id: str) -> list[Link]:
         """Return the confirmed links by which other memories took its place, whether those are deleted or not."""

@@ -10,7 +10,7 @@ from muisti.ports.search import Frequencies, Term, WordMatch, Words
 from muisti.recall.matching import K1
 from muisti.storage.memory.reader import OPENING
 from muisti.storage.memory.tables import Tables, check_text
-from muisti.storage.memory.view import Reading
+from muisti.storage.memory.view import View
 
 B = 0.75
 """The constant of bm25 that says how much long texts lose."""
@@ -21,7 +21,7 @@ LEAST_IDF = 1e-6
 class MemoryWords:
     """Finds texts by their words."""
 
-    reading: Callable[[], Reading]
+    reading: Callable[[], View]
 
     def frequencies(self, words: Sequence[str]) -> Frequencies:
         """How many texts there are, and in how many each word occurs."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 
 from muisti.errors import IndexBusy
-from muisti.model import Problem, Session, Shelf, Usage
+from muisti.model import DocumentSource, Problem, Session, Usage
 from muisti.ports.search import IndexChanges
 from muisti.storage.sqlite import file_state
 from muisti.storage.sqlite.apply import apply_changes
@@ -65,7 +65,7 @@ class SqliteIndexBuilder:
         """Return every document that was read, or those of these."""
         return file_state.read_documents(self._connection(), paths)
 
-    def sources(self) -> list[Shelf]:
+    def sources(self) -> list[DocumentSource]:
         """Return what is searched beside the memories."""
         return read_sources(self._connection())
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from muisti.errors import IndexCorrupt
-from muisti.model import SESSION_BREAK, Chat, Message, Shelf
+from muisti.model import SESSION_BREAK, Conversation, DocumentSource, Message
 from muisti.storage.sqlite.rows import fetch, to_time
 from muisti.storage.sqlite.vector_spaces import as_json
 
@@ -28,12 +28,12 @@ class SqliteMessages:
             rows = fetch(db, _WHOLE if whole else _WINDOW, (chat, limit))
         return [_message_of(row) for row in reversed(rows)]
 
-    def chats(self) -> list[Chat]:
+    def chats(self) -> list[Conversation]:
         """Return all conversations, the latest first."""
         with self._db.reading() as db:
             rows = fetch(db, _CHATS)
         return [
-            Chat(name, count, to_time(first), to_time(last), present)
+            Conversation(name, count, to_time(first), to_time(last), present)
             for name, count, first, last, present in rows
         ]
 
@@ -63,16 +63,16 @@ class SqliteMessages:
             )
         return [source for (source,) in rows]
 
-    def sources(self) -> list[Shelf]:
+    def sources(self) -> list[DocumentSource]:
         """Return the files and folders that are searched beside the memories."""
         with self._db.reading() as db:
             return read_sources(db)
 
 
-def read_sources(db: apsw.Connection) -> list[Shelf]:
+def read_sources(db: apsw.Connection) -> list[DocumentSource]:
     """Return what the journal says is searched, with the number of documents found there."""
     return [
-        Shelf(path, source, project, bool(trusted), count)
+        DocumentSource(path, source, project, bool(trusted), count)
         for path, source, project, trusted, count in fetch(db, _SOURCES)
     ]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from muisti.model import Filter, Memory, Origin, Session, SessionUse, Usage, Use
+from muisti.model import EntryType, Filter, Memory, Session, SessionAction, SessionUse, Usage
 from muisti.ports.search import Candidate, Order
 from muisti.storage.sqlite.rows import (
     FROM,
@@ -103,12 +103,12 @@ class SqliteReader:
 
     def around(self, memory: Memory, before: int, after: int) -> list[Memory]:
         """Neighbours in time within the project; of a message: within its chat; of a section: those of its document."""
-        among = FROM if memory.origin is Origin.MEMORY else FROM_ENTRIES
+        among = FROM if memory.origin is EntryType.MEMORY else FROM_ENTRIES
         base = (
             "m.project = ? AND m.deleted_at IS NULL AND (m.tier <> 'session' OR m.session_id IS ?)"
         )
         values: list[Cell] = [memory.project, memory.session_id]
-        if memory.origin is not Origin.MEMORY:
+        if memory.origin is not EntryType.MEMORY:
             base = "m.origin = ? AND m.session_id IS ? AND (m.session_id NOT NULL OR m.path = ?)"
             values = [memory.origin.value, memory.session_id, memory.file_path]
         # Not the time that the memory tells: messages of one moment differ in their place only.
@@ -169,7 +169,7 @@ class SqliteReader:
                 (session_id, memory_id),
             )
         return [
-            SessionUse(session, memory, Use(what), to_time(at))
+            SessionUse(session, memory, SessionAction(what), to_time(at))
             for session, memory, what, at in rows
         ]
 

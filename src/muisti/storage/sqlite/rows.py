@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from muisti.errors import IndexCorrupt
-from muisti.model import Finder, Link, LinkType, Memory, Session
+from muisti.model import Link, LinkSource, LinkType, Memory, Session
 from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
 
@@ -179,7 +179,7 @@ def link_of(row: Sequence[Any]) -> Link:
         target=target,
         created_at=to_time(created),
         confidence=confidence,
-        extracted_by=Finder(by),
+        extracted_by=LinkSource(by),
         valid_from=time_or_none(valid_from),
         valid_until=time_or_none(valid_until),
     )

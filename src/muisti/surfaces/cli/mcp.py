@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from muisti.remember.validate import checked_project
+from muisti.remember.validate import validate_project
 from muisti.surfaces.extras import check_installed
 from muisti.surfaces.project import project_at
 
@@ -29,7 +29,7 @@ def mcp(vault: str | None, project: str | None, read_only: bool) -> None:
     Agents start this themselves; `muisti serve` offers the same at /mcp.
     """
     check_installed("muisti mcp")
-    name = project_at(Path.cwd()) if project is None else checked_project(project)
+    name = project_at(Path.cwd()) if project is None else validate_project(project)
     from muisti.surfaces.mcp.stdio import run  # takes a second: no other verb may wait for it
     from muisti.surfaces.mcp.vault import vault_at
 

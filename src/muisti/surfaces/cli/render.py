@@ -10,14 +10,14 @@ from muisti.model import (
     CORE_SECTIONS,
     CompactResult,
     CoreMemory,
+    EntryType,
     Explanation,
     Extracted,
     Graph,
-    Happening,
+    HistoryEntry,
     Link,
     LinkType,
     Memory,
-    Origin,
     Problem,
     SearchResult,
     Session,
@@ -25,7 +25,7 @@ from muisti.model import (
 )
 from muisti.model.fields import Redaction
 from muisti.model.memory import FIELDS
-from muisti.recall.snippet import snippet
+from muisti.recall.snippet import make_snippet
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,7 +72,7 @@ def results(found: Sequence[SearchResult], now: datetime) -> None:
     for result in found:
         memory = result.memory
         shown = Text(visible(memory.title), style="bold")
-        body = visible(" ".join(snippet(memory.content, _matched(result), SNIPPET).split()))
+        body = visible(" ".join(make_snippet(memory.content, _matched(result), SNIPPET).split()))
         for said in (
             memory.title,
             memory.title.rpartition(" > ")[2],
@@ -268,7 +268,7 @@ def _words_of(one: Link) -> str:
     return one.type.lower().replace("_", " ") + (f" ({one.confidence:g}?)" if one.proposed else "")
 
 
-def history(found: Sequence[Happening]) -> None:
+def history(found: Sequence[HistoryEntry]) -> None:
     """What became of a memory, oldest first."""
     table = new_table("when", "what", "reason")
     for one in found:
@@ -278,7 +278,7 @@ def history(found: Sequence[Happening]) -> None:
             f"session {one.session_id}" if one.session_id else "",
         ]
         if one.content is not None:
-            lines.append(f"“{snippet(one.content, frozenset(), SNIPPET)}”")
+            lines.append(f"“{make_snippet(one.content, frozenset(), SNIPPET)}”")
         table.add_row(
             f"{one.at:%Y-%m-%d %H:%M}", one.what, safe("\n".join(line for line in lines if line))
         )
@@ -380,12 +380,12 @@ def short(memory_id: str) -> str:
 
 
 def _kind(memory: Memory) -> str:
-    whole = memory.source if memory.origin is Origin.DOCUMENT else memory.project
+    whole = memory.source if memory.origin is EntryType.DOCUMENT else memory.project
     name = (
         whole
         if len(whole) <= MOST_NAME
         else f"…{whole[1 - MOST_NAME :]}"
-        if memory.origin is Origin.DOCUMENT
+        if memory.origin is EntryType.DOCUMENT
         else f"{whole[: MOST_NAME - 1]}…"
     )
     return f"{memory.kind}\n[dim]{safe(name)}[/]" if name else memory.kind

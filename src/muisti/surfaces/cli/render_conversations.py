@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from muisti.model import Chat, Message, Shelf
+from muisti.model import Conversation, DocumentSource, Message
 from muisti.surfaces.cli.render import ago, console, new_table, safe
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green"}
@@ -23,7 +23,7 @@ def messages(found: Sequence[Message]) -> None:
         out.print(safe(message.content), soft_wrap=True)
 
 
-def chats(found: Sequence[Chat], now: datetime) -> None:
+def chats(found: Sequence[Conversation], now: datetime) -> None:
     """All conversations."""
     shown = new_table("title", "messages", "since the break", "latest")
     shown.columns[0].header = "chat"
@@ -34,7 +34,7 @@ def chats(found: Sequence[Chat], now: datetime) -> None:
     console().print(shown)
 
 
-def shelves(found: Sequence[Shelf]) -> None:
+def shelves(found: Sequence[DocumentSource]) -> None:
     """What is searched beside the memories."""
     shown = new_table("title", "documents", "called", "project", "trusted")
     shown.columns[0].header = "path"

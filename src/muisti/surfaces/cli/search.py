@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from muisti.recall.fence import fenced
+from muisti.recall.fence import fence_text
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
     common,
@@ -55,7 +55,7 @@ def search(
         if as_json:
             print_json(found)
         elif for_agent and found:
-            click.echo(fenced([result.memory for result in found]))
+            click.echo(fence_text([result.memory for result in found]))
         elif found:
             render.results(found, render.now())
         else:

@@ -13,7 +13,7 @@ from muisti.surfaces.cli.shared import common, note, print_json
 from muisti.surfaces.extras import check_installed
 
 if TYPE_CHECKING:
-    from muisti.surfaces.rest.config import Serving
+    from muisti.surfaces.rest.config import ServerConfig
 
 
 @click.command()
@@ -63,10 +63,10 @@ def serve(
     """Serve the vault to programs (REST) and to your browser, until Ctrl+C."""
     check_installed("muisti serve")
     from muisti import bootstrap
-    from muisti.surfaces.rest.config import Serving
+    from muisti.surfaces.rest.config import ServerConfig
     from muisti.surfaces.rest.server import serve as run
 
-    serving = Serving(
+    serving = ServerConfig(
         host=options["host"],
         port=options["port"],
         token=options["token"] if token_file is None else _token_in(token_file),
@@ -95,7 +95,7 @@ def _token_in(path: Path) -> str:
     return text
 
 
-def _tell(serving: Serving, root: str, *, as_json: bool, open_page: bool) -> None:
+def _tell(serving: ServerConfig, root: str, *, as_json: bool, open_page: bool) -> None:
     """Where it is. The browser gets the token, if there is one, in the address, and at once a cookie in its place."""
     if as_json:
         print_json({"url": serving.base_url, "vault": root, "token": serving.token is not None})

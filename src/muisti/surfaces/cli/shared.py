@@ -15,7 +15,7 @@ import click
 from muisti.engine import Muisti
 from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model.fields import Field, Match
-from muisti.model.jsonable import plain
+from muisti.model.jsonable import to_jsonable
 from muisti.ports import Progress
 from muisti.recall.filters import FILTERED, FilterOptions
 
@@ -180,7 +180,7 @@ def whole_session(memory: Muisti, part: str) -> str:
 
 def print_json(value: object) -> None:
     """JSON for programs."""
-    click.echo(json.dumps(plain(value), ensure_ascii=False, indent=2))
+    click.echo(json.dumps(to_jsonable(value), ensure_ascii=False, indent=2))
 
 
 def note(text: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from muisti.recall.query import query_words
+from muisti.recall.query import split_query
 from muisti.text.sentences import split_sentences
 from muisti.text.tokens import tokenize
 
@@ -51,7 +51,7 @@ def without_known(text: str, given: Sequence[str], share: float) -> str:
 
 def _repeats(sentence: str, known: Sequence[frozenset[str]], share: float) -> bool:
     said = set(tokenize(sentence[:2_000]))
-    telling = {word for word in query_words(sentence[:2_000]) if word not in _CHANGE}
+    telling = {word for word in split_query(sentence[:2_000]) if word not in _CHANGE}
     if len(telling) < FEWEST:
         return False
     must = {word for word in said if word in _CHANGE or _NUMBER.search(word)} | set(

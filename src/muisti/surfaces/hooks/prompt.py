@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from muisti.recall.fence import CLOSING, OPENING, fenced, fenced_memory
-from muisti.recall.prompt_context import tokens
-from muisti.recall.query import query_words
+from muisti.recall.fence import CLOSING, OPENING, fence_memory, fence_text
+from muisti.recall.prompt_context import count_tokens
+from muisti.recall.query import split_query
 from muisti.surfaces.hooks import relevance
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def question_of(prompt: str) -> str:
     question = relevance.asked(prompt)
     return (
         question
-        if question and relevance.worth_asking(question, len(query_words(question)))
+        if question and relevance.worth_asking(question, len(split_query(question)))
         else ""
     )
 
@@ -49,7 +49,7 @@ def for_prompt(
     )
     chosen = _that_matter(memory, question, [one for one in found if one.memory.id not in known])
     kept = _within(_shortened(chosen), BUDGET)
-    return fenced(kept), [one.id for one in kept]
+    return fence_text(kept), [one.id for one in kept]
 
 
 def _that_matter(
@@ -61,7 +61,7 @@ def _that_matter(
     ]
     if not current:
         return []
-    told = query_words(question)
+    told = split_query(question)
     common = memory.word_frequencies(told)
     asks = relevance.is_question(question)
     return [
@@ -76,17 +76,17 @@ def _that_matter(
 def _shortened(found: Iterable[SearchResult]) -> list[Memory]:
     return [
         one.memory
-        if tokens(one.memory.content) <= LONG
+        if count_tokens(one.memory.content) <= LONG
         else replace(one.memory, content=one.matched_snippet)
         for one in found
     ]
 
 
 def _within(memories: Sequence[Memory], budget: int) -> list[Memory]:
-    left = budget - tokens(OPENING) - tokens(CLOSING) - 2
+    left = budget - count_tokens(OPENING) - count_tokens(CLOSING) - 2
     kept = []
     for one in memories:
-        cost = tokens(fenced_memory(one)) + 1
+        cost = count_tokens(fence_memory(one)) + 1
         if cost <= left:
             kept.append(one)
             left -= cost

@@ -9,8 +9,8 @@ from pathlib import Path
 from muisti.engine import Muisti
 from muisti.errors import BrokenFile, VaultNotFound
 from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Session, Tier
-from muisti.recall.fence import CLOSING, OPENING, quoted
-from muisti.recall.prompt_context import composed, tokens
+from muisti.recall.fence import CLOSING, OPENING, quote_text
+from muisti.recall.prompt_context import compose_context, count_tokens
 from muisti.surfaces.hooks.paths import READING
 
 START_BUDGET = 1_500
@@ -56,7 +56,7 @@ def for_session(
     else:
         core, last = CoreMemory({}, {}), ""
         memories = [one for one in memories if one.created_at > since]
-    text = composed(core, memories, budget - tokens(last) - 1)
+    text = compose_context(core, memories, budget - count_tokens(last) - 1)
     inside = [one.id for one in memories if f'<memory id="{one.id}"' in text]
     if last:
         text = (
@@ -77,7 +77,7 @@ def _fitting_core(memory: Muisti, budget: int) -> CoreMemory:
     for section in CORE_SECTIONS:
         kept = sections.setdefault(section, {})
         for key, value in getattr(core, section).items():
-            cost = tokens(f"{key}: {value}\n") + 12
+            cost = count_tokens(f"{key}: {value}\n") + 12
             if cost <= budget:
                 kept[key] = value
                 budget -= cost
@@ -121,7 +121,7 @@ def _last_session(memory: Muisti, project: str, session: str, budget: int) -> st
 
 def _fenced_session(session: Session, budget: int) -> str:
     ended = f' ended="{session.ended_at:%Y-%m-%d}"' if session.ended_at else ""
-    opening, text = f'<memory-session trust="unverified"{ended}>\n', quoted(session.summary)
-    while text and tokens(f"{opening}{text}{_SESSION_END}") > budget:
+    opening, text = f'<memory-session trust="unverified"{ended}>\n', quote_text(session.summary)
+    while text and count_tokens(f"{opening}{text}{_SESSION_END}") > budget:
         text = text[: len(text) * 9 // 10].rstrip()
     return f"{opening}{text}{_SESSION_END}" if text else ""

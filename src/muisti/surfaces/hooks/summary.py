@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from muisti.model import Memory, Message
-from muisti.recall.query import query_words
+from muisti.recall.query import split_query
 from muisti.surfaces.hooks.relevance import is_routine
 from muisti.text.sentences import split_sentences
 
@@ -46,8 +46,8 @@ def summary(said: Sequence[Message], learnt: Sequence[Memory]) -> str:
 def _asks_something(text: str) -> bool:
     """Not "thanks", "continue", "run the tests"."""
     return (
-        any(not is_routine(word) for word in query_words(text[:1000]))
-        and len(query_words(text[:1000])) > 1
+        any(not is_routine(word) for word in split_query(text[:1000]))
+        and len(split_query(text[:1000])) > 1
     )
 
 

@@ -30,9 +30,9 @@ def _detail(error: errors.MuistiError) -> str:
     if (
         isinstance(error, errors.InvalidMemory)
         and error.field == "content"
-        and "limit" in error.cure
+        and "limit" in error.reason
     ):
-        return f"content: {error.cure}. Nothing was saved. Save a summary, or several smaller memories, each of one thing"
+        return f"content: {error.reason}. Nothing was saved. Save a summary, or several smaller memories, each of one thing"
     return str(error).rstrip(".")
 
 

@@ -17,7 +17,7 @@ from mcp_types import (
 )
 
 from muisti.errors import MuistiError, NotFound
-from muisti.recall.fence import fenced
+from muisti.recall.fence import fence_text
 from muisti.surfaces.mcp import results
 from muisti.surfaces.mcp.errors import told
 from muisti.surfaces.mcp.tools import in_project, whole_id
@@ -72,7 +72,7 @@ async def _core(vault: Vault) -> str:
 
 async def _memory(vault: Vault, given: str) -> str:
     memory = await vault.use()
-    return fenced(await memory.details([await whole_id(memory, given)]))
+    return fence_text(await memory.details([await whole_id(memory, given)]))
 
 
 async def _ids(vault: Vault, part: str) -> list[str]:

@@ -9,9 +9,9 @@ from typing import Literal
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
-from muisti.model import CoreMemory, Link, Memory, Origin, Tier
-from muisti.recall.fence import fenced, quoted
-from muisti.recall.prompt_context import composed, tokens
+from muisti.model import CoreMemory, EntryType, Link, Memory, Tier
+from muisti.recall.fence import fence_text, quote_text
+from muisti.recall.prompt_context import compose_context, count_tokens
 
 TITLE, SOURCE = 16, 5
 """Tokens that a title and a source get in a list: enough to choose by, and ten results stay below 1,000 tokens."""
@@ -118,10 +118,10 @@ def answered(value: BaseModel, text: str) -> CallToolResult:
 def listed(memories: Sequence[Memory], *, note: str = "", here: str = "") -> CallToolResult:
     """Titles to choose from, no more of them than have room. Here: the id of the one that others stand around."""
     value, shown = Listed(note=DATA, results=[]), [LISTED]
-    left = EACH * max(10, len(memories)) - tokens(f"{LISTED}{MORE}{MORE}{DATA}{note}{note}")
+    left = EACH * max(10, len(memories)) - count_tokens(f"{LISTED}{MORE}{MORE}{DATA}{note}{note}")
     for memory in memories:
         entry, line = _found(memory), _line(memory, "→ " if memory.id == here else "")
-        left -= tokens(f"{entry.model_dump_json(exclude_defaults=True)},{line}\n")
+        left -= count_tokens(f"{entry.model_dump_json(exclude_defaults=True)},{line}\n")
         if value.results and left < 0:  # the path of a document may be endless
             note = f"{note} {MORE.format(len(memories) - len(value.results))}".strip()
             break
@@ -139,7 +139,7 @@ def listed(memories: Sequence[Memory], *, note: str = "", here: str = "") -> Cal
 def _found(memory: Memory) -> Found:
     source = shortened(_line_of(memory.source), SOURCE)
     said = (
-        memory.content[:200] if memory.origin is Origin.MESSAGE else memory.title
+        memory.content[:200] if memory.origin is EntryType.MESSAGE else memory.title
     )  # a message's title only says who and where
     title = shortened(_line_of(said), TITLE)
     return Found(
@@ -157,7 +157,7 @@ def _line(memory: Memory, mark: str) -> str:
     said = [] if found.source == "user" else [f"from {found.source}"]
     said += [] if memory.trusted else ["unverified"]
     origin = f" ({', '.join(said)})" if said else ""
-    return f"{mark}{short_id(memory)} {found.date} {memory.kind}: {quoted(found.title)}{quoted(origin)}"
+    return f"{mark}{short_id(memory)} {found.date} {memory.kind}: {quote_text(found.title)}{quote_text(origin)}"
 
 
 def kept(memory: Memory, done: str, notes: Sequence[str]) -> CallToolResult:
@@ -177,7 +177,9 @@ def read(memories: Sequence[Memory]) -> CallToolResult:
     """Whole memories, within a fence."""
     room = WHOLE // max(1, len(memories))
     shown = [_cut(memory, room) for memory in memories]
-    return answered(Read(note=DATA, memories=[_whole(memory) for memory in shown]), fenced(shown))
+    return answered(
+        Read(note=DATA, memories=[_whole(memory) for memory in shown]), fence_text(shown)
+    )
 
 
 def _cut(memory: Memory, room: int) -> Memory:
@@ -213,7 +215,8 @@ def core(known: CoreMemory) -> CallToolResult:
 def core_text(known: CoreMemory) -> str:
     """Core memory within a fence."""
     return (
-        composed(known, (), budget=1_000_000) or "Core memory is empty; core_update adds an entry."
+        compose_context(known, (), budget=1_000_000)
+        or "Core memory is empty; core_update adds an entry."
     )
 
 
@@ -224,7 +227,7 @@ def described(link: Link) -> str:
 
 def short_id(memory: Memory) -> str:
     """Enough of an id to tell one memory from all others."""
-    return memory.id[-SHORT:] if memory.origin is Origin.MEMORY else memory.id
+    return memory.id[-SHORT:] if memory.origin is EntryType.MEMORY else memory.id
 
 
 def shortened(text: str, room: int) -> str:

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 
 from muisti.aio import MemoryService
 from muisti.errors import InvalidRequest, MemoryNotFound
-from muisti.model import Memory, Origin
+from muisti.model import EntryType, Memory
 from muisti.recall.filters import ALL_PROJECTS, FilterOptions
 from muisti.remember.options import UpdateOptions
 from muisti.surfaces.mcp import results
@@ -111,7 +111,7 @@ class Tools:
         """
         options: FilterOptions = {"kind": kind, **in_project(self._of(project))}
         memory = await self._memory(ctx)
-        options["source"] = (Origin.MEMORY, Origin.DOCUMENT)
+        options["source"] = (EntryType.MEMORY, EntryType.DOCUMENT)
         found = await patiently(
             ctx, memory.search(query, limit=limit, record=False, **options), "searching"
         )

@@ -14,10 +14,10 @@ from starlette.routing import Route
 from muisti import __version__
 from muisti.engine import Muisti
 from muisti.surfaces.rest import docs
-from muisti.surfaces.rest.body_limit import Bodies
-from muisti.surfaces.rest.config import Serving
+from muisti.surfaces.rest.body_limit import BodyLimitMiddleware
+from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.events import Events
-from muisti.surfaces.rest.metrics import Measured, Timed
+from muisti.surfaces.rest.metrics import MetricsRegistry, TimingMiddleware
 from muisti.surfaces.rest.problems import Problem, add_handlers
 from muisti.surfaces.rest.reindexing import Reindexing
 from muisti.surfaces.rest.routes import (
@@ -30,18 +30,22 @@ from muisti.surfaces.rest.routes import (
     session_memories,
     sessions,
 )
-from muisti.surfaces.rest.security import Cover, Doors, Pace
-from muisti.surfaces.rest.watcher import Live
+from muisti.surfaces.rest.security import (
+    AccessMiddleware,
+    RateLimitMiddleware,
+    SecurityHeadersMiddleware,
+)
+from muisti.surfaces.rest.watcher import VaultWatcher
 
-__all__ = ["Serving", "create_app"]
+__all__ = ["ServerConfig", "create_app"]
 ROUTERS = (session_memories, memories, links, search, sessions, conversations, maintenance, health)
 WEB = "muisti.surfaces.web"
 AGENTS = "muisti.surfaces.mcp.http"
 
 
-def create_app(memory: Muisti, serving: Serving | None = None) -> FastAPI:
+def create_app(memory: Muisti, serving: ServerConfig | None = None) -> FastAPI:
     """The memory over HTTP. Whoever opened the memory closes it, after the application has ended."""
-    serving = serving or Serving()
+    serving = serving or ServerConfig()
     app = FastAPI(
         title="muisti",
         version=__version__,
@@ -54,7 +58,7 @@ def create_app(memory: Muisti, serving: Serving | None = None) -> FastAPI:
     app.state.memory, app.state.serving = memory, serving
     app.state.events, app.state.measured, app.state.reindexing = (
         Events(serving.listeners),
-        Measured(),
+        MetricsRegistry(),
         Reindexing(),
     )
     for module in ROUTERS:
@@ -75,13 +79,13 @@ def create_app(memory: Muisti, serving: Serving | None = None) -> FastAPI:
     return app
 
 
-def _add_layers(app: FastAPI, serving: Serving) -> None:
+def _add_layers(app: FastAPI, serving: ServerConfig) -> None:
     """The last one is the outermost."""
-    app.add_middleware(Bodies, serving=serving)
-    app.add_middleware(Pace, serving=serving)
-    app.add_middleware(Doors, serving=serving)
-    app.add_middleware(Timed, measured=app.state.measured)
-    app.add_middleware(Cover)
+    app.add_middleware(BodyLimitMiddleware, serving=serving)
+    app.add_middleware(RateLimitMiddleware, serving=serving)
+    app.add_middleware(AccessMiddleware, serving=serving)
+    app.add_middleware(TimingMiddleware, measured=app.state.measured)
+    app.add_middleware(SecurityHeadersMiddleware)
 
 
 def _add_pages(app: FastAPI, memory: Muisti) -> None:
@@ -105,7 +109,7 @@ def _add_agents(app: FastAPI, memory: Muisti) -> Any:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     live = (
-        Live(app.state.memory, app.state.events, app.state.serving)
+        VaultWatcher(app.state.memory, app.state.events, app.state.serving)
         if app.state.serving.live
         else None
     )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from muisti.surfaces.rest.config import Serving
+from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.problems import Problem, Refused, answer
 
 CLOSE = {"Connection": "close"}
@@ -58,10 +58,10 @@ async def _drained(headers: Headers, receive: Receive) -> bool:
     return True
 
 
-class Bodies:
+class BodyLimitMiddleware:
     """Lets a body through, piece by piece, as long as it keeps to the limits."""
 
-    def __init__(self, app: ASGIApp, serving: Serving) -> None:
+    def __init__(self, app: ASGIApp, serving: ServerConfig) -> None:
         self.app = app
         self._limit, self._seconds = serving.body_limit, serving.body_seconds
 

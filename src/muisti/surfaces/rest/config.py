@@ -15,7 +15,7 @@ WILDCARDS = ("0.0.0.0", "::", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
+class ServerConfig:
     """Where to listen, who may ask, and how much of it. Raises SettingsError for what would not be safe."""
 
     host: str = "127.0.0.1"

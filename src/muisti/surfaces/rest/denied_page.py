@@ -11,7 +11,7 @@ from html import escape
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, Response
 
-from muisti.surfaces.rest.config import Serving
+from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.problems import Refused
 
 _TOKEN = (
@@ -35,7 +35,7 @@ def reads_pages(headers: Headers) -> bool:
     )
 
 
-def turned_away(refused: Refused, serving: Serving, headers: Mapping[str, str]) -> Response:
+def turned_away(refused: Refused, serving: ServerConfig, headers: Mapping[str, str]) -> Response:
     """The page, with the same status and headers as the problem."""
     problem = refused.problem
     cure = _CURES[problem.type.removeprefix("urn:muisti:")].format(url=escape(serving.base_url))

@@ -22,7 +22,7 @@ SIZE_FOR = 60.0
 """Seconds for which the size of the vault is not measured again: that is a walk over all files."""
 
 
-class Measured:
+class MetricsRegistry:
     """The requests of this server, and the counters of its memory."""
 
     def __init__(self) -> None:
@@ -95,10 +95,10 @@ class _OfMemory:
             yield GaugeMetricFamily(name, told, value=value)
 
 
-class Timed:
+class TimingMiddleware:
     """How long each request takes, by its route and not by its address: ids would be endless."""
 
-    def __init__(self, app: ASGIApp, measured: Measured) -> None:
+    def __init__(self, app: ASGIApp, measured: MetricsRegistry) -> None:
         self.app = app
         self._measured = measured
 

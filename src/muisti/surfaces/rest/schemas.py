@@ -37,7 +37,7 @@ class RequestModel(BaseModel):
         validate_by_name=False,
     )
 
-    def said(self) -> dict[str, Any]:
+    def given_fields(self) -> dict[str, Any]:
         """The fields that were named, by the names that the engine has for them."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
@@ -53,7 +53,7 @@ class QueryModel(BaseModel):
         validate_by_name=False,
     )
 
-    def said(self) -> dict[str, Any]:
+    def given_fields(self) -> dict[str, Any]:
         """The options that were named, by the names that the engine has for them."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
@@ -75,7 +75,7 @@ def _moment(value: object) -> object:
     if isinstance(value, datetime) or value is None:
         return value
     if not isinstance(value, str) or not _MOMENT.match(value):
-        raise ValueError("it must be a time with a zone, such as 2026-01-31T12:00:00Z")
+        raise ValueError("must be a time with a zone, such as 2026-01-31T12:00:00Z")
     try:
         return datetime.fromisoformat(value.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -84,13 +84,13 @@ def _moment(value: object) -> object:
 
 def _whole(value: object) -> object:
     if isinstance(value, str) and not _WHOLE.match(value):
-        raise ValueError("it must be a whole number")
+        raise ValueError("must be a whole number")
     return value
 
 
 def _flag(value: object) -> object:
     if isinstance(value, str) and value not in ("true", "false"):
-        raise ValueError("it must be true or false")
+        raise ValueError("must be true or false")
     return value == "true" if isinstance(value, str) else value
 
 
@@ -98,7 +98,7 @@ def _number(value: object) -> object:
     if isinstance(value, str) and not re.fullmatch(
         r"-?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?", value
     ):
-        raise ValueError("it must be a number")
+        raise ValueError("must be a number")
     return value
 
 
@@ -170,7 +170,7 @@ def with_fields(
 _WORDS: dict[type[StrEnum] | None, Any] = {
     model.Sector: SectorName,
     model.Tier: TierName,
-    model.Origin: Literal["memory", "document", "message"],
+    model.EntryType: Literal["memory", "document", "message"],
 }
 _TOLD: dict[ValueType, Any] = {
     ValueType.LIST: list[str],

@@ -26,7 +26,7 @@ from muisti.surfaces.rest.body_limit import drained, refuse
 from muisti.surfaces.rest.config import (
     LOOPBACK_NAMES,
     WILDCARDS,
-    Serving,
+    ServerConfig,
     canonical_origin,
     host_name,
     is_address,
@@ -49,7 +49,7 @@ POLICY = (
 COVER = protective_headers(POLICY, "no-referrer")
 
 
-class Cover:
+class SecurityHeadersMiddleware:
     """Safe headers on every answer; an error that nobody expected becomes a problem, and is logged."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -88,10 +88,10 @@ class Cover:
             await answer(problem, {"Connection": "close"})(scope, receive, covered)
 
 
-class Doors:
+class AccessMiddleware:
     """By which name, for which page, with which token."""
 
-    def __init__(self, app: ASGIApp, serving: Serving) -> None:
+    def __init__(self, app: ASGIApp, serving: ServerConfig) -> None:
         self.app = app
         self._serving = serving
         own = () if serving.host in WILDCARDS else (serving.host.lower(),)
@@ -260,13 +260,13 @@ def _for_page(send: Send, origin: str) -> Send:
     return told
 
 
-class Pace:
+class RateLimitMiddleware:
     """How many changes a client may make: a bucket of tokens that fills up again."""
 
     MOST_CLIENTS = 1024
 
     def __init__(
-        self, app: ASGIApp, serving: Serving, clock: Callable[[], float] = time.monotonic
+        self, app: ASGIApp, serving: ServerConfig, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.app = app
         self._rate, self._burst, self._clock = serving.write_rate, float(serving.write_burst), clock

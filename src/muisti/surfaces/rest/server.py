@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
 from muisti.surfaces.rest.app import create_app
-from muisti.surfaces.rest.config import Serving
+from muisti.surfaces.rest.config import ServerConfig
 
 GRACE = 5
 """Seconds that requests have to end when the server is told to stop."""
@@ -88,7 +88,9 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def make_server(memory: Muisti, serving: Serving) -> tuple[Server, socket.socket, Serving]:
+def make_server(
+    memory: Muisti, serving: ServerConfig
+) -> tuple[Server, socket.socket, ServerConfig]:
     """A server, the socket it listens at, and how it serves, with the port that it got. Raises MuistiError."""
     listening = _listen(serving)
     serving = replace(serving, port=listening.getsockname()[1])
@@ -109,7 +111,7 @@ def make_server(memory: Muisti, serving: Serving) -> tuple[Server, socket.socket
 
 
 def serve(
-    memory: Muisti, serving: Serving, on_ready: Callable[[Serving], None] | None = None
+    memory: Muisti, serving: ServerConfig, on_ready: Callable[[ServerConfig], None] | None = None
 ) -> None:
     """Serve until told to stop."""
     server, listening, serving = make_server(memory, serving)
@@ -120,7 +122,7 @@ def serve(
     server.run(sockets=[listening])
 
 
-def _listen(serving: Serving) -> socket.socket:
+def _listen(serving: ServerConfig) -> socket.socket:
     """TCP by name: else asyncio does not know that it is, and every answer waits for the client's delayed ACK (40 ms)."""
     try:
         family, _, _, _, address = socket.getaddrinfo(

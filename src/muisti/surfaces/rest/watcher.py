@@ -10,7 +10,7 @@ import time
 from muisti.engine import Muisti
 from muisti.errors import MuistiError, Unsupported
 from muisti.model.jsonable import Plain
-from muisti.surfaces.rest.config import Serving
+from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.events import Events
 from muisti.surfaces.rest.schemas_maintenance import Synced
 
@@ -23,10 +23,10 @@ SHARE = 5.0
 LONGEST_REST = 1.0
 
 
-class Live:
+class VaultWatcher:
     """One thread that hears of edits, one look at the files for each batch of them, and upkeep once a day."""
 
-    def __init__(self, memory: Muisti, events: Events, serving: Serving) -> None:
+    def __init__(self, memory: Muisti, events: Events, serving: ServerConfig) -> None:
         self._memory, self._events, self._serving = memory, events, serving
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="muisti-live", daemon=True)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from muisti.errors import InvalidRequest, MuistiError, NotFound
 from muisti.model import CORE_SECTIONS
 from muisti.surfaces.web.csrf import Form, Posted
-from muisti.surfaces.web.page_context import At, Desk
+from muisti.surfaces.web.page_context import At, PageContext
 from muisti.surfaces.web.render import PageRoute, go, sentence, show
 
 router = APIRouter(route_class=PageRoute)
@@ -33,7 +33,9 @@ def change(request: Request, desk: At, form: Posted) -> Response:
     return go("/core", "core")
 
 
-def _shown(request: Request, desk: Desk, form: Form, error: MuistiError | None = None) -> Response:
+def _shown(
+    request: Request, desk: PageContext, form: Form, error: MuistiError | None = None
+) -> Response:
     known = desk.memory.core_get()
     size = sum(
         len(f"{key}{value}".encode())

@@ -12,7 +12,7 @@ from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
 from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.surfaces.web.csrf import GUARDED, Form, Posted
-from muisti.surfaces.web.page_context import At, Desk
+from muisti.surfaces.web.page_context import At, PageContext
 from muisti.surfaces.web.render import PageRoute, go, href, sentence, show
 
 router = APIRouter(route_class=PageRoute)
@@ -116,7 +116,7 @@ def unmerge(desk: At, memory_id: str) -> Response:
 # -- Forms
 
 
-def _changeable(desk: Desk, memory_id: str) -> Memory:
+def _changeable(desk: PageContext, memory_id: str) -> Memory:
     found = desk.existing(memory_id)
     if not desk.is_live(found):
         raise InvalidRequest(
@@ -153,7 +153,7 @@ def _value(form: Form, field: Field) -> Any:
             try:
                 return float(line) if line else field.default
             except ValueError:
-                reason = "it must be a number between 0 and 1"
+                reason = "must be a number between 0 and 1"
                 raise InvalidMemory(field.name, line, reason) from None
         case ValueType.LIST:
             return tuple(word.strip() for word in line.split(",") if word.strip())
@@ -194,7 +194,11 @@ def _changes(form: Form, found: Memory) -> UpdateOptions:
 
 
 def _new_form(
-    request: Request, desk: Desk, form: Form, old: Memory | None, error: MuistiError | None = None
+    request: Request,
+    desk: PageContext,
+    form: Form,
+    old: Memory | None,
+    error: MuistiError | None = None,
 ) -> Response:
     return show(
         request,
@@ -210,7 +214,7 @@ def _new_form(
 
 def _edit_form(
     request: Request,
-    desk: Desk,
+    desk: PageContext,
     found: Memory,
     form: Form,
     error: MuistiError | None = None,

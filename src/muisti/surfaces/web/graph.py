@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 from muisti.model import Link, Memory
 from muisti.recall.filters import ALL_PROJECTS
-from muisti.surfaces.web.page_context import At, Desk
+from muisti.surfaces.web.page_context import At, PageContext
 from muisti.surfaces.web.render import PageRoute, href, hue, show
 
 router = APIRouter(route_class=PageRoute)
@@ -69,7 +69,7 @@ def data(desk: At, around: str = "", depth: int = 2) -> Response:
     return JSONResponse({"nodes": nodes, "edges": edges})
 
 
-def _drawn(desk: Desk, around: str, depth: int) -> Drawn:
+def _drawn(desk: PageContext, around: str, depth: int) -> Drawn:
     if around:
         found = desk.memory.graph(around, depth=max(1, min(depth, 4)))
         return busiest(found.memories, found.links)

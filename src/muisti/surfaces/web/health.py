@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from muisti.surfaces.web.csrf import GUARDED, Posted
-from muisti.surfaces.web.page_context import At, Desk
+from muisti.surfaces.web.page_context import At, PageContext
 from muisti.surfaces.web.render import PageRoute, go, is_fragment, show
 
 router = APIRouter(route_class=PageRoute)
@@ -45,7 +45,7 @@ def sync(request: Request, desk: At, form: Posted) -> Response:
     return go("/status", "synced")
 
 
-def _state(desk: Desk) -> dict[str, Any]:
+def _state(desk: PageContext) -> dict[str, Any]:
     memory = desk.memory
     settings = memory.settings
     metrics = memory.metrics()

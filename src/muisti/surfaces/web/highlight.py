@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from muisti.recall.query import query_words
+from muisti.recall.query import split_query
 from muisti.text.tokens import tokenize
 
 # Not split_words: the page shows every character, so what stands between words is a piece too.
@@ -21,7 +21,7 @@ def marked(text: str, query: str) -> list[tuple[str, bool]]:
     """The text in pieces, each with whether it stands in the question, in any form that search takes for the same."""
     if not query.strip():
         return [(text, False)]
-    wanted = frozenset(query_words(query))
+    wanted = frozenset(split_query(query))
     terms = [term for term in query.casefold().split() if not term.isascii()]
     pieces: list[tuple[str, bool]] = []
     for token in _TOKEN.findall(text):

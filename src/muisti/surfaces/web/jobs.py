@@ -24,7 +24,7 @@ class State:
     failed: bool = False
 
 
-class Work:
+class Jobs:
     """Rebuilds the index of one vault, one time at once."""
 
     def __init__(self, memory: Muisti) -> None:

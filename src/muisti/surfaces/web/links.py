@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from muisti.errors import InvalidRequest
 from muisti.surfaces.web.csrf import Form, Posted
-from muisti.surfaces.web.page_context import At, Desk
+from muisti.surfaces.web.page_context import At, PageContext
 from muisti.surfaces.web.render import PageRoute, go, href, show
 from muisti.surfaces.web.search import Question, looked_up
 
@@ -52,7 +52,7 @@ def confirm(desk: At, memory_id: str, form: Posted) -> Response:
     return go(href(memory_id), "linked")
 
 
-def _named(desk: Desk, form: Form) -> str:
+def _named(desk: PageContext, form: Form) -> str:
     """The memory that was typed instead of chosen: by a part of its id."""
     typed = form.line("q")
     found = desk.memory.find_ids(typed, limit=2) if len(typed) >= 4 else []

@@ -8,9 +8,9 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from muisti.errors import MemoryNotFound, NotFound
-from muisti.model import Link, LinkType, Memory, Origin
+from muisti.model import EntryType, Link, LinkType, Memory
 from muisti.recall.filters import ALL_PROJECTS
-from muisti.surfaces.web.page_context import At, Desk
+from muisti.surfaces.web.page_context import At, PageContext
 from muisti.surfaces.web.render import PageRoute, go, href, is_fragment, show
 
 router = APIRouter(route_class=PageRoute)
@@ -21,7 +21,7 @@ TYPES = tuple(kind.value for kind in LinkType)
 def read(request: Request, desk: At, memory_id: str) -> Response:
     """The page of one memory, wherever it is."""
     found = desk.existing(memory_id)
-    if found.origin is not Origin.MEMORY:
+    if found.origin is not EntryType.MEMORY:
         return go(href(found))
     return show(request, "memory.html", memory=found, types=TYPES, **standing(desk, found))
 
@@ -53,7 +53,7 @@ def related(request: Request, desk: At, memory_id: str) -> Response:
     return show(request, template, found=found, memory=desk.existing(memory_id))
 
 
-def standing(desk: Desk, found: Memory) -> dict[str, Any]:
+def standing(desk: PageContext, found: Memory) -> dict[str, Any]:
     """How a memory stands to others."""
     alive = desk.is_live(found)
     links: list[Link] = []

@@ -12,7 +12,7 @@ from muisti.surfaces.web.render import PageRoute
 _NOT_OURS = ("/api", "/metrics", "/static", "/openapi.json")
 
 
-class Nowhere(PageRoute):
+class NotFoundRoute(PageRoute):
     """Fits whatever no other route does, if a browser asks for a page."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
@@ -28,11 +28,11 @@ class Nowhere(PageRoute):
         return super().matches(scope)
 
 
-router = APIRouter(route_class=Nowhere)
+router = APIRouter(route_class=NotFoundRoute)
 
 
 @router.get("/{rest:path}")
-def nowhere() -> Response:
+def not_found() -> Response:
     """Nothing is here."""
     raise HTTPException(
         404, "there is no page at this address; the links beside lead to those that there are"

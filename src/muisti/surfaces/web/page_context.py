@@ -11,15 +11,15 @@ from fastapi import Depends, Request
 from muisti.engine import Muisti
 from muisti.errors import MemoryNotFound
 from muisti.model import Memory
-from muisti.surfaces.web.jobs import Work
+from muisti.surfaces.web.jobs import Jobs
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class PageContext:
     """One open vault as the pages see it."""
 
     memory: Muisti
-    work: Work
+    work: Jobs
     changes: Callable[[], int | str] | None = None
 
     def existing(self, memory_id: str) -> Memory:
@@ -42,9 +42,9 @@ class Desk:
         return list(self.memory.settings.kinds)
 
 
-def desk_of(request: Request) -> Desk:
+def get_page_context(request: Request) -> PageContext:
     """The desk that `pages` put there."""
-    return cast("Desk", request.state.desk)
+    return cast("PageContext", request.state.desk)
 
 
-At = Annotated[Desk, Depends(desk_of)]
+At = Annotated[PageContext, Depends(get_page_context)]

@@ -25,8 +25,8 @@ from muisti.surfaces.web import (
 from muisti.surfaces.web import (
     memory as memory_pages,
 )
-from muisti.surfaces.web.jobs import Work
-from muisti.surfaces.web.page_context import Desk
+from muisti.surfaces.web.jobs import Jobs
+from muisti.surfaces.web.page_context import PageContext
 
 
 def pages(memory: Muisti, *, changes: Callable[[], int | str] | None = None) -> APIRouter:
@@ -34,7 +34,7 @@ def pages(memory: Muisti, *, changes: Callable[[], int | str] | None = None) -> 
 
     `changes` answers something that is another whenever the vault changed; open pages then show what is new by themselves.
     """
-    desk = Desk(memory, Work(memory), changes)
+    desk = PageContext(memory, Jobs(memory), changes)
 
     async def sit_down(request: Request) -> None:
         request.state.desk = desk

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Request, Response
 
 from muisti.engine import Muisti
-from muisti.model import Origin, SearchResult, SearchResults
+from muisti.model import EntryType, SearchResult, SearchResults
 from muisti.recall.filters import ALL_PROJECTS, FilterOptions
 from muisti.surfaces.web.page_context import At
 from muisti.surfaces.web.render import PageRoute, is_fragment, show
@@ -18,7 +18,7 @@ from muisti.surfaces.web.render import PageRoute, is_fragment, show
 router = APIRouter(route_class=PageRoute)
 STEPS = (20, 50, 100)
 """How many results there are at first, and after asking for more."""
-SOURCES = tuple(origin.value for origin in Origin)
+SOURCES = tuple(origin.value for origin in EntryType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def looked_up(memory: Muisti, asked: Question) -> SearchResults:
 
 def latest(memory: Muisti, asked: Question) -> SearchResults:
     """The newest memories, where nothing is asked. Only searches see messages and documents."""
-    if asked.source not in ("", Origin.MEMORY):
+    if asked.source not in ("", EntryType.MEMORY):
         return SearchResults()
     options: FilterOptions = {"project": asked.project or ALL_PROJECTS}
     if asked.kind:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from muisti.engine import Muisti
 from muisti.errors import NotFound
-from muisti.model import Happening, Memory
+from muisti.model import HistoryEntry, Memory
 from muisti.surfaces.web.page_context import At
 from muisti.surfaces.web.paging import placed, turning
 from muisti.surfaces.web.render import PageRoute, show
@@ -48,7 +48,7 @@ def merged(request: Request, desk: At, offset: int = 0) -> Response:
     return show(request, "merged.html", pairs=pairs, count=count, turn=turn)
 
 
-def _merged_texts(memory: Muisti, into: Memory) -> list[Happening]:
+def _merged_texts(memory: Muisti, into: Memory) -> list[HistoryEntry]:
     """Return what was merged into a memory and can be taken apart again, the latest first."""
     try:
         happened = memory.history(into.id)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from muisti.model import Happening, Memory
+from muisti.model import HistoryEntry, Memory
 from muisti.surfaces.web.page_context import At
 from muisti.surfaces.web.render import PageRoute, show
 
@@ -42,7 +42,7 @@ class Piece:
     how: How
 
 
-def versions(memory: Memory, happened: Sequence[Happening]) -> list[Version]:
+def versions(memory: Memory, happened: Sequence[HistoryEntry]) -> list[Version]:
     """All texts that are known, the oldest first. Pure."""
     earlier = [
         Version(one.content, one.at)

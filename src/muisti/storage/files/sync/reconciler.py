@@ -14,7 +14,7 @@ from muisti.errors import (
     InvalidRequest,
     VaultError,
 )
-from muisti.model import Event, EventName, Problem, Shelf, SyncReport, VerifyReport
+from muisti.model import DocumentSource, Event, EventName, Problem, SyncReport, VerifyReport
 from muisti.ports import ChangeSet, Clock, Progress
 from muisti.settings import Settings
 from muisti.storage.files.documents import FileDocuments
@@ -259,12 +259,12 @@ class FileReconciler:
 
     def index_path(
         self, path: str, source: str | None, project: str | None, *, trusted: bool | None
-    ) -> Shelf:
+    ) -> DocumentSource:
         """Search a file or a folder from now on. Which, is noted in the journal, so that it outlives the index."""
         with self._store.lock():
             place = self._documents.shelf_path(path)
             known = {one.path: one for one in self._index.sources()}.get(place)
-            before = known or Shelf(place, "")
+            before = known or DocumentSource(place, "")
             wanted = replace(
                 before,
                 source=before.source if source is None else source,
@@ -283,7 +283,7 @@ class FileReconciler:
             self._read_sources()
             return next((one for one in self._index.sources() if one.path == wanted.path), wanted)
 
-    def forget_path(self, path: str) -> Shelf:
+    def forget_path(self, path: str) -> DocumentSource:
         """Search it no longer. The files stay as they are."""
         with self._store.lock():
             known = {one.path: one for one in self._index.sources()}
@@ -305,7 +305,7 @@ class FileReconciler:
             self._read_sources()
             return known[wanted]
 
-    def sources(self) -> list[Shelf]:
+    def sources(self) -> list[DocumentSource]:
         """Return what is searched beside the memories; the workspace's own files first, if there are any."""
         named = self._index.sources()
         counts: dict[str, int] = {}

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from muisti.errors import VaultError
-from muisti.model import Problem, Shelf
+from muisti.model import DocumentSource, Problem
 from muisti.ports import Progress
 from muisti.settings import Settings
 from muisti.storage.files.conversations import FileConversations
@@ -27,7 +27,7 @@ class Listing:
     """The files there are, listed once."""
 
     conversations: dict[str, FileStat]
-    sources: list[tuple[Shelf, list[tuple[str, FileStat]] | None]]
+    sources: list[tuple[DocumentSource, list[tuple[str, FileStat]] | None]]
     """Each source with its files; None if the source itself cannot be found."""
 
 
@@ -51,7 +51,7 @@ class Sources:
         sources = [(source, self.documents.scan(source)) for source in self.all_sources()]
         return Listing(dict(self.conversations.files()), sources)
 
-    def all_sources(self) -> list[Shelf]:
+    def all_sources(self) -> list[DocumentSource]:
         """Return the workspace's own and the named sources. Of two that have the same file, the closer one comes first."""
         named = self.index.sources()
         names = {one.path for one in named}
@@ -170,7 +170,7 @@ class Sources:
 
     # -- Documents
 
-    def source_of(self, path: str) -> Shelf | None:
+    def source_of(self, path: str) -> DocumentSource | None:
         """Return the source that a file belongs to."""
         sources = self.all_sources()
         return next(

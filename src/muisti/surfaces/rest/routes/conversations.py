@@ -54,7 +54,7 @@ def chat_window(memory: Asking, chat: Id, asked: Annotated[WindowQuery, Query()]
 )
 def append_message(memory: Asking, chat: Id, body: NewMessage) -> Message:
     """Write down what was said in a chat, such as `telegram_123456`."""
-    return Message.model_validate(memory.append_message(chat, **body.said()))
+    return Message.model_validate(memory.append_message(chat, **body.given_fields()))
 
 
 @router.post(
@@ -103,7 +103,7 @@ def list_documents(memory: Asking) -> list[Shelf]:
 def add_documents(memory: Asking, body: NewShelf, request: Request) -> Shelf:
     """Search a Markdown file or folder from now on, if the server was started with a folder that it lies in."""
     path = allowed_path(body.path, request.app.state.serving.document_folders)
-    said = {name: value for name, value in body.said().items() if name != "path"}
+    said = {name: value for name, value in body.given_fields().items() if name != "path"}
     return Shelf.model_validate(memory.index_path(path, **said))
 
 
@@ -129,7 +129,7 @@ def extract(memory: Asking, body: Exchange) -> Accepted:
     """Learn from an exchange, in the background: it is on the disk when this answers."""
     if not body.user_message.strip() and not body.assistant_response.strip():
         raise InvalidRequest("user_message", body.user_message, "one of the two must say something")
-    if not memory.extract_and_save(**body.said()):
+    if not memory.extract_and_save(**body.given_fields()):
         detail = "too many exchanges wait already, or the disk is full; the chat goes on without it"
         raise Refused(503, "extraction-refused", "It cannot be taken now", detail)
     return Accepted(accepted=True)

@@ -12,7 +12,7 @@ from muisti import __version__
 from muisti.surfaces.rest.concurrency import Lane
 from muisti.surfaces.rest.dependencies import Asking
 from muisti.surfaces.rest.events import EVENT, Events
-from muisti.surfaces.rest.metrics import Measured
+from muisti.surfaces.rest.metrics import MetricsRegistry
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas_maintenance import FileProblem, Health, Ready
 
@@ -57,7 +57,7 @@ def ready(memory: Asking) -> Ready:
 @router.get("/metrics", response_class=Response, responses={200: _NUMBERS, **may_fail()})
 def metrics(memory: Asking, request: Request) -> Response:
     """Counters, latencies, queues and sizes."""
-    measured: Measured = request.app.state.measured
+    measured: MetricsRegistry = request.app.state.measured
     return Response(measured.text(memory), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -35,7 +35,7 @@ def list_links(memory: Asking, memory_id: Id) -> list[Link]:
 )
 def link_memory(memory: Asking, memory_id: Id, body: NewLink) -> Link:
     """Say how this memory stands to another. A link that was proposed is confirmed by this."""
-    said = {name: value for name, value in body.said().items() if name != "target"}
+    said = {name: value for name, value in body.given_fields().items() if name != "target"}
     return Link.model_validate(memory.link(memory_id, body.target, **said))
 
 
@@ -83,4 +83,4 @@ def related_memories(
     memory: Asking, memory_id: Id, asked: Annotated[RelatedQuery, Query()]
 ) -> list[Result]:
     """Memories that share the most telling words, or are near in meaning."""
-    return [Result.model_validate(one) for one in memory.related(memory_id, **asked.said())]
+    return [Result.model_validate(one) for one in memory.related(memory_id, **asked.given_fields())]

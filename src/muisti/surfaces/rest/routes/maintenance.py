@@ -112,7 +112,7 @@ async def reindex(
 @router.get("/api/export", response_class=Response, responses={200: _EXPORT, **may_fail()})
 def export_memories(memory: Asking, asked: Annotated[ExportQuery, Query()]) -> Response:
     """All memories, or those a filter lets through, as `import` reads them."""
-    said = {name: value for name, value in asked.said().items() if name != "format"}
+    said = {name: value for name, value in asked.given_fields().items() if name != "format"}
     text = memory.export_memories(format=asked.format, **said)
     kind = "application/json" if asked.format == "json" else "text/markdown"
     return Response(text, media_type=kind)

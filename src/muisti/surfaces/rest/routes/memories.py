@@ -59,14 +59,14 @@ def _tagged(memory: model.Memory, response: Response) -> Memory:
 @router.get("/api/memories", responses=may_fail())
 def list_memories(memory: Asking, asked: Annotated[ListQuery, Query()]) -> Memories:
     """Memories of all sessions, newest first."""
-    found = memory.list(**{**asked.said(), "limit": asked.limit + 1})
+    found = memory.list(**{**asked.given_fields(), "limit": asked.limit + 1})
     return paged(found, asked.offset, asked.limit)
 
 
 @router.post("/api/memories", status_code=201, responses={201: _MADE, **may_fail("change", "body")})
 def save_memory(memory: Asking, body: NewMemory, response: Response) -> Memory:
     """Remember a text. Saying the same again reinforces what is there, and answers it."""
-    saved = memory.save(**body.said())
+    saved = memory.save(**body.given_fields())
     response.headers["Location"] = f"/api/memories/{saved.id}"
     return _tagged(saved, response)
 
@@ -76,7 +76,7 @@ def save_memories(memory: Asking, body: NewMemories) -> list[Memory]:
     """Remember many texts at once: all of them or, if one is not acceptable, none."""
     return [
         Memory.model_validate(one)
-        for one in memory.save_batch([item.said() for item in body.items])
+        for one in memory.save_batch([item.given_fields() for item in body.items])
     ]
 
 
@@ -114,7 +114,7 @@ def change_memory(
     memory: Asking, memory_id: Id, body: Changes, response: Response, if_match: IfMatch = None
 ) -> Memory:
     """Change some fields; what is not named stays."""
-    return _tagged(_updated(memory, memory_id, body.said(), if_match), response)
+    return _tagged(_updated(memory, memory_id, body.given_fields(), if_match), response)
 
 
 @router.put(
@@ -156,7 +156,7 @@ def reinforce_memory(memory: Asking, memory_id: Id, body: Strength | None = None
     said = (
         {}
         if body is None
-        else {name: value for name, value in body.said().items() if value is not None}
+        else {name: value for name, value in body.given_fields().items() if value is not None}
     )
     return Memory.model_validate(memory.reinforce(memory_id, **said))
 
@@ -167,6 +167,6 @@ def deemphasize_memory(memory: Asking, memory_id: Id, body: Weakness | None = No
     said = (
         {}
         if body is None
-        else {name: value for name, value in body.said().items() if value is not None}
+        else {name: value for name, value in body.given_fields().items() if value is not None}
     )
     return Memory.model_validate(memory.deemphasize(memory_id, **said))

@@ -41,19 +41,19 @@ def found(results: SearchResults) -> Found:
 @router.get("/api/search", responses=may_fail())
 def search(memory: Asking, asked: Annotated[SearchQuery, Query()]) -> Found:
     """The memories, messages and documents that answer a query, best first, with snippets and reasons."""
-    return found(memory.search(**asked.said()))
+    return found(memory.search(**asked.given_fields()))
 
 
 @router.post("/api/search", responses=may_fail("body"))
 def search_long(memory: Asking, body: SearchBody) -> Found:
     """The same, for a query that is too long, or too private, for an address."""
-    return found(memory.search(**body.said()))
+    return found(memory.search(**body.given_fields()))
 
 
 @router.get("/api/search/compact", responses=may_fail())
 def search_compact(memory: Asking, asked: Annotated[CompactQuery, Query()]) -> list[Compact]:
     """The first layer: ids, titles and scores to choose from. Counts as no recall."""
-    return [Compact.model_validate(one) for one in memory.search_compact(**asked.said())]
+    return [Compact.model_validate(one) for one in memory.search_compact(**asked.given_fields())]
 
 
 @router.get("/api/search/timeline/{memory_id}", responses=may_fail("one"))
@@ -76,10 +76,10 @@ def details(memory: Asking, body: DetailsBody) -> list[Memory]:
 @router.get("/api/search/explain", responses=may_fail("one"))
 def explain(memory: Asking, asked: Annotated[ExplainQuery, Query()]) -> Explained:
     """Why this memory is, or is not, an answer to the query."""
-    return Explained.model_validate(memory.explain(**asked.said()))
+    return Explained.model_validate(memory.explain(**asked.given_fields()))
 
 
 @router.post("/api/context", responses=may_fail("body"))
 def context(memory: Asking, body: ContextBody) -> Context:
     """Core memory and the best memories as one block for a prompt, fenced as data, within a budget of tokens."""
-    return Context(context=memory.context(**body.said()))
+    return Context(context=memory.context(**body.given_fields()))

@@ -10,14 +10,14 @@ from fastapi import APIRouter, Response
 
 from muisti.engine import Muisti
 from muisti.errors import MemoryNotFound, SessionNotFound
-from muisti.model import Memory, Use
+from muisti.model import Memory, SessionAction
 from muisti.surfaces.rest.concurrency import Lane
 from muisti.surfaces.rest.dependencies import Asking, Id
 from muisti.surfaces.rest.problems import may_fail
 from muisti.surfaces.rest.schemas_conversations import NewSessionMemory, SessionMemory
 
 router = APIRouter(tags=["Memories of a session"], route_class=Lane)
-_MADE = (Use.CREATED, Use.REINFORCED, Use.UPDATED)
+_MADE = (SessionAction.CREATED, SessionAction.REINFORCED, SessionAction.UPDATED)
 """What makes a memory one of the session's; that it was found does not."""
 
 
