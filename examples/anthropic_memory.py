@@ -14,22 +14,20 @@ from muisti.integrations.anthropic import VaultMemoryTool
 MODEL = os.environ.get("ANTHROPIC_MODEL", "claude-sonnet-5-5")
 
 
-def answer(memory: Muisti, said: str) -> str:
-    """One turn. The SDK runs the tool as often as Claude asks for it."""
+def reply_to(memory: Muisti, text: str) -> str:
+    """Return Claude's reply. The SDK runs the tool as often as Claude asks for it."""
     runner = Anthropic().beta.messages.tool_runner(
         model=MODEL,
         max_tokens=2048,
         tools=[VaultMemoryTool(memory)],
-        messages=[{"role": "user", "content": said}],
+        messages=[{"role": "user", "content": text}],
     )
     return "".join(block.text for block in runner.until_done().content if block.type == "text")
 
 
 if __name__ == "__main__":
-    vault, said = sys.argv[1:]
+    vault, text = sys.argv[1:]
     with Muisti.open(vault) as memory:
-        print(answer(memory, said))
-        for found in memory.search(
-            said, limit=3
-        ):  # what Claude noted is found like everything else
-            print(f"  {found.memory.file_path}: {found.matched_snippet}")
+        print(reply_to(memory, text))
+        for result in memory.search(text, limit=3):  # finds Claude's notes too
+            print(f"  {result.memory.file_path}: {result.matched_snippet}")

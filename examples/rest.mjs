@@ -1,14 +1,14 @@
-// Talks to `muisti serve` from Node or a browser: node examples/rest.mjs [http://127.0.0.1:8765]
-const at = (typeof process !== "undefined" && process.argv[2]) || "http://127.0.0.1:8765";
+// Use `muisti serve` from Node or a browser: node examples/rest.mjs [http://127.0.0.1:8765]
+const server = (typeof process !== "undefined" && process.argv[2]) || "http://127.0.0.1:8765";
 
-async function ask(method, path, body) {
+async function send(method, path, body) {
   const headers = body ? { "Content-Type": "application/json" } : {};
-  const answer = await fetch(at + path, { method, headers, body: body && JSON.stringify(body) });
-  const told = await answer.json();
-  if (!answer.ok) throw new Error(`${told.title}: ${told.detail}`);
-  return told;
+  const response = await fetch(server + path, { method, headers, body: body && JSON.stringify(body) });
+  const result = await response.json();
+  if (!response.ok) throw new Error(`${result.title}: ${result.detail}`);
+  return result;
 }
 
-const saved = await ask("POST", "/api/memories", { content: "Deploys are on Fridays", kind: "fact" });
-const found = await ask("GET", "/api/search?query=" + encodeURIComponent("when do we deploy?"));
+const saved = await send("POST", "/api/memories", { content: "Deploys are on Fridays", kind: "fact" });
+const found = await send("GET", "/api/search?query=" + encodeURIComponent("when do we deploy?"));
 console.log(saved.id, found.results[0].memory.content);

@@ -102,7 +102,7 @@ def settings_page() -> str:
         "`protected` (true: upkeep never touches it).\n\n"
         "| kind | folder | decay | protected |\n|---|---|---|---|\n" + "\n".join(kinds) + "\n\n"
         "## Patterns\n\n`[classify.kind]` and `[classify.sector]` add words by which kind and sector are guessed, a list of\n"
-        'regular expressions for each name: `bugfix = ["hotfix", "post-?mortem"]`. See [order.md](order.md#kinds-and-sectors).\n'
+        'regular expressions for each name: `bugfix = ["hotfix", "post-?mortem"]`. See [lifecycle.md](lifecycle.md#kinds-and-sectors).\n'
     )
 
 

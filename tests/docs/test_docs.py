@@ -1,4 +1,4 @@
-"""The documentation is true: its examples run, its links lead somewhere, its generated pages say what the code says."""
+"""The examples in the documentation run, its links work, and its generated pages are current."""
 
 from __future__ import annotations
 
@@ -20,29 +20,32 @@ def _blocks(page: Path, language: str) -> list[str]:
     )
 
 
-def test_readme_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    blocks = _blocks(ROOT / "README.md", "python")
+@pytest.mark.parametrize("page", ["README.md", "docs/conversations.md", "docs/chat-bot.md"])
+def test_python_examples_run(page: str, tmp_path: Path) -> None:
+    blocks = _blocks(ROOT / page, "python")
     assert blocks
     for block in blocks:
         done = subprocess.run(
-            [sys.executable, "-c", block], capture_output=True, text=True, check=False
+            [sys.executable, "-c", block],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
         )
         assert done.returncode == 0, done.stderr
-        assert "The relaunch is on March 15" in done.stdout
-    assert list(tmp_path.rglob("*.md"))
+        if page == "README.md":
+            assert "The relaunch is on March 15" in done.stdout
+    assert list(tmp_path.rglob("*.jsonl"))
 
 
 def test_readme_commands_run(tmp_path: Path) -> None:
-    """The lines with `muisti`, in their order, in a shell, on a vault of their own."""
+    """Run the lines with `muisti` in order, in a shell, on a temporary vault."""
     block = next(block for block in _blocks(ROOT / "README.md", "sh") if "muisti save" in block)
-    lines = [line for line in block.splitlines() if "muisti" in line and "pip install" not in line]
-    script = "\n".join(
-        line.replace(
-            "3f2a91c0", '"$(muisti list --json -n 1 | grep -o \'"id": "[^"]*"\' | cut -c 8-43)"'
-        )
-        for line in lines
-    )
+    first, *others = block.splitlines()
+    newest = 'ID="$(muisti list --json -n 1 | grep -o \'"id": "[^"]*"\' | cut -c 8-43)"'
+    script = "\n".join([first, newest, *others]).replace("3f2a91c0", "$ID")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "guide.md").write_text("# Guide\n\nRestart the server after a deploy.\n")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "MUISTI_VAULT": str(tmp_path / "vault"), "PATH": path}
     done = subprocess.run(
@@ -51,7 +54,7 @@ def test_readme_commands_run(tmp_path: Path) -> None:
         text=True,
         check=False,
         env=environment,
-        cwd=ROOT,
+        cwd=tmp_path,
     )
     assert done.returncode == 0, f"{script}\n{done.stderr}"
     table = done.stdout[done.stdout.index("score") :]
