@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from muisti.surfaces.hooks.log import Run, record
-from muisti.surfaces.setup.findings import Finding, Level, looked_at
+from muisti.surfaces.setup.findings import Finding, Level, run_check
 from tests.surfaces.setup.conftest import Home
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -280,7 +280,7 @@ def test_a_check_that_fails_is_a_finding() -> None:
         yield Finding("x", Level.OK, "first")
         raise RuntimeError("second")
 
-    assert [(one.level, one.what) for one in looked_at("x", failing)] == [
+    assert [(one.level, one.what) for one in run_check("x", failing)] == [
         (Level.OK, "first"),
         (Level.PROBLEM, "cannot be checked: second (RuntimeError)"),
     ]

@@ -15,22 +15,24 @@ import pytest
 from muisti.surfaces.setup import apply as applying
 from muisti.surfaces.setup.agents import AGENTS, Machine
 from muisti.surfaces.setup.apply import apply
-from muisti.surfaces.setup.commands import is_hook, is_server, program
-from muisti.surfaces.setup.contents import Starting
+from muisti.surfaces.setup.commands import find_program, is_hook_command, is_server_entry
+from muisti.surfaces.setup.contents import LaunchCommand
 from muisti.surfaces.setup.errors import ConfigurationProblem
-from muisti.surfaces.setup.plan import to_install, to_uninstall
+from muisti.surfaces.setup.plan import plan_install, plan_uninstall
 from tests.surfaces.setup.conftest import Home
 from tests.surfaces.setup.had import CODEX, CURSOR, HAD, HERE, SETTINGS
 
-STARTING = Starting(("/opt/my tools/muisti",))
+STARTING = LaunchCommand(("/opt/my tools/muisti",))
 
 
-def install(home: Home, agent: str, starting: Starting = STARTING, *, here: bool = False) -> None:
-    apply(to_install(AGENTS[agent], home.machine, starting, here=here))
+def install(
+    home: Home, agent: str, starting: LaunchCommand = STARTING, *, here: bool = False
+) -> None:
+    apply(plan_install(AGENTS[agent], home.machine, starting, here=here))
 
 
 def uninstall(home: Home, agent: str, *, here: bool = False) -> None:
-    apply(to_uninstall(AGENTS[agent], home.machine, here=here))
+    apply(plan_uninstall(AGENTS[agent], home.machine, here=here))
 
 
 def prepared(home: Home, agent: str) -> dict[str, bytes]:
@@ -74,7 +76,7 @@ def test_J6_here_writes_into_the_folder_alone(home: Home, agent: str) -> None:
 def test_J6_what_each_agent_is_told(home: Home) -> None:
     for agent in AGENTS:
         prepared(home, agent)
-        install(home, agent, Starting(("/opt/my tools/muisti",), Path("/data/vault")))
+        install(home, agent, LaunchCommand(("/opt/my tools/muisti",), Path("/data/vault")))
     server = {"command": "/opt/my tools/muisti", "args": ["mcp", "--vault", "/data/vault"]}
     files = home.files()
     assert json.loads(files[".claude.json"])["mcpServers"]["muisti"] == {"type": "stdio", **server}
@@ -120,7 +122,7 @@ def test_J6_what_each_agent_is_told(home: Home) -> None:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_J6_an_older_entry_is_brought_up_to_date(home: Home, agent: str) -> None:
     before = prepared(home, agent)
-    install(home, agent, Starting(("/old/bin/python", "-m", "muisti"), Path("/old/vault")))
+    install(home, agent, LaunchCommand(("/old/bin/python", "-m", "muisti"), Path("/old/vault")))
     old = home.files()
     install(home, agent)
     new = home.files()
@@ -133,7 +135,7 @@ def test_J6_an_older_entry_is_brought_up_to_date(home: Home, agent: str) -> None
 
 
 def test_J6_what_a_person_added_to_our_entry_stays(home: Home) -> None:
-    install(home, "cursor", Starting(("/old/muisti",)))
+    install(home, "cursor", LaunchCommand(("/old/muisti",)))
     file = home.home / ".cursor/mcp.json"
     said = json.loads(file.read_text())
     said["mcpServers"]["muisti"] |= {"env": {"MUISTI_PROJECT": "shop"}, "disabled": True}
@@ -292,7 +294,7 @@ def test_J6_what_is_told_to_paste_is_right(home: Home) -> None:
     with pytest.raises(ConfigurationProblem) as caught:
         install(home, "cursor")
     pasted = json.loads(str(caught.value).split("by hand:\n")[1])
-    assert is_server(pasted["mcpServers"]["muisti"])
+    assert is_server_entry(pasted["mcpServers"]["muisti"])
 
 
 def test_J6_a_link_stays_a_link_and_rights_stay(home: Home) -> None:
@@ -340,7 +342,7 @@ def test_J6_what_is_no_file_is_told(home: Home, what: str) -> None:
 
 def test_J6_a_file_that_changed_since_it_was_shown_is_not_written(home: Home) -> None:
     file = home.write(".cursor/mcp.json", CURSOR)
-    changes = to_install(AGENTS["cursor"], home.machine, STARTING, here=False)
+    changes = plan_install(AGENTS["cursor"], home.machine, STARTING, here=False)
     file.write_text('{"other": 1}')
     with pytest.raises(ConfigurationProblem, match="changed in the meantime"):
         apply(changes)
@@ -352,8 +354,8 @@ def test_J6_a_file_that_changes_while_it_is_written_wins(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = home.write(".cursor/mcp.json", CURSOR)
-    changes = to_install(AGENTS["cursor"], home.machine, STARTING, here=False)
-    fill = applying._fill
+    changes = plan_install(AGENTS["cursor"], home.machine, STARTING, here=False)
+    fill = applying._write_and_sync
 
     def interfering(*arguments) -> None:
         fill(*arguments)
@@ -426,12 +428,12 @@ def test_J6_where_agents_keep_it(
     ],
 )
 def test_knows_its_own_hooks(command: str | None, ours: bool) -> None:
-    assert is_hook(command) is ours
+    assert is_hook_command(command) is ours
 
 
 def test_the_command_runs_from_anywhere(tmp_path: Path) -> None:
     said = subprocess.run(
-        [*program(), "--version"],
+        [*find_program(), "--version"],
         capture_output=True,
         text=True,
         check=True,
@@ -439,6 +441,8 @@ def test_the_command_runs_from_anywhere(tmp_path: Path) -> None:
         env={"HOME": str(tmp_path)},
     )
     assert said.stdout.startswith("muisti ")
-    assert Path(program()[0]).is_absolute()
+    assert Path(find_program()[0]).is_absolute()
     (tmp_path / "python").symlink_to(sys.executable)
-    assert program(str(tmp_path / "python"))[1:] == ("-P", "-m", "muisti"), "no script beside it"
+    assert find_program(str(tmp_path / "python"))[1:] == ("-P", "-m", "muisti"), (
+        "no script beside it"
+    )

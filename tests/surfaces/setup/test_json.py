@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.surfaces.setup.agents import AGENTS, File
-from muisti.surfaces.setup.contents import Starting, found_in, with_muisti, without_muisti
-from muisti.surfaces.setup.errors import Malformed, place_of
-from muisti.surfaces.setup.jsonedit import append, drop, put
-from muisti.surfaces.setup.jsontext import PLAIN, Grammar, parse, plain
+from muisti.surfaces.setup.contents import LaunchCommand, add_muisti, find_entries, remove_muisti
+from muisti.surfaces.setup.errors import Malformed, locate
+from muisti.surfaces.setup.jsonedit import append_value, remove_value, set_value
+from muisti.surfaces.setup.jsontext import PLAIN, Grammar, parse, to_value
 
 LOOSE = Grammar(comments=True, trailing_commas=True)
-STARTING = Starting(("/opt/my tools/muisti",), Path('/a "quoted" vault'))
+STARTING = LaunchCommand(("/opt/my tools/muisti",), Path('/a "quoted" vault'))
 ENTRY = {"command": "/bin/muisti", "args": ["mcp"]}
 
 values = st.recursive(
@@ -44,7 +44,7 @@ styles = st.fixed_dictionaries(
 @given(value=values, style=styles)
 def test_reads_as_the_standard_library_does(value: object, style: dict[str, Any]) -> None:
     text = json.dumps(value, **style)
-    assert plain(parse(text)) == json.loads(text)
+    assert to_value(parse(text)) == json.loads(text)
 
 
 @given(
@@ -58,10 +58,11 @@ def test_what_was_put_in_comes_out_again(
 ) -> None:
     whole = others if servers is None else {**others, "servers": servers}
     text = json.dumps(whole, **style) + end
-    changed = put(text, ("servers", "muisti"), ENTRY, PLAIN)
+    changed = set_value(text, ("servers", "muisti"), ENTRY, PLAIN)
     assert json.loads(changed) == {**whole, "servers": {**(servers or {}), "muisti": ENTRY}}
     assert (
-        drop(changed, ("servers", "muisti") if servers is not None else ("servers",), PLAIN) == text
+        remove_value(changed, ("servers", "muisti") if servers is not None else ("servers",), PLAIN)
+        == text
     )
 
 
@@ -70,9 +71,9 @@ def test_an_element_that_was_added_comes_out_again(
     others: dict[str, Any], style: dict[str, Any], groups: list[Any]
 ) -> None:
     text = json.dumps({"hooks": {"Stop": groups}, **others}, **style)
-    changed = append(text, ("hooks", "Stop"), ENTRY, PLAIN)
+    changed = append_value(text, ("hooks", "Stop"), ENTRY, PLAIN)
     assert json.loads(changed) == {**others, "hooks": {"Stop": [*groups, ENTRY]}}
-    assert drop(changed, ("hooks", "Stop", len(groups)), PLAIN) == text
+    assert remove_value(changed, ("hooks", "Stop", len(groups)), PLAIN) == text
 
 
 names = st.sampled_from(
@@ -92,13 +93,13 @@ def test_J6_install_and_uninstall_of_whatever_was_there(
 ) -> None:
     text = json.dumps(had, **style)
     try:
-        installed, before = with_muisti(text, file, STARTING)
+        installed, before = add_muisti(text, file, STARTING)
     except Malformed:
         return  # something else stands where we would write; that is told, and tested elsewhere
-    assert found_in(installed, file)
-    assert with_muisti(installed, file, STARTING)[0] == installed
-    assert not found_in(without_muisti(installed, file, None), file)
-    assert without_muisti(installed, file, before) == text
+    assert find_entries(installed, file)
+    assert add_muisti(installed, file, STARTING)[0] == installed
+    assert not find_entries(remove_muisti(installed, file, None), file)
+    assert remove_muisti(installed, file, before) == text
 
 
 @given(text=st.text(alphabet='{}[]",:/* \n\\ab01.-e\ufeff', max_size=30))
@@ -109,7 +110,7 @@ def test_accepts_what_the_standard_library_accepts(text: str) -> None:
         with pytest.raises(Malformed):
             parse(text)
     else:
-        assert plain(parse(text)) == expected
+        assert to_value(parse(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_accepts_what_the_standard_library_accepts(text: str) -> None:
     ],
 )
 def test_is_written_like_the_rest(before: str, after: str) -> None:
-    changed = put(before, ("s", "m"), 1, LOOSE)
+    changed = set_value(before, ("s", "m"), 1, LOOSE)
     assert changed == after
 
 
@@ -149,7 +150,7 @@ def test_is_written_like_the_rest(before: str, after: str) -> None:
     ],
 )
 def test_comments_and_blanks_outlive_a_round_trip(text: str) -> None:
-    assert drop(put(text, ("s", "m"), 1, LOOSE), ("s",), LOOSE) == text
+    assert remove_value(set_value(text, ("s", "m"), 1, LOOSE), ("s",), LOOSE) == text
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_comments_and_blanks_outlive_a_round_trip(text: str) -> None:
 def test_tells_where_it_is_broken(text: str, place: tuple[int, int], said: str) -> None:
     with pytest.raises(Malformed, match=said) as caught:
         parse(text)
-    assert place_of(text, caught.value.position) == place
+    assert locate(text, caught.value.position) == place
 
 
 @pytest.mark.parametrize(
@@ -191,17 +192,17 @@ def test_tells_where_it_is_broken(text: str, place: tuple[int, int], said: str) 
 )
 def test_does_not_write_into_what_is_something_else(text: str, said: str) -> None:
     with pytest.raises(Malformed, match=said):
-        put(text, ("s", "m"), 1, PLAIN)
+        set_value(text, ("s", "m"), 1, PLAIN)
 
 
 def test_a_value_is_replaced_where_it_stands() -> None:
     text = '{\n  "s": {"m": {"command": "old", "env": {"A": "1"}}}, "t": [ 1,2 ]\n}'
-    assert put(text, ("s", "m", "command"), "new", PLAIN) == text.replace('"old"', '"new"')
-    assert drop(text, ("s", "nobody"), PLAIN) == text
+    assert set_value(text, ("s", "m", "command"), "new", PLAIN) == text.replace('"old"', '"new"')
+    assert remove_value(text, ("s", "nobody"), PLAIN) == text
 
 
 @pytest.mark.parametrize(
     ("step", "left"), [(0, "[\n  2,\n  3\n]"), (1, "[\n  1,\n  3\n]"), (2, "[\n  1,\n  2\n]")]
 )
 def test_any_element_can_go(step: int, left: str) -> None:
-    assert drop('{"a": [\n  1,\n  2,\n  3\n]}', ("a", step), PLAIN) == f'{{"a": {left}}}'
+    assert remove_value('{"a": [\n  1,\n  2,\n  3\n]}', ("a", step), PLAIN) == f'{{"a": {left}}}'

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from muisti.surfaces.setup import tomledit
-from muisti.surfaces.setup.errors import Malformed, place_of
+from muisti.surfaces.setup.errors import Malformed, locate
 
 PATH = ("mcp_servers", "muisti")
 TABLE = {"command": "/bin/muisti", "args": ["mcp"]}
@@ -27,18 +27,18 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_was_added_comes_out_again(text: str) -> None:
-    changed, glue = tomledit.add(text, PATH, TABLE)
-    assert tomledit.table_at(changed, PATH) == TABLE
+    changed, glue = tomledit.add_table(text, PATH, TABLE)
+    assert tomledit.get_table(changed, PATH) == TABLE
     assert changed.startswith(text)
     assert ("\r\n" in changed) is ("\r\n" in text)
     assert "\n" not in changed.replace("\r\n", "") or "\r\n" not in text
-    assert tomledit.remove(changed, PATH, glue) == text
+    assert tomledit.remove_table(changed, PATH, glue) == text
 
 
 def test_what_a_person_wrote_around_it_stays() -> None:
     text = 'a = 1\n\n[mcp_servers.muisti]\n# why\ncommand = "/bin/muisti" # here\nargs = ["mcp"]\n\n[mcp_servers.muisti.env]\nX = "1"\n\n# of the next\n[z]\nb = 2\n'
-    assert tomledit.remove(text, PATH) == "a = 1\n\n# of the next\n[z]\nb = 2\n"
-    changed = tomledit.change(text, PATH, {"command": "/new/muisti"})
+    assert tomledit.remove_table(text, PATH) == "a = 1\n\n# of the next\n[z]\nb = 2\n"
+    changed = tomledit.update_table(text, PATH, {"command": "/new/muisti"})
     assert changed == text.replace("/bin/muisti", "/new/muisti")
 
 
@@ -51,19 +51,19 @@ def test_what_a_person_wrote_around_it_stays() -> None:
     ],
 )
 def test_unusual_spellings(text: str) -> None:
-    assert tomllib.loads(tomledit.remove(text, PATH)) == {"mcp_servers": {"b": {"url": "x"}}}
-    assert tomledit.table_at(tomledit.change(text, PATH, TABLE), PATH) == TABLE
+    assert tomllib.loads(tomledit.remove_table(text, PATH)) == {"mcp_servers": {"b": {"url": "x"}}}
+    assert tomledit.get_table(tomledit.update_table(text, PATH, TABLE), PATH) == TABLE
 
 
 def test_what_only_looks_like_a_table_stays() -> None:
     text = 'text = """\n[mcp_servers.muisti]\nnot a table\n"""\n'
-    changed, glue = tomledit.add(text, PATH, TABLE)
-    assert tomledit.remove(changed, PATH, glue).rstrip("\n") == text.rstrip("\n")
+    changed, glue = tomledit.add_table(text, PATH, TABLE)
+    assert tomledit.remove_table(changed, PATH, glue).rstrip("\n") == text.rstrip("\n")
 
 
 def test_an_inline_table_takes_no_further_one() -> None:
     with pytest.raises(Malformed, match="cannot be changed here"):
-        tomledit.add('mcp_servers = { b = { url = "x" } }\n', PATH, TABLE)
+        tomledit.add_table('mcp_servers = { b = { url = "x" } }\n', PATH, TABLE)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_an_inline_table_takes_no_further_one() -> None:
 def test_tells_where_it_is_broken(text: str, place: tuple[int, int], said: str) -> None:
     with pytest.raises(Malformed, match=said) as caught:
         tomledit.parse(text)
-    assert place_of(text, caught.value.position) == place
+    assert locate(text, caught.value.position) == place
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_tells_where_it_is_broken(text: str, place: tuple[int, int], said: str) 
 )
 def test_does_not_take_something_else_for_a_table(text: str) -> None:
     with pytest.raises(Malformed, match="must be a table"):
-        tomledit.table_at(text, PATH)
+        tomledit.get_table(text, PATH)

@@ -41,7 +41,7 @@ def _findings(vault: str | None) -> list[Finding]:
     from muisti.surfaces.setup.findings import Finding, Level
 
     try:
-        machine = Machine.present()
+        machine = Machine.current()
     except (
         OSError,
         RuntimeError,

@@ -15,7 +15,7 @@ from muisti.surfaces.extras import check_installed
 
 if TYPE_CHECKING:
     from muisti.surfaces.setup.agents import Agent, Machine
-    from muisti.surfaces.setup.apply import Done
+    from muisti.surfaces.setup.apply import WrittenFile
     from muisti.surfaces.setup.plan import Change
 
 AGENTS = ("claude-code", "codex", "gemini", "cursor", "vscode", "claude-desktop")
@@ -43,14 +43,14 @@ def install(
     """
     from muisti.surfaces.setup.agents import AGENTS as KNOWN
     from muisti.surfaces.setup.agents import Machine
-    from muisti.surfaces.setup.commands import program
-    from muisti.surfaces.setup.contents import Starting
-    from muisti.surfaces.setup.plan import to_install
+    from muisti.surfaces.setup.commands import find_program
+    from muisti.surfaces.setup.contents import LaunchCommand
+    from muisti.surfaces.setup.plan import plan_install
 
     check_installed("muisti install")
-    chosen, machine = KNOWN[agent], Machine.present()
-    starting = Starting(program(), _vault(vault))
-    changes = to_install(chosen, machine, starting, here=here)
+    chosen, machine = KNOWN[agent], Machine.current()
+    starting = LaunchCommand(find_program(), _vault(vault))
+    changes = plan_install(chosen, machine, starting, here=here)
     _carry_out(
         "install", chosen, changes, (dry_run, yes, as_json), _remarks(chosen, machine, vault)
     )
@@ -71,7 +71,7 @@ def uninstall(
     """
     from muisti.surfaces.setup.agents import AGENTS as KNOWN
     from muisti.surfaces.setup.agents import Machine
-    from muisti.surfaces.setup.plan import to_uninstall
+    from muisti.surfaces.setup.plan import plan_uninstall
 
     if vault is not None:
         raise InvalidRequest(
@@ -83,7 +83,7 @@ def uninstall(
     _carry_out(
         "uninstall",
         chosen,
-        to_uninstall(chosen, Machine.present(), here=here),
+        plan_uninstall(chosen, Machine.current(), here=here),
         (dry_run, yes, as_json),
         [],
     )
@@ -119,7 +119,7 @@ def _carry_out(
 
 
 def _show(action: str, agent: Agent, changes: Sequence[Change], remarks: Sequence[str]) -> None:
-    from muisti.surfaces.setup.plan import difference
+    from muisti.surfaces.setup.plan import format_diff
 
     for remark in remarks:
         note(f"Note: {remark}")
@@ -134,7 +134,7 @@ def _show(action: str, agent: Agent, changes: Sequence[Change], remarks: Sequenc
     for change in differing:
         leads = f" → {change.target}" if change.path.is_symlink() else ""
         click.echo(click.style(_safe(f"{change.path}{leads} ({change.state})"), bold=True))
-        for line in difference(change).split("\n")[2:]:
+        for line in format_diff(change).split("\n")[2:]:
             click.echo(
                 click.style(_safe(line), fg={"+": "green", "-": "red", "@": "cyan"}.get(line[:1]))
             )
@@ -156,7 +156,7 @@ def _ask(*, as_json: bool) -> None:
     click.confirm("Go ahead?", abort=True)
 
 
-def _tell(action: str, agent: Agent, done: Sequence[Done]) -> None:
+def _tell(action: str, agent: Agent, done: Sequence[WrittenFile]) -> None:
     for one in done:
         copy = f" (as it was: {one.backup})" if one.backup else ""
         click.echo(
@@ -173,19 +173,19 @@ def _tell_json(
     action: str,
     agent: Agent,
     changes: Sequence[Change],
-    done: Sequence[Done],
+    done: Sequence[WrittenFile],
     remarks: Sequence[str],
     *,
     dry_run: bool,
 ) -> None:
-    from muisti.surfaces.setup.plan import difference
+    from muisti.surfaces.setup.plan import format_diff
 
     backups = {one.path: one.backup for one in done}
     files = [
         {
             "path": str(change.path),
             "state": change.state,
-            "diff": "" if change.state == "same" else difference(change),
+            "diff": "" if change.state == "same" else format_diff(change),
             "backup": str(backup) if (backup := backups.get(change.path)) else None,
         }
         for change in changes
@@ -199,14 +199,14 @@ def _tell_json(
 def _remarks(agent: Agent, machine: Machine, vault: str | None) -> list[str]:
     """What a person may want to know before."""
     from muisti.settings import SETTINGS_FILE, find_vault
-    from muisti.surfaces.setup.state import plugin_of_claude
+    from muisti.surfaces.setup.state import has_claude_plugin
 
     remarks = []
     if not agent.trace(machine).exists():
         remarks.append(
             f"{agent.title} does not seem to be installed here: there is no {agent.trace(machine)}"
         )
-    if agent.name == "claude-code" and plugin_of_claude(machine):
+    if agent.name == "claude-code" and has_claude_plugin(machine):
         remarks.append(
             "the muisti plugin is enabled too: everything would be done twice; keep one of them"
         )

@@ -23,13 +23,13 @@ class Machine:
     platform: str
     """As `sys.platform` says."""
 
-    def named(self, variable: str, otherwise: Path) -> Path:
+    def folder_from(self, variable: str, otherwise: Path) -> Path:
         """The folder that a variable of the environment names, or the usual one."""
         said = self.environ.get(variable, "").strip()
         return self.folder / Path(said).expanduser() if said else otherwise
 
     @classmethod
-    def present(cls) -> Machine:
+    def current(cls) -> Machine:
         """Where this process is. Raises OSError if the folder that we are in is gone."""
         return cls(Path.home(), Path.cwd(), os.environ, sys.platform)
 
@@ -39,8 +39,8 @@ class Machine:
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"
         if self.platform == "win32":
-            return self.named("APPDATA", self.home / "AppData" / "Roaming")
-        return self.named("XDG_CONFIG_HOME", self.home / ".config")
+            return self.folder_from("APPDATA", self.home / "AppData" / "Roaming")
+        return self.folder_from("XDG_CONFIG_HOME", self.home / ".config")
 
 
 Place = Callable[[Machine], Path]
@@ -102,20 +102,20 @@ class Agent:
 
 
 def _claude(machine: Machine) -> Path:
-    return machine.named("CLAUDE_CONFIG_DIR", machine.home / ".claude")
+    return machine.folder_from("CLAUDE_CONFIG_DIR", machine.home / ".claude")
 
 
 def _claude_state(machine: Machine) -> Path:
     """Beside the folder usually, but within one that was named."""
-    return machine.named("CLAUDE_CONFIG_DIR", machine.home) / ".claude.json"
+    return machine.folder_from("CLAUDE_CONFIG_DIR", machine.home) / ".claude.json"
 
 
 def _codex(machine: Machine) -> Path:
-    return machine.named("CODEX_HOME", machine.home / ".codex")
+    return machine.folder_from("CODEX_HOME", machine.home / ".codex")
 
 
 def _gemini(machine: Machine) -> Path:
-    return machine.named("GEMINI_CLI_HOME", machine.home) / ".gemini"
+    return machine.folder_from("GEMINI_CLI_HOME", machine.home) / ".gemini"
 
 
 _CLAUDE_HOOKS = Hooks(

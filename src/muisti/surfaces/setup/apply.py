@@ -10,13 +10,13 @@ from pathlib import Path
 
 from muisti.surfaces.setup import install_record
 from muisti.surfaces.setup.errors import ConfigurationProblem
-from muisti.surfaces.setup.plan import Change, read
+from muisti.surfaces.setup.plan import Change, read_file
 
 SUFFIX = ".muisti-backup"
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class WrittenFile:
     """One file that was written or removed."""
 
     path: Path
@@ -24,25 +24,27 @@ class Done:
     """The copy of what was there."""
 
 
-def apply(changes: Sequence[Change]) -> list[Done]:
+def apply(changes: Sequence[Change]) -> list[WrittenFile]:
     """Carry out what differs. Raises ConfigurationProblem; files that were written before it are named there."""
     wanted = [change for change in changes if change.state != "same"]
     for change in wanted:
         _check_unchanged(change)
-    done: list[Done] = []
+    done: list[WrittenFile] = []
     for change in wanted:
         try:
-            done.append(_carried_out(change))
+            done.append(_apply_change(change))
         except OSError as error:
             reason = f"cannot be written ({error.strerror or error}); it was left as it is{_already(done)}"
             raise ConfigurationProblem(change.path, reason) from error
     return done
 
 
-def _carried_out(change: Change) -> Done:
+def _apply_change(change: Change) -> WrittenFile:
     # A file that goes away was made by us and holds nothing else: it needs no copy.
     backup = (
-        None if change.old is None or change.new is None else _backed_up(change.target, change.old)
+        None
+        if change.old is None or change.new is None
+        else _make_backup(change.target, change.old)
     )
     try:
         if change.new is None:
@@ -57,20 +59,20 @@ def _carried_out(change: Change) -> Done:
         if backup is not None:
             backup.unlink(missing_ok=True)
         raise
-    install_record.note(change.target, None if change.leaving else change.before)
-    return Done(change.path, backup)
+    install_record.save_original_state(change.target, None if change.leaving else change.before)
+    return WrittenFile(change.path, backup)
 
 
 def _check_unchanged(change: Change) -> None:
     """Raises ConfigurationProblem if the file is not the one that was shown."""
-    target, content = read(change.path)
+    target, content = read_file(change.path)
     if target != change.target or content != change.old:
         raise ConfigurationProblem(
             change.path, "changed in the meantime, perhaps by the agent itself: try again"
         )
 
 
-def _backed_up(target: Path, content: bytes) -> Path:
+def _make_backup(target: Path, content: bytes) -> Path:
     """A copy beside the file, under a name that was free. Raises OSError."""
     mode = target.stat().st_mode & 0o777
     number = 1
@@ -83,7 +85,7 @@ def _backed_up(target: Path, content: bytes) -> Path:
         except FileExistsError:
             number += 1
             continue
-        _fill(fd, backup, content, mode)
+        _write_and_sync(fd, backup, content, mode)
         return backup
 
 
@@ -98,7 +100,7 @@ def _write(change: Change, content: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     fd = os.open(temporary, flags, 0o600 if there or change.private else 0o666)
     try:
-        _fill(fd, temporary, content, None if there is None else there.st_mode & 0o777)
+        _write_and_sync(fd, temporary, content, None if there is None else there.st_mode & 0o777)
         if there is not None and hasattr(os, "chown"):
             with suppress(OSError):  # only root may give a file to others
                 os.chown(temporary, there.st_uid, there.st_gid)
@@ -110,7 +112,7 @@ def _write(change: Change, content: bytes) -> None:
     _sync_folder(target.parent)
 
 
-def _fill(fd: int, path: Path, content: bytes, mode: int | None) -> None:
+def _write_and_sync(fd: int, path: Path, content: bytes, mode: int | None) -> None:
     with os.fdopen(fd, "wb") as file:
         file.write(content)
         file.flush()
@@ -128,6 +130,6 @@ def _sync_folder(folder: Path) -> None:
             os.close(fd)
 
 
-def _already(done: Sequence[Done]) -> str:
+def _already(done: Sequence[WrittenFile]) -> str:
     names = ", ".join(str(one.path) for one in done)
     return f". Written already: {names}; running the command again completes it" if names else ""

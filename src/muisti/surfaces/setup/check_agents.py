@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from muisti.settings import SETTINGS_FILE
 from muisti.surfaces.setup import commands
 from muisti.surfaces.setup.agents import Machine
-from muisti.surfaces.setup.findings import Finding, Level, looked_at
-from muisti.surfaces.setup.state import Standing, plugin_of_claude, standings
+from muisti.surfaces.setup.findings import Finding, Level, run_check
+from muisti.surfaces.setup.state import AgentStatus, has_claude_plugin, list_agent_status
 
 if TYPE_CHECKING:
     from muisti.surfaces.hooks.log import Run
@@ -30,16 +30,16 @@ RUNS = 200
 
 def check_agents(machine: Machine) -> list[Finding]:
     """Every agent that is here or set up, the command `muisti` itself, and the log of hooks. Never raises."""
-    found = looked_at("command", partial(_path, machine))
-    for standing in standings(machine):
+    found = run_check("command", partial(_check_path, machine))
+    for standing in list_agent_status(machine):
         area = standing.agent.name + (" (here)" if standing.here else "")
-        found += looked_at(area, partial(_agent, standing, area, machine))
-    return [*found, *looked_at("hooks", _hook_runs)]
+        found += run_check(area, partial(_check_agent, standing, area, machine))
+    return [*found, *run_check("hooks", _check_hook_runs)]
 
 
-def _path(machine: Machine) -> Iterator[Finding]:
+def _check_path(machine: Machine) -> Iterator[Finding]:
     there = shutil.which("muisti", path=machine.environ.get("PATH"))
-    ours = commands.program()
+    ours = commands.find_program()
     if there is None:
         what = "muisti is not on PATH; agents that were set up with `muisti install` do not need it, the plugin does"
         yield Finding("command", NOTE, what, f"add {os.path.dirname(ours[0])} to PATH")
@@ -54,14 +54,14 @@ def _path(machine: Machine) -> Iterator[Finding]:
         yield Finding("command", OK, there)
 
 
-def _agent(standing: Standing, area: str, machine: Machine) -> Iterator[Finding]:
+def _check_agent(standing: AgentStatus, area: str, machine: Machine) -> Iterator[Finding]:
     agent = standing.agent
     for problem in standing.problems:
         yield Finding(
             area, PROBLEM, problem, f"correct the file; {agent.title} cannot read it either"
         )
     flag = " --here" if standing.here else ""
-    plugin = agent.name == "claude-code" and not standing.here and plugin_of_claude(machine)
+    plugin = agent.name == "claude-code" and not standing.here and has_claude_plugin(machine)
     if plugin:
         yield Finding(area, OK, "the muisti plugin is enabled")
     if not standing.is_set_up:
@@ -83,14 +83,14 @@ def _agent(standing: Standing, area: str, machine: Machine) -> Iterator[Finding]
         )
     again = f"muisti install {agent.name}{flag}"
     if standing.server:
-        yield from _command(area, "server", standing.server, again, try_it=not standing.here)
+        yield from _check_command(area, "server", standing.server, again, try_it=not standing.here)
     else:
         yield Finding(area, PROBLEM, "hooks are there, but the server is not", again)
-    yield from _vault(standing.server, area, again)
-    yield from _hooks(standing, area, again)
+    yield from _check_agent_vault(standing.server, area, again)
+    yield from _check_hooks(standing, area, again)
 
 
-def _vault(server: Sequence[str], area: str, again: str) -> Iterator[Finding]:
+def _check_agent_vault(server: Sequence[str], area: str, again: str) -> Iterator[Finding]:
     """Whether the vault that a configuration names is there."""
     named = [after for word, after in pairwise(server) if word == "--vault"]
     for vault in named:
@@ -99,7 +99,7 @@ def _vault(server: Sequence[str], area: str, again: str) -> Iterator[Finding]:
             yield Finding(area, PROBLEM, f"the vault that it names is not there: {vault}", cure)
 
 
-def _hooks(standing: Standing, area: str, again: str) -> Iterator[Finding]:
+def _check_hooks(standing: AgentStatus, area: str, again: str) -> Iterator[Finding]:
     if standing.missing and standing.hooks:
         yield Finding(area, PROBLEM, f"hooks are missing: {', '.join(standing.missing)}", again)
     elif standing.missing:
@@ -109,35 +109,37 @@ def _hooks(standing: Standing, area: str, again: str) -> Iterator[Finding]:
     if standing.hooks and standing.switched_off:
         cure = "switch them on: without them nothing is recalled or kept by itself"
         yield Finding(area, PROBLEM, f"hooks are switched off ({standing.switched_off})", cure)
-    server = commands.program_of(standing.server)
+    server = commands.get_program(standing.server)
     programs = {
-        tuple(commands.program_of(_words(command))) for command in standing.hooks.values()
+        tuple(commands.get_program(_split_command(command))) for command in standing.hooks.values()
     } - {tuple(server)}
     for program in sorted(programs):
-        yield from _command(area, "hooks", (*program, "hook"), again, try_it=not standing.here)
+        yield from _check_command(
+            area, "hooks", (*program, "hook"), again, try_it=not standing.here
+        )
 
 
 def _last_error(runs: Sequence[Run]) -> str:
     return next(f"{run.event}: {run.detail}" for run in runs if run.outcome == "error")
 
 
-def _command(
+def _check_command(
     area: str, what: str, words: Sequence[str], again: str, *, try_it: bool
 ) -> Iterator[Finding]:
     """Whether what a configuration starts is there and runs. One that came with a folder is somebody else's: it is not run."""
-    program = commands.program_of(words)
+    program = commands.get_program(words)
     there = shutil.which(program[0]) if program else None
     shown = shlex.join(program)
     if there is None:
         yield Finding(
             area, PROBLEM, f"the {what} is started with {shown}, which is not there", again
         )
-    elif not try_it and tuple(program) != commands.program():
+    elif not try_it and tuple(program) != commands.find_program():
         yield Finding(area, OK, f"{what}: {shown} (not tried: it comes from this folder)")
-    elif not _is_plain(program):
+    elif not _is_muisti_itself(program):
         yield Finding(area, OK, f"{what}: {shown} (not tried)")
     else:
-        said = _version(there, *program[1:])
+        said = _get_version(there, *program[1:])
         if said.startswith("muisti "):
             yield Finding(area, OK, f"{what}: {shown} ({said})")
         else:
@@ -149,13 +151,13 @@ def _command(
             )
 
 
-def _is_plain(program: Sequence[str]) -> bool:
+def _is_muisti_itself(program: Sequence[str]) -> bool:
     """Whether it is muisti itself, not something that would fetch it first."""
     return len(program) == 1 or list(program[1:]) in (["-m", "muisti"], ["-P", "-m", "muisti"])
 
 
 @cache
-def _version(*program: str) -> str:
+def _get_version(*program: str) -> str:
     """What it says, or what goes wrong; agents usually start the same one."""
     try:
         done = subprocess.run(
@@ -171,14 +173,14 @@ def _version(*program: str) -> str:
     return said[0 if done.returncode == 0 else -1][:200] or f"it ends with {done.returncode}"
 
 
-def _words(command: str) -> list[str]:
+def _split_command(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError:
         return command.split()
 
 
-def _hook_runs() -> Iterator[Finding]:
+def _check_hook_runs() -> Iterator[Finding]:
     """How hooks fared lately, from their log."""
     from muisti.surfaces.hooks.log import recent
     from muisti.surfaces.hooks.spool import waiting

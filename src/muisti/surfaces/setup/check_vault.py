@@ -12,7 +12,7 @@ from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
 from muisti.storage.files.queue import FOLDER as QUEUE
 from muisti.storage.files.queue import queue_status
 from muisti.surfaces.extras import NEEDS, how_to_install, missing_packages
-from muisti.surfaces.setup.findings import Finding, Level, looked_at, many
+from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
 
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
 MOST_PROBLEMS = 5
@@ -21,26 +21,33 @@ MOST_PROBLEMS = 5
 
 def check_vault(vault: str | None) -> list[Finding]:
     """The vault, its index, embedder and queue, and what is installed. Never raises."""
-    found = looked_at("extras", _extras)
+    found = run_check("extras", _check_extras)
     try:
         root = find_vault(vault)
     except (MuistiError, OSError, RuntimeError) as error:
         return [Finding("vault", PROBLEM, str(error)), *found]
     named = vault is not None or root != find_vault(environ={})
-    first = looked_at("vault", lambda: _folder(root, named=named))
+    first = run_check("vault", lambda: _check_folder(root, named=named))
     if not (root / SETTINGS_FILE).is_file():
-        return [*first, *looked_at("embedder", lambda: _embedder(Settings())), *found]
-    index = looked_at("index", lambda: _index(root))
+        return [*first, *run_check("embedder", lambda: _check_embedder(Settings())), *found]
+    index = run_check("index", lambda: _check_index(root))
     usable = (
         not any(one.level is PROBLEM for one in (*first, *index))
         and (root / ".muisti" / "current").is_file()
     )
-    counts = looked_at("index", lambda: _counts(root)) if usable else []
-    embedder = looked_at("embedder", lambda: _embedder(load_settings(root)))
-    return [*first, *index, *counts, *embedder, *looked_at("queue", lambda: _queue(root)), *found]
+    counts = run_check("index", lambda: _check_counts(root)) if usable else []
+    embedder = run_check("embedder", lambda: _check_embedder(load_settings(root)))
+    return [
+        *first,
+        *index,
+        *counts,
+        *embedder,
+        *run_check("queue", lambda: _check_queue(root)),
+        *found,
+    ]
 
 
-def _folder(root: Path, *, named: bool) -> Iterator[Finding]:
+def _check_folder(root: Path, *, named: bool) -> Iterator[Finding]:
     """The folder. One that was named must be there; yours need not be, before the first memory."""
     if not os.path.lexists(root):
         level = PROBLEM if named else NOTE
@@ -86,7 +93,7 @@ def _folder(root: Path, *, named: bool) -> Iterator[Finding]:
         )
 
 
-def _index(root: Path) -> Iterator[Finding]:
+def _check_index(root: Path) -> Iterator[Finding]:
     """The index as it lies there, opened for reading alone: opening it otherwise would mend it, and hide what was wrong."""
     import apsw  # half of what starting takes
 
@@ -131,7 +138,7 @@ def _index(root: Path) -> Iterator[Finding]:
     yield Finding("index", OK, f"schema {version}, {file.stat().st_size / 1e6:.1f} MB")
 
 
-def _counts(root: Path) -> Iterator[Finding]:
+def _check_counts(root: Path) -> Iterator[Finding]:
     """What is in the vault, as the index has it."""
     from muisti import bootstrap
 
@@ -141,15 +148,13 @@ def _counts(root: Path) -> Iterator[Finding]:
     except IndexTooNew as error:
         yield Finding("index", PROBLEM, str(error))
         return
-    others = (
-        f"{stats.deleted_count} in the trash, {many(stats.session_count, 'session', 'sessions')}"
-    )
-    yield Finding("vault", OK, f"{many(stats.total_count, 'memory', 'memories')}, {others}")
+    others = f"{stats.deleted_count} in the trash, {count_noun(stats.session_count, 'session', 'sessions')}"
+    yield Finding("vault", OK, f"{count_noun(stats.total_count, 'memory', 'memories')}, {others}")
     waiting = stats.total_count if stats.embedding_model is None else stats.waiting_count
     if waiting and memory.settings.embedder != "none":
         cure = "the next search makes them; or muisti reindex --vectors"
         yield Finding(
-            "index", NOTE, f"without vectors yet: {many(waiting, 'memory', 'memories')}", cure
+            "index", NOTE, f"without vectors yet: {count_noun(waiting, 'memory', 'memories')}", cure
         )
     for problem in stats.problems[:MOST_PROBLEMS]:
         yield Finding(
@@ -159,11 +164,11 @@ def _counts(root: Path) -> Iterator[Finding]:
             "correct the file, then muisti sync",
         )
     if len(stats.problems) > MOST_PROBLEMS:
-        more = many(len(stats.problems) - MOST_PROBLEMS, "more file", "more files")
+        more = count_noun(len(stats.problems) - MOST_PROBLEMS, "more file", "more files")
         yield Finding("vault", PROBLEM, f"{more} like these", "muisti verify")
 
 
-def _embedder(settings: Settings) -> Iterator[Finding]:
+def _check_embedder(settings: Settings) -> Iterator[Finding]:
     """Whether vectors can be had. A server is not asked: that would take time, and may cost."""
     if settings.embedder == "none":
         yield Finding("embedder", NOTE, "switched off: searches go by keyword alone")
@@ -192,21 +197,21 @@ def _embedder(settings: Settings) -> Iterator[Finding]:
     )
 
 
-def _queue(root: Path) -> Iterator[Finding]:
+def _check_queue(root: Path) -> Iterator[Finding]:
     """Exchanges that wait to be made memories of. Read without opening the vault, which may be broken."""
     folder = root / QUEUE
     status = queue_status(folder)
     if status.waiting:
-        what = f"{many(status.waiting, 'exchange waits', 'exchanges wait')} to be made memories of"
+        what = f"{count_noun(status.waiting, 'exchange waits', 'exchanges wait')} to be made memories of"
         yield Finding("queue", NOTE, what, "the next server or agent does it")
     else:
         yield Finding("queue", OK, "nothing waits to be extracted")
     if status.broken:
-        what = f"lines that are no exchanges were set aside: {many(status.broken, 'file', 'files')} in {folder}"
+        what = f"lines that are no exchanges were set aside: {count_noun(status.broken, 'file', 'files')} in {folder}"
         yield Finding("queue", NOTE, what, "look at them, then delete them")
 
 
-def _extras() -> Iterator[Finding]:
+def _check_extras() -> Iterator[Finding]:
     for command in NEEDS:
         missing = missing_packages(command)
         if missing:

@@ -19,7 +19,7 @@ _HOOK = re.compile(r"""(?:^|[\s/\\"'])muisti(?:\.exe)?["']?\s+hook\s+\w""")
 _SHELL = re.compile(r"[;&|<>`]|\$\(")
 
 
-def program(executable: str | None = None) -> tuple[str, ...]:
+def find_program(executable: str | None = None) -> tuple[str, ...]:
     """The command that starts this muisti from anywhere, also from a program that knows no PATH. Raises MuistiError."""
     python = sys.executable if executable is None else executable
     if not python:
@@ -37,19 +37,21 @@ def program(executable: str | None = None) -> tuple[str, ...]:
     )  # -P: nothing of the agent's folder is imported
 
 
-def server(command: Sequence[str], vault: Path | None) -> dict[str, str | list[str]]:
+def make_server_entry(command: Sequence[str], vault: Path | None) -> dict[str, str | list[str]]:
     """What a list of servers says about ours."""
-    return {"command": command[0], "args": [*command[1:], "mcp", *_vault(vault)]}
+    return {"command": command[0], "args": [*command[1:], "mcp", *_vault_arguments(vault)]}
 
 
-def hook(command: Sequence[str], event: str, vault: Path | None, agent: str | None = None) -> str:
+def make_hook_command(
+    command: Sequence[str], event: str, vault: Path | None, agent: str | None = None
+) -> str:
     """The line that a hook runs, in a shell."""
     named = [] if agent is None else ["--agent", agent]
-    words = [*command, "hook", event, *named, *_vault(vault)]
+    words = [*command, "hook", event, *named, *_vault_arguments(vault)]
     return shlex.join(word.replace("\\", "/") if os.name == "nt" else word for word in words)
 
 
-def is_hook(command: object) -> bool:
+def is_hook_command(command: object) -> bool:
     """Whether a hook's line is one of ours, of whatever version."""
     if not isinstance(command, str) or _HOOK.search(command) is None:
         return False
@@ -57,22 +59,22 @@ def is_hook(command: object) -> bool:
         words = shlex.split(command)
     except ValueError:
         return False
-    started = program_of(words)
+    started = get_program(words)
     ours = len(started) == 1 or started[-2:] == ["-m", "muisti"]
     return ours and not _SHELL.search(command)  # else it is a person's own line that also runs us
 
 
-def is_server(entry: object) -> bool:
+def is_server_entry(entry: object) -> bool:
     """Whether an entry of a list of servers starts our server, of whatever version."""
     if not isinstance(entry, Mapping):
         return False
-    words = command_of(entry)
+    words = get_command(entry)
     return "mcp" in words[1:] and any(
         re.split(r"[/\\]", word)[-1] in (NAME, "muisti.exe") for word in words
     )
 
 
-def command_of(entry: Mapping[str, object]) -> list[str]:
+def get_command(entry: Mapping[str, object]) -> list[str]:
     """The command and its arguments; nothing if it is written otherwise."""
     command, arguments = entry.get("command"), entry.get("args", [])
     if not isinstance(command, str) or not isinstance(arguments, list):
@@ -80,11 +82,11 @@ def command_of(entry: Mapping[str, object]) -> list[str]:
     return [command, *(word for word in arguments if isinstance(word, str))]
 
 
-def program_of(words: Sequence[str]) -> list[str]:
+def get_program(words: Sequence[str]) -> list[str]:
     """Of a command, the part that names the program: what stands before `mcp` or `hook`."""
     ends = [number for number, word in enumerate(words) if word in ("mcp", "hook")]
     return list(words[: ends[0]] if ends else words)
 
 
-def _vault(vault: Path | None) -> list[str]:
+def _vault_arguments(vault: Path | None) -> list[str]:
     return [] if vault is None else ["--vault", str(vault)]

@@ -10,14 +10,14 @@ from pathlib import Path
 from muisti.surfaces.setup import commands, tomledit
 from muisti.surfaces.setup.agents import File, Hooks
 from muisti.surfaces.setup.errors import Malformed
-from muisti.surfaces.setup.jsonedit import append, drop, emptiness, put
-from muisti.surfaces.setup.jsontext import Node, Step, Value, find, parse, plain
+from muisti.surfaces.setup.jsonedit import append_value, get_empty_literal, remove_value, set_value
+from muisti.surfaces.setup.jsontext import Node, Step, Value, find, parse, to_value
 
 Path_ = tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Starting:
+class LaunchCommand:
     """How agents are to start muisti."""
 
     command: tuple[str, ...]
@@ -25,7 +25,7 @@ class Starting:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class OriginalState:
     """What a file was like before muisti was in it, as far as the file itself does not tell."""
 
     new: bool = False
@@ -39,7 +39,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MuistiEntries:
     """What of muisti is in a file."""
 
     server: Mapping[str, object] | None = None
@@ -50,148 +50,155 @@ class Found:
         return self.server is not None or bool(self.hooks)
 
 
-def found_in(text: str, file: File) -> Found:
+def find_entries(text: str, file: File) -> MuistiEntries:
     """What of muisti is in a file. Raises Malformed."""
     if file.toml:
-        table = tomledit.table_at(text, (*file.servers, commands.NAME))
-        return Found(table if commands.is_server(table) else None)
+        table = tomledit.get_table(text, (*file.servers, commands.NAME))
+        return MuistiEntries(table if commands.is_server_entry(table) else None)
     root = parse(text, file.grammar)
     server = _value_at(root, (*file.servers, commands.NAME)) if file.servers else None
-    ours = {event: command for event, _, command in _our_hooks(root, file)}
-    return Found(server if isinstance(server, dict) and commands.is_server(server) else None, ours)
+    ours = {event: command for event, _, command in _find_hooks(root, file)}
+    return MuistiEntries(
+        server if isinstance(server, dict) and commands.is_server_entry(server) else None, ours
+    )
 
 
-def switched_off(text: str, file: File) -> str:
+def find_disabling_setting(text: str, file: File) -> str:
     """The setting of a file that switches hooks off, as `a.b = true`; empty if none does. Raises Malformed."""
     if file.off is None:
         return ""
     path, value = file.off
-    said: object = tomledit.parse(text) if file.toml else plain(parse(text, file.grammar))
+    said: object = tomledit.parse(text) if file.toml else to_value(parse(text, file.grammar))
     for name in path:
         said = said.get(name) if isinstance(said, dict) else None
     return f"{'.'.join(path)} = {json.dumps(value)}" if said is value else ""
 
 
-def with_muisti(text: str, file: File, starting: Starting) -> tuple[str, Before]:
+def add_muisti(text: str, file: File, starting: LaunchCommand) -> tuple[str, OriginalState]:
     """The text with muisti in it, and what it was like before. Raises Malformed."""
     if file.toml:
-        return _with_table(text, file, starting)
-    before = Before(empty=_empty_places(text, file))
+        return _add_table(text, file, starting)
+    before = OriginalState(empty=_find_empty_places(text, file))
     if file.servers:
-        text = _with_server(text, file, starting)
+        text = _add_server(text, file, starting)
     if file.hooks:
         for event in file.hooks.events:
-            text = _with_hook(text, file, file.hooks, event, starting)
+            text = _add_hook(text, file, file.hooks, event, starting)
     return text, before
 
 
-def without_muisti(text: str, file: File, before: Before | None) -> str:
+def remove_muisti(text: str, file: File, before: OriginalState | None) -> str:
     """The text without muisti, and without what was only made for it. Raises Malformed."""
     if file.toml:
         path = (*file.servers, commands.NAME)
-        ours = commands.is_server(tomledit.table_at(text, path))
-        return tomledit.remove(text, path, before.glue if before else None) if ours else text
+        ours = commands.is_server_entry(tomledit.get_table(text, path))
+        return tomledit.remove_table(text, path, before.glue if before else None) if ours else text
     empty = before.empty if before else {}
-    if found_in(text, file).server is not None:
-        text = _dropped(text, (*file.servers, commands.NAME), file, empty)
-    while places := [place for _, place, _ in _our_hooks(parse(text, file.grammar), file)]:
-        text = _dropped(text, places[-1], file, empty)
+    if find_entries(text, file).server is not None:
+        text = _remove(text, (*file.servers, commands.NAME), file, empty)
+    while places := [place for _, place, _ in _find_hooks(parse(text, file.grammar), file)]:
+        text = _remove(text, places[-1], file, empty)
     return text
 
 
-def by_hand(file: File, starting: Starting) -> str:
+def format_for_pasting(file: File, starting: LaunchCommand) -> str:
     """What a person would paste into the file."""
     if file.toml:
-        return tomledit.written(
-            (*file.servers, commands.NAME), commands.server(starting.command, starting.vault)
+        return tomledit.format_table(
+            (*file.servers, commands.NAME),
+            commands.make_server_entry(starting.command, starting.vault),
         )
-    return with_muisti("{}", file, starting)[0] + "\n"
+    return add_muisti("{}", file, starting)[0] + "\n"
 
 
-def _with_table(text: str, file: File, starting: Starting) -> tuple[str, Before]:
+def _add_table(text: str, file: File, starting: LaunchCommand) -> tuple[str, OriginalState]:
     path = (*file.servers, commands.NAME)
-    wanted = commands.server(starting.command, starting.vault)
-    there = tomledit.table_at(text, path)
+    wanted = commands.make_server_entry(starting.command, starting.vault)
+    there = tomledit.get_table(text, path)
     if there is None:
-        text, glue = tomledit.add(text, path, wanted)
-        return text, Before(glue=glue)
+        text, glue = tomledit.add_table(text, path, wanted)
+        return text, OriginalState(glue=glue)
     _check_ours(there, 0)
     values = {key: value for key, value in wanted.items() if there.get(key) != value}
-    return tomledit.change(text, path, values) if values else text, Before()
+    return tomledit.update_table(text, path, values) if values else text, OriginalState()
 
 
-def _with_server(text: str, file: File, starting: Starting) -> str:
+def _add_server(text: str, file: File, starting: LaunchCommand) -> str:
     path = (*file.servers, commands.NAME)
-    wanted = commands.server(starting.command, starting.vault)
+    wanted = commands.make_server_entry(starting.command, starting.vault)
     node = find(parse(text, file.grammar), path)
     if node is None:
         kind = {"type": file.kind} if file.kind else {}
-        return put(text, path, {**kind, **_json(wanted)}, file.grammar)
-    there = plain(node)
+        return set_value(text, path, {**kind, **_json(wanted)}, file.grammar)
+    there = to_value(node)
     _check_ours(there, node.start)
     for key, value in _json(wanted).items():
         if not isinstance(there, dict) or there.get(key) != value:
-            text = put(text, (*path, key), value, file.grammar)
+            text = set_value(text, (*path, key), value, file.grammar)
     return text
 
 
 def _check_ours(there: object, position: int) -> None:
     """Raises Malformed if a server of this name is somebody else's."""
-    if not commands.is_server(there):
+    if not commands.is_server_entry(there):
         raise Malformed(
             position,
             f'there is a server "{commands.NAME}" already, which is not `muisti mcp`: rename or remove it',
         )
 
 
-def _with_hook(text: str, file: File, hooks: Hooks, event: str, starting: Starting) -> str:
+def _add_hook(text: str, file: File, hooks: Hooks, event: str, starting: LaunchCommand) -> str:
     """The text in which the event runs us exactly once."""
-    wanted = commands.hook(starting.command, event, starting.vault, hooks.agent)
+    wanted = commands.make_hook_command(starting.command, event, starting.vault, hooks.agent)
     ours = [
         (place, command)
-        for name, place, command in _our_hooks(parse(text, file.grammar), file)
+        for name, place, command in _find_hooks(parse(text, file.grammar), file)
         if name == event
     ]
     for place, _ in reversed(ours[1:]):
-        text = _dropped(text, place, file, {})
+        text = _remove(text, place, file, {})
     if ours:
         place, command = ours[0]
-        return text if command == wanted else put(text, (*place, "command"), wanted, file.grammar)
+        return (
+            text
+            if command == wanted
+            else set_value(text, (*place, "command"), wanted, file.grammar)
+        )
     named: dict[str, Value] = {"name": hooks.name} if hooks.name else {}
     group: Value = {
         "hooks": [{**named, "type": "command", "command": wanted, "timeout": hooks.timeout}]
     }
-    return append(text, ("hooks", event), group, file.grammar)
+    return append_value(text, ("hooks", event), group, file.grammar)
 
 
-def _our_hooks(root: Node, file: File) -> list[tuple[str, Path_, str]]:
+def _find_hooks(root: Node, file: File) -> list[tuple[str, Path_, str]]:
     """Event, place and command of each hook that is ours, wherever a person has moved it to."""
     found: list[tuple[str, Path_, str]] = []
     hooks = find(root, ("hooks",)) if file.hooks else None
     for child in (hooks.children or ()) if hooks and hooks.is_object else ():
         event = child.key or ""
-        groups = plain(child.node)
+        groups = to_value(child.node)
         for number, group in enumerate(groups if isinstance(groups, list) else []):
             hooks_of_group = group.get("hooks") if isinstance(group, dict) else None
             for index, one in enumerate(hooks_of_group if isinstance(hooks_of_group, list) else []):
                 command = one.get("command") if isinstance(one, dict) else None
-                if isinstance(command, str) and commands.is_hook(command):
+                if isinstance(command, str) and commands.is_hook_command(command):
                     found.append((event, ("hooks", event, number, "hooks", index), command))
     return found
 
 
-def _dropped(text: str, path: Path_, file: File, empty: Mapping[str, str]) -> str:
+def _remove(text: str, path: Path_, file: File, empty: Mapping[str, str]) -> str:
     """Without what is at a path, and without everything around it that has nothing left in it and was not there before."""
     while path:
         holder = path[:-1]
-        text = drop(text, path, file.grammar, empty=empty.get(_key(holder)))
-        if _key(holder) in empty or emptiness(text, holder, file.grammar) is None:
+        text = remove_value(text, path, file.grammar, empty=empty.get(_key(holder)))
+        if _key(holder) in empty or get_empty_literal(text, holder, file.grammar) is None:
             return text
         path = holder[:-1] if len(path) == len(("hooks", "event", 0, "hooks", 0)) else holder
     return text
 
 
-def _empty_places(text: str, file: File) -> dict[str, str]:
+def _find_empty_places(text: str, file: File) -> dict[str, str]:
     """Objects and lists that have nothing in them, of those that something will be put into."""
     events: Sequence[str] = file.hooks.events if file.hooks else ()
     places: list[Path_] = [
@@ -199,7 +206,7 @@ def _empty_places(text: str, file: File) -> dict[str, str]:
         file.servers,
         *((("hooks",), *(("hooks", event) for event in events)) if events else ()),
     ]
-    written = {_key(place): emptiness(text, place, file.grammar) for place in places}
+    written = {_key(place): get_empty_literal(text, place, file.grammar) for place in places}
     return {key: literal for key, literal in written.items() if literal is not None}
 
 
@@ -209,7 +216,7 @@ def _key(path: Sequence[Step]) -> str:
 
 def _value_at(root: Node, path: Sequence[Step]) -> Value:
     node = find(root, path)
-    return None if node is None else plain(node)
+    return None if node is None else to_value(node)
 
 
 def _json(server: Mapping[str, str | list[str]]) -> dict[str, Value]:

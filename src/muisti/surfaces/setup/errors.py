@@ -30,6 +30,6 @@ class Malformed(ValueError):
         self.reason = reason
 
 
-def place_of(text: str, position: int) -> tuple[int, int]:
+def locate(text: str, position: int) -> tuple[int, int]:
     """Line and column of a character, both from 1, as editors count them."""
     return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)

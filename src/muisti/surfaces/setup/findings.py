@@ -30,12 +30,12 @@ class Finding:
     """What to do about it."""
 
 
-def many(number: int, one: str, more: str) -> str:
+def count_noun(number: int, one: str, more: str) -> str:
     """`1 memory`, `2 memories`."""
     return f"{number} {one if number == 1 else more}"
 
 
-def looked_at(area: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
+def run_check(area: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
     """What a check finds. Whatever goes wrong within it is a finding too: the rest must still be looked at."""
     found: list[Finding] = []
     try:

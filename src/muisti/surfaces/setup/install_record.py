@@ -12,18 +12,18 @@ from dataclasses import asdict
 from pathlib import Path
 
 from muisti.surfaces.hooks.paths import made_folder, state_folder
-from muisti.surfaces.setup.contents import Before
+from muisti.surfaces.setup.contents import OriginalState
 
 FILE = "setup.json"
 
 
-def recall(path: Path) -> Before | None:
+def load_original_state(path: Path) -> OriginalState | None:
     """What a file was like before muisti was in it; None if nobody knows. Never raises."""
     said = _read().get(str(path))
     if not isinstance(said, dict):
         return None
     empty, folders, glue = said.get("empty"), said.get("folders"), said.get("glue")
-    return Before(
+    return OriginalState(
         new=said.get("new") is True,
         folders=tuple(one for one in folders if isinstance(one, str))
         if isinstance(folders, list)
@@ -33,7 +33,7 @@ def recall(path: Path) -> Before | None:
     )
 
 
-def note(path: Path, before: Before | None) -> None:
+def save_original_state(path: Path, before: OriginalState | None) -> None:
     """Remember what a file was like, or forget it. Never raises."""
     with suppress(OSError):
         entries = _read()

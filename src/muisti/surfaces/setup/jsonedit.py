@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muisti.surfaces.setup.errors import Malformed
-from muisti.surfaces.setup.jsontext import Child, Grammar, Node, Step, Value, child_at, find, parse
+from muisti.surfaces.setup.jsontext import (
+    Child,
+    Grammar,
+    Node,
+    Step,
+    Value,
+    find,
+    find_child,
+    parse,
+)
 
 _BLANK = " \t\r\n"
 
@@ -25,41 +34,43 @@ class Style:
     """What follows a comma within a line."""
 
 
-def put(text: str, path: Sequence[Step], value: Value, grammar: Grammar) -> str:
+def set_value(text: str, path: Sequence[Step], value: Value, grammar: Grammar) -> str:
     """Set the value at a path, with the objects on the way to it. Raises Malformed if something else is in the way."""
     root = parse(text, grammar)
-    style = style_of(text, root)
+    style = detect_style(text, root)
     for depth, step in enumerate(path):
-        holder = _holder_at(root, path[:depth], step)
-        child = child_at(holder, step)
+        holder = _find_container(root, path[:depth], step)
+        child = find_child(holder, step)
         if child is None:
             for name in reversed(path[depth + 1 :]):
                 value = {str(name): value}
-            return _inserted(text, holder, str(step), value, style)
+            return _insert(text, holder, str(step), value, style)
         if depth == len(path) - 1:
             return (
                 text[: child.node.start]
-                + _written(value, style, _margin(text, child.start))
+                + _format_value(value, style, _indentation_at(text, child.start))
                 + text[child.node.end :]
             )
     return text
 
 
-def append(text: str, path: Sequence[Step], value: Value, grammar: Grammar) -> str:
+def append_value(text: str, path: Sequence[Step], value: Value, grammar: Grammar) -> str:
     """Add an element to the list at a path, which is made if it is not there. Raises Malformed."""
     root = parse(text, grammar)
     node = find(root, path)
     if node is None:
-        return put(text, path, [value], grammar)
+        return set_value(text, path, [value], grammar)
     if node.children is None or node.is_object:
         raise Malformed(node.start, f'"{path[-1]}" must be a list, in square brackets')
-    return _inserted(text, node, None, value, style_of(text, root))
+    return _insert(text, node, None, value, detect_style(text, root))
 
 
-def drop(text: str, path: Sequence[Step], grammar: Grammar, *, empty: str | None = None) -> str:
+def remove_value(
+    text: str, path: Sequence[Step], grammar: Grammar, *, empty: str | None = None
+) -> str:
     """Take out what is at a path; `empty` is what an object or list looks like that has nothing left in it."""
     holder = find(parse(text, grammar), path[:-1])
-    child = child_at(holder, path[-1]) if holder else None
+    child = find_child(holder, path[-1]) if holder else None
     if holder is None or child is None or holder.children is None:
         return text
     number = holder.children.index(child)
@@ -86,7 +97,7 @@ def drop(text: str, path: Sequence[Step], grammar: Grammar, *, empty: str | None
     return left[: holder.start] + (empty or ("{}" if holder.is_object else "[]")) + left[closing:]
 
 
-def emptiness(text: str, path: Sequence[Step], grammar: Grammar) -> str | None:
+def get_empty_literal(text: str, path: Sequence[Step], grammar: Grammar) -> str | None:
     """How the object or list at a path is written, if there is one and nothing is in it."""
     node = find(parse(text, grammar), path)
     if node is None or node.children is None or node.children:
@@ -95,13 +106,13 @@ def emptiness(text: str, path: Sequence[Step], grammar: Grammar) -> str | None:
     return None if written[1:-1].strip(_BLANK) else written
 
 
-def style_of(text: str, root: Node) -> Style:
+def detect_style(text: str, root: Node) -> Style:
     """How a text is written, as far as it shows."""
     newline = "\r\n" if "\r\n" in text else "\n"
     if not root.children:
         return Style(newline, "  ", ": ", " ")
     first = root.children[0]
-    lead = _lead(text, first)
+    lead = _whitespace_before(text, first)
     colon = re.search(r"[ \t]*:[ \t]*$", text[first.start : first.node.start])
     gap = " "
     if len(root.children) > 1 and first.comma is not None:
@@ -117,7 +128,7 @@ def style_of(text: str, root: Node) -> Style:
     )
 
 
-def _holder_at(root: Node, path: Sequence[Step], step: Step) -> Node:
+def _find_container(root: Node, path: Sequence[Step], step: Step) -> Node:
     """The object that has a member of that name, or could have; the list that has an element of that number."""
     node = find(root, path)
     wanted = isinstance(step, str)
@@ -128,10 +139,10 @@ def _holder_at(root: Node, path: Sequence[Step], step: Step) -> Node:
     return node
 
 
-def _inserted(text: str, holder: Node, key: str | None, value: Value, style: Style) -> str:
+def _insert(text: str, holder: Node, key: str | None, value: Value, style: Style) -> str:
     """The text with one more member or element at the end of an object or list."""
     children = holder.children or ()
-    margin = _margin(text, holder.start)
+    margin = _indentation_at(text, holder.start)
     last = children[-1] if children else None
     rest = (
         holder.start + 1
@@ -143,9 +154,9 @@ def _inserted(text: str, holder: Node, key: str | None, value: Value, style: Sty
     tail = text[rest : holder.end - 1]
     comments = tail.rstrip(_BLANK)
     blank = tail[len(comments) :]
-    lead = _lead_of_new(text, children, margin, style, commented=bool(comments))
+    lead = _whitespace_for_new(text, children, margin, style, commented=bool(comments))
     inner = lead.rpartition("\n")[2] if "\n" in lead else None
-    piece = _written(
+    piece = _format_value(
         value,
         style if inner is not None else Style(style.newline, None, style.colon, style.gap),
         inner or "",
@@ -159,14 +170,14 @@ def _inserted(text: str, holder: Node, key: str | None, value: Value, style: Sty
     return text[:rest] + before + comments + lead + piece + after + blank + text[holder.end - 1 :]
 
 
-def _lead_of_new(
+def _whitespace_for_new(
     text: str, children: Sequence[Child], margin: str, style: Style, *, commented: bool
 ) -> str:
     """The white space before a new child: that of its neighbours, or one step further in."""
     stepped = style.newline + margin + ("  " if style.unit is None else style.unit)
     if not children:
         return "" if style.unit is None and not commented else stepped
-    lead = _lead(text, children[-1])
+    lead = _whitespace_before(text, children[-1])
     if "\n" in lead:
         return style.newline + lead.rpartition("\n")[2]
     if commented:
@@ -174,19 +185,19 @@ def _lead_of_new(
     return lead if len(children) > 1 else style.gap
 
 
-def _lead(text: str, child: Child) -> str:
+def _whitespace_before(text: str, child: Child) -> str:
     """The white space before a child."""
     before = text[: child.start]
     return before[len(before.rstrip(_BLANK)) :]
 
 
-def _margin(text: str, position: int) -> str:
+def _indentation_at(text: str, position: int) -> str:
     """How far the line is indented in which a character stands."""
     line = text[text.rfind("\n", 0, position) + 1 : position]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _written(value: Value, style: Style, margin: str) -> str:
+def _format_value(value: Value, style: Style, margin: str) -> str:
     if style.unit is None:
         return json.dumps(value, ensure_ascii=False, separators=("," + style.gap, style.colon))
     lines = json.dumps(

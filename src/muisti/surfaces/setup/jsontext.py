@@ -73,27 +73,27 @@ def parse(text: str, grammar: Grammar = PLAIN) -> Node:
     return node
 
 
-def plain(node: Node) -> Value:
+def to_value(node: Node) -> Value:
     """The value itself. Of a key that stands twice, the last counts, as agents read it."""
     if node.children is None:
         return node.value
     if node.is_object:
-        return {child.key or "": plain(child.node) for child in node.children}
-    return [plain(child.node) for child in node.children]
+        return {child.key or "": to_value(child.node) for child in node.children}
+    return [to_value(child.node) for child in node.children]
 
 
 def find(root: Node, path: Sequence[Step]) -> Node | None:
     """The value at a path; None if there is none. Raises Malformed if a key on the way stands there twice."""
     node = root
     for step in path:
-        child = child_at(node, step)
+        child = find_child(node, step)
         if child is None:
             return None
         node = child.node
     return node
 
 
-def child_at(node: Node, step: Step) -> Child | None:
+def find_child(node: Node, step: Step) -> Child | None:
     """The member of that name, or the element of that number. Raises Malformed if the name stands there twice."""
     children = node.children or ()
     if isinstance(step, int):

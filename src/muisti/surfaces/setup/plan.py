@@ -13,14 +13,14 @@ from pathlib import Path
 from muisti.surfaces.setup import install_record
 from muisti.surfaces.setup.agents import Agent, File, Machine
 from muisti.surfaces.setup.contents import (
-    Before,
-    Starting,
-    by_hand,
-    found_in,
-    with_muisti,
-    without_muisti,
+    LaunchCommand,
+    OriginalState,
+    add_muisti,
+    find_entries,
+    format_for_pasting,
+    remove_muisti,
 )
-from muisti.surfaces.setup.errors import ConfigurationProblem, Malformed, place_of
+from muisti.surfaces.setup.errors import ConfigurationProblem, Malformed, locate
 
 LARGEST = 64 * 1024 * 1024
 WIDEST = 200
@@ -39,7 +39,7 @@ class Change:
     old: bytes | None
     new: bytes | None
     """None: there is no such file, or shall be none."""
-    before: Before | None
+    before: OriginalState | None
     """What is to be remembered for the way back."""
     private: bool
     """A new file is for this user alone."""
@@ -54,17 +54,21 @@ class Change:
         return "new" if self.old is None else "removed" if self.new is None else "changed"
 
 
-def to_install(agent: Agent, machine: Machine, starting: Starting, *, here: bool) -> list[Change]:
+def plan_install(
+    agent: Agent, machine: Machine, starting: LaunchCommand, *, here: bool
+) -> list[Change]:
     """What would give the agent its memory. Raises ConfigurationProblem, InvalidRequest."""
-    return [_installing(file, machine, starting, here=here) for file in agent.files(here=here)]
+    return [
+        _plan_file_install(file, machine, starting, here=here) for file in agent.files(here=here)
+    ]
 
 
-def to_uninstall(agent: Agent, machine: Machine, *, here: bool) -> list[Change]:
+def plan_uninstall(agent: Agent, machine: Machine, *, here: bool) -> list[Change]:
     """What would take it away again. Raises ConfigurationProblem, InvalidRequest."""
-    return [_uninstalling(file, machine, here=here) for file in agent.files(here=here)]
+    return [_plan_file_uninstall(file, machine, here=here) for file in agent.files(here=here)]
 
 
-def difference(change: Change) -> str:
+def format_diff(change: Change) -> str:
     """What changes, line by line. Secrets that stand near it are not shown."""
     from muisti.text.secrets import (
         redact_secrets,
@@ -76,18 +80,18 @@ def difference(change: Change) -> str:
     )
 
 
-def read(path: Path) -> tuple[Path, bytes | None]:
+def read_file(path: Path) -> tuple[Path, bytes | None]:
     """The file behind a path and what is in it. Raises ConfigurationProblem."""
     try:
         target = path.resolve()
     except (OSError, RuntimeError) as error:
-        raise ConfigurationProblem(path, _why(error)) from error
+        raise ConfigurationProblem(path, _explain_os_error(error)) from error
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:
         return target, None
     except OSError as error:
-        raise ConfigurationProblem(path, _why(error)) from error
+        raise ConfigurationProblem(path, _explain_os_error(error)) from error
     if not stat.S_ISREG(mode):
         raise ConfigurationProblem(path, "is no file: move it away")
     try:
@@ -97,41 +101,43 @@ def read(path: Path) -> tuple[Path, bytes | None]:
             )
         return target, target.read_bytes()
     except OSError as error:
-        raise ConfigurationProblem(path, _why(error)) from error
+        raise ConfigurationProblem(path, _explain_os_error(error)) from error
 
 
-def decoded(path: Path, content: bytes) -> str:
+def decode_file(path: Path, content: bytes) -> str:
     """The text of a file. Raises ConfigurationProblem."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         good = content[: error.start].decode("utf-8")
         reason = "this is not UTF-8: save the file as UTF-8 in your editor"
-        raise ConfigurationProblem(path, reason, place=place_of(good, len(good))) from error
+        raise ConfigurationProblem(path, reason, place=locate(good, len(good))) from error
 
 
-def _installing(file: File, machine: Machine, starting: Starting, *, here: bool) -> Change:
+def _plan_file_install(
+    file: File, machine: Machine, starting: LaunchCommand, *, here: bool
+) -> Change:
     path = file.place(machine)
-    target, old = read(path)
+    target, old = read_file(path)
     empty_file = "" if file.toml else "{}\n"
-    with _told(path, old, lambda: by_hand(file, starting)):
-        text = empty_file if old is None else decoded(path, old)
-        was_there = bool(found_in(text, file))
-        changed, before = with_muisti(text, file, starting)
+    with _explain_errors(path, old, lambda: format_for_pasting(file, starting)):
+        text = empty_file if old is None else decode_file(path, old)
+        was_there = bool(find_entries(text, file))
+        changed, before = add_muisti(text, file, starting)
     if old is None:
-        before = Before(new=True, folders=tuple(_missing_folders(target)))
-    known = install_record.recall(target) if was_there else before
+        before = OriginalState(new=True, folders=tuple(_list_missing_folders(target)))
+    known = install_record.load_original_state(target) if was_there else before
     return Change(path, target, old, changed.encode(), known, private=not here)
 
 
-def _uninstalling(file: File, machine: Machine, *, here: bool) -> Change:
+def _plan_file_uninstall(file: File, machine: Machine, *, here: bool) -> Change:
     path = file.place(machine)
-    target, old = read(path)
+    target, old = read_file(path)
     if old is None:
         return Change(path, target, None, None, None, private=not here, leaving=True)
-    before = install_record.recall(target)
-    with _told(path, old, lambda: ""):
-        left = without_muisti(decoded(path, old), file, before)
+    before = install_record.load_original_state(target)
+    with _explain_errors(path, old, lambda: ""):
+        left = remove_muisti(decode_file(path, old), file, before)
     gone = before is not None and before.new and left.strip() in ("", "{}") and bool(old.strip())
     return Change(
         path, target, old, None if gone else left.encode(), before, private=not here, leaving=True
@@ -139,7 +145,7 @@ def _uninstalling(file: File, machine: Machine, *, here: bool) -> Change:
 
 
 @contextmanager
-def _told(path: Path, content: bytes | None, paste: Callable[[], str]) -> Iterator[None]:
+def _explain_errors(path: Path, content: bytes | None, paste: Callable[[], str]) -> Iterator[None]:
     """Tells what is wrong with a file: where, what to do, what to paste."""
     try:
         yield
@@ -147,7 +153,7 @@ def _told(path: Path, content: bytes | None, paste: Callable[[], str]) -> Iterat
         place = (
             error.place
             if isinstance(error, ConfigurationProblem)
-            else place_of((content or b"").decode(), error.position)
+            else locate((content or b"").decode(), error.position)
         )
         pasted = paste()
         advice = f"\nOr put this into it by hand:\n{pasted}" if pasted else ""
@@ -166,14 +172,14 @@ def _lines(change: Change) -> Iterator[str]:
     yield from difflib.unified_diff(old, new, *names, n=CONTEXT, lineterm="")
 
 
-def _missing_folders(target: Path) -> Iterator[str]:
+def _list_missing_folders(target: Path) -> Iterator[str]:
     for folder in target.parents:
         if os.path.lexists(folder):
             return
         yield str(folder)
 
 
-def _why(error: OSError | RuntimeError) -> str:
+def _explain_os_error(error: OSError | RuntimeError) -> str:
     if isinstance(error, RuntimeError):
         return "is a link that leads back to itself: remove it"
     cure = (

@@ -8,16 +8,16 @@ from pathlib import Path
 
 from muisti.surfaces.setup import commands
 from muisti.surfaces.setup.agents import AGENTS, Agent, File, Machine
-from muisti.surfaces.setup.contents import Found, found_in, switched_off
-from muisti.surfaces.setup.errors import ConfigurationProblem, Malformed, place_of
-from muisti.surfaces.setup.jsontext import Grammar, parse, plain
-from muisti.surfaces.setup.plan import decoded, read
+from muisti.surfaces.setup.contents import MuistiEntries, find_disabling_setting, find_entries
+from muisti.surfaces.setup.errors import ConfigurationProblem, Malformed, locate
+from muisti.surfaces.setup.jsontext import Grammar, parse, to_value
+from muisti.surfaces.setup.plan import decode_file, read_file
 
 PLUGIN = "muisti"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AgentStatus:
     """What of muisti is in the files of one agent and scope."""
 
     agent: Agent
@@ -41,23 +41,26 @@ class Standing:
         return bool(self.server or self.hooks)
 
 
-def standings(machine: Machine) -> list[Standing]:
+def list_agent_status(machine: Machine) -> list[AgentStatus]:
     """How it stands with every agent, for all folders and for this one. Never raises."""
     found = []
     for agent in AGENTS.values():
-        found.append(_standing(agent, machine, here=False))
+        found.append(_get_agent_status(agent, machine, here=False))
         if agent.here and machine.folder != machine.home:
-            found.append(_standing(agent, machine, here=True))
+            found.append(_get_agent_status(agent, machine, here=True))
     return found
 
 
-def plugin_of_claude(machine: Machine) -> bool:
+def has_claude_plugin(machine: Machine) -> bool:
     """Whether Claude Code has our plugin switched on. Never raises."""
     settings = AGENTS["claude-code"].user[1].place(machine)
     try:
-        _, content = read(settings)
-        said = plain(
-            parse(decoded(settings, content or b"{}"), Grammar(comments=True, trailing_commas=True))
+        _, content = read_file(settings)
+        said = to_value(
+            parse(
+                decode_file(settings, content or b"{}"),
+                Grammar(comments=True, trailing_commas=True),
+            )
         )
     except (Malformed, ConfigurationProblem):
         return False
@@ -67,7 +70,7 @@ def plugin_of_claude(machine: Machine) -> bool:
     )
 
 
-def _standing(agent: Agent, machine: Machine, *, here: bool) -> Standing:
+def _get_agent_status(agent: Agent, machine: Machine, *, here: bool) -> AgentStatus:
     server: tuple[str, ...] = ()
     hooks: dict[str, str] = {}
     events: list[str] = []
@@ -78,28 +81,28 @@ def _standing(agent: Agent, machine: Machine, *, here: bool) -> Standing:
         path = file.place(machine)
         events += file.hooks.events if file.hooks else ()
         try:
-            found, switch = _look(path, file)
+            found, switch = _read_entries(path, file)
         except ConfigurationProblem as error:
             problems.append(str(error))
             continue
         off = switch or off
         if found:
             files.append(path)
-            server = tuple(commands.command_of(found.server)) if found.server else server
+            server = tuple(commands.get_command(found.server)) if found.server else server
             hooks |= found.hooks
     missing = tuple(event for event in events if event not in hooks)
-    return Standing(agent, here, tuple(files), server, hooks, missing, off, tuple(problems))
+    return AgentStatus(agent, here, tuple(files), server, hooks, missing, off, tuple(problems))
 
 
-def _look(path: Path, file: File) -> tuple[Found, str]:
+def _read_entries(path: Path, file: File) -> tuple[MuistiEntries, str]:
     """What of muisti is in a file, and the setting that switches hooks off. Raises ConfigurationProblem."""
-    _, content = read(path)
+    _, content = read_file(path)
     if content is None:
-        return Found(), ""
-    text = decoded(path, content)
+        return MuistiEntries(), ""
+    text = decode_file(path, content)
     try:
-        return found_in(text, file), switched_off(text, file)
+        return find_entries(text, file), find_disabling_setting(text, file)
     except Malformed as error:
         raise ConfigurationProblem(
-            path, error.reason, place=place_of(text, error.position)
+            path, error.reason, place=locate(text, error.position)
         ) from error

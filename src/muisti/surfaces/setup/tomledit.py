@@ -34,7 +34,7 @@ def parse(text: str) -> dict[str, Any]:
         ) from error
 
 
-def table_at(text: str, path: Sequence[str]) -> dict[str, Any] | None:
+def get_table(text: str, path: Sequence[str]) -> dict[str, Any] | None:
     """The table at a path; None if it is not there. Raises Malformed if something else is."""
     found: object = parse(text)
     for depth, name in enumerate(path):
@@ -46,18 +46,18 @@ def table_at(text: str, path: Sequence[str]) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def add(text: str, path: Sequence[str], table: Table) -> tuple[str, str]:
+def add_table(text: str, path: Sequence[str], table: Table) -> tuple[str, str]:
     """The text with a new table at its end, and what was put before it. Raises Malformed if it cannot stand there."""
     newline = "\r\n" if "\r\n" in text else "\n"
     ended = not text or text.endswith("\n")
     glue = "" if not text or text.endswith(newline * 2) else newline if ended else newline * 2
-    changed = text + glue + written(path, table).replace("\n", newline)
+    changed = text + glue + format_table(path, table).replace("\n", newline)
     wanted = parse(text)
     _set(wanted, path, dict(table))
-    return _proven(changed, wanted, path), glue
+    return _check_result(changed, wanted, path), glue
 
 
-def change(text: str, path: Sequence[str], values: Table) -> str:
+def update_table(text: str, path: Sequence[str], values: Table) -> str:
     """The text with some values of a table that is there set anew; its comments stay. Raises Malformed, MuistiError."""
     document = _tomlkit_document(text)
     here: Any = document
@@ -66,17 +66,17 @@ def change(text: str, path: Sequence[str], values: Table) -> str:
     for key, value in values.items():
         here[key] = value
     wanted = parse(text)
-    _set(wanted, path, {**(table_at(text, path) or {}), **values})
-    return _proven(document.as_string(), wanted, path)
+    _set(wanted, path, {**(get_table(text, path) or {}), **values})
+    return _check_result(document.as_string(), wanted, path)
 
 
-def remove(text: str, path: Sequence[str], glue: str | None = None) -> str:
+def remove_table(text: str, path: Sequence[str], glue: str | None = None) -> str:
     """The text without a table and what is below it; `glue` is what was put before it. Raises Malformed, MuistiError."""
-    if table_at(text, path) is None:
+    if get_table(text, path) is None:
         return text
     wanted = parse(text)
     _unset(wanted, path)
-    cut = _without_lines(text, tuple(path), glue)
+    cut = _remove_lines(text, tuple(path), glue)
     if _equal(cut, wanted):
         return cut
     document = _tomlkit_document(text)
@@ -84,10 +84,10 @@ def remove(text: str, path: Sequence[str], glue: str | None = None) -> str:
     for name in path[:-1]:
         here = here[name]
     del here[path[-1]]
-    return _proven(document.as_string(), wanted, path)
+    return _check_result(document.as_string(), wanted, path)
 
 
-def written(path: Sequence[str], table: Table) -> str:
+def format_table(path: Sequence[str], table: Table) -> str:
     """A table as text, which may also be pasted by hand."""
     lines = [f"[{'.'.join(path)}]", *(f"{key} = {_value(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
@@ -98,24 +98,24 @@ def _value(value: str | list[str]) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _without_lines(text: str, path: tuple[str, ...], glue: str | None) -> str:
+def _remove_lines(text: str, path: tuple[str, ...], glue: str | None) -> str:
     """Without the lines of a table; comments that stand before the next one are that one's."""
     kept: list[str] = []
     cut: list[str] = []
     for line in text.splitlines(keepends=True):
-        header = _path_of(line)
+        header = _parse_header(line)
         if header is not None and header[: len(path)] == path:
-            kept = _unglued(kept, glue) if header == path else kept
+            kept = _remove_glue(kept, glue) if header == path else kept
             cut = [*cut, line]
         elif header is not None or not cut:
-            kept += [*_trailing(cut), line]
+            kept += [*_trailing_comments(cut), line]
             cut = []
         else:
             cut.append(line)
-    return "".join([*kept, *_trailing(cut)])
+    return "".join([*kept, *_trailing_comments(cut)])
 
 
-def _trailing(cut: list[str]) -> list[str]:
+def _trailing_comments(cut: list[str]) -> list[str]:
     """The empty lines and comments at the end of a table."""
     last = max(
         (
@@ -128,7 +128,7 @@ def _trailing(cut: list[str]) -> list[str]:
     return cut[last + 1 :]
 
 
-def _unglued(kept: list[str], glue: str | None) -> list[str]:
+def _remove_glue(kept: list[str], glue: str | None) -> list[str]:
     """Without what was put before the table, or without one empty line if nobody knows."""
     before = "".join(kept)
     if glue is None:
@@ -136,7 +136,7 @@ def _unglued(kept: list[str], glue: str | None) -> list[str]:
     return before.removesuffix(glue).splitlines(keepends=True) if glue else kept
 
 
-def _path_of(line: str) -> tuple[str, ...] | None:
+def _parse_header(line: str) -> tuple[str, ...] | None:
     """The path that a line is the header of; None if it is none."""
     if not _HEADER.match(line.rstrip("\n")):
         return None
@@ -179,19 +179,19 @@ def _unset(tree: dict[str, Any], path: Sequence[str]) -> None:
 def _equal(text: str, wanted: dict[str, Any]) -> bool:
     """Whether a text says that. A table that is empty is as good as none."""
     try:
-        return bool(_pruned(tomllib.loads(text)) == _pruned(wanted))
+        return bool(_prune(tomllib.loads(text)) == _prune(wanted))
     except tomllib.TOMLDecodeError:
         return False
 
 
-def _pruned(value: Any) -> Any:
+def _prune(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    pruned = {key: _pruned(inner) for key, inner in value.items()}
+    pruned = {key: _prune(inner) for key, inner in value.items()}
     return {key: inner for key, inner in pruned.items() if inner != {}}
 
 
-def _proven(text: str, wanted: dict[str, Any], path: Sequence[str]) -> str:
+def _check_result(text: str, wanted: dict[str, Any], path: Sequence[str]) -> str:
     if not _equal(text, wanted):
         raise Malformed(
             0, f"[{'.'.join(path)}] cannot be changed here without changing something else"
