@@ -108,7 +108,7 @@ def rebuilding(number: int, words: Sequence[str], runs: int = 3) -> dict[str, fl
             for _ in range(runs):
                 taken["bare"].append(seconds(lambda: bare_rebuild(vault, Path(folder, "bare.db"))))
                 taken["muisti"].append(seconds(memory.reindex))
-            found = sum(chat.messages for chat in memory.chats())
+            found = sum(chat.messages for chat in memory.list_conversations())
             if found != number:
                 raise SystemExit(f"of {number} messages {found} are there")
     return {name: best_of(values) for name, values in taken.items()} | {

@@ -136,6 +136,7 @@ def python_page() -> str:
         if (
             not name.startswith("_")
             and inspect.isfunction(function)
+            and not hasattr(function, "__deprecated__")
             and name not in ("make_ready", "fill_core")
         ):
             signature = (

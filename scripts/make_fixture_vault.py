@@ -67,7 +67,7 @@ def build(vault: Path) -> None:
         read_documents(memory, vault)
         edit_by_hand(memory, clock, vault, known)
         use_memories(memory, clock, known)
-        assert memory.archived_count() == len(archived)
+        assert memory.count_archive() == len(archived)
     leave_exchanges_waiting(vault, clock)
 
 

@@ -117,7 +117,9 @@ def _members(path: str, value: object) -> Iterator[str]:
 
 def _methods(path: str, owner: type) -> Iterator[str]:
     for name, method in inspect.getmembers(owner, inspect.isroutine):
-        if name[0] == "_" or not hasattr(MemoryService, name):
+        if name[0] == "_" or hasattr(method, "__deprecated__"):
+            continue
+        if not hasattr(MemoryService, name):
             continue  # what the service does not offer is for the parts of the package
         yield f"{path}.{name}"
         for parameter in inspect.signature(method).parameters.values():
@@ -142,10 +144,10 @@ def _unpacked(method: Any, annotation: object) -> list[str]:
 
 def resolves_in_python(name: str) -> bool:
     """Whether a name that is listed no longer can still be reached, as an alias that warns."""
-    path = name.partition("=")[0]
-    if "(" in path or "[" in path:
+    path, _, parameter = name.partition("=")[0].removesuffix(")").partition("(")
+    if "[" in path:
         return False
-    found: object = muisti
+    found: Any = muisti
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         for part in path.split(".")[1:]:
@@ -153,7 +155,12 @@ def resolves_in_python(name: str) -> bool:
                 found = getattr(found, part)
             except AttributeError:
                 return False
-    return True
+    if not parameter:
+        return True
+    return parameter in {
+        *inspect.signature(found).parameters,
+        *getattr(found, "renamed_arguments", ()),
+    }
 
 
 # -- The command line

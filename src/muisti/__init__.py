@@ -133,11 +133,10 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     if name in _RENAMED:
-        import warnings
+        from muisti.deprecation import warn_renamed
 
         new = _RENAMED[name]
-        message = f"muisti.{name} was renamed to muisti.{new}"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        warn_renamed(f"muisti.{name}", f"muisti.{new}")
         return getattr(import_module("muisti"), new)
     if name not in __all__:
         raise AttributeError(f"module 'muisti' has no attribute {name!r}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from muisti.deprecation import renamed_methods, replace_renamed
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
 from muisti.settings import Settings
@@ -26,12 +27,15 @@ def _threaded(
     """A method of Muisti as a coroutine function that runs it in one of the service's threads."""
 
     async def call(self: MemoryService, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await self._run(functools.partial(method, self._memory, *args, **kwargs))
+        # Here, because in the thread a warning could not point at the caller.
+        present = replace_renamed(method, kwargs)
+        return await self._run(functools.partial(method, self._memory, *args, **present))
 
     functools.update_wrapper(call, method)
     return call
 
 
+@renamed_methods
 class MemoryService:
     """A vault for asyncio. `await MemoryService.open(path)` makes one; `await close()`, or use `async with`."""
 
@@ -118,11 +122,11 @@ class MemoryService:
     append_message = _threaded(Muisti.append_message)
     session_break = _threaded(Muisti.session_break)
     window = _threaded(Muisti.window)
-    chats = _threaded(Muisti.chats)
+    list_conversations = _threaded(Muisti.list_conversations)
     search_messages = _threaded(Muisti.search_messages)
     index_path = _threaded(Muisti.index_path)
     forget_path = _threaded(Muisti.forget_path)
-    shelves = _threaded(Muisti.shelves)
+    list_document_sources = _threaded(Muisti.list_document_sources)
     extract = _threaded(Muisti.extract)
     save_extracted = _threaded(Muisti.save_extracted)
     extract_and_save = _threaded(Muisti.extract_and_save)
@@ -144,9 +148,9 @@ class MemoryService:
     cleanup = _threaded(Muisti.cleanup)
     evict = _threaded(Muisti.evict)
     upkeep = _threaded(Muisti.upkeep)
-    trashed = _threaded(Muisti.trashed)
-    archived = _threaded(Muisti.archived)
-    archived_count = _threaded(Muisti.archived_count)
+    list_trash = _threaded(Muisti.list_trash)
+    list_archive = _threaded(Muisti.list_archive)
+    count_archive = _threaded(Muisti.count_archive)
     merged = _threaded(Muisti.merged)
     merged_count = _threaded(Muisti.merged_count)
     get_stats = _threaded(Muisti.get_stats)

@@ -130,10 +130,10 @@ def collect_answers(memory: Muisti) -> dict[str, Any]:
         "graph": {id_: _graph(memory, id_) for id_ in alive},
         "sessions": memory.list_sessions(limit=100),
         "session_details": {one.id: _session(memory, one.id) for one in memory.list_sessions()},
-        "chats": memory.chats(),
-        "windows": {chat.name: _windows(memory, chat.name) for chat in memory.chats()},
+        "chats": memory.list_conversations(),
+        "windows": {chat.name: _windows(memory, chat.name) for chat in memory.list_conversations()},
         "core": memory.core_get(),
-        "shelves": memory.shelves(),
+        "shelves": memory.list_document_sources(),
         "stats": _stats(memory),
         "verify": _verify(memory),
         "searches": [_search(memory, query, options) for query, options in SEARCHES],
@@ -157,8 +157,10 @@ def jsonable(value: object) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if dataclasses.is_dataclass(value):
+        # The recorded answers have the names that fields had when they were recorded.
+        old_names = {new: old for old, new in getattr(value, "renamed_fields", {}).items()}
         names = [field.name for field in dataclasses.fields(value)]
-        return {name: jsonable(getattr(value, name)) for name in names}
+        return {old_names.get(name, name): jsonable(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -167,7 +169,7 @@ def jsonable(value: object) -> Any:
 
 
 def _everything(memory: Muisti) -> list[Memory]:
-    return [*memory.list(limit=None, include_deleted=True), *memory.archived()]
+    return [*memory.list(limit=None, include_deleted=True), *memory.list_archive()]
 
 
 def _get(memory: Muisti, memory_id: str) -> Memory | None:
@@ -191,9 +193,9 @@ def _lists(memory: Muisti) -> dict[str, Any]:
         "apollo": _ids(memory.list(project="apollo")),
         "decisions": _ids(memory.list(kind="decisions")),
         "of a session": _ids(memory.list(session="s-done")),
-        "trashed": _ids(memory.trashed()),
-        "archived": _ids(memory.archived()),
-        "archived count": memory.archived_count(),
+        "trashed": _ids(memory.list_trash()),
+        "archived": _ids(memory.list_archive()),
+        "archived count": memory.count_archive(),
         "would be cleaned": _ids(memory.cleanup(0.5, dry_run=True)),
         "faded": memory.decay_salience(dry_run=True),
     }
@@ -242,7 +244,7 @@ def _search(memory: Muisti, query: str, options: dict[str, Any]) -> dict[str, An
 
 
 def _said(memory: Muisti, query: str) -> dict[str, Any]:
-    found = memory.search_messages(query, chat="telegram_1001")
+    found = memory.search_messages(query, conversation="telegram_1001")
     return {"query": query, "results": _results(found)} | _way(found)
 
 

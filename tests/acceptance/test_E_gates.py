@@ -42,12 +42,12 @@ READS: dict[str, Callable[[Muisti, str], object]] = {
     "links": lambda memory, id_: memory.links(id_),
     "history": lambda memory, id_: memory.history(id_),
     "window": lambda memory, id_: memory.window("cli_main"),
-    "chats": lambda memory, id_: memory.chats(),
+    "chats": lambda memory, id_: memory.list_conversations(),
     "core_get": lambda memory, id_: memory.core_get(),
     "get_stats": lambda memory, id_: memory.get_stats(),
     "list_sessions": lambda memory, id_: memory.list_sessions(),
     "export": lambda memory, id_: memory.export_memories(),
-    "trashed": lambda memory, id_: memory.trashed(),
+    "trashed": lambda memory, id_: memory.list_trash(),
 }
 
 

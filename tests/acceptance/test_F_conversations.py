@@ -155,7 +155,7 @@ def test_F3_the_window_begins_after_the_last_break(memory: Muisti) -> None:
         memory.append_message(CHAT, "assistant", f"after {number}")
     assert said(memory) == [f"after {number}" for number in range(5)]
     assert said(memory, limit=2) == ["after 3", "after 4"]
-    [chat] = memory.chats()
+    [chat] = memory.list_conversations()
     assert (chat.name, chat.messages, chat.since_break) == (CHAT, 8, 5)
     memory.session_break(CHAT)
     memory.session_break(CHAT)
@@ -194,8 +194,11 @@ def test_F3_chats_are_apart_and_the_latest_is_first(memory: Muisti, clock: FakeC
     assert (said(memory, "a_1"), said(memory, "b_1"), said(memory, "c_1")) == ([], ["two"], [])
     clock.forward(minutes=1)
     memory.append_message("a_1", "user", "three")
-    assert [(chat.name, chat.messages) for chat in memory.chats()] == [("a_1", 2), ("b_1", 1)]
-    assert memory.chats()[0].last_at == clock.now()
+    assert [(chat.name, chat.messages) for chat in memory.list_conversations()] == [
+        ("a_1", 2),
+        ("b_1", 1),
+    ]
+    assert memory.list_conversations()[0].last_at == clock.now()
 
 
 # -- Search
@@ -206,13 +209,13 @@ def test_F3_search_by_word_in_one_chat_and_in_all(memory: Muisti) -> None:
     memory.append_message("b_1", "assistant", "Ferries to Nagu run hourly")
     memory.save("A memory about the ferry")
     assert set(found(memory, "ferry")) == {"The ferry leaves at noon", "Ferries to Nagu run hourly"}
-    assert found(memory, "ferry", chat="b_1") == ["Ferries to Nagu run hourly"]
-    [hit] = memory.search_messages("noon", mode="keyword", chat="a_1")
+    assert found(memory, "ferry", conversation="b_1") == ["Ferries to Nagu run hourly"]
+    [hit] = memory.search_messages("noon", mode="keyword", conversation="a_1")
     assert hit.source == "message"
     assert hit.message == memory.window("a_1")[0]
     assert {hit.source for hit in memory.search("ferry", mode="keyword")} == {"memory", "message"}
-    with pytest.raises(InvalidRequest, match="^chat: "):
-        memory.search_messages("ferry", chat="nonsense")
+    with pytest.raises(InvalidRequest, match="^conversation must "):
+        memory.search_messages("ferry", conversation="nonsense")
 
 
 def test_F3_hybrid_search_finds_the_answer_beside_the_question(opened: Opener) -> None:
@@ -277,10 +280,10 @@ def test_C1_private_text_and_secrets_are_in_no_file(memory: Muisti, vault: Path)
     assert not left
 
 
-@pytest.mark.parametrize("field", ["chat", "id", "type"])
+@pytest.mark.parametrize("field", ["conversation", "id", "type"])
 def test_C1_a_name_that_is_a_secret_is_refused(memory: Muisti, vault: Path, field: str) -> None:
-    fields = {"chat": CHAT, field: f"x_{SECRET}"}
-    with pytest.raises(InvalidMemory, match=f"^{field}: "):
+    fields = {"conversation": CHAT, field: f"x_{SECRET}"}
+    with pytest.raises(InvalidMemory, match=f"^{field} "):
         memory.append_message(role="user", content="hello", **fields)
     assert not (vault / "conversations").exists()
 
@@ -293,7 +296,7 @@ def test_F3_the_same_id_is_written_once(memory: Muisti, vault: Path, clock: Fake
     clock.forward(hours=1)
     assert memory.append_message(CHAT, "user", "hello", id="msg_1") == first
     for role, content in (("user", "another"), ("assistant", "hello")):
-        with pytest.raises(InvalidRequest, match=r"^id: 'msg_1' .*another message"):
+        with pytest.raises(InvalidRequest, match=r"^id belongs to another message.*'msg_1'"):
             memory.append_message(CHAT, role, content, id="msg_1")
     assert len(day_file(vault).read_bytes().splitlines()) == 1
     assert memory.append_message("other_1", "user", "another", id="msg_1").content == "another"
@@ -322,8 +325,8 @@ def test_B3_without_the_index_everything_is_as_before(
             for hit in one.search_messages("ferry", limit=50)
         ]
         return (
-            one.chats(),
-            [one.window(chat.name) for chat in one.chats()],
+            one.list_conversations(),
+            [one.window(chat.name) for chat in one.list_conversations()],
             hits,
             one.problems(),
             fingerprint(one),
@@ -342,7 +345,7 @@ def test_B3_without_the_index_everything_is_as_before(
 
 _BAD: list[tuple[str, object]] = [
     *(("role", bad) for bad in (None, "", "robot", "User", 5, ["user"])),
-    *(("chat", bad) for bad in ("", "telegram", "_1", "telegram_", "a_b/c", "a/b_c", "a_..", "../a_b", "a_b..c", "a\\b_c", "a_b\\c", "a_b\0", ".a_b", "a_.b",
+    *(("conversation", bad) for bad in ("", "telegram", "_1", "telegram_", "a_b/c", "a/b_c", "a_..", "../a_b", "a_b..c", "a\\b_c", "a_b\\c", "a_b\0", ".a_b", "a_.b",
                                 "a_b\n", " a_b", "a_b.", "a_b c", "a_" + "x" * 300, "ä" * 59 + "_" + "ä" * 110, "a_\ud800", None, 5, b"a_b", ["a_b"])),
     *(("content", bad) for bad in ("", "  \n", "x" * 3_000_000, "a\0b", "\ud800", None, 5, b"x", ["x"])),
     *(("meta", bad) for bad in ("x", 5, [1], {"a": object()}, {"a": float("nan")}, {"a": float("inf")}, {"a": "x" * 70_000}, {"a": "\ud800"}, {(1, 2): 3}, {"a": b"x"})),
@@ -358,8 +361,10 @@ _BAD: list[tuple[str, object]] = [
 def test_F3_bad_input_names_the_field_and_writes_nothing(
     memory: Muisti, vault: Path, field: str, bad: object
 ) -> None:
-    with pytest.raises((InvalidRequest, InvalidMemory), match=f"^{field}: ") as caught:
-        memory.append_message(**{"chat": CHAT, "role": "user", "content": "hello", field: bad})
+    with pytest.raises((InvalidRequest, InvalidMemory), match=f"^{field} ") as caught:
+        memory.append_message(
+            **{"conversation": CHAT, "role": "user", "content": "hello", field: bad}
+        )
     assert len(str(caught.value)) < 600, "an error is for reading"
     assert not (vault / "conversations").exists()
 
@@ -368,21 +373,21 @@ def test_F3_meta_that_is_too_deep(memory: Muisti, vault: Path) -> None:
     deep: dict[str, object] = {}
     for _ in range(900):
         deep = {"a": deep}
-    with pytest.raises(InvalidRequest, match=r"^meta: .*deep|recursion"):
+    with pytest.raises(InvalidRequest, match=r"^meta .*deep|recursion"):
         memory.append_message(CHAT, "user", "hello", meta=deep)
     assert not (vault / "conversations").exists()
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, "5", None, 1.5, 10_000])
 def test_F3_a_limit_that_makes_no_sense(memory: Muisti, limit: int) -> None:
-    with pytest.raises(InvalidRequest, match="^limit: "):
+    with pytest.raises(InvalidRequest, match="^limit "):
         memory.window(CHAT, limit)
 
 
 @pytest.mark.parametrize("chat", ["", "telegram", "../x_y", None])
 def test_F3_a_chat_that_makes_no_sense(memory: Muisti, chat: str) -> None:
     for call in (lambda: memory.window(chat), lambda: memory.session_break(chat)):
-        with pytest.raises(InvalidRequest, match="^chat: "):
+        with pytest.raises(InvalidRequest, match="^conversation must "):
             call()
 
 
@@ -449,7 +454,7 @@ def test_J1_the_service_has_the_same(vault: Path) -> None:
             return (
                 await service.window(CHAT),
                 [hit.memory.content for hit in hits],
-                [chat.name for chat in await service.chats()],
+                [chat.name for chat in await service.list_conversations()],
             )
 
     window, hits, chats = anyio.run(talk)

@@ -367,7 +367,7 @@ def test_B3_without_the_index_all_comes_back(
             (hit.memory.id, hit.memory.trusted, hit.memory.project, hit.score)
             for hit in memory.search("walrus")
         ]
-        return found, memory.shelves(), memory.problems(), fingerprint(memory)
+        return found, memory.list_document_sources(), memory.problems(), fingerprint(memory)
 
     before = state(first)
     first.reindex()
@@ -376,7 +376,10 @@ def test_B3_without_the_index_all_comes_back(
     shutil.rmtree(vault / ".muisti")
     again = opened(embedder="none", record_recall=False)
     assert state(again) == before
-    assert [shelf.path for shelf in again.shelves()] == ["MEMORY.md", str(tmp_path / "docs")]
+    assert [shelf.path for shelf in again.list_document_sources()] == [
+        "MEMORY.md",
+        str(tmp_path / "docs"),
+    ]
     assert [problem.path for problem in again.verify(deep=True).problems] == [
         f"{tmp_path}/docs/bad.md"
     ]

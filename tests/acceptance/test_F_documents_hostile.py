@@ -108,7 +108,7 @@ def test_F5_relative_paths_and_home(
     )
     assert {hit.memory.source for hit in memory.search("walrus")} == {"notes/a.md", "handbook/b.md"}
     memory.forget_path("notes")
-    assert [shelf.path for shelf in memory.shelves()] == ["handbook"]
+    assert [shelf.path for shelf in memory.list_document_sources()] == ["handbook"]
     memory.forget_path("handbook")
     assert memory.search("walrus") == []
 
@@ -268,7 +268,7 @@ def test_K2_noted_while_the_index_is_locked(
     with held(vault):
         memory.forget_path(tmp_path / "docs")
     assert memory.search("walrus") == []
-    assert [shelf.path for shelf in memory.shelves()] == [str(tmp_path / "empty")]
+    assert [shelf.path for shelf in memory.list_document_sources()] == [str(tmp_path / "empty")]
     check_sound(memory)
 
 
@@ -338,7 +338,7 @@ def test_F5_bad_input_names_the_field_and_changes_nothing(
     monkeypatch.chdir(tmp_path)
     with pytest.raises((InvalidRequest, InvalidMemory), match=f"^{named}: "):
         memory.index_path(path, source, project=project)
-    assert memory.shelves() == []
+    assert memory.list_document_sources() == []
     assert memory.search("walrus") == []
 
 
@@ -350,7 +350,7 @@ def test_F5_forgetting_what_is_not_searched(
     memory.index_path(tmp_path / "docs")
     with pytest.raises(InvalidRequest, match="^path: "):
         memory.forget_path(path)
-    assert len(memory.shelves()) == 1
+    assert len(memory.list_document_sources()) == 1
 
 
 @pytest.mark.parametrize("source", [5, "", ["memory", "nosuch"], [5], "\0", "x" * 5000])

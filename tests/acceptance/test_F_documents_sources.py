@@ -67,9 +67,9 @@ def test_F5_indexed_again_it_is_called_otherwise(
     disk.write("docs/a.md", "# A\n\nthe walrus\n")
     memory.index_path(tmp_path / "docs", "old")
     memory.index_path(tmp_path / "docs", "new", trusted=True)
-    assert [(shelf.source, shelf.trusted, shelf.documents) for shelf in memory.shelves()] == [
-        ("new", True, 1)
-    ]
+    assert [
+        (shelf.source, shelf.trusted, shelf.documents) for shelf in memory.list_document_sources()
+    ] == [("new", True, 1)]
     (hit,) = memory.search("walrus", source="new")
     assert hit.memory.trusted
     with pytest.raises(InvalidRequest, match="^source: 'old'"):
@@ -148,7 +148,7 @@ def test_F5_memory_md_and_the_folder_memory_are_searched_at_open(
         "memory/2026-03-09.md#monday": ("memory/2026-03-09.md", True),
         "memory/deeper/x.md": ("memory/deeper/x.md", True),
     }
-    assert [(shelf.path, shelf.documents) for shelf in memory.shelves()] == [
+    assert [(shelf.path, shelf.documents) for shelf in memory.list_document_sources()] == [
         ("MEMORY.md", 1),
         ("memory", 2),
     ]

@@ -155,7 +155,7 @@ def test_G3_evict_archives_the_longest_unused_until_a_share_is_left(
     moved = memory.evict(limit)
     assert ids(moved) == ids(told) == ids(saved[1:5])
     assert size(memory) <= 0.85 * limit < size(memory) + limit / 19  # and not one more than needed
-    assert ids(memory.archived()) == [saved[n].id for n in (4, 3, 2, 1)]
+    assert ids(memory.list_archive()) == [saved[n].id for n in (4, 3, 2, 1)]
     assert len(list((vault / "archive").rglob("*.md"))) == 4
     for one in moved:
         assert memory.get(one.id, include_deleted=True) is None
@@ -203,7 +203,7 @@ def test_G3_what_was_archived_comes_back_as_it_was(
     assert memory.restore(first.id) == replace(before, last_accessed=clock.now())
     assert (vault / str(first.file_path)).read_bytes() == text
     assert [link.target for link in memory.links(first.id)] == [other.id]
-    assert memory.archived() == []
+    assert memory.list_archive() == []
     assert memory.verify(deep=True).ok
 
 
@@ -216,7 +216,7 @@ def test_G3_archived_ones_are_no_vanished_files(opened: Opener, clock: FakeClock
     memory = opened(embedder="none")
     assert not memory.sync().paused
     assert memory.list() == []
-    assert len(memory.archived()) == 20
+    assert len(memory.list_archive()) == 20
 
 
 @pytest.mark.needs_files("compares the names of files")
@@ -228,7 +228,7 @@ def test_G3_two_of_one_title_do_not_collide_in_the_archive(
     second = memory.save("Another thing altogether", title="Same", kind="note")
     assert second.file_path == first.file_path
     memory.evict(0)
-    assert set(ids(memory.archived())) == {first.id, second.id}
+    assert set(ids(memory.list_archive())) == {first.id, second.id}
     assert {memory.restore(one.id).content for one in (first, second)} == {
         "The first text",
         "Another thing altogether",

@@ -99,7 +99,7 @@ def test_J1_what_needs_files_says_so(empty: Path) -> None:
         ):
             with pytest.raises(Unsupported, match=r"is not supported: a vault in memory .+: "):
                 needs_files()
-        assert memory.shelves() == []
+        assert memory.list_document_sources() == []
         memory.save("It goes on")
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from muisti import ImportFailed, InvalidRequest, MemoryService, Muisti, MuistiError, bootstrap
+from muisti.deprecation import RENAMED_METHODS
 from tests.conftest import FakeClock, Opener
 
 
 def test_J1_sync_and_async_have_the_same_methods() -> None:
     public = {
         name for name, value in vars(Muisti).items() if not name.startswith("_") and callable(value)
-    } - {"make_ready"}
+    } - RENAMED_METHODS.keys()
     for name in public - {"open", "close"}:
         method = getattr(MemoryService, name)
         assert inspect.iscoroutinefunction(method), name

@@ -21,7 +21,8 @@ class ConversationsContract:
 
     def message(self, content: str, **fields: object) -> Message:
         return replace(
-            Message(id=f"id {content}", chat=CHAT, role="user", content=content, at=NOON), **fields
+            Message(id=f"id {content}", conversation=CHAT, role="user", content=content, at=NOON),
+            **fields,
         )
 
     def test_nothing_was_said(self, conversations: FileConversations) -> None:

@@ -58,7 +58,7 @@ class MessagesContract:
         say(index, line)
         expected = Message(
             id=line.id,
-            chat=CHAT,
+            conversation=CHAT,
             role="tool",
             content=line.content,
             at=NOON,

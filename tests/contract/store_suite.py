@@ -62,7 +62,11 @@ def an_event(name: str, *numbers: int, **data: Any) -> Event:
 def a_message(number: int, content: str = "", **fields: Any) -> Message:
     """Return a message of the conversation."""
     plain = Message(
-        id=f"m{number}", chat=CHAT, role="user", content=content or f"message {number}", at=NOON
+        id=f"m{number}",
+        conversation=CHAT,
+        role="user",
+        content=content or f"message {number}",
+        at=NOON,
     )
     return replace(plain, **fields)
 

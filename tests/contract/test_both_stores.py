@@ -243,7 +243,7 @@ def questions(  # shape: a table of calls
         ):
             yield lambda vault, q=query, o=options: vault.search(q, record=False, **o)
         yield lambda vault, q=query: vault.search_compact(q, limit=3)
-        yield lambda vault, q=query: vault.search_messages(q, chat=CHATS[0])
+        yield lambda vault, q=query: vault.search_messages(q, conversation=CHATS[0])
     for order in (
         "created_at",
         "created_at_desc",
@@ -285,14 +285,14 @@ def questions(  # shape: a table of calls
         yield lambda vault, c=chat: vault.window(c)
         yield lambda vault, c=chat: vault.window(c, whole=True)
     for name in (
-        "chats",
+        "list_conversations",
         "core_get",
         "list_sessions",
-        "trashed",
-        "archived",
-        "archived_count",
+        "list_trash",
+        "list_archive",
+        "count_archive",
         "get_stats",
-        "shelves",
+        "list_document_sources",
         "problems",
     ):
         yield lambda vault, n=name: getattr(vault, n)()

@@ -24,7 +24,7 @@ def state(memory: Muisti) -> State:
     What is in the trash or the archive is there too, marked as such, so that moved is not taken for lost.
     """
     found = [(m, "live" if m.deleted_at is None else "trash") for m in everything(memory)]
-    found += [(m, "archive") for m in memory.archived()]
+    found += [(m, "archive") for m in memory.list_archive()]
     contents = {m.id: m.content for m, _ in found}
     return tuple(sorted(_row(m, where, contents) for m, where in found))
 

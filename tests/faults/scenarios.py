@@ -46,7 +46,7 @@ def target(memory: Muisti) -> str:
 
 def _id(memory: Muisti, beginning: str) -> str:
     found = [
-        m for m in (*everything(memory), *memory.archived()) if m.content.startswith(beginning)
+        m for m in (*everything(memory), *memory.list_archive()) if m.content.startswith(beginning)
     ]
     return found[0].id if found else "00000000-0000-7000-8000-000000000000"
 

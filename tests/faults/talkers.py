@@ -15,7 +15,7 @@ def talk(memory: Muisti, number: int, count: int) -> None:
     """Write lines of many sizes; each is said twice, as a client does that got no answer."""
     for n in range(count):
         said = {
-            "chat": CHAT,
+            "conversation": CHAT,
             "role": "user",
             "content": f"writer{number} line{n} " + "x" * (n * 37 % 5000),
             "id": f"{number}-{n}",

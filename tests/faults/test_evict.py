@@ -67,7 +67,7 @@ def check_clean(memory: Muisti, archived: set[str]) -> None:
     for look in (memory.sync, memory.reindex, memory.sync):
         report = look()
         assert (report.missing, report.problems) == (0, ())
-        assert {m.id for m in memory.archived()} == archived
+        assert {m.id for m in memory.list_archive()} == archived
         assert not archived & {m.id for m in everything(memory)}
     check_sound(memory)
 
@@ -80,7 +80,7 @@ def test_G4_everything_is_evicted_but_what_is_protected(vault: Path, clock: Fake
         told = memory.evict(0)
         free = {id_ for id_, reason in why.items() if not reason}
         assert {m.id for m in told} == free
-        assert Counter(m.id for m in memory.archived()) == Counter(free)
+        assert Counter(m.id for m in memory.list_archive()) == Counter(free)
         assert {m.id for m in memory.list(limit=None)} == why.keys() - free
         assert live_files(vault).items() <= files.items()
         assert memory.evict(0) == [], "what is left is protected"
@@ -88,7 +88,7 @@ def test_G4_everything_is_evicted_but_what_is_protected(vault: Path, clock: Fake
         for id_ in free:
             assert memory.restore(id_).file_path == was[id_]
         assert live_files(vault) == files, "byte for byte and at its old path"
-        assert memory.archived() == []
+        assert memory.list_archive() == []
         assert {hit.memory.id for hit in memory.search("Item tells", limit=1000)} & free
         check_sound(memory)
     check_rebuild(vault, clock)
@@ -184,7 +184,7 @@ def test_G4_what_changes_between_choosing_and_moving_stays(
         stays = set(of_ended) if change is _go_on else {chosen}
         assert not told & stays
         assert (
-            {m.id for m in memory.archived()}
+            {m.id for m in memory.list_archive()}
             == told
             == {id_ for id_ in why if not why[id_]} - stays
         )
@@ -248,14 +248,14 @@ def test_G4_its_place_is_taken_when_it_comes_back(vault: Path, clock: FakeClock)
                 memory.save(f"Text {n} under the same title", title="The title", kind="note").id
             )
             memory.evict(0)
-        assert len(memory.archived()) == 3
+        assert len(memory.list_archive()) == 3
         restored = [memory.restore(id_) for id_ in ids]
         assert len({m.file_path for m in restored}) == 3
         assert {m.content for m in memory.list()} == {
             f"Text {n} under the same title" for n in range(3)
         }
         memory.evict(0)
-        assert {m.id for m in memory.archived()} == set(ids)
+        assert {m.id for m in memory.list_archive()} == set(ids)
         check_clean(memory, set(ids))
 
 
@@ -324,7 +324,7 @@ def test_G4_killed_after_some_were_moved(vault: Path, clock: FakeClock, k: int) 
         report = memory.sync()
         assert (report.missing, report.problems) == (0, ())
         assert {m.id for m in memory.list()} == ids - moved
-        assert {m.id for m in memory.archived()} == moved
+        assert {m.id for m in memory.list_archive()} == moved
         memory.evict(0)
         check_clean(memory, ids)
         for id_ in ids:

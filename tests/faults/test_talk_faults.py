@@ -110,9 +110,9 @@ def check_talk(vault: Path, case: str, *, acknowledged: bool) -> None:
         assert said(memory) == after, "a repetition must end where one call ends"
         _check_index(memory)
         live = fingerprint(memory)
-        assert [hit.memory.content for hit in memory.search_messages("two", chat=CHAT)][:1] == (
-            ["two"] if "two" in after else []
-        )
+        assert [hit.memory.content for hit in memory.search_messages("two", conversation=CHAT)][
+            :1
+        ] == (["two"] if "two" in after else [])
     if "torn" in case or case == "set_aside":
         assert TORN in talk_file(vault).with_name(f"{FILE}.corrupt").read_bytes(), (
             "nobody's bytes are lost"
@@ -220,7 +220,7 @@ def _check_writers(vault: Path, writers: int, count: int) -> None:
     written = [(line["meta"]["writer"], line["meta"]["n"]) for line in lines]
     assert (len(written), set(written)) == (len(wanted), wanted)
     with bootstrap.open(vault) as memory:
-        [chat] = memory.chats()
+        [chat] = memory.list_conversations()
         assert chat.messages == len(wanted)
         window = [
             (m.meta["writer"], m.meta["n"]) for m in memory.window(CHAT, min(1000, len(wanted)))

@@ -134,8 +134,8 @@ def test_G4_upkeep_runs_by_itself(opened: Opener, clock: FakeClock) -> None:
     one = memory.save("Redis holds the sessions")
     clock.forward(days=40)
     with served(memory, live=True, upkeep_after=2.0):
-        until(memory.archived, 10)
-    assert [found.id for found in memory.archived()] == [one.id]
+        until(memory.list_archive, 10)
+    assert [found.id for found in memory.list_archive()] == [one.id]
 
 
 def test_B5_those_who_listen_do_not_keep_the_server_from_ending(memory: Muisti) -> None:

@@ -49,17 +49,17 @@ def test_J3_the_trash_and_nothing_else_is_read(
         clock.forward(minutes=1)
         memory.delete(one.id)
     wanted = [own.id, *(one.id for one in reversed(saved[:5]))]
-    assert [one.id for one in memory.trashed()] == wanted
-    assert [one.id for one in memory.trashed(limit=2, offset=3)] == wanted[3:5]
+    assert [one.id for one in memory.list_trash()] == wanted
+    assert [one.id for one in memory.list_trash(limit=2, offset=3)] == wanted[3:5]
     first = client.get("/api/trash", params={"limit": 4}).json()
     rest = client.get("/api/trash", params={"limit": 4, "offset": first["nextOffset"]}).json()
     assert [one["id"] for one in first["items"] + rest["items"]] == wanted
     assert rest["nextOffset"] is None
     for wrong in ({"limit": -1}, {"offset": -1}):
         with pytest.raises(InvalidRequest, match="below 0"):
-            memory.trashed(**wrong)
+            memory.list_trash(**wrong)
         with pytest.raises(InvalidRequest, match="below 0"):
-            memory.archived(**wrong)
+            memory.list_archive(**wrong)
 
 
 def test_J3_the_archive_goes_on_past_a_file_that_cannot_be_read(

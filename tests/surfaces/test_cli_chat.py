@@ -72,8 +72,8 @@ def test_J2_chat_with_json(cli: Cli) -> None:
         "--id",
         "7",
     )
-    assert (said["chat"], said["role"], said["content"], said["id"]) == (
-        "cli_main",
+    assert said["chat"] == said["conversation"] == "cli_main"
+    assert (said["role"], said["content"], said["id"]) == (
         "user",
         "Hello",
         "7",

@@ -161,7 +161,7 @@ def test_K3_no_script_runs_of_any_text(visit: Visit) -> None:
     for number in (0, 1):  # the page shows a thousand
         _write_chat(memory, f"telegram_{number}", said[number::2])
     memory.sync()
-    assert sum(one.messages for one in memory.chats()) > 0.9 * len(said)
+    assert sum(one.messages for one in memory.list_conversations()) > 0.9 * len(said)
     asked = [
         "/?n=100",
         "/?q=alert&n=100",
@@ -184,7 +184,7 @@ def test_K3_no_script_runs_of_any_text(visit: Visit) -> None:
 def test_K3_no_script_runs_of_any_name_on_any_page(visit: Visit, tmp_path: Path) -> None:
     seen = watched(visit, bypass_csp=True)
     ids = _named(seen.memory, tmp_path)
-    chats = seen.memory.chats()
+    chats = seen.memory.list_conversations()
     assert any("onerror" in one.name for one in chats)
     assert seen.memory.problems()
     found = [

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Unpack
 
+from muisti.deprecation import renamed_argument
 from muisti.engine.embedding import Embedding
 from muisti.errors import InvalidRequest
 from muisti.model import Conversation, DocumentSource, EntryType, Message, SearchResults
@@ -20,9 +21,10 @@ from muisti.text.redact import check_name
 class Conversations(Embedding):
     """Conversations and documents, which are searched together with the memories."""
 
+    @renamed_argument("chat", "conversation")
     def append_message(
         self,
-        chat: str,
+        conversation: str,
         role: str,
         content: str,
         *,
@@ -31,62 +33,73 @@ class Conversations(Embedding):
         at: datetime | None = None,
         id: str | None = None,
     ) -> Message:
-        """Write down what was said in a chat, such as `telegram_123456`: on the disk before this returns.
+        """Append a message to a conversation, such as `telegram_123456`, and return it.
 
-        An `id` makes it safe to repeat: the same message is written once. Raises InvalidRequest.
+        It is on the disk before this returns. A call with the same `id` writes it once. Raises
+        InvalidRequest.
         """
         message = conversations.make_message(
-            self._services, chat, role, content, type=type, meta=meta, at=at, id=id
+            self._services, conversation, role, content, type=type, meta=meta, at=at, id=id
         )
-        return self._said(message)
+        return self._append(message)
 
-    def session_break(self, chat: str) -> Message:
-        """Begin a new talk in a chat: the window shows what follows."""
-        return self._said(conversations.session_break(self._services, chat))
+    @renamed_argument("chat", "conversation")
+    def session_break(self, conversation: str) -> Message:
+        """Start a new session in a conversation: `window` shows only what follows."""
+        return self._append(conversations.session_break(self._services, conversation))
 
-    def _said(self, message: Message) -> Message:
-        check_name("chat", message.chat, self.settings)
+    def _append(self, message: Message) -> Message:
+        check_name("conversation", message.conversation, self.settings)
         written = self._write(conversations.append, [message])[0]
         self._embed_later()
         return written
 
-    def window(self, chat: str, limit: int = 20, *, whole: bool = False) -> list[Message]:
-        """The latest messages of a chat since its last session break, in their order. Whole: and before it, breaks included."""
+    @renamed_argument("chat", "conversation")
+    def window(self, conversation: str, limit: int = 20, *, whole: bool = False) -> list[Message]:
+        """Return the latest messages of a conversation since its last session break, oldest first.
+
+        `whole` includes what came before the break, and the breaks. Raises InvalidRequest.
+        """
         validate_limit(limit)
-        found = (
-            self._read(lambda services: services.index.window(chat, limit, whole=whole))
-            if isinstance(chat, str)
-            else []
+        messages: list[Message] = []
+        if isinstance(conversation, str):
+            messages = self._read(
+                lambda services: services.index.window(conversation, limit, whole=whole)
+            )
+        if not messages:
+            self._check_conversation(conversation)
+        return messages
+
+    def _check_conversation(self, name: str) -> None:
+        """Raises InvalidRequest for a name that is not valid, unless a conversation has it.
+
+        Other programs may write conversations under names that muisti itself would not accept.
+        """
+        exists = isinstance(name, str) and self._read(
+            lambda services: services.index.window(name, 1, whole=True)
         )
-        if not found:
-            self._check_chat(chat)
-        return found
+        if not exists:
+            conversations.validate_conversation(name)
 
-    def _check_chat(self, chat: str) -> None:
-        """Raises InvalidRequest for a name that no chat has nor can have. Other programs may have given it any name."""
-        if not isinstance(chat, str) or not self._read(
-            lambda services: services.index.window(chat, 1, whole=True)
-        ):
-            conversations.validate_conversation(chat)
-
-    def chats(self) -> list[Conversation]:
-        """All conversations, the latest first."""
+    def list_conversations(self) -> list[Conversation]:
+        """Return all conversations, the latest first."""
         return self._read(lambda services: services.index.chats())
 
+    @renamed_argument("chat", "conversation")
     def search_messages(
         self,
         query: str,
         *,
-        chat: str | None = None,
+        conversation: str | None = None,
         limit: int | None = None,
         mode: Mode = "hybrid",
         **options: Unpack[FilterOptions],
     ) -> SearchResults:
-        """What was said about something, in one chat or in all. Each result's `message` says who said it and when."""
+        """Search the messages of one conversation, or of all. Each result has its `message`."""
         narrowed: FilterOptions = {**options, "source": EntryType.MESSAGE}
-        if chat is not None:
-            self._check_chat(chat)
-            narrowed["session"] = chat
+        if conversation is not None:
+            self._check_conversation(conversation)
+            narrowed["session"] = conversation
         return self.search(query, limit=limit, mode=mode, **narrowed)
 
     def index_path(
@@ -125,8 +138,8 @@ class Conversations(Embedding):
         """Search a file or folder no longer. Raises InvalidRequest if it was not searched."""
         return self._write(lambda services: services.reconciler.forget_path(_path_of(path)))
 
-    def shelves(self) -> list[DocumentSource]:
-        """What is searched beside the memories and the conversations."""
+    def list_document_sources(self) -> list[DocumentSource]:
+        """Return the files and folders that are indexed as documents."""
         return self._read(lambda services: services.reconciler.sources())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from muisti.deprecation import renamed_methods
 from muisti.engine.conversations import Conversations
 from muisti.engine.extraction import Extraction
 from muisti.engine.lifecycle import Lifecycle
@@ -12,6 +13,7 @@ from muisti.engine.maintenance import Maintenance
 from muisti.engine.sessions import Sessions
 
 
+@renamed_methods
 class Muisti(Conversations, Extraction, Sessions, Lifecycle, Maintenance, Located):
     """A vault, open for use from any number of threads. `Muisti.open(path)` makes one; `close` it, or use `with`."""
 

@@ -97,7 +97,7 @@ class Lifecycle(Runtime):
         """Note what has faded, clean up and evict as the settings say. Dry run: tell what would be done."""
         return self._write(clean.upkeep, dry_run=dry_run)
 
-    def trashed(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
+    def list_trash(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
         """The memories in the trash, of all projects, the latest deleted first; `restore` brings one back.
 
         Raises InvalidRequest.
@@ -110,7 +110,7 @@ class Lifecycle(Runtime):
             )
         )
 
-    def archived(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
+    def list_archive(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
         """The memories in the archive, which no search sees, the latest first; `restore` brings one back.
 
         Of a page only the files of that page are read; one that is broken is left out. Raises InvalidRequest.
@@ -130,6 +130,6 @@ class Lifecycle(Runtime):
         """Return how many memories other texts were merged into."""
         return self._read(lambda services: len(services.store.merged_ids()))
 
-    def archived_count(self) -> int:
+    def count_archive(self) -> int:
         """How many files are in the archive."""
         return self._read(lambda services: len(services.store.archived_ids()))

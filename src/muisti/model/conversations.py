@@ -6,18 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from muisti.deprecation import renamed_field
+
 ROLES = ("user", "assistant", "system", "tool")
 SESSION_BREAK = "session_break"
 """The type of a message that says: what follows is a new talk."""
 
 
+@renamed_field("chat", "conversation")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One line of a conversation's file."""
 
     id: str
-    chat: str
-    """Where it was said: `channel_chat`, such as `telegram_123456`."""
+    conversation: str
+    """The name of its conversation: a channel and an id, such as `telegram_123456`."""
     role: str
     content: str
     at: datetime

@@ -18,7 +18,10 @@ def to_jsonable(value: object) -> Plain:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if is_dataclass(value):
-        return {f.name: to_jsonable(getattr(value, f.name)) for f in fields(value)}
+        plain = {f.name: to_jsonable(getattr(value, f.name)) for f in fields(value)}
+        for old, new in getattr(value, "renamed_fields", {}).items():
+            plain[old] = plain[new]
+        return plain
     if isinstance(value, Mapping):
         return {str(key): to_jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

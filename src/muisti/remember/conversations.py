@@ -35,9 +35,10 @@ def validate_conversation(chat: str) -> str:
     )
     if not plain or chat.endswith((".", " ")) or len(chat.encode("utf-8", "replace")) > 200:
         raise InvalidRequest(
-            "chat",
+            "conversation",
             chat,
-            "write it as channel_chat, such as telegram_123456: letters, digits and . @ + = ~ ! # , - but neither / nor ..",
+            "must be a channel, _ and an ID, such as telegram_123456: letters, digits and "
+            ". @ + = ~ ! # , - but neither / nor ..",
         )
     return chat
 
@@ -70,7 +71,7 @@ def make_message(
         id=make_id(services.clock.now())
         if id is None
         else check_name("id", _checked_id(id), settings),
-        chat=validate_conversation(chat),
+        conversation=validate_conversation(chat),
         role=role,
         content=safe,
         at=moment,
@@ -137,7 +138,7 @@ def _items(value: dict[str, object] | list[object]) -> list[object]:
 
 def append(services: Services, messages: Sequence[Message]) -> list[Message]:
     """Write messages of one chat to its file. One whose id is there already, and says the same, is not written again."""
-    chat = messages[0].chat
+    chat = messages[0].conversation
     with services.store.lock():
         known = services.index.find_messages(chat, [message.id for message in messages])
         new = [message for message in messages if not _is_there(known.get(message.id), message)]
@@ -156,7 +157,7 @@ def _is_there(known: Message | None, message: Message) -> bool:
         raise InvalidRequest(
             "id",
             message.id,
-            f"the chat {message.chat} has another message with it; leave the id out",
+            f"belongs to another message of {message.conversation}; leave the id out",
         )
     return True
 

@@ -169,7 +169,7 @@ def test_J6_a_memory_that_is_recalled_often_stays_one_and_as_it_is(hook: Hook) -
         ]
         said = [
             one.content
-            for chat in memory.chats()
+            for chat in memory.list_conversations()
             for one in memory.window(chat.name, 100, whole=True)
         ]
     assert (after.id, after.content, after.importance) == (

@@ -215,7 +215,7 @@ def test_J6_hooks_can_be_switched_off(
     filled("Stop", last_assistant_message="It is PostgreSQL.", env=env)
     filled.settled()
     with filled.open() as memory:
-        assert bool(memory.chats()) is captures
+        assert bool(memory.list_conversations()) is captures
 
 
 @pytest.mark.parametrize(

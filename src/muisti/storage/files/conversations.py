@@ -206,7 +206,7 @@ def _to_line(message: Message) -> bytes:
         "role": message.role,
         "content": message.content,
         "type": message.type,
-        "meta": {**own_meta(message.chat), **message.meta},
+        "meta": {**own_meta(message.conversation), **message.meta},
     }
     try:
         return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"

@@ -134,7 +134,9 @@ class FileStore:
             batch.put_file(file)
         conversation = None
         if changes.messages:
-            conversation = self.conversations.append(changes.messages[0].chat, changes.messages)
+            conversation = self.conversations.append(
+                changes.messages[0].conversation, changes.messages
+            )
         indexed = self._index(batch, conversation)
         for version in changes.dropped:
             self.versions_folder.drop(version.reference)

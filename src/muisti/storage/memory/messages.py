@@ -85,7 +85,7 @@ def _line(entry: Entry) -> _Line:
     assert place is not None  # only messages are in a conversation
     message = Message(
         id=place.message_id,
-        chat=place.chat,
+        conversation=place.chat,
         role=place.role,
         content=entry.memory.content,
         at=to_time(place.at),

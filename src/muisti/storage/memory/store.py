@@ -151,7 +151,7 @@ class MemoryStore:
             written = self._write(state, changes, events)
             self._state = state
             self._events += events
-            texts = self._append(changes.messages[0].chat, lines) if lines else []
+            texts = self._append(changes.messages[0].conversation, lines) if lines else []
             removed = [memory.id for memory in changes.archived] + list(changes.erased)
             indexed = self._update_index(written, removed, texts, events)
         return Committed(written, indexed)

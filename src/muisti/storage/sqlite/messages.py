@@ -108,5 +108,11 @@ def _message_of(row: Sequence[Any]) -> Message:
             f"the index has a message that makes no sense ({error}); `muisti reindex` rebuilds it"
         ) from error
     return Message(
-        id=id_, chat=chat, role=role, content=content, at=to_time(at), type=type_, meta=known
+        id=id_,
+        conversation=chat,
+        role=role,
+        content=content,
+        at=to_time(at),
+        type=type_,
+        meta=known,
     )

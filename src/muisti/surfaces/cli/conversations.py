@@ -115,7 +115,7 @@ def window(name: str, limit: int, vault: str | None, as_json: bool) -> None:
     """The latest messages of CHAT since its last break."""
     with opened(vault) as memory:
         found = memory.window(name, limit)
-        known = [] if found else [one.name for one in memory.chats()]
+        known = [] if found else [one.name for one in memory.list_conversations()]
     if as_json:
         print_json(found)
     elif found:
@@ -146,7 +146,7 @@ def search(
 ) -> None:
     """What was said about QUERY."""
     with opened(vault) as memory:
-        found = memory.search_messages(" ".join(query), chat=name, **how, **narrowed)
+        found = memory.search_messages(" ".join(query), conversation=name, **how, **narrowed)
     if as_json:
         print_json(found)
     elif found:
@@ -161,7 +161,7 @@ def search(
 def list_(vault: str | None, as_json: bool) -> None:
     """All chats, the latest first."""
     with opened(vault) as memory:
-        found = memory.chats()
+        found = memory.list_conversations()
     if as_json:
         print_json(found)
     elif found:
@@ -226,7 +226,7 @@ def index(
 
 def _show_shelves(vault: str | None, *, as_json: bool) -> None:
     with opened(vault) as memory:
-        found = memory.shelves()
+        found = memory.list_document_sources()
     if as_json:
         print_json(found)
     elif found:

@@ -127,7 +127,7 @@ def evict(
 def trash(empty: bool, yes: bool, vault: str | None, as_json: bool) -> None:
     """What is in the trash; `muisti restore ID` brings a memory back."""
     with opened(vault) as memory:
-        found = memory.trashed()
+        found = memory.list_trash()
         if empty:
             _confirm(len(found), yes)
             for one in found:
@@ -158,7 +158,7 @@ def _confirm(number: int, yes: bool) -> None:
 def archive(vault: str | None, as_json: bool) -> None:
     """What is in the archive, where no search looks; `muisti restore ID` brings a memory back."""
     with opened(vault) as memory:
-        found = memory.archived()
+        found = memory.list_archive()
     if as_json:
         print_json(found)
     elif found:

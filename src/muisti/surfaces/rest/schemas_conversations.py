@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from muisti.surfaces.rest.schemas import (
     Moment,
@@ -111,13 +111,19 @@ class Message(ResponseModel):
     """What was said."""
 
     id: str
-    chat: str
+    conversation: str
     role: str
     content: str
     at: datetime
     type: str | None
     meta: dict[str, Any]
     index_pending: bool
+
+    @computed_field(description="Old name of `conversation`.")  # type: ignore[prop-decorator]
+    @property
+    def chat(self) -> str:
+        """The conversation, under its old name."""
+        return self.conversation
 
 
 class NewMessage(RequestModel):

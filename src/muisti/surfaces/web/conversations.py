@@ -18,7 +18,7 @@ PAGE = 100
 @router.get("/chats")
 def chats(request: Request, desk: At, offset: int = 0) -> Response:
     """All conversations, the latest first."""
-    known, offset = desk.memory.chats(), placed(offset)
+    known, offset = desk.memory.list_conversations(), placed(offset)
     turn = turning("/chats", offset, PAGE, more=len(known) > offset + PAGE)
     return show(request, "chats.html", chats=known[offset : offset + PAGE], turn=turn)
 
@@ -26,7 +26,7 @@ def chats(request: Request, desk: At, offset: int = 0) -> Response:
 @router.get("/chat")
 def chat(request: Request, desk: At, name: str = "", n: int = STEPS[0], q: str = "") -> Response:
     """What was said in one since its last session break; with a question, what of all that was said answers it."""
-    known = next((one for one in desk.memory.chats() if one.name == name), None)
+    known = next((one for one in desk.memory.list_conversations() if one.name == name), None)
     if known is None:
         raise HTTPException(
             404, f"there is no conversation {name!r}; /chats shows those that exist"
@@ -34,7 +34,7 @@ def chat(request: Request, desk: At, name: str = "", n: int = STEPS[0], q: str =
     limit = max(1, min(n, STEPS[-1]))
     said = desk.memory.window(name, limit)
     found = (
-        desk.memory.search_messages(q[:2000], chat=name, limit=50, project=ALL_PROJECTS)
+        desk.memory.search_messages(q[:2000], conversation=name, limit=50, project=ALL_PROJECTS)
         if q.strip()
         else SearchResults()
     )

@@ -61,7 +61,7 @@ def _state(desk: PageContext) -> dict[str, Any]:
         "waiting": memory.queue_status().waiting,
         "mean": search.seconds / search.count * 1000 if search.count else None,
         "searches": search.count,
-        "shelves": memory.shelves(),
+        "shelves": memory.list_document_sources(),
         "work": desk.work.state,
         "missing": 0,
     }

@@ -22,7 +22,7 @@ def trash(request: Request, desk: At, offset: int = 0) -> Response:
     """What was deleted, the latest first."""
     offset = placed(offset)
     found, count = (
-        desk.memory.trashed(limit=PAGE, offset=offset),
+        desk.memory.list_trash(limit=PAGE, offset=offset),
         desk.memory.get_stats().deleted_count,
     )
     turn = turning("/trash", offset, PAGE, more=count > offset + PAGE)
@@ -33,7 +33,7 @@ def trash(request: Request, desk: At, offset: int = 0) -> Response:
 def archive(request: Request, desk: At, offset: int = 0) -> Response:
     """What upkeep moved out of the way."""
     offset = placed(offset)
-    found, count = desk.memory.archived(limit=PAGE, offset=offset), desk.memory.archived_count()
+    found, count = desk.memory.list_archive(limit=PAGE, offset=offset), desk.memory.count_archive()
     turn = turning("/archive", offset, PAGE, more=count > offset + PAGE)
     return show(request, "archive.html", found=found, count=count, turn=turn)
 

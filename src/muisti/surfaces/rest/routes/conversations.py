@@ -37,7 +37,7 @@ Key = Annotated[str, Path(min_length=1, max_length=100)]
 @router.get("/api/chats", tags=["Conversations"], responses=may_fail())
 def list_chats(memory: Asking) -> list[Chat]:
     """All conversations, the latest first."""
-    return [Chat.model_validate(one) for one in memory.chats()]
+    return [Chat.model_validate(one) for one in memory.list_conversations()]
 
 
 @router.get("/api/chats/{chat}/messages", tags=["Conversations"], responses=may_fail("one"))
@@ -94,7 +94,7 @@ def unset_core(memory: Asking, section: SectionName, key: Key) -> Core:
 @router.get("/api/documents", tags=["Documents"], responses=may_fail())
 def list_documents(memory: Asking) -> list[Shelf]:
     """The Markdown that is searched beside the memories."""
-    return [Shelf.model_validate(one) for one in memory.shelves()]
+    return [Shelf.model_validate(one) for one in memory.list_document_sources()]
 
 
 @router.post(
@@ -112,7 +112,9 @@ def add_documents(memory: Asking, body: NewShelf, request: Request) -> Shelf:
 )
 def forget_documents(memory: Asking, asked: Annotated[ShelfQuery, Query()]) -> None:
     """Search a file or folder no longer; the files stay as they are."""
-    if asked.path not in {shelf.path for shelf in memory.shelves()}:  # no other path is looked at
+    if asked.path not in {
+        shelf.path for shelf in memory.list_document_sources()
+    }:  # no other path is looked at
         raise Refused(
             404,
             "document-not-found",

@@ -56,22 +56,22 @@ def stats(memory: Asking) -> Stats:
 def trash(memory: Asking, asked: Annotated[Page, Query()]) -> Memories:
     """What was deleted, the latest first; `restore` brings one back."""
     return paged(
-        memory.trashed(limit=asked.limit + 1, offset=asked.offset), asked.offset, asked.limit
+        memory.list_trash(limit=asked.limit + 1, offset=asked.offset), asked.offset, asked.limit
     )
 
 
 @router.delete("/api/trash", responses=may_fail("change"))
 def empty_trash(memory: Asking) -> Emptied:
     """Remove all of it for good."""
-    return Emptied(removed=sum(memory.delete(one.id, hard=True) for one in memory.trashed()))
+    return Emptied(removed=sum(memory.delete(one.id, hard=True) for one in memory.list_trash()))
 
 
 @router.get("/api/archive", responses=may_fail())
 def archive(memory: Asking, asked: Annotated[Page, Query()]) -> Memories:
     """What upkeep archived, the latest first; `restore` brings one back. A file that cannot be read is left out."""
-    found = memory.archived(limit=asked.limit, offset=asked.offset)
+    found = memory.list_archive(limit=asked.limit, offset=asked.offset)
     following = asked.offset + asked.limit
-    more = memory.archived_count() > following
+    more = memory.count_archive() > following
     return Memories(
         items=[Memory.model_validate(one) for one in found], next_offset=following if more else None
     )
