@@ -63,10 +63,10 @@ def test_a_vault_that_is_well(home: Home) -> None:
     found = findings(home)
     assert "1 memory, " in about(found, "vault", "ok")
     assert "schema" in about(found, "index", "ok")
-    assert "without vectors yet: 1 memory" in about(found, "index", "note")
-    assert "on this machine" in about(found, "embedder", "ok")
+    assert "1 memory is not embedded yet" in about(found, "index", "note")
+    assert "local" in about(found, "embedder", "ok")
     assert about(found, "queue", "ok")
-    assert "muisti mcp can run" in about(found, "extras")
+    assert "muisti mcp is available" in about(found, "extras")
 
 
 def _file_instead(root: Path) -> None:
@@ -77,8 +77,8 @@ def _file_instead(root: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "area", "said"),
     [
-        (shutil.rmtree, "vault", "there is none"),
-        (_file_instead, "vault", "is no folder"),
+        (shutil.rmtree, "vault", "no vault at"),
+        (_file_instead, "vault", "is not a folder"),
         (lambda root: (root / "muisti.toml").write_text("embedder = "), "vault", "muisti.toml"),
         (lambda root: (root / "muisti.toml").write_text("embedder = 'nobody'\n"), "index", "nobody"),
         (lambda root: (root / "muisti.toml").write_text("model = 'nobody'\n"), "embedder", "nobody"),
@@ -138,7 +138,7 @@ def test_a_command_that_is_gone_or_does_not_run_is_told(home: Home) -> None:
     }
     file.write_text(json.dumps(said))
     found = findings(home, code=1)
-    assert "/gone/muisti, which is not there → muisti install cursor" in about(
+    assert "does not exist: /gone/muisti → muisti install cursor" in about(
         found, "cursor", "problem"
     )
     assert SECRET not in json.dumps(found)
@@ -147,7 +147,7 @@ def test_a_command_that_is_gone_or_does_not_run_is_told(home: Home) -> None:
     file.write_text(
         json.dumps({"mcpServers": {"muisti": {"command": str(broken), "args": ["mcp"]}}})
     )
-    assert "does not run: no such module" in about(findings(home, code=1), "cursor", "problem")
+    assert ": no such module" in about(findings(home, code=1), "cursor", "problem")
 
 
 def test_a_command_that_came_with_a_folder_is_not_run(home: Home) -> None:
@@ -157,7 +157,7 @@ def test_a_command_that_came_with_a_folder_is_not_run(home: Home) -> None:
         "project/.mcp.json",
         json.dumps({"mcpServers": {"muisti": {"command": str(trap), "args": ["mcp"]}}}),
     )
-    assert "not tried" in about(findings(home), "claude-code (here)")
+    assert "not run" in about(findings(home), "claude-code (here)")
     assert not (home.home / "sprung").exists()
 
 
@@ -170,7 +170,7 @@ def test_missing_hooks_and_two_of_everything(home: Home) -> None:
     file.write_text(json.dumps(said))
     found = about(findings(home, code=1), "claude-code", "problem")
     assert "hooks are missing: Stop → muisti install claude-code" in found
-    assert "done twice" in found
+    assert "set up twice" in found
     home.run("uninstall", "claude-code", "--yes")
     assert "plugin is enabled" in about(findings(home), "claude-code", "ok")
 
@@ -195,7 +195,7 @@ def test_hooks_that_are_switched_off_are_told(
     assert not about(findings(home), agent, "problem")
     file = home.home / path
     file.write_text(file.read_text().replace(before, after, 1))
-    assert "switched off" in about(findings(home, code=1), agent, "problem")
+    assert "hooks are disabled" in about(findings(home, code=1), agent, "problem")
 
 
 def run_at(minutes: int, event: str, outcome: str, detail: str = "") -> None:
@@ -246,7 +246,7 @@ def test_everything_broken_at_once(home: Home) -> None:
         "cursor",
     ):
         assert about(found, area, "problem"), area
-    assert "1 exchange waits" in about(found, "queue")
+    assert "1 exchange is waiting" in about(found, "queue")
     assert "1 file" in about(found, "queue")
     assert SECRET not in json.dumps(found)
     assert home.files() == before

@@ -186,20 +186,20 @@ BROKEN = {
         b'{\n  // mine\n  "a": 1\n}',
         ":2:3: comments are not allowed",
     ),
-    "a trailing comma": ("cursor", ".cursor/mcp.json", b'{\n  "a": 1,\n}', ":2:9: no comma"),
+    "a trailing comma": ("cursor", ".cursor/mcp.json", b'{\n  "a": 1,\n}', ":2:9: trailing comma"),
     "a trailing comma for Gemini": (
         "gemini",
         ".gemini/settings.json",
         b'{ // x\n  "a": 1,\n}',
-        ":2:9: no comma",
+        ":2:9: trailing comma",
     ),
     "a byte order mark": (
         "claude-desktop",
         ".config/Claude/claude_desktop_config.json",
         b"\xef\xbb\xbf{}",
-        ":1:1: it begins with a byte order mark",
+        ":1:1: the file starts with a byte order mark",
     ),
-    "an empty file": ("cursor", ".cursor/mcp.json", b"", ":1:1: it is empty"),
+    "an empty file": ("cursor", ".cursor/mcp.json", b"", ":1:1: the file is empty"),
     "a list": ("cursor", ".cursor/mcp.json", b"[]", ":1:1: the whole file must be an object"),
     "a list of servers": (
         "cursor",
@@ -225,7 +225,7 @@ BROKEN = {
         b'{"hooks": {"Stop": {}}}',
         '"Stop" must be a list',
     ),
-    "not UTF-8": ("cursor", ".cursor/mcp.json", b'{\n "a": "\xe9"}', ":2:8: this is not UTF-8"),
+    "not UTF-8": ("cursor", ".cursor/mcp.json", b'{\n "a": "\xe9"}', ":2:8: the file is not UTF-8"),
     "half a file": ("cursor", ".cursor/mcp.json", b'{"mcpServers": {', ":1:17: "),
     "twice the same": (
         "cursor",
@@ -237,7 +237,7 @@ BROKEN = {
         "codex",
         ".codex/config.toml",
         b'a = 1\nb = "x\n',
-        ":2:7: this is not TOML",
+        ":2:7: invalid TOML",
     ),
     "a text for a table": (
         "codex",
@@ -255,7 +255,7 @@ BROKEN = {
         "cursor",
         ".cursor/mcp.json",
         b'{"mcpServers": {"muisti": {"url": "http://x/mcp"}}}',
-        "which is not `muisti mcp`",
+        "another server is already named",
     ),
 }
 
@@ -270,7 +270,7 @@ def test_J6_a_broken_file_is_left_alone(
         install(home, agent)
     assert str(caught.value).startswith(str(file))
     assert said in str(caught.value)
-    assert "by hand" in str(caught.value)
+    assert "add this to it yourself" in str(caught.value)
     assert "/opt/my tools/muisti" in str(caught.value)
     assert home.files() == before
     assert not list(home.home.rglob("*backup*"))
@@ -281,7 +281,7 @@ def test_J6_nothing_is_taken_out_of_a_broken_file(home: Home) -> None:
     file = home.home / ".cursor/mcp.json"
     file.write_text(file.read_text() + "}")
     broken = file.read_bytes()
-    with pytest.raises(ConfigurationProblem, match="ends before this"):
+    with pytest.raises(ConfigurationProblem, match="unexpected text after the end"):
         uninstall(home, "cursor")
     assert file.read_bytes() == broken
     home.write(".cursor/mcp.json", '{"mcpServers": {"muisti": {"url": "http://x/mcp"}}}')
@@ -293,7 +293,7 @@ def test_J6_what_is_told_to_paste_is_right(home: Home) -> None:
     home.write(".cursor/mcp.json", "{,}")
     with pytest.raises(ConfigurationProblem) as caught:
         install(home, "cursor")
-    pasted = json.loads(str(caught.value).split("by hand:\n")[1])
+    pasted = json.loads(str(caught.value).split("yourself:\n")[1])
     assert is_server_entry(pasted["mcpServers"]["muisti"])
 
 
@@ -361,7 +361,7 @@ def test_J6_a_file_that_changes_while_it_is_written_wins(
         fill(*arguments)
         file.write_text('{"other": 1}')
 
-    monkeypatch.setattr(applying, "_fill", interfering)
+    monkeypatch.setattr(applying, "_write_and_sync", interfering)
     with pytest.raises(ConfigurationProblem, match="changed in the meantime"):
         apply(changes)
     assert file.read_text() == '{"other": 1}'

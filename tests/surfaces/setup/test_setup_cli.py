@@ -71,8 +71,7 @@ def test_J6_for_programs(home: Home) -> None:
 def test_J6_what_makes_no_sense_is_refused(home: Home) -> None:
     assert "claude-code" in home.run("install", "emacs", code=2).stderr
     assert (
-        "no settings for one folder"
-        in home.run("install", "claude-desktop", "--here", code=1).stderr
+        "no settings per folder" in home.run("install", "claude-desktop", "--here", code=1).stderr
     )
     assert "leave --vault out" in home.run("uninstall", "cursor", "--vault", "x", code=1).stderr
     home.write(".cursor/mcp.json", "{")

@@ -69,10 +69,10 @@ def test_an_inline_table_takes_no_further_one() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "said"),
     [
-        ('a = 1\nb = "x\n', (2, 7), "not TOML"),
-        ("a = 1\na = 2\n", (2, 6), "not TOML"),
+        ('a = 1\nb = "x\n', (2, 7), "invalid TOML"),
+        ("a = 1\na = 2\n", (2, 6), "invalid TOML"),
         ("\ufeffa = 1\n", (1, 1), "byte order mark"),
-        ('{"a": 1}', (1, 1), "not TOML"),
+        ('{"a": 1}', (1, 1), "invalid TOML"),
     ],
 )
 def test_tells_where_it_is_broken(text: str, place: tuple[int, int], said: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,8 @@ def doctor(vault: str | None, as_json: bool) -> None:
     found = _findings(vault)
     problems = [one for one in found if one.level == "problem"]
     if as_json:
-        print_json({"ok": not problems, "findings": found})
+        findings = [{**asdict(one), "cure": one.fix} for one in found]  # `cure`: its old name
+        print_json({"ok": not problems, "findings": findings})
     else:
         _show(found)
     if problems:
@@ -66,8 +68,8 @@ def _show(found: Sequence[Finding]) -> None:
     for one in found:
         level = click.style(f"{one.level:<7}", fg=_COLOURS[one.level])
         click.echo(f"{level}  {one.area:<{wide}}  {visible(one.what)}")
-        if one.cure:
-            click.echo(f"{'':<{wide + 11}}{click.style('→ ' + visible(one.cure), dim=True)}")
+        if one.fix:
+            click.echo(f"{'':<{wide + 11}}{click.style('→ ' + visible(one.fix), dim=True)}")
     problems = sum(one.level == "problem" for one in found)
     click.echo(f"\n{count(problems, 'problem')} found." if problems else "\nNo problem found.")
 

@@ -1,1 +1,1 @@
-"""Setting up agents: what is written into their configuration, shown first, kept apart from everything else in there."""
+"""Set up agents: plan, show and write the entries of muisti in their configuration."""

@@ -1,4 +1,4 @@
-"""The agents that muisti knows, and where each keeps what."""
+"""The supported agents, and where each keeps its configuration."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from muisti.surfaces.setup.jsontext import PLAIN, Grammar
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where we are: agents keep their files in different places."""
+    """The folders and environment that decide where agents keep their files."""
 
     home: Path
     folder: Path
-    """The one that the person is in."""
+    """The current folder."""
     environ: Mapping[str, str]
     platform: str
-    """As `sys.platform` says."""
+    """The value of `sys.platform`."""
 
-    def folder_from(self, variable: str, otherwise: Path) -> Path:
-        """The folder that a variable of the environment names, or the usual one."""
-        said = self.environ.get(variable, "").strip()
-        return self.folder / Path(said).expanduser() if said else otherwise
+    def folder_from(self, variable: str, default: Path) -> Path:
+        """Return the folder that an environment variable names, or the default."""
+        value = self.environ.get(variable, "").strip()
+        return self.folder / Path(value).expanduser() if value else default
 
     @classmethod
     def current(cls) -> Machine:
-        """Where this process is. Raises OSError if the folder that we are in is gone."""
+        """Return the values of this process. Raises OSError if the current folder was deleted."""
         return cls(Path.home(), Path.cwd(), os.environ, sys.platform)
 
     @property
     def applications(self) -> Path:
-        """Where applications with windows keep their settings."""
+        """The folder where desktop applications keep their settings."""
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"
         if self.platform == "win32":
@@ -48,55 +48,55 @@ Place = Callable[[Machine], Path]
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Hooks of an agent: events, each with a list of groups of commands."""
+    """The hooks of an agent."""
 
     events: tuple[str, ...]
     timeout: int
-    """For one of them, in the agent's unit: after that it goes on without us."""
+    """The time limit of one hook, in the agent's unit."""
     agent: str | None = None
-    """What a hook is told about who calls it; None: it thinks so anyway."""
+    """The value of `--agent`; None for the default."""
     name: str | None = None
-    """If the agent shows a name."""
+    """The name shown by the agent, if it shows one."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of an agent, and what of muisti belongs into it."""
+    """A configuration file of an agent, and what muisti adds to it."""
 
     place: Place
     servers: tuple[str, ...] = ()
-    """Where the list of servers is; empty: not in this file."""
+    """The path of the list of MCP servers; empty if this file has none."""
     kind: str | None = None
-    """What the agent calls a server that it starts itself, if it wants to be told."""
+    """The value of `type` for a server started by command, if the agent requires one."""
     hooks: Hooks | None = None
     grammar: Grammar = PLAIN
     toml: bool = False
     off: tuple[tuple[str, ...], bool] | None = None
-    """The setting that switches hooks off, and its value then."""
+    """The setting that disables hooks, and the value that does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent that can be given a memory."""
+    """An agent that can use muisti."""
 
     name: str
     title: str
     user: tuple[File, ...]
-    """For all folders."""
+    """The files for all folders."""
     here: tuple[File, ...]
-    """For one folder alone; empty: the agent has no such thing."""
+    """The files for one folder; empty if the agent has none."""
     trace: Place
-    """What is there if the agent is installed."""
+    """A path that exists if the agent is installed."""
     after: str
-    """What a person does next."""
+    """What to do after the setup."""
 
     def files(self, *, here: bool) -> tuple[File, ...]:
-        """The files of a scope. Raises InvalidRequest."""
+        """Return the files of a scope. Raises InvalidRequest if the agent does not have it."""
         if here and not self.here:
             raise InvalidRequest(
                 "--here",
-                self.name,
-                f"{self.title} has no settings for one folder; leave --here out",
+                "",
+                f"is not supported by {self.title}, which has no settings per folder; omit it",
             )
         return self.here if here else self.user
 
@@ -106,7 +106,7 @@ def _claude(machine: Machine) -> Path:
 
 
 def _claude_state(machine: Machine) -> Path:
-    """Beside the folder usually, but within one that was named."""
+    """Return `~/.claude.json`, or the file inside CLAUDE_CONFIG_DIR."""
     return machine.folder_from("CLAUDE_CONFIG_DIR", machine.home) / ".claude.json"
 
 
@@ -143,7 +143,9 @@ _GEMINI_OFF = (("hooksConfig", "enabled"), False)
 
 
 def _gemini_file(folder: Place) -> File:
-    place: Place = lambda machine: folder(machine) / "settings.json"  # noqa: E731  # as in the table below
+    def place(machine: Machine) -> Path:
+        return folder(machine) / "settings.json"
+
     return File(place, _MCP, hooks=_GEMINI_HOOKS, grammar=_COMMENTED, off=_GEMINI_OFF)
 
 
@@ -170,7 +172,7 @@ AGENTS = {
                 ),
             ),
             _claude,
-            "Start Claude Code anew; /mcp and /hooks show muisti.",
+            "Restart Claude Code; /mcp and /hooks show muisti.",
         ),
         Agent(
             "codex",
@@ -194,7 +196,7 @@ AGENTS = {
                 File(lambda machine: machine.folder / ".codex" / "hooks.json", hooks=_CODEX_HOOKS),
             ),
             _codex,
-            "Start Codex anew; /mcp shows muisti, and /hooks asks whether its hooks may run.",
+            "Restart Codex; /mcp shows muisti, and /hooks asks whether its hooks may run.",
         ),
         Agent(
             "gemini",
@@ -202,7 +204,7 @@ AGENTS = {
             (_gemini_file(_gemini),),
             (_gemini_file(lambda machine: machine.folder / ".gemini"),),
             _gemini,
-            "Start Gemini CLI anew; /mcp and /hooks show muisti.",
+            "Restart Gemini CLI; /mcp and /hooks show muisti.",
         ),
         Agent(
             "cursor",
@@ -210,7 +212,7 @@ AGENTS = {
             (File(lambda machine: machine.home / ".cursor" / "mcp.json", _MCP, kind="stdio"),),
             (File(lambda machine: machine.folder / ".cursor" / "mcp.json", _MCP, kind="stdio"),),
             lambda machine: machine.home / ".cursor",
-            "Switch muisti on in Cursor's settings, under MCP, if it is not on.",
+            "Enable muisti in Cursor's settings, under MCP.",
         ),
         Agent(
             "vscode",
@@ -245,7 +247,7 @@ AGENTS = {
             ),
             (),
             lambda machine: machine.applications / "Claude",
-            "Quit Claude Desktop, closing its window is not enough, and start it anew.",
+            "Quit Claude Desktop (closing its window is not enough) and start it again.",
         ),
     )
 }

@@ -1,4 +1,4 @@
-"""Writes what a plan says: a copy first, then each file at once and whole."""
+"""Write planned changes: back up each file, then replace it atomically."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ class WrittenFile:
 
     path: Path
     backup: Path | None
-    """The copy of what was there."""
+    """The copy of the previous content."""
 
 
 def apply(changes: Sequence[Change]) -> list[WrittenFile]:
-    """Carry out what differs. Raises ConfigurationProblem; files that were written before it are named there."""
+    """Apply the changes and return the written files.
+
+    Raises ConfigurationProblem, which names the files that were already written.
+    """
     wanted = [change for change in changes if change.state != "same"]
     for change in wanted:
         _check_unchanged(change)
@@ -34,13 +37,16 @@ def apply(changes: Sequence[Change]) -> list[WrittenFile]:
         try:
             done.append(_apply_change(change))
         except OSError as error:
-            reason = f"cannot be written ({error.strerror or error}); it was left as it is{_already(done)}"
+            reason = f"cannot be written ({error.strerror or error}); it was not changed"
+            if done:
+                names = ", ".join(str(one.path) for one in done)
+                reason += f". Already written: {names}; run the command again to finish"
             raise ConfigurationProblem(change.path, reason) from error
     return done
 
 
 def _apply_change(change: Change) -> WrittenFile:
-    # A file that goes away was made by us and holds nothing else: it needs no copy.
+    # A file that is removed was created by muisti and holds nothing else: it needs no backup.
     backup = (
         None
         if change.old is None or change.new is None
@@ -51,7 +57,7 @@ def _apply_change(change: Change) -> WrittenFile:
             _check_unchanged(change)
             change.target.unlink()
             for folder in change.before.folders if change.before else ():
-                with suppress(OSError):  # somebody else uses it now
+                with suppress(OSError):  # it is not empty
                     os.rmdir(folder)
         else:
             _write(change, change.new)
@@ -64,16 +70,16 @@ def _apply_change(change: Change) -> WrittenFile:
 
 
 def _check_unchanged(change: Change) -> None:
-    """Raises ConfigurationProblem if the file is not the one that was shown."""
+    """Raises ConfigurationProblem if the file differs from what the plan was made from."""
     target, content = read_file(change.path)
     if target != change.target or content != change.old:
         raise ConfigurationProblem(
-            change.path, "changed in the meantime, perhaps by the agent itself: try again"
+            change.path, "changed in the meantime, perhaps by the agent itself; try again"
         )
 
 
 def _make_backup(target: Path, content: bytes) -> Path:
-    """A copy beside the file, under a name that was free. Raises OSError."""
+    """Copy the file to a new name beside it. Raises OSError."""
     mode = target.stat().st_mode & 0o777
     number = 1
     while True:
@@ -90,20 +96,22 @@ def _make_backup(target: Path, content: bytes) -> Path:
 
 
 def _write(change: Change, content: bytes) -> None:
-    """Replace the file in one step; its rights stay. Raises OSError, ConfigurationProblem."""
+    """Replace the file atomically, with its permissions. Raises OSError, ConfigurationProblem."""
     target = change.target
     target.parent.mkdir(parents=True, exist_ok=True)
-    there = target.stat() if change.old is not None else None
-    if there is not None and not (there.st_mode & 0o222 and os.access(target, os.W_OK)):
+    old_stat = target.stat() if change.old is not None else None
+    if old_stat is not None and not (old_stat.st_mode & 0o222 and os.access(target, os.W_OK)):
         raise PermissionError(13, "it is write-protected")
     temporary = target.with_name(f".{target.name}.muisti-{os.getpid()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    fd = os.open(temporary, flags, 0o600 if there or change.private else 0o666)
+    fd = os.open(temporary, flags, 0o600 if old_stat or change.private else 0o666)
     try:
-        _write_and_sync(fd, temporary, content, None if there is None else there.st_mode & 0o777)
-        if there is not None and hasattr(os, "chown"):
-            with suppress(OSError):  # only root may give a file to others
-                os.chown(temporary, there.st_uid, there.st_gid)
+        _write_and_sync(
+            fd, temporary, content, None if old_stat is None else old_stat.st_mode & 0o777
+        )
+        if old_stat is not None and hasattr(os, "chown"):
+            with suppress(OSError):  # only root may change the owner
+                os.chown(temporary, old_stat.st_uid, old_stat.st_gid)
         _check_unchanged(change)
         os.replace(temporary, target)
     except BaseException:
@@ -122,14 +130,9 @@ def _write_and_sync(fd: int, path: Path, content: bytes, mode: int | None) -> No
 
 
 def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # not every system can
+    with suppress(OSError):  # not supported everywhere
         fd = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(fd)
         finally:
             os.close(fd)
-
-
-def _already(done: Sequence[WrittenFile]) -> str:
-    names = ", ".join(str(one.path) for one in done)
-    return f". Written already: {names}; running the command again completes it" if names else ""

@@ -1,4 +1,4 @@
-"""The check-up of agents: what their configurations say, whether that runs, and how their hooks fared."""
+"""Check the configuration of agents, the commands in it, and the last runs of hooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from muisti.settings import SETTINGS_FILE
 from muisti.surfaces.setup import commands
 from muisti.surfaces.setup.agents import Machine
-from muisti.surfaces.setup.findings import Finding, Level, run_check
+from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
 from muisti.surfaces.setup.state import AgentStatus, has_claude_plugin, list_agent_status
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
 PATIENCE = 20.0
-"""Seconds that a command gets to tell its version."""
+"""Seconds to wait for `muisti --version`."""
 RUNS = 200
-"""Runs of hooks that are looked at."""
+"""The number of hook runs to read from the log."""
 
 
 def check_agents(machine: Machine) -> list[Finding]:
-    """Every agent that is here or set up, the command `muisti` itself, and the log of hooks. Never raises."""
+    """Check every agent, the command `muisti` itself, and the log of hooks. Never raises."""
     found = run_check("command", partial(_check_path, machine))
     for standing in list_agent_status(machine):
         area = standing.agent.name + (" (here)" if standing.here else "")
@@ -41,14 +41,14 @@ def _check_path(machine: Machine) -> Iterator[Finding]:
     there = shutil.which("muisti", path=machine.environ.get("PATH"))
     ours = commands.find_program()
     if there is None:
-        what = "muisti is not on PATH; agents that were set up with `muisti install` do not need it, the plugin does"
+        what = "muisti is not on PATH; the Claude Code plugin needs it, `muisti install` does not"
         yield Finding("command", NOTE, what, f"add {os.path.dirname(ours[0])} to PATH")
     elif len(ours) == 1 and not os.path.samefile(there, ours[0]):
         yield Finding(
             "command",
             NOTE,
-            f"on PATH is {there}, but this is {ours[0]}",
-            "remove one of them, or mind which is used",
+            f"two installations: {there} is on PATH, this is {ours[0]}",
+            "remove one of them",
         )
     else:
         yield Finding("command", OK, there)
@@ -57,9 +57,7 @@ def _check_path(machine: Machine) -> Iterator[Finding]:
 def _check_agent(standing: AgentStatus, area: str, machine: Machine) -> Iterator[Finding]:
     agent = standing.agent
     for problem in standing.problems:
-        yield Finding(
-            area, PROBLEM, problem, f"correct the file; {agent.title} cannot read it either"
-        )
+        yield Finding(area, PROBLEM, problem, f"fix the file; {agent.title} cannot read it either")
     flag = " --here" if standing.here else ""
     plugin = agent.name == "claude-code" and not standing.here and has_claude_plugin(machine)
     if plugin:
@@ -74,41 +72,41 @@ def _check_agent(standing: AgentStatus, area: str, machine: Machine) -> Iterator
             yield Finding(area, NOTE, "does not use muisti", f"muisti install {agent.name}")
         return
     if plugin:
-        cure = f"muisti uninstall {agent.name}, or disable the plugin"
+        fix = f"muisti uninstall {agent.name}, or disable the plugin"
         yield Finding(
             area,
             PROBLEM,
-            "both the plugin and the configuration have muisti: everything is done twice",
-            cure,
+            "set up twice, by the plugin and by the configuration",
+            fix,
         )
     again = f"muisti install {agent.name}{flag}"
     if standing.server:
         yield from _check_command(area, "server", standing.server, again, try_it=not standing.here)
     else:
-        yield Finding(area, PROBLEM, "hooks are there, but the server is not", again)
+        yield Finding(area, PROBLEM, "the hooks are configured, but the server is not", again)
     yield from _check_agent_vault(standing.server, area, again)
     yield from _check_hooks(standing, area, again)
 
 
 def _check_agent_vault(server: Sequence[str], area: str, again: str) -> Iterator[Finding]:
-    """Whether the vault that a configuration names is there."""
+    """Check that the vault named by a configuration exists."""
     named = [after for word, after in pairwise(server) if word == "--vault"]
     for vault in named:
         if not Path(vault, SETTINGS_FILE).is_file():
-            cure = f"muisti init {shlex.quote(vault)}, or name another: {again} --vault PATH"
-            yield Finding(area, PROBLEM, f"the vault that it names is not there: {vault}", cure)
+            fix = f"muisti init {shlex.quote(vault)}, or choose another: {again} --vault PATH"
+            yield Finding(area, PROBLEM, f"the configured vault does not exist: {vault}", fix)
 
 
 def _check_hooks(standing: AgentStatus, area: str, again: str) -> Iterator[Finding]:
     if standing.missing and standing.hooks:
         yield Finding(area, PROBLEM, f"hooks are missing: {', '.join(standing.missing)}", again)
     elif standing.missing:
-        yield Finding(area, NOTE, "no hooks: nothing is recalled or kept by itself", again)
+        yield Finding(area, NOTE, "no hooks: nothing is recalled or saved automatically", again)
     elif standing.hooks:
-        yield Finding(area, OK, f"{len(standing.hooks)} hooks")
+        yield Finding(area, OK, count_noun(len(standing.hooks), "hook", "hooks"))
     if standing.hooks and standing.switched_off:
-        cure = "switch them on: without them nothing is recalled or kept by itself"
-        yield Finding(area, PROBLEM, f"hooks are switched off ({standing.switched_off})", cure)
+        fix = "enable hooks: without them nothing is recalled or saved automatically"
+        yield Finding(area, PROBLEM, f"hooks are disabled ({standing.switched_off})", fix)
     server = commands.get_program(standing.server)
     programs = {
         tuple(commands.get_program(_split_command(command))) for command in standing.hooks.values()
@@ -126,18 +124,19 @@ def _last_error(runs: Sequence[Run]) -> str:
 def _check_command(
     area: str, what: str, words: Sequence[str], again: str, *, try_it: bool
 ) -> Iterator[Finding]:
-    """Whether what a configuration starts is there and runs. One that came with a folder is somebody else's: it is not run."""
+    """Check that a configured command exists and runs.
+
+    A command configured in the current folder is not run: it may come from a cloned repository.
+    """
     program = commands.get_program(words)
     there = shutil.which(program[0]) if program else None
     shown = shlex.join(program)
     if there is None:
-        yield Finding(
-            area, PROBLEM, f"the {what} is started with {shown}, which is not there", again
-        )
+        yield Finding(area, PROBLEM, f"the command of the {what} does not exist: {shown}", again)
     elif not try_it and tuple(program) != commands.find_program():
-        yield Finding(area, OK, f"{what}: {shown} (not tried: it comes from this folder)")
+        yield Finding(area, OK, f"{what}: {shown} (not run: configured in this folder)")
     elif not _is_muisti_itself(program):
-        yield Finding(area, OK, f"{what}: {shown} (not tried)")
+        yield Finding(area, OK, f"{what}: {shown} (not run)")
     else:
         said = _get_version(there, *program[1:])
         if said.startswith("muisti "):
@@ -146,19 +145,19 @@ def _check_command(
             yield Finding(
                 area,
                 PROBLEM,
-                f"the {what} is started with {shown}, which does not run: {said}",
+                f"the command of the {what} fails: {shown}: {said}",
                 again,
             )
 
 
 def _is_muisti_itself(program: Sequence[str]) -> bool:
-    """Whether it is muisti itself, not something that would fetch it first."""
+    """Whether the program is muisti itself, not a runner that would download it."""
     return len(program) == 1 or list(program[1:]) in (["-m", "muisti"], ["-P", "-m", "muisti"])
 
 
 @cache
 def _get_version(*program: str) -> str:
-    """What it says, or what goes wrong; agents usually start the same one."""
+    """Return the output of `--version`, or the error. Cached: agents share one program."""
     try:
         done = subprocess.run(
             [*program, "--version"],
@@ -170,7 +169,7 @@ def _get_version(*program: str) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         return f"{type(error).__name__}"
     said = (done.stdout or done.stderr).decode("utf-8", "replace").strip().split("\n")
-    return said[0 if done.returncode == 0 else -1][:200] or f"it ends with {done.returncode}"
+    return said[0 if done.returncode == 0 else -1][:200] or f"exit code {done.returncode}"
 
 
 def _split_command(command: str) -> list[str]:
@@ -181,13 +180,13 @@ def _split_command(command: str) -> list[str]:
 
 
 def _check_hook_runs() -> Iterator[Finding]:
-    """How hooks fared lately, from their log."""
+    """Report the last runs of hooks, from their log."""
     from muisti.surfaces.hooks.log import recent
     from muisti.surfaces.hooks.spool import waiting
 
     runs = recent(RUNS)
     if not runs:
-        yield Finding("hooks", OK, "none has run yet")
+        yield Finding("hooks", OK, "no hook has run yet")
         return
     last = runs[0]
     when = f"{last.at:%Y-%m-%d %H:%M} UTC, {last.milliseconds:.0f} ms"
@@ -198,24 +197,25 @@ def _check_hook_runs() -> Iterator[Finding]:
             continue
         seen.add((run.agent, run.event))
         if run.outcome == "error":
-            what = f"{run.event} of {run.agent or 'an agent'} failed, {run.at:%Y-%m-%d %H:%M} UTC: {run.detail}"
+            when = f"{run.at:%Y-%m-%d %H:%M} UTC"
+            what = f"{run.event} of {run.agent or 'an agent'} failed, {when}: {run.detail}"
             yield Finding(
                 "hooks",
                 PROBLEM,
                 what,
-                "correct what it says; the next run that succeeds clears this",
+                "fix the cause; the next successful run clears this",
             )
     errors = sum(run.outcome == "error" for run in runs)
     if errors:
         yield Finding(
             "hooks",
             NOTE,
-            f"{errors} of the last {len(runs)} runs failed, at last: {_last_error(runs)}",
+            f"{errors} of the last {len(runs)} runs failed; the latest: {_last_error(runs)}",
         )
     if left := len(waiting()):
         yield Finding(
             "hooks",
             NOTE,
-            f"{left} of the things that agents said wait to be stored",
+            f"{count_noun(left, 'entry is', 'entries are')} waiting to be stored",
             "the next hook tries again",
         )

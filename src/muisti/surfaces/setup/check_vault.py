@@ -1,4 +1,4 @@
-"""The check-up of a vault: looks, and neither makes a vault nor mends an index nor loads a model."""
+"""Check a vault without changing it: no vault is created, no index repaired, no model loaded."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
 
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
 MOST_PROBLEMS = 5
-"""Files that are named; `muisti verify` names all."""
+"""The number of files listed; `muisti verify` lists all."""
 
 
 def check_vault(vault: str | None) -> list[Finding]:
-    """The vault, its index, embedder and queue, and what is installed. Never raises."""
+    """Check the vault, its index, embedder and queue, and the installed extras. Never raises."""
     found = run_check("extras", _check_extras)
     try:
         root = find_vault(vault)
@@ -48,19 +48,19 @@ def check_vault(vault: str | None) -> list[Finding]:
 
 
 def _check_folder(root: Path, *, named: bool) -> Iterator[Finding]:
-    """The folder. One that was named must be there; yours need not be, before the first memory."""
+    """Check the folder. The default vault need not exist before the first memory."""
     if not os.path.lexists(root):
         level = PROBLEM if named else NOTE
         yield Finding(
-            "vault", level, f"there is none at {root}", "muisti init, or muisti save, makes one"
+            "vault", level, f"no vault at {root}", "muisti init or muisti save creates one"
         )
         return
     if not root.is_dir():
         yield Finding(
             "vault",
             PROBLEM,
-            f"{root} is no folder",
-            "name another path with --vault or MUISTI_VAULT",
+            f"{root} is not a folder",
+            "choose another path with --vault or MUISTI_VAULT",
         )
         return
     if not os.access(root, os.R_OK | os.X_OK):
@@ -72,7 +72,7 @@ def _check_folder(root: Path, *, named: bool) -> Iterator[Finding]:
         yield Finding(
             "vault",
             NOTE,
-            f"{root} is no vault yet, it has no {SETTINGS_FILE}",
+            f"{root} is not a vault yet (no {SETTINGS_FILE})",
             f"muisti init {root}",
         )
         return
@@ -80,7 +80,7 @@ def _check_folder(root: Path, *, named: bool) -> Iterator[Finding]:
         load_settings(root)
     except MuistiError as error:
         yield Finding(
-            "vault", PROBLEM, str(error), f"correct {root / SETTINGS_FILE}, or the variable"
+            "vault", PROBLEM, str(error), f"fix {root / SETTINGS_FILE} or the environment variable"
         )
     if os.access(root, os.W_OK):
         yield Finding("vault", OK, str(root))
@@ -88,14 +88,14 @@ def _check_folder(root: Path, *, named: bool) -> Iterator[Finding]:
         yield Finding(
             "vault",
             PROBLEM,
-            f"{root} can be read, but not written",
+            f"{root} is not writable",
             f"make it writable: chmod u+w {root}",
         )
 
 
 def _check_index(root: Path) -> Iterator[Finding]:
-    """The index as it lies there, opened for reading alone: opening it otherwise would mend it, and hide what was wrong."""
-    import apsw  # half of what starting takes
+    """Check the index read-only: opening it normally would repair it and hide the problem."""
+    import apsw  # slow to import
 
     folder = root / ".muisti"
     pointer = folder / "current"
@@ -103,13 +103,13 @@ def _check_index(root: Path) -> Iterator[Finding]:
         yield Finding(
             "index",
             NOTE,
-            "there is none yet",
-            "the next command builds it from the files: muisti sync",
+            "no index yet",
+            "the next command builds it; or run muisti sync",
         )
         return
     file = folder / pointer.read_text("ascii", "replace").strip()[:100]
     if file.parent != folder or not file.is_file():
-        yield Finding("index", PROBLEM, f"{pointer} names no index", "muisti reindex")
+        yield Finding("index", PROBLEM, f"{pointer} does not name an index file", "muisti reindex")
         return
     try:
         db = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
@@ -120,18 +120,16 @@ def _check_index(root: Path) -> Iterator[Finding]:
         )
         db.close()
     except apsw.BusyError:
-        yield Finding("index", NOTE, "another process holds it", "try again in a moment")
+        yield Finding("index", NOTE, "locked by another process", "try again in a moment")
         return
     except apsw.Error as error:
-        yield Finding(
-            "index", PROBLEM, f"it is damaged ({error}); your files are safe", "muisti reindex"
-        )
+        yield Finding("index", PROBLEM, f"damaged ({error}); your files are safe", "muisti reindex")
         return
     if damage != ["ok"]:
         yield Finding(
             "index",
             PROBLEM,
-            f"it is damaged ({damage[0][:100]}); your files are safe",
+            f"damaged ({damage[0][:100]}); your files are safe",
             "muisti reindex",
         )
         return
@@ -139,7 +137,7 @@ def _check_index(root: Path) -> Iterator[Finding]:
 
 
 def _check_counts(root: Path) -> Iterator[Finding]:
-    """What is in the vault, as the index has it."""
+    """Report the counts of the index."""
     from muisti import bootstrap
 
     try:
@@ -148,20 +146,24 @@ def _check_counts(root: Path) -> Iterator[Finding]:
     except IndexTooNew as error:
         yield Finding("index", PROBLEM, str(error))
         return
-    others = f"{stats.deleted_count} in the trash, {count_noun(stats.session_count, 'session', 'sessions')}"
-    yield Finding("vault", OK, f"{count_noun(stats.total_count, 'memory', 'memories')}, {others}")
+    memories = count_noun(stats.total_count, "memory", "memories")
+    sessions = count_noun(stats.session_count, "session", "sessions")
+    yield Finding("vault", OK, f"{memories}, {stats.deleted_count} in the trash, {sessions}")
     waiting = stats.total_count if stats.embedding_model is None else stats.waiting_count
     if waiting and memory.settings.embedder != "none":
-        cure = "the next search makes them; or muisti reindex --vectors"
+        fix = "the next search embeds them; or run muisti reindex --vectors"
         yield Finding(
-            "index", NOTE, f"without vectors yet: {count_noun(waiting, 'memory', 'memories')}", cure
+            "index",
+            NOTE,
+            f"{count_noun(waiting, 'memory is', 'memories are')} not embedded yet",
+            fix,
         )
     for problem in stats.problems[:MOST_PROBLEMS]:
         yield Finding(
             "vault",
             PROBLEM,
             f"{problem.path}: {problem.reason}",
-            "correct the file, then muisti sync",
+            "fix the file, then run muisti sync",
         )
     if len(stats.problems) > MOST_PROBLEMS:
         more = count_noun(len(stats.problems) - MOST_PROBLEMS, "more file", "more files")
@@ -169,53 +171,55 @@ def _check_counts(root: Path) -> Iterator[Finding]:
 
 
 def _check_embedder(settings: Settings) -> Iterator[Finding]:
-    """Whether vectors can be had. A server is not asked: that would take time, and may cost."""
+    """Check the embedder. A remote server is not contacted: that takes time and may cost money."""
     if settings.embedder == "none":
-        yield Finding("embedder", NOTE, "switched off: searches go by keyword alone")
+        yield Finding("embedder", NOTE, "disabled: searches use keywords only")
         return
     if settings.embedder != "onnx":
-        yield Finding("embedder", OK, f"{settings.embedder} (not asked)")
+        yield Finding("embedder", OK, f"{settings.embedder} (not contacted)")
         return
     for model in known_models(settings):
         if model.in_use and model.installed:
-            yield Finding("embedder", OK, f"{model.name}, on this machine")
+            yield Finding("embedder", OK, f"{model.name}, local")
             return
         if model.in_use:
-            cure = f"muisti model install {model.name}"
+            fix = f"muisti model install {model.name}"
             yield Finding(
                 "embedder",
                 PROBLEM,
-                f"the model {model.name} is not on this machine: searches go by keyword",
-                cure,
+                f"the model {model.name} is not installed: searches use keywords only",
+                fix,
             )
             return
     yield Finding(
         "embedder",
         PROBLEM,
-        f"no model is called {settings.model!r}",
-        "muisti model list shows those that exist",
+        f"unknown model {settings.model!r}",
+        "muisti model list shows the known models",
     )
 
 
 def _check_queue(root: Path) -> Iterator[Finding]:
-    """Exchanges that wait to be made memories of. Read without opening the vault, which may be broken."""
+    """Check the extraction queue without opening the vault, which may be broken."""
     folder = root / QUEUE
     status = queue_status(folder)
     if status.waiting:
-        what = f"{count_noun(status.waiting, 'exchange waits', 'exchanges wait')} to be made memories of"
-        yield Finding("queue", NOTE, what, "the next server or agent does it")
+        what = (
+            f"{count_noun(status.waiting, 'exchange is', 'exchanges are')} waiting for extraction"
+        )
+        yield Finding("queue", NOTE, what, "the next server or agent extracts them")
     else:
-        yield Finding("queue", OK, "nothing waits to be extracted")
+        yield Finding("queue", OK, "empty")
     if status.broken:
-        what = f"lines that are no exchanges were set aside: {count_noun(status.broken, 'file', 'files')} in {folder}"
-        yield Finding("queue", NOTE, what, "look at them, then delete them")
+        what = f"{count_noun(status.broken, 'file', 'files')} with invalid lines in {folder}"
+        yield Finding("queue", NOTE, what, "check and delete them")
 
 
 def _check_extras() -> Iterator[Finding]:
     for command in NEEDS:
         missing = missing_packages(command)
         if missing:
-            what = f"{command} cannot run: {', '.join(missing)} is not installed"
+            what = f"{command} is not available: {', '.join(missing)} is not installed"
             yield Finding("extras", NOTE, what, how_to_install(command))
         else:
-            yield Finding("extras", OK, f"{command} can run")
+            yield Finding("extras", OK, f"{command} is available")

@@ -1,4 +1,4 @@
-"""What is written into configurations: how an agent starts muisti, and how muisti finds its own again."""
+"""The commands written into configurations, and how to recognise them again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from muisti.errors import MuistiError
 
 NAME = "muisti"
-"""Of the server, in every agent's list."""
+"""The name of the MCP server in every agent's list."""
 _HOOK = re.compile(r"""(?:^|[\s/\\"'])muisti(?:\.exe)?["']?\s+hook\s+\w""")
 
 
@@ -20,12 +20,10 @@ _SHELL = re.compile(r"[;&|<>`]|\$\(")
 
 
 def find_program(executable: str | None = None) -> tuple[str, ...]:
-    """The command that starts this muisti from anywhere, also from a program that knows no PATH. Raises MuistiError."""
+    """Return the command that starts this muisti without relying on PATH. Raises MuistiError."""
     python = sys.executable if executable is None else executable
     if not python:
-        raise MuistiError(
-            "this Python does not know where it is: run muisti from a virtual environment"
-        )
+        raise MuistiError("sys.executable is empty; run muisti from a virtual environment")
     script = Path(os.path.abspath(python)).with_name("muisti.exe" if os.name == "nt" else "muisti")
     if script.is_file() and os.access(script, os.X_OK):
         return (str(script),)
@@ -38,21 +36,21 @@ def find_program(executable: str | None = None) -> tuple[str, ...]:
 
 
 def make_server_entry(command: Sequence[str], vault: Path | None) -> dict[str, str | list[str]]:
-    """What a list of servers says about ours."""
+    """Return the entry for a list of MCP servers."""
     return {"command": command[0], "args": [*command[1:], "mcp", *_vault_arguments(vault)]}
 
 
 def make_hook_command(
     command: Sequence[str], event: str, vault: Path | None, agent: str | None = None
 ) -> str:
-    """The line that a hook runs, in a shell."""
+    """Return the shell command of a hook."""
     named = [] if agent is None else ["--agent", agent]
     words = [*command, "hook", event, *named, *_vault_arguments(vault)]
     return shlex.join(word.replace("\\", "/") if os.name == "nt" else word for word in words)
 
 
 def is_hook_command(command: object) -> bool:
-    """Whether a hook's line is one of ours, of whatever version."""
+    """Whether a hook's command was written by muisti, in any version."""
     if not isinstance(command, str) or _HOOK.search(command) is None:
         return False
     try:
@@ -61,11 +59,13 @@ def is_hook_command(command: object) -> bool:
         return False
     started = get_program(words)
     ours = len(started) == 1 or started[-2:] == ["-m", "muisti"]
-    return ours and not _SHELL.search(command)  # else it is a person's own line that also runs us
+    return ours and not _SHELL.search(
+        command
+    )  # otherwise the user wrote it, and it also runs muisti
 
 
 def is_server_entry(entry: object) -> bool:
-    """Whether an entry of a list of servers starts our server, of whatever version."""
+    """Whether an entry of a list of servers starts `muisti mcp`, in any version."""
     if not isinstance(entry, Mapping):
         return False
     words = get_command(entry)
@@ -75,7 +75,7 @@ def is_server_entry(entry: object) -> bool:
 
 
 def get_command(entry: Mapping[str, object]) -> list[str]:
-    """The command and its arguments; nothing if it is written otherwise."""
+    """Return the command and its arguments; empty if they have another form."""
     command, arguments = entry.get("command"), entry.get("args", [])
     if not isinstance(command, str) or not isinstance(arguments, list):
         return []
@@ -83,7 +83,7 @@ def get_command(entry: Mapping[str, object]) -> list[str]:
 
 
 def get_program(words: Sequence[str]) -> list[str]:
-    """Of a command, the part that names the program: what stands before `mcp` or `hook`."""
+    """Return the part of a command before `mcp` or `hook`."""
     ends = [number for number, word in enumerate(words) if word in ("mcp", "hook")]
     return list(words[: ends[0]] if ends else words)
 

@@ -1,4 +1,4 @@
-"""What one file of an agent says with muisti in it, and without: text in, text out."""
+"""Add muisti to the text of a configuration file, find it there, and remove it. No I/O."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Path_ = tuple[Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class LaunchCommand:
-    """How agents are to start muisti."""
+    """How agents start muisti."""
 
     command: tuple[str, ...]
     vault: Path | None = None
@@ -26,21 +26,21 @@ class LaunchCommand:
 
 @dataclass(frozen=True, slots=True)
 class OriginalState:
-    """What a file was like before muisti was in it, as far as the file itself does not tell."""
+    """What a file was like before muisti was added, as far as the file itself does not show."""
 
     new: bool = False
-    """There was no such file."""
+    """The file did not exist."""
     folders: tuple[str, ...] = ()
-    """Folders that were made for it, the innermost first."""
+    """Folders that were created for it, the innermost first."""
     empty: Mapping[str, str] = field(default_factory=dict)
-    """Objects and lists that were there with nothing in them, and how they were written."""
+    """Empty objects and lists by their path, as they were written."""
     glue: str | None = None
-    """What was put before a new table."""
+    """The newlines inserted before a new TOML table."""
 
 
 @dataclass(frozen=True, slots=True)
 class MuistiEntries:
-    """What of muisti is in a file."""
+    """The entries of muisti in a file."""
 
     server: Mapping[str, object] | None = None
     hooks: Mapping[str, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class MuistiEntries:
 
 
 def find_entries(text: str, file: File) -> MuistiEntries:
-    """What of muisti is in a file. Raises Malformed."""
+    """Return the entries of muisti in a file. Raises Malformed."""
     if file.toml:
         table = tomledit.get_table(text, (*file.servers, commands.NAME))
         return MuistiEntries(table if commands.is_server_entry(table) else None)
@@ -64,18 +64,18 @@ def find_entries(text: str, file: File) -> MuistiEntries:
 
 
 def find_disabling_setting(text: str, file: File) -> str:
-    """The setting of a file that switches hooks off, as `a.b = true`; empty if none does. Raises Malformed."""
+    """Return the setting that disables hooks, as `a.b = true`, or "". Raises Malformed."""
     if file.off is None:
         return ""
     path, value = file.off
-    said: object = tomledit.parse(text) if file.toml else to_value(parse(text, file.grammar))
+    found: object = tomledit.parse(text) if file.toml else to_value(parse(text, file.grammar))
     for name in path:
-        said = said.get(name) if isinstance(said, dict) else None
-    return f"{'.'.join(path)} = {json.dumps(value)}" if said is value else ""
+        found = found.get(name) if isinstance(found, dict) else None
+    return f"{'.'.join(path)} = {json.dumps(value)}" if found is value else ""
 
 
 def add_muisti(text: str, file: File, starting: LaunchCommand) -> tuple[str, OriginalState]:
-    """The text with muisti in it, and what it was like before. Raises Malformed."""
+    """Return the text with muisti added, and its original state. Raises Malformed."""
     if file.toml:
         return _add_table(text, file, starting)
     before = OriginalState(empty=_find_empty_places(text, file))
@@ -88,7 +88,7 @@ def add_muisti(text: str, file: File, starting: LaunchCommand) -> tuple[str, Ori
 
 
 def remove_muisti(text: str, file: File, before: OriginalState | None) -> str:
-    """The text without muisti, and without what was only made for it. Raises Malformed."""
+    """Return the text without muisti and without what was created for it. Raises Malformed."""
     if file.toml:
         path = (*file.servers, commands.NAME)
         ours = commands.is_server_entry(tomledit.get_table(text, path))
@@ -102,7 +102,7 @@ def remove_muisti(text: str, file: File, before: OriginalState | None) -> str:
 
 
 def format_for_pasting(file: File, starting: LaunchCommand) -> str:
-    """What a person would paste into the file."""
+    """Return the text to paste into the file manually."""
     if file.toml:
         return tomledit.format_table(
             (*file.servers, commands.NAME),
@@ -139,16 +139,16 @@ def _add_server(text: str, file: File, starting: LaunchCommand) -> str:
 
 
 def _check_ours(there: object, position: int) -> None:
-    """Raises Malformed if a server of this name is somebody else's."""
+    """Raises Malformed if a server of this name is not `muisti mcp`."""
     if not commands.is_server_entry(there):
         raise Malformed(
             position,
-            f'there is a server "{commands.NAME}" already, which is not `muisti mcp`: rename or remove it',
+            f'another server is already named "{commands.NAME}"; rename or remove it',
         )
 
 
 def _add_hook(text: str, file: File, hooks: Hooks, event: str, starting: LaunchCommand) -> str:
-    """The text in which the event runs us exactly once."""
+    """Return the text in which the event runs muisti exactly once."""
     wanted = commands.make_hook_command(starting.command, event, starting.vault, hooks.agent)
     ours = [
         (place, command)
@@ -172,7 +172,7 @@ def _add_hook(text: str, file: File, hooks: Hooks, event: str, starting: LaunchC
 
 
 def _find_hooks(root: Node, file: File) -> list[tuple[str, Path_, str]]:
-    """Event, place and command of each hook that is ours, wherever a person has moved it to."""
+    """Return event, path and command of each muisti hook, wherever it was moved."""
     found: list[tuple[str, Path_, str]] = []
     hooks = find(root, ("hooks",)) if file.hooks else None
     for child in (hooks.children or ()) if hooks and hooks.is_object else ():
@@ -188,7 +188,7 @@ def _find_hooks(root: Node, file: File) -> list[tuple[str, Path_, str]]:
 
 
 def _remove(text: str, path: Path_, file: File, empty: Mapping[str, str]) -> str:
-    """Without what is at a path, and without everything around it that has nothing left in it and was not there before."""
+    """Remove the value at a path, and containers left empty that were not there before."""
     while path:
         holder = path[:-1]
         text = remove_value(text, path, file.grammar, empty=empty.get(_key(holder)))
@@ -199,7 +199,7 @@ def _remove(text: str, path: Path_, file: File, empty: Mapping[str, str]) -> str
 
 
 def _find_empty_places(text: str, file: File) -> dict[str, str]:
-    """Objects and lists that have nothing in them, of those that something will be put into."""
+    """Return the empty objects and lists that something will be added to."""
     events: Sequence[str] = file.hooks.events if file.hooks else ()
     places: list[Path_] = [
         (),

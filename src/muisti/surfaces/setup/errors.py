@@ -1,4 +1,4 @@
-"""What keeps a configuration from being changed. The file is then left as it is."""
+"""Reasons why a configuration cannot be changed. The file is then left unchanged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from muisti.errors import MuistiError
 
 
 class ConfigurationProblem(MuistiError):
-    """An agent's configuration cannot be changed safely; nothing of it was touched."""
+    """An agent's configuration cannot be changed safely; it was left unchanged."""
 
     status = 409
     title = "The configuration cannot be changed"
@@ -22,7 +22,7 @@ class ConfigurationProblem(MuistiError):
 
 
 class Malformed(ValueError):
-    """A text that is not what its format asks for, at one of its characters."""
+    """A text is not valid in its format, at one position."""
 
     def __init__(self, position: int, reason: str) -> None:
         super().__init__(reason)
@@ -31,5 +31,5 @@ class Malformed(ValueError):
 
 
 def locate(text: str, position: int) -> tuple[int, int]:
-    """Line and column of a character, both from 1, as editors count them."""
+    """Return line and column of a position, both from 1."""
     return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)

@@ -1,4 +1,4 @@
-"""What a check-up finds."""
+"""The findings of `muisti doctor`."""
 
 from __future__ import annotations
 
@@ -11,43 +11,38 @@ log = logging.getLogger("muisti")
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     NOTE = "note"
-    """Worth knowing; things work."""
+    """Worth knowing; everything works."""
     PROBLEM = "problem"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     area: str
     level: Level
     what: str
-    cure: str = ""
+    fix: str = ""
     """What to do about it."""
 
 
 def count_noun(number: int, one: str, more: str) -> str:
-    """`1 memory`, `2 memories`."""
+    """Return `1 memory` or `2 memories`."""
     return f"{number} {one if number == 1 else more}"
 
 
 def run_check(area: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]:
-    """What a check finds. Whatever goes wrong within it is a finding too: the rest must still be looked at."""
+    """Return the findings of a check. A failure is a finding too: other checks still run."""
     found: list[Finding] = []
     try:
         found += check()
     except Exception as error:
         log.debug("the check of %s failed", area, exc_info=True)
-        said = str(error).split("\n", maxsplit=1)[0]
-        found.append(
-            Finding(
-                area,
-                Level.PROBLEM,
-                f"cannot be checked: {said or type(error).__name__} ({type(error).__name__})",
-            )
-        )
+        message = str(error).split("\n", maxsplit=1)[0] or "no message"
+        what = f"cannot be checked: {message} ({type(error).__name__})"
+        found.append(Finding(area, Level.PROBLEM, what))
     return found

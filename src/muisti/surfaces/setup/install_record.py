@@ -1,6 +1,6 @@
-"""Remembers what configurations were like before, so that removing muisti leaves them as they were.
+"""Record the original state of configurations, so that removing muisti restores it exactly.
 
-A convenience: where the ledger is lost, removing still works, only empty objects that stood there before go as well.
+Without the record, removing still works, but it also removes objects that were empty before.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ FILE = "setup.json"
 
 
 def load_original_state(path: Path) -> OriginalState | None:
-    """What a file was like before muisti was in it; None if nobody knows. Never raises."""
-    said = _read().get(str(path))
-    if not isinstance(said, dict):
+    """Return the original state of a file; None if it was not recorded. Never raises."""
+    entry = _read().get(str(path))
+    if not isinstance(entry, dict):
         return None
-    empty, folders, glue = said.get("empty"), said.get("folders"), said.get("glue")
+    empty, folders, glue = entry.get("empty"), entry.get("folders"), entry.get("glue")
     return OriginalState(
-        new=said.get("new") is True,
+        new=entry.get("new") is True,
         folders=tuple(one for one in folders if isinstance(one, str))
         if isinstance(folders, list)
         else (),
@@ -34,7 +34,7 @@ def load_original_state(path: Path) -> OriginalState | None:
 
 
 def save_original_state(path: Path, before: OriginalState | None) -> None:
-    """Remember what a file was like, or forget it. Never raises."""
+    """Record the original state of a file, or remove the record. Never raises."""
     with suppress(OSError):
         entries = _read()
         if before is None:
@@ -49,14 +49,14 @@ def save_original_state(path: Path, before: OriginalState | None) -> None:
 
 def _read() -> dict[str, object]:
     try:
-        said = json.loads((state_folder() / FILE).read_text("utf-8"))
+        entry = json.loads((state_folder() / FILE).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return entry if isinstance(entry, dict) else {}
 
 
 def _is_blank(literal: object) -> bool:
-    """What is written into a configuration from here must be an empty object or list, whoever wrote the ledger."""
+    """Whether it is an empty object or list: nothing else may be written into a configuration."""
     return (
         isinstance(literal, str)
         and literal[:1] + literal[-1:] in ("{}", "[]")

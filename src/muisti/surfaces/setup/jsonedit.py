@@ -1,4 +1,4 @@
-"""Changes one place of a JSON text, in the way the rest of it is written; what was inserted can be taken out again."""
+"""Change one place of a JSON text in the style of the rest, reversibly."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _BLANK = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a text is written."""
+    """The formatting of a JSON text."""
 
     newline: str
     unit: str | None
-    """One step of indentation; None: everything stands in one line."""
+    """One level of indentation; None if everything is on one line."""
     colon: str
     gap: str
-    """What follows a comma within a line."""
+    """The whitespace after a comma within a line."""
 
 
 def set_value(text: str, path: Sequence[Step], value: Value, grammar: Grammar) -> str:
-    """Set the value at a path, with the objects on the way to it. Raises Malformed if something else is in the way."""
+    """Set the value at a path, creating objects on the way. Raises Malformed."""
     root = parse(text, grammar)
     style = detect_style(text, root)
     for depth, step in enumerate(path):
@@ -55,7 +55,7 @@ def set_value(text: str, path: Sequence[Step], value: Value, grammar: Grammar) -
 
 
 def append_value(text: str, path: Sequence[Step], value: Value, grammar: Grammar) -> str:
-    """Add an element to the list at a path, which is made if it is not there. Raises Malformed."""
+    """Add an element to the list at a path, created if missing. Raises Malformed."""
     root = parse(text, grammar)
     node = find(root, path)
     if node is None:
@@ -68,7 +68,7 @@ def append_value(text: str, path: Sequence[Step], value: Value, grammar: Grammar
 def remove_value(
     text: str, path: Sequence[Step], grammar: Grammar, *, empty: str | None = None
 ) -> str:
-    """Take out what is at a path; `empty` is what an object or list looks like that has nothing left in it."""
+    """Remove the value at a path. `empty` is how to write a container left empty."""
     holder = find(parse(text, grammar), path[:-1])
     child = find_child(holder, path[-1]) if holder else None
     if holder is None or child is None or holder.children is None:
@@ -77,10 +77,9 @@ def remove_value(
     start = len(text[: child.start].rstrip(_BLANK))
     end = child.node.end
     rest = text[end if child.comma is None else child.comma + 1 :].lstrip(" \t\r")
-    if "//" in text[text.rfind("\n", 0, start) + 1 : start] and not rest.startswith("\n"):
-        start = (
-            text.index("\n", start) + 1 if "\n" in text[start : child.start] else start
-        )  # what follows stays out of a comment
+    follows_comment = "//" in text[text.rfind("\n", 0, start) + 1 : start]
+    if follows_comment and not rest.startswith("\n") and "\n" in text[start : child.start]:
+        start = text.index("\n", start) + 1  # keep the rest out of the line comment
     if child.comma is not None:
         left = text[:start] + text[end : child.comma] + text[child.comma + 1 :]
     elif number:
@@ -93,12 +92,12 @@ def remove_value(
     closing = holder.end - (len(text) - len(left))
     inner = left[holder.start + 1 : closing - 1]
     if inner.strip(_BLANK):
-        return left  # comments, which are somebody's
+        return left  # comments of the user
     return left[: holder.start] + (empty or ("{}" if holder.is_object else "[]")) + left[closing:]
 
 
 def get_empty_literal(text: str, path: Sequence[Step], grammar: Grammar) -> str | None:
-    """How the object or list at a path is written, if there is one and nothing is in it."""
+    """Return the object or list at a path as written, if it exists and is empty."""
     node = find(parse(text, grammar), path)
     if node is None or node.children is None or node.children:
         return None
@@ -107,7 +106,7 @@ def get_empty_literal(text: str, path: Sequence[Step], grammar: Grammar) -> str 
 
 
 def detect_style(text: str, root: Node) -> Style:
-    """How a text is written, as far as it shows."""
+    """Return the formatting of a text."""
     newline = "\r\n" if "\r\n" in text else "\n"
     if not root.children:
         return Style(newline, "  ", ": ", " ")
@@ -129,7 +128,7 @@ def detect_style(text: str, root: Node) -> Style:
 
 
 def _find_container(root: Node, path: Sequence[Step], step: Step) -> Node:
-    """The object that has a member of that name, or could have; the list that has an element of that number."""
+    """Return the object or list at a path that can contain a step. Raises Malformed."""
     node = find(root, path)
     wanted = isinstance(step, str)
     if node is None or node.children is None or node.is_object is not wanted:
@@ -140,7 +139,7 @@ def _find_container(root: Node, path: Sequence[Step], step: Step) -> Node:
 
 
 def _insert(text: str, holder: Node, key: str | None, value: Value, style: Style) -> str:
-    """The text with one more member or element at the end of an object or list."""
+    """Return the text with a member or element added at the end of an object or list."""
     children = holder.children or ()
     margin = _indentation_at(text, holder.start)
     last = children[-1] if children else None
@@ -173,7 +172,7 @@ def _insert(text: str, holder: Node, key: str | None, value: Value, style: Style
 def _whitespace_for_new(
     text: str, children: Sequence[Child], margin: str, style: Style, *, commented: bool
 ) -> str:
-    """The white space before a new child: that of its neighbours, or one step further in."""
+    """Return the whitespace before a new child: that of its siblings, or one level deeper."""
     stepped = style.newline + margin + ("  " if style.unit is None else style.unit)
     if not children:
         return "" if style.unit is None and not commented else stepped
@@ -186,13 +185,13 @@ def _whitespace_for_new(
 
 
 def _whitespace_before(text: str, child: Child) -> str:
-    """The white space before a child."""
+    """Return the whitespace before a child."""
     before = text[: child.start]
     return before[len(before.rstrip(_BLANK)) :]
 
 
 def _indentation_at(text: str, position: int) -> str:
-    """How far the line is indented in which a character stands."""
+    """Return the indentation of the line at a position."""
     line = text[text.rfind("\n", 0, position) + 1 : position]
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -1,4 +1,4 @@
-"""Reads JSON and remembers where everything stands, so that a change can leave all other bytes alone."""
+"""Parse JSON with positions, so that an edit can leave all other bytes unchanged."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _LITERAL = re.compile(r"true\b|false\b|null\b|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What an agent accepts beyond JSON."""
+    """Extensions of JSON that an agent accepts."""
 
     comments: bool = False
     trailing_commas: bool = False
 
 
 PLAIN = Grammar()
-"""JSON and nothing beyond."""
+"""Strict JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value, from its first character to after its last."""
+    """A value and its span in the text."""
 
     start: int
     end: int
     value: str | int | float | bool | None = None
     children: tuple[Child, ...] | None = None
-    """None: this is neither an object nor a list."""
+    """None if this is neither an object nor a list."""
     is_object: bool = False
 
 
@@ -49,32 +49,32 @@ class Child:
 
     key: str | None
     start: int
-    """Where the key begins; of an element, where its value does."""
+    """Where the key begins; for an element, where its value begins."""
     node: Node
     comma: int | None
-    """Where the comma after it stands."""
+    """The position of the comma after it."""
 
 
-@lru_cache(maxsize=2)  # one text is asked many things, and may be megabytes
+@lru_cache(maxsize=2)  # one text is queried many times and may be large
 def parse(text: str, grammar: Grammar = PLAIN) -> Node:
-    """The whole text as one value. Raises Malformed."""
+    """Parse the whole text as one value. Raises Malformed."""
     if text.startswith("\ufeff"):
         raise Malformed(
             0,
-            "it begins with a byte order mark, which JSON does not allow: save it as UTF-8 without BOM",
+            "the file starts with a byte order mark, which JSON forbids; save it as UTF-8 without BOM",
         )
     if not text.strip():
-        raise Malformed(0, "it is empty: delete it, or write {} into it")
+        raise Malformed(0, "the file is empty; delete it, or write {} into it")
     reader = _Reader(text, grammar)
     node = reader.value(0)
     reader.skip()
     if reader.at < len(text):
-        raise Malformed(reader.at, "the JSON ends before this: remove what follows")
+        raise Malformed(reader.at, "unexpected text after the end of the JSON; remove it")
     return node
 
 
 def to_value(node: Node) -> Value:
-    """The value itself. Of a key that stands twice, the last counts, as agents read it."""
+    """Return the Python value. The last of duplicate keys counts, as agents read it."""
     if node.children is None:
         return node.value
     if node.is_object:
@@ -83,7 +83,7 @@ def to_value(node: Node) -> Value:
 
 
 def find(root: Node, path: Sequence[Step]) -> Node | None:
-    """The value at a path; None if there is none. Raises Malformed if a key on the way stands there twice."""
+    """Return the value at a path, or None. Raises Malformed for a duplicate key on the way."""
     node = root
     for step in path:
         child = find_child(node, step)
@@ -94,18 +94,18 @@ def find(root: Node, path: Sequence[Step]) -> Node | None:
 
 
 def find_child(node: Node, step: Step) -> Child | None:
-    """The member of that name, or the element of that number. Raises Malformed if the name stands there twice."""
+    """Return the member or element, or None. Raises Malformed for a duplicate key."""
     children = node.children or ()
     if isinstance(step, int):
         return children[step] if not node.is_object and step < len(children) else None
     named = [child for child in children if node.is_object and child.key == step]
     if len(named) > 1:
-        raise Malformed(named[1].start, f'"{step}" stands here a second time: keep one of them')
+        raise Malformed(named[1].start, f'duplicate key "{step}"; keep one of them')
     return named[0] if named else None
 
 
 class _Reader:
-    """Walks through the text once."""
+    """Parses the text in one pass."""
 
     def __init__(self, text: str, grammar: Grammar) -> None:
         self.text = text
@@ -113,7 +113,7 @@ class _Reader:
         self.at = 0
 
     def skip(self) -> None:
-        """Go on to what is neither white space nor a comment."""
+        """Skip whitespace and comments."""
         while True:
             blank = _BLANK.match(self.text, self.at)
             self.at = blank.end() if blank else self.at
@@ -121,15 +121,15 @@ class _Reader:
                 return
             comment = _COMMENT.match(self.text, self.at)
             if not self.grammar.comments:
-                raise Malformed(self.at, "comments are not allowed in this file: remove this one")
+                raise Malformed(self.at, "comments are not allowed in this file; remove this one")
             if comment is None:
-                raise Malformed(self.at, "this comment does not end: add */")
+                raise Malformed(self.at, "unterminated comment; add */")
             self.at = comment.end()
 
     def value(self, depth: int) -> Node:
-        """The value that begins here."""
+        """Parse the value at this position."""
         if depth > DEEPEST:
-            raise Malformed(self.at, f"values are nested more than {DEEPEST} deep")
+            raise Malformed(self.at, f"nested more than {DEEPEST} levels deep")
         self.skip()
         start, first = self.at, self.text[self.at : self.at + 1]
         if first in ("{", "["):
@@ -140,21 +140,17 @@ class _Reader:
             return Node(start, self.at, value)
         literal = _LITERAL.match(self.text, start)
         if literal is None:
-            raise Malformed(
-                start,
-                "the file ends too early"
-                if not first
-                else f"a value is missing here, there is {first!r}",
-            )
+            found = f"found {first!r}" if first else "found the end of the file"
+            raise Malformed(start, f"expected a value, {found}")
         self.at = literal.end()
         return Node(start, self.at, json.loads(literal[0]))
 
     def string(self) -> str:
-        """The text in quotes that begins here."""
+        """Parse the string at this position."""
         try:
             value, self.at = _DECODER.raw_decode(self.text, self.at)
         except json.JSONDecodeError as error:
-            raise Malformed(error.pos, f"this text in quotes is not JSON: {error.msg}") from error
+            raise Malformed(error.pos, f"invalid string: {error.msg}") from error
         return str(value)
 
     def _children(self, depth: int, close: str) -> tuple[Child, ...]:
@@ -166,7 +162,7 @@ class _Reader:
                 self.at += 1
                 return tuple(children)
             if children and children[-1].comma is None:
-                raise Malformed(self.at, f"a comma or {close} is missing before this")
+                raise Malformed(self.at, f"expected a comma or {close}")
             children.append(self._child(depth, close))
 
     def _child(self, depth: int, close: str) -> Child:
@@ -181,17 +177,15 @@ class _Reader:
             self.at += 1
             self.skip()
             if self.text.startswith(close, self.at) and not self.grammar.trailing_commas:
-                raise Malformed(comma, f"no comma is allowed before {close}: remove it")
+                raise Malformed(comma, f"trailing comma before {close}; remove it")
         return Child(key, start, node, comma)
 
     def _key(self) -> str:
         if not self.text.startswith('"', self.at):
-            raise Malformed(
-                self.at, 'a name in double quotes is missing here, such as "mcpServers"'
-            )
+            raise Malformed(self.at, 'expected a key in double quotes, such as "mcpServers"')
         key = self.string()
         self.skip()
         if not self.text.startswith(":", self.at):
-            raise Malformed(self.at, f'a colon is missing after "{key}"')
+            raise Malformed(self.at, f'expected a colon after "{key}"')
         self.at += 1
         return key

@@ -1,4 +1,4 @@
-"""What would change in an agent's files: read, compared, shown. Nothing is written here."""
+"""Plan the changes to an agent's files and show them as a diff. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from muisti.surfaces.setup.errors import ConfigurationProblem, Malformed, locate
 
 LARGEST = 64 * 1024 * 1024
 WIDEST = 200
-"""Characters of a line that a difference shows."""
+"""The maximum number of characters per line of a diff."""
 CONTEXT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file as it is and as it shall be."""
+    """One file before and after."""
 
     path: Path
-    """As the agent names it."""
+    """The path that the agent uses."""
     target: Path
-    """The file itself, if the path is a link."""
+    """The file itself, if the path is a symbolic link."""
     old: bytes | None
     new: bytes | None
-    """None: there is no such file, or shall be none."""
+    """None if the file does not exist, or will be removed."""
     before: OriginalState | None
-    """What is to be remembered for the way back."""
+    """What to record for `muisti uninstall`."""
     private: bool
-    """A new file is for this user alone."""
+    """Whether a new file is readable by this user only."""
     leaving: bool = False
-    """muisti is taken out of the file."""
+    """Whether muisti is removed from the file."""
 
     @property
     def state(self) -> str:
-        """`same`, `new`, `changed` or `removed`."""
+        """Return `same`, `new`, `changed` or `removed`."""
         if self.old == self.new:
             return "same"
         return "new" if self.old is None else "removed" if self.new is None else "changed"
@@ -57,22 +57,20 @@ class Change:
 def plan_install(
     agent: Agent, machine: Machine, starting: LaunchCommand, *, here: bool
 ) -> list[Change]:
-    """What would give the agent its memory. Raises ConfigurationProblem, InvalidRequest."""
+    """Return the changes that set up the agent. Raises ConfigurationProblem, InvalidRequest."""
     return [
         _plan_file_install(file, machine, starting, here=here) for file in agent.files(here=here)
     ]
 
 
 def plan_uninstall(agent: Agent, machine: Machine, *, here: bool) -> list[Change]:
-    """What would take it away again. Raises ConfigurationProblem, InvalidRequest."""
+    """Return the changes that revert the setup. Raises ConfigurationProblem, InvalidRequest."""
     return [_plan_file_uninstall(file, machine, here=here) for file in agent.files(here=here)]
 
 
 def format_diff(change: Change) -> str:
-    """What changes, line by line. Secrets that stand near it are not shown."""
-    from muisti.text.secrets import (
-        redact_secrets,
-    )  # the table of secrets: a plan without changes needs none
+    """Return a unified diff with secrets redacted."""
+    from muisti.text.secrets import redact_secrets  # slow to import; only a change needs it
 
     return "\n".join(
         line[:WIDEST] + "…" if len(line) > WIDEST else line
@@ -81,7 +79,7 @@ def format_diff(change: Change) -> str:
 
 
 def read_file(path: Path) -> tuple[Path, bytes | None]:
-    """The file behind a path and what is in it. Raises ConfigurationProblem."""
+    """Return the resolved path and the content of a file. Raises ConfigurationProblem."""
     try:
         target = path.resolve()
     except (OSError, RuntimeError) as error:
@@ -93,11 +91,11 @@ def read_file(path: Path) -> tuple[Path, bytes | None]:
     except OSError as error:
         raise ConfigurationProblem(path, _explain_os_error(error)) from error
     if not stat.S_ISREG(mode):
-        raise ConfigurationProblem(path, "is no file: move it away")
+        raise ConfigurationProblem(path, "is not a file; move it away")
     try:
         if target.stat().st_size > LARGEST:
             raise ConfigurationProblem(
-                path, f"is larger than {LARGEST // 2**20} MB; that is no configuration"
+                path, f"is larger than {LARGEST // 2**20} MB, too large for a configuration"
             )
         return target, target.read_bytes()
     except OSError as error:
@@ -105,12 +103,12 @@ def read_file(path: Path) -> tuple[Path, bytes | None]:
 
 
 def decode_file(path: Path, content: bytes) -> str:
-    """The text of a file. Raises ConfigurationProblem."""
+    """Decode the text of a file. Raises ConfigurationProblem."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         good = content[: error.start].decode("utf-8")
-        reason = "this is not UTF-8: save the file as UTF-8 in your editor"
+        reason = "the file is not UTF-8; save it as UTF-8 in your editor"
         raise ConfigurationProblem(path, reason, place=locate(good, len(good))) from error
 
 
@@ -146,7 +144,7 @@ def _plan_file_uninstall(file: File, machine: Machine, *, here: bool) -> Change:
 
 @contextmanager
 def _explain_errors(path: Path, content: bytes | None, paste: Callable[[], str]) -> Iterator[None]:
-    """Tells what is wrong with a file: where, what to do, what to paste."""
+    """Add to an error where the problem is, what to do, and what to paste instead."""
     try:
         yield
     except (Malformed, ConfigurationProblem) as error:
@@ -156,9 +154,9 @@ def _explain_errors(path: Path, content: bytes | None, paste: Callable[[], str])
             else locate((content or b"").decode(), error.position)
         )
         pasted = paste()
-        advice = f"\nOr put this into it by hand:\n{pasted}" if pasted else ""
-        told = f"{error.reason}. The file was left as it is; correct it and try again.{advice}"
-        raise ConfigurationProblem(path, told.rstrip("\n"), place=place) from error
+        advice = f"\nOr add this to it yourself:\n{pasted}" if pasted else ""
+        reason = f"{error.reason}. The file was not changed; correct it and try again.{advice}"
+        raise ConfigurationProblem(path, reason.rstrip("\n"), place=place) from error
 
 
 def _lines(change: Change) -> Iterator[str]:
@@ -181,10 +179,6 @@ def _list_missing_folders(target: Path) -> Iterator[str]:
 
 def _explain_os_error(error: OSError | RuntimeError) -> str:
     if isinstance(error, RuntimeError):
-        return "is a link that leads back to itself: remove it"
-    cure = (
-        "; make it yours to read and write: chmod u+rw"
-        if isinstance(error, PermissionError)
-        else ""
-    )
-    return f"cannot be read ({error.strerror or error}){cure}"
+        return "is a symbolic link to itself; remove it"
+    fix = "; make it readable: chmod u+rw" if isinstance(error, PermissionError) else ""
+    return f"cannot be read ({error.strerror or error}){fix}"

@@ -1,4 +1,4 @@
-"""How it stands with an agent: what of muisti is in its files."""
+"""Find out which agents use muisti."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ PLUGIN = "muisti"
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """What of muisti is in the files of one agent and scope."""
+    """The entries of muisti in the files of one agent and scope."""
 
     agent: Agent
     here: bool
     files: tuple[Path, ...]
-    """Those that have something of muisti in them."""
+    """The files that contain muisti."""
     server: tuple[str, ...] = ()
-    """The command of the server; empty: it is not there."""
+    """The command of the server; empty if there is none."""
     hooks: Mapping[str, str] = field(default_factory=dict)
     """The command of each event."""
     missing: tuple[str, ...] = ()
-    """Events whose hook is not there, of an agent that has hooks."""
+    """Events without a hook."""
     switched_off: str = ""
-    """The setting that keeps hooks from running."""
+    """The setting that disables hooks, if one does."""
     problems: tuple[str, ...] = ()
-    """Files that cannot be understood."""
+    """Errors of files that cannot be parsed."""
 
     @property
     def is_set_up(self) -> bool:
-        """Whether there is anything of muisti."""
+        """Whether the agent uses muisti."""
         return bool(self.server or self.hooks)
 
 
 def list_agent_status(machine: Machine) -> list[AgentStatus]:
-    """How it stands with every agent, for all folders and for this one. Never raises."""
+    """Return the status of every agent, for all folders and for this one. Never raises."""
     found = []
     for agent in AGENTS.values():
         found.append(_get_agent_status(agent, machine, here=False))
@@ -52,7 +52,7 @@ def list_agent_status(machine: Machine) -> list[AgentStatus]:
 
 
 def has_claude_plugin(machine: Machine) -> bool:
-    """Whether Claude Code has our plugin switched on. Never raises."""
+    """Whether the muisti plugin of Claude Code is enabled. Never raises."""
     settings = AGENTS["claude-code"].user[1].place(machine)
     try:
         _, content = read_file(settings)
@@ -95,7 +95,10 @@ def _get_agent_status(agent: Agent, machine: Machine, *, here: bool) -> AgentSta
 
 
 def _read_entries(path: Path, file: File) -> tuple[MuistiEntries, str]:
-    """What of muisti is in a file, and the setting that switches hooks off. Raises ConfigurationProblem."""
+    """Return the entries of muisti and the setting that disables hooks.
+
+    Raises ConfigurationProblem.
+    """
     _, content = read_file(path)
     if content is None:
         return MuistiEntries(), ""

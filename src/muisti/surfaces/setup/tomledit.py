@@ -1,4 +1,4 @@
-"""Adds, changes and removes one table of a TOML text, and proves that nothing else has changed."""
+"""Add, update and remove one table of a TOML text, and check that nothing else changed."""
 
 from __future__ import annotations
 
@@ -18,24 +18,22 @@ _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The whole text. Raises Malformed."""
+    """Parse the whole text. Raises Malformed."""
     if text.startswith("\ufeff"):
         raise Malformed(
             0,
-            "it begins with a byte order mark, which TOML does not allow: save it as UTF-8 without BOM",
+            "the file starts with a byte order mark, which TOML forbids; save it as UTF-8 without BOM",
         )
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         at = _PLACE.search(str(error))
         position = _position(text, int(at[1]), int(at[2])) if at else len(text.rstrip())
-        raise Malformed(
-            position, f"this is not TOML: {str(error).partition(' (at ')[0]}"
-        ) from error
+        raise Malformed(position, f"invalid TOML: {str(error).partition(' (at ')[0]}") from error
 
 
 def get_table(text: str, path: Sequence[str]) -> dict[str, Any] | None:
-    """The table at a path; None if it is not there. Raises Malformed if something else is."""
+    """Return the table at a path, or None. Raises Malformed if it is not a table."""
     found: object = parse(text)
     for depth, name in enumerate(path):
         found = found.get(name) if isinstance(found, dict) else None
@@ -47,7 +45,7 @@ def get_table(text: str, path: Sequence[str]) -> dict[str, Any] | None:
 
 
 def add_table(text: str, path: Sequence[str], table: Table) -> tuple[str, str]:
-    """The text with a new table at its end, and what was put before it. Raises Malformed if it cannot stand there."""
+    """Return the text with a table at its end, and the newlines before it. Raises Malformed."""
     newline = "\r\n" if "\r\n" in text else "\n"
     ended = not text or text.endswith("\n")
     glue = "" if not text or text.endswith(newline * 2) else newline if ended else newline * 2
@@ -58,7 +56,7 @@ def add_table(text: str, path: Sequence[str], table: Table) -> tuple[str, str]:
 
 
 def update_table(text: str, path: Sequence[str], values: Table) -> str:
-    """The text with some values of a table that is there set anew; its comments stay. Raises Malformed, MuistiError."""
+    """Return the text with some values of a table changed. Raises Malformed, MuistiError."""
     document = _tomlkit_document(text)
     here: Any = document
     for name in path:
@@ -71,7 +69,10 @@ def update_table(text: str, path: Sequence[str], values: Table) -> str:
 
 
 def remove_table(text: str, path: Sequence[str], glue: str | None = None) -> str:
-    """The text without a table and what is below it; `glue` is what was put before it. Raises Malformed, MuistiError."""
+    """Return the text without a table and its subtables. `glue` is what `add_table` put before it.
+
+    Raises Malformed, MuistiError.
+    """
     if get_table(text, path) is None:
         return text
     wanted = parse(text)
@@ -88,18 +89,18 @@ def remove_table(text: str, path: Sequence[str], glue: str | None = None) -> str
 
 
 def format_table(path: Sequence[str], table: Table) -> str:
-    """A table as text, which may also be pasted by hand."""
+    """Return a table as text."""
     lines = [f"[{'.'.join(path)}]", *(f"{key} = {_value(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
 
 
 def _value(value: str | list[str]) -> str:
-    """JSON's texts are TOML's basic strings, but for the character DEL."""
+    """Return a TOML value. JSON strings are TOML basic strings, except for DEL."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _remove_lines(text: str, path: tuple[str, ...], glue: str | None) -> str:
-    """Without the lines of a table; comments that stand before the next one are that one's."""
+    """Remove the lines of a table. Comments before the next header belong to that one."""
     kept: list[str] = []
     cut: list[str] = []
     for line in text.splitlines(keepends=True):
@@ -116,7 +117,7 @@ def _remove_lines(text: str, path: tuple[str, ...], glue: str | None) -> str:
 
 
 def _trailing_comments(cut: list[str]) -> list[str]:
-    """The empty lines and comments at the end of a table."""
+    """Return the empty lines and comments at the end of a table."""
     last = max(
         (
             number
@@ -129,7 +130,7 @@ def _trailing_comments(cut: list[str]) -> list[str]:
 
 
 def _remove_glue(kept: list[str], glue: str | None) -> list[str]:
-    """Without what was put before the table, or without one empty line if nobody knows."""
+    """Remove what was inserted before the table, or one empty line if that is unknown."""
     before = "".join(kept)
     if glue is None:
         glue = "\r\n" if before.endswith("\r\n\r\n") else "\n" if before.endswith("\n\n") else ""
@@ -137,7 +138,7 @@ def _remove_glue(kept: list[str], glue: str | None) -> list[str]:
 
 
 def _parse_header(line: str) -> tuple[str, ...] | None:
-    """The path that a line is the header of; None if it is none."""
+    """Return the path of a table header; None if the line is not one."""
     if not _HEADER.match(line.rstrip("\n")):
         return None
     try:
@@ -154,7 +155,7 @@ def _parse_header(line: str) -> tuple[str, ...] | None:
 
 def _tomlkit_document(text: str) -> Any:
     try:
-        import tomlkit  # an extra, which only an unusual file needs
+        import tomlkit  # an extra that only unusual files need
     except ImportError as error:
         raise MuistiError("changing this file needs tomlkit: pip install 'muisti[mcp]'") from error
     return tomlkit.parse(text)
@@ -167,7 +168,7 @@ def _set(tree: dict[str, Any], path: Sequence[str], value: dict[str, Any]) -> No
 
 
 def _unset(tree: dict[str, Any], path: Sequence[str]) -> None:
-    """Without the value, and without tables that have nothing left in them."""
+    """Remove the value, and tables left empty."""
     if len(path) > 1:
         _unset(tree[path[0]], path[1:])
         if not tree[path[0]]:
@@ -177,7 +178,7 @@ def _unset(tree: dict[str, Any], path: Sequence[str]) -> None:
 
 
 def _equal(text: str, wanted: dict[str, Any]) -> bool:
-    """Whether a text says that. A table that is empty is as good as none."""
+    """Whether a text has these values. An empty table equals a missing one."""
     try:
         return bool(_prune(tomllib.loads(text)) == _prune(wanted))
     except tomllib.TOMLDecodeError:
