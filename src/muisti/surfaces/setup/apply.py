@@ -117,7 +117,12 @@ def _write(change: Change, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    with suppress(OSError):  # a folder cannot be synced everywhere
+        fd = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
 
 def _write_and_sync(fd: int, path: Path, content: bytes, mode: int | None) -> None:
@@ -127,12 +132,3 @@ def _write_and_sync(fd: int, path: Path, content: bytes, mode: int | None) -> No
         os.fsync(file.fileno())
     if mode is not None:
         os.chmod(path, mode)
-
-
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # not supported everywhere
-        fd = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)

@@ -19,7 +19,7 @@ from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
 from muisti.surfaces.setup.state import AgentStatus, has_claude_plugin, list_agent_status
 
 if TYPE_CHECKING:
-    from muisti.surfaces.hooks.log import Run
+    pass
 
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
 PATIENCE = 20.0
@@ -84,17 +84,11 @@ def _check_agent(standing: AgentStatus, area: str, machine: Machine) -> Iterator
         yield from _check_command(area, "server", standing.server, again, try_it=not standing.here)
     else:
         yield Finding(area, PROBLEM, "the hooks are configured, but the server is not", again)
-    yield from _check_agent_vault(standing.server, area, again)
-    yield from _check_hooks(standing, area, again)
-
-
-def _check_agent_vault(server: Sequence[str], area: str, again: str) -> Iterator[Finding]:
-    """Check that the vault named by a configuration exists."""
-    named = [after for word, after in pairwise(server) if word == "--vault"]
-    for vault in named:
-        if not Path(vault, SETTINGS_FILE).is_file():
+    for word, vault in pairwise(standing.server):
+        if word == "--vault" and not Path(vault, SETTINGS_FILE).is_file():
             fix = f"muisti init {shlex.quote(vault)}, or choose another: {again} --vault PATH"
             yield Finding(area, PROBLEM, f"the configured vault does not exist: {vault}", fix)
+    yield from _check_hooks(standing, area, again)
 
 
 def _check_hooks(standing: AgentStatus, area: str, again: str) -> Iterator[Finding]:
@@ -117,10 +111,6 @@ def _check_hooks(standing: AgentStatus, area: str, again: str) -> Iterator[Findi
         )
 
 
-def _last_error(runs: Sequence[Run]) -> str:
-    return next(f"{run.event}: {run.detail}" for run in runs if run.outcome == "error")
-
-
 def _check_command(
     area: str, what: str, words: Sequence[str], again: str, *, try_it: bool
 ) -> Iterator[Finding]:
@@ -135,7 +125,8 @@ def _check_command(
         yield Finding(area, PROBLEM, f"the command of the {what} does not exist: {shown}", again)
     elif not try_it and tuple(program) != commands.find_program():
         yield Finding(area, OK, f"{what}: {shown} (not run: configured in this folder)")
-    elif not _is_muisti_itself(program):
+    elif program[1:] not in ([], ["-m", "muisti"], ["-P", "-m", "muisti"]):
+        # A runner such as uvx would download muisti first.
         yield Finding(area, OK, f"{what}: {shown} (not run)")
     else:
         said = _get_version(there, *program[1:])
@@ -148,11 +139,6 @@ def _check_command(
                 f"the command of the {what} fails: {shown}: {said}",
                 again,
             )
-
-
-def _is_muisti_itself(program: Sequence[str]) -> bool:
-    """Whether the program is muisti itself, not a runner that would download it."""
-    return len(program) == 1 or list(program[1:]) in (["-m", "muisti"], ["-P", "-m", "muisti"])
 
 
 @cache
@@ -205,13 +191,11 @@ def _check_hook_runs() -> Iterator[Finding]:
                 what,
                 "fix the cause; the next successful run clears this",
             )
-    errors = sum(run.outcome == "error" for run in runs)
+    errors = [run for run in runs if run.outcome == "error"]
     if errors:
-        yield Finding(
-            "hooks",
-            NOTE,
-            f"{errors} of the last {len(runs)} runs failed; the latest: {_last_error(runs)}",
-        )
+        latest = f"{errors[0].event}: {errors[0].detail}"
+        what = f"{len(errors)} of the last {len(runs)} runs failed; the latest: {latest}"
+        yield Finding("hooks", NOTE, what)
     if left := len(waiting()):
         yield Finding(
             "hooks",

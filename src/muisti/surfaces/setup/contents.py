@@ -56,7 +56,8 @@ def find_entries(text: str, file: File) -> MuistiEntries:
         table = tomledit.get_table(text, (*file.servers, commands.NAME))
         return MuistiEntries(table if commands.is_server_entry(table) else None)
     root = parse(text, file.grammar)
-    server = _value_at(root, (*file.servers, commands.NAME)) if file.servers else None
+    node = find(root, (*file.servers, commands.NAME)) if file.servers else None
+    server = to_value(node) if node else None
     ours = {event: command for event, _, command in _find_hooks(root, file)}
     return MuistiEntries(
         server if isinstance(server, dict) and commands.is_server_entry(server) else None, ours
@@ -74,16 +75,16 @@ def find_disabling_setting(text: str, file: File) -> str:
     return f"{'.'.join(path)} = {json.dumps(value)}" if found is value else ""
 
 
-def add_muisti(text: str, file: File, starting: LaunchCommand) -> tuple[str, OriginalState]:
+def add_muisti(text: str, file: File, launch: LaunchCommand) -> tuple[str, OriginalState]:
     """Return the text with muisti added, and its original state. Raises Malformed."""
     if file.toml:
-        return _add_table(text, file, starting)
+        return _add_table(text, file, launch)
     before = OriginalState(empty=_find_empty_places(text, file))
     if file.servers:
-        text = _add_server(text, file, starting)
+        text = _add_server(text, file, launch)
     if file.hooks:
         for event in file.hooks.events:
-            text = _add_hook(text, file, file.hooks, event, starting)
+            text = _add_hook(text, file, file.hooks, event, launch)
     return text, before
 
 
@@ -101,19 +102,19 @@ def remove_muisti(text: str, file: File, before: OriginalState | None) -> str:
     return text
 
 
-def format_for_pasting(file: File, starting: LaunchCommand) -> str:
+def format_for_pasting(file: File, launch: LaunchCommand) -> str:
     """Return the text to paste into the file manually."""
     if file.toml:
         return tomledit.format_table(
             (*file.servers, commands.NAME),
-            commands.make_server_entry(starting.command, starting.vault),
+            commands.make_server_entry(launch.command, launch.vault),
         )
-    return add_muisti("{}", file, starting)[0] + "\n"
+    return add_muisti("{}", file, launch)[0] + "\n"
 
 
-def _add_table(text: str, file: File, starting: LaunchCommand) -> tuple[str, OriginalState]:
+def _add_table(text: str, file: File, launch: LaunchCommand) -> tuple[str, OriginalState]:
     path = (*file.servers, commands.NAME)
-    wanted = commands.make_server_entry(starting.command, starting.vault)
+    wanted = commands.make_server_entry(launch.command, launch.vault)
     there = tomledit.get_table(text, path)
     if there is None:
         text, glue = tomledit.add_table(text, path, wanted)
@@ -123,9 +124,9 @@ def _add_table(text: str, file: File, starting: LaunchCommand) -> tuple[str, Ori
     return tomledit.update_table(text, path, values) if values else text, OriginalState()
 
 
-def _add_server(text: str, file: File, starting: LaunchCommand) -> str:
+def _add_server(text: str, file: File, launch: LaunchCommand) -> str:
     path = (*file.servers, commands.NAME)
-    wanted = commands.make_server_entry(starting.command, starting.vault)
+    wanted = commands.make_server_entry(launch.command, launch.vault)
     node = find(parse(text, file.grammar), path)
     if node is None:
         kind = {"type": file.kind} if file.kind else {}
@@ -147,9 +148,9 @@ def _check_ours(there: object, position: int) -> None:
         )
 
 
-def _add_hook(text: str, file: File, hooks: Hooks, event: str, starting: LaunchCommand) -> str:
+def _add_hook(text: str, file: File, hooks: Hooks, event: str, launch: LaunchCommand) -> str:
     """Return the text in which the event runs muisti exactly once."""
-    wanted = commands.make_hook_command(starting.command, event, starting.vault, hooks.agent)
+    wanted = commands.make_hook_command(launch.command, event, launch.vault, hooks.agent)
     ours = [
         (place, command)
         for name, place, command in _find_hooks(parse(text, file.grammar), file)
@@ -212,11 +213,6 @@ def _find_empty_places(text: str, file: File) -> dict[str, str]:
 
 def _key(path: Sequence[Step]) -> str:
     return json.dumps(list(path))
-
-
-def _value_at(root: Node, path: Sequence[Step]) -> Value:
-    node = find(root, path)
-    return None if node is None else to_value(node)
 
 
 def _json(server: Mapping[str, str | list[str]]) -> dict[str, Value]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
-from muisti.surfaces.setup import install_record
-from muisti.surfaces.setup.agents import Agent, File, Machine
+from muisti.surfaces.setup.agents import Agent, Machine
 from muisti.surfaces.setup.contents import (
     LaunchCommand,
     OriginalState,
@@ -21,6 +21,7 @@ from muisti.surfaces.setup.contents import (
     remove_muisti,
 )
 from muisti.surfaces.setup.errors import ConfigurationProblem, Malformed, locate
+from muisti.surfaces.setup.install_record import load_original_state
 
 LARGEST = 64 * 1024 * 1024
 WIDEST = 200
@@ -55,27 +56,54 @@ class Change:
 
 
 def plan_install(
-    agent: Agent, machine: Machine, starting: LaunchCommand, *, here: bool
+    agent: Agent, machine: Machine, launch: LaunchCommand, *, here: bool
 ) -> list[Change]:
     """Return the changes that set up the agent. Raises ConfigurationProblem, InvalidRequest."""
-    return [
-        _plan_file_install(file, machine, starting, here=here) for file in agent.files(here=here)
-    ]
+    changes = []
+    for file in agent.files(here=here):
+        path = file.place(machine)
+        target, old = read_file(path)
+        with _explain_errors(path, old, paste=format_for_pasting(file, launch)):
+            text = decode_file(path, old) if old is not None else "" if file.toml else "{}\n"
+            was_there = bool(find_entries(text, file))
+            changed, before = add_muisti(text, file, launch)
+        if old is None:
+            missing = takewhile(lambda folder: not os.path.lexists(folder), target.parents)
+            before = OriginalState(new=True, folders=tuple(map(str, missing)))
+        known = load_original_state(target) if was_there else before
+        changes.append(Change(path, target, old, changed.encode(), known, private=not here))
+    return changes
 
 
 def plan_uninstall(agent: Agent, machine: Machine, *, here: bool) -> list[Change]:
     """Return the changes that revert the setup. Raises ConfigurationProblem, InvalidRequest."""
-    return [_plan_file_uninstall(file, machine, here=here) for file in agent.files(here=here)]
+    changes = []
+    for file in agent.files(here=here):
+        path = file.place(machine)
+        target, old = read_file(path)
+        before, new = None, None
+        if old is not None:
+            before = load_original_state(target)
+            with _explain_errors(path, old):
+                left = remove_muisti(decode_file(path, old), file, before)
+            is_created = before is not None and before.new and bool(old.strip())
+            new = None if is_created and left.strip() in ("", "{}") else left.encode()
+        changes.append(Change(path, target, old, new, before, private=not here, leaving=True))
+    return changes
 
 
 def format_diff(change: Change) -> str:
     """Return a unified diff with secrets redacted."""
     from muisti.text.secrets import redact_secrets  # slow to import; only a change needs it
 
-    return "\n".join(
-        line[:WIDEST] + "…" if len(line) > WIDEST else line
-        for line in redact_secrets("\n".join(_lines(change))).split("\n")
+    old, new = (
+        (content or b"").decode("utf-8").splitlines() for content in (change.old, change.new)
     )
+    old_name = "/dev/null" if change.old is None else str(change.path)
+    new_name = "/dev/null" if change.new is None else str(change.path)
+    diff = difflib.unified_diff(old, new, old_name, new_name, n=CONTEXT, lineterm="")
+    lines = redact_secrets("\n".join(diff)).split("\n")
+    return "\n".join(line[:WIDEST] + "…" if len(line) > WIDEST else line for line in lines)
 
 
 def read_file(path: Path) -> tuple[Path, bytes | None]:
@@ -112,38 +140,8 @@ def decode_file(path: Path, content: bytes) -> str:
         raise ConfigurationProblem(path, reason, place=locate(good, len(good))) from error
 
 
-def _plan_file_install(
-    file: File, machine: Machine, starting: LaunchCommand, *, here: bool
-) -> Change:
-    path = file.place(machine)
-    target, old = read_file(path)
-    empty_file = "" if file.toml else "{}\n"
-    with _explain_errors(path, old, lambda: format_for_pasting(file, starting)):
-        text = empty_file if old is None else decode_file(path, old)
-        was_there = bool(find_entries(text, file))
-        changed, before = add_muisti(text, file, starting)
-    if old is None:
-        before = OriginalState(new=True, folders=tuple(_list_missing_folders(target)))
-    known = install_record.load_original_state(target) if was_there else before
-    return Change(path, target, old, changed.encode(), known, private=not here)
-
-
-def _plan_file_uninstall(file: File, machine: Machine, *, here: bool) -> Change:
-    path = file.place(machine)
-    target, old = read_file(path)
-    if old is None:
-        return Change(path, target, None, None, None, private=not here, leaving=True)
-    before = install_record.load_original_state(target)
-    with _explain_errors(path, old, lambda: ""):
-        left = remove_muisti(decode_file(path, old), file, before)
-    gone = before is not None and before.new and left.strip() in ("", "{}") and bool(old.strip())
-    return Change(
-        path, target, old, None if gone else left.encode(), before, private=not here, leaving=True
-    )
-
-
 @contextmanager
-def _explain_errors(path: Path, content: bytes | None, paste: Callable[[], str]) -> Iterator[None]:
+def _explain_errors(path: Path, content: bytes | None, paste: str = "") -> Iterator[None]:
     """Add to an error where the problem is, what to do, and what to paste instead."""
     try:
         yield
@@ -153,28 +151,9 @@ def _explain_errors(path: Path, content: bytes | None, paste: Callable[[], str])
             if isinstance(error, ConfigurationProblem)
             else locate((content or b"").decode(), error.position)
         )
-        pasted = paste()
-        advice = f"\nOr add this to it yourself:\n{pasted}" if pasted else ""
+        advice = f"\nOr add this to it yourself:\n{paste}" if paste else ""
         reason = f"{error.reason}. The file was not changed; correct it and try again.{advice}"
         raise ConfigurationProblem(path, reason.rstrip("\n"), place=place) from error
-
-
-def _lines(change: Change) -> Iterator[str]:
-    old, new = (
-        (content or b"").decode("utf-8").splitlines() for content in (change.old, change.new)
-    )
-    names = (
-        "/dev/null" if change.old is None else str(change.path),
-        "/dev/null" if change.new is None else str(change.path),
-    )
-    yield from difflib.unified_diff(old, new, *names, n=CONTEXT, lineterm="")
-
-
-def _list_missing_folders(target: Path) -> Iterator[str]:
-    for folder in target.parents:
-        if os.path.lexists(folder):
-            return
-        yield str(folder)
 
 
 def _explain_os_error(error: OSError | RuntimeError) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from muisti.surfaces.setup import commands
-from muisti.surfaces.setup.agents import AGENTS, Agent, File, Machine
-from muisti.surfaces.setup.contents import MuistiEntries, find_disabling_setting, find_entries
+from muisti.surfaces.setup.agents import AGENTS, Agent, Machine
+from muisti.surfaces.setup.contents import find_disabling_setting, find_entries
 from muisti.surfaces.setup.errors import ConfigurationProblem, Malformed, locate
 from muisti.surfaces.setup.jsontext import Grammar, parse, to_value
 from muisti.surfaces.setup.plan import decode_file, read_file
@@ -81,31 +81,23 @@ def _get_agent_status(agent: Agent, machine: Machine, *, here: bool) -> AgentSta
         path = file.place(machine)
         events += file.hooks.events if file.hooks else ()
         try:
-            found, switch = _read_entries(path, file)
+            _, content = read_file(path)
+            text = "" if content is None else decode_file(path, content)
         except ConfigurationProblem as error:
             problems.append(str(error))
             continue
-        off = switch or off
+        if content is None:
+            continue
+        try:
+            found = find_entries(text, file)
+            off = find_disabling_setting(text, file) or off
+        except Malformed as error:
+            place = locate(text, error.position)
+            problems.append(str(ConfigurationProblem(path, error.reason, place=place)))
+            continue
         if found:
             files.append(path)
             server = tuple(commands.get_command(found.server)) if found.server else server
             hooks |= found.hooks
     missing = tuple(event for event in events if event not in hooks)
     return AgentStatus(agent, here, tuple(files), server, hooks, missing, off, tuple(problems))
-
-
-def _read_entries(path: Path, file: File) -> tuple[MuistiEntries, str]:
-    """Return the entries of muisti and the setting that disables hooks.
-
-    Raises ConfigurationProblem.
-    """
-    _, content = read_file(path)
-    if content is None:
-        return MuistiEntries(), ""
-    text = decode_file(path, content)
-    try:
-        return find_entries(text, file), find_disabling_setting(text, file)
-    except Malformed as error:
-        raise ConfigurationProblem(
-            path, error.reason, place=locate(text, error.position)
-        ) from error

@@ -28,7 +28,10 @@ def parse(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         at = _PLACE.search(str(error))
-        position = _position(text, int(at[1]), int(at[2])) if at else len(text.rstrip())
+        position = len(text.rstrip())
+        if at:
+            lines_before = text.split("\n")[: int(at[1]) - 1]
+            position = sum(len(line) + 1 for line in lines_before) + int(at[2]) - 1
         raise Malformed(position, f"invalid TOML: {str(error).partition(' (at ')[0]}") from error
 
 
@@ -90,13 +93,12 @@ def remove_table(text: str, path: Sequence[str], glue: str | None = None) -> str
 
 def format_table(path: Sequence[str], table: Table) -> str:
     """Return a table as text."""
-    lines = [f"[{'.'.join(path)}]", *(f"{key} = {_value(value)}" for key, value in table.items())]
+    lines = [f"[{'.'.join(path)}]"]
+    for key, value in table.items():
+        # JSON strings are TOML basic strings, except for DEL.
+        literal = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        lines.append(f"{key} = {literal}")
     return "\n".join(lines) + "\n"
-
-
-def _value(value: str | list[str]) -> str:
-    """Return a TOML value. JSON strings are TOML basic strings, except for DEL."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _remove_lines(text: str, path: tuple[str, ...], glue: str | None) -> str:
@@ -198,8 +200,3 @@ def _check_result(text: str, wanted: dict[str, Any], path: Sequence[str]) -> str
             0, f"[{'.'.join(path)}] cannot be changed here without changing something else"
         )
     return text
-
-
-def _position(text: str, line: int, column: int) -> int:
-    lines = text.split("\n")
-    return min(len(text), sum(len(one) + 1 for one in lines[: line - 1]) + column - 1)
