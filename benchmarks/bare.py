@@ -55,7 +55,9 @@ def _sync(path: Path) -> None:
 
 
 def walk(folder: Path) -> int:
-    """scandir and stat of every Markdown file below a folder: the least that noticing a change can cost."""
+    """scandir and stat of every Markdown file below a folder: the least that noticing a change can
+    cost.
+    """
     total = 0
     with os.scandir(folder) as entries:
         for entry in entries:

@@ -1,7 +1,7 @@
 """The public question sets that search quality is measured on, each read into the same shape.
 
-Nothing of the data is in this repository. `../shared/data` beside the repository is looked at, or the
-folder that the caller names; `HOW_TO_GET` says where the originals are.
+Nothing of the data is in this repository. `../shared/data` beside the repository is looked at, or
+the folder that the caller names; `HOW_TO_GET` says where the originals are.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def missing(folder: Path, names: Iterable[str]) -> list[str]:
 
 
 def locomo(folder: Path) -> list[Store]:
-    """One store for each conversation; a document is a turn with its speaker and its picture's caption."""
+    """One store for each conversation; a document is a turn with its speaker and its picture's
+    caption.
+    """
     return [
         _conversation(str(item["sample_id"]), item) for item in _load(folder / "locomo_dev.json")
     ]

@@ -1,7 +1,9 @@
-"""How safely memories are merged: `python -m benchmarks.duplicates [--data FOLDER] [--cosine] [--turns]`.
+"""How safely memories are merged: `python -m benchmarks.duplicates [--data FOLDER] [--cosine]
+[--turns]`.
 
-What must stay apart and what must be one is made from real sentences (`pairs.py`); what people have judged comes on top. The
-rule was written while looking at half A of the sentences, chosen by their hash; half B was held back.
+What must stay apart and what must be one is made from real sentences (`pairs.py`); what people have
+judged comes on top. The rule was written while looking at half A of the sentences, chosen by their
+hash; half B was held back.
 """
 
 from __future__ import annotations
@@ -187,11 +189,13 @@ def _rates(half: Found) -> tuple[str, str, str, str]:
     )
 
 
-# What embeddings could add --------------------------------------------------------------------------------------------
+# What embeddings could add ------------------------------------------------------------------------
 
 
 def embedded(folder: Path) -> tuple[Cosines, Found]:
-    """The cosine of any two sentences by the default model, and what a threshold on it would let through."""
+    """The cosine of any two sentences by the default model, and what a threshold on it would let
+    through.
+    """
     import numpy as np
 
     from muisti.models.embedders.factory import SettingsEmbedders
@@ -272,11 +276,13 @@ def cosine_tables(found: Found) -> list[Table]:
     ]
 
 
-# Contradictions -------------------------------------------------------------------------------------------------------
+# Contradictions -----------------------------------------------------------------------------------
 
 
 def alarms(folder: Path, most: int = 2500) -> Found:
-    """How many turns of real talks are said to contradict one of the four earlier turns nearest to them."""
+    """How many turns of real talks are said to contradict one of the four earlier turns nearest to
+    them.
+    """
     from rapidfuzz import fuzz, process
 
     found = {}
@@ -338,7 +344,9 @@ def main() -> None:
 
 
 def _examples(found: Any) -> list[tuple[str, str]]:
-    """What went wrong, taken out of the figures: the data's sentences are not ours to keep in the repository."""
+    """What went wrong, taken out of the figures: the data's sentences are not ours to keep in the
+    repository.
+    """
     if isinstance(found, list):
         return [pair for part in found for pair in _examples(part)]
     if not isinstance(found, dict):

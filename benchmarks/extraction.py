@@ -1,9 +1,10 @@
 """What the extractor by rules keeps of a talk: `python -m benchmarks.extraction [--data FOLDER]`.
 
-LoCoMo's annotators wrote down what they would keep of each session, and from which turn. An observation is covered if a memory
-of that turn is near it. A cosine of .6 is what was demanded, but it is a weak test: for a third of the observations the memories
-of quite another turn pass it ("by chance"). So the share at .75, where 4 in 100 do, stands beside it.
-The rules were written while looking at three conversations; two were held back.
+LoCoMo's annotators wrote down what they would keep of each session, and from which turn. An
+observation is covered if a memory of that turn is near it. A cosine of .6 is what was demanded, but
+it is a weak test: for a third of the observations the memories of quite another turn pass it ("by
+chance"). So the share at .75, where 4 in 100 do, stands beside it. The rules were written while
+looking at three conversations; two were held back.
 """
 
 from __future__ import annotations
@@ -84,11 +85,13 @@ def _turn(turn: dict[str, Any], at: datetime, speakers: tuple[str, str]) -> tupl
     )
 
 
-# Ways to make memories ------------------------------------------------------------------------------------------------
+# Ways to make memories ----------------------------------------------------------------------------
 
 
 def by_rules(talk: Talk) -> Memories:
-    """Each session at once, so that answers find their questions; a memory belongs to the turn that its last sentence is in."""
+    """Each session at once, so that answers find their questions; a memory belongs to the turn that
+    its last sentence is in.
+    """
     found: dict[str, list[str]] = {}
     for session in talk.sessions:
         at = 0
@@ -129,7 +132,7 @@ WAYS: Mapping[str, Callable[[Talk], Memories]] = {
     "whole turns": whole_turns,
 }
 
-# Figures --------------------------------------------------------------------------------------------------------------
+# Figures ------------------------------------------------------------------------------------------
 
 
 def run(folder: Path, most: int | None) -> Found:

@@ -1,8 +1,10 @@
-"""What hooks of agents cost and whether they recall the right thing: `python -m benchmarks.hooks [--data FOLDER] [--quick]`.
+"""What hooks of agents cost and whether they recall the right thing: `python -m benchmarks.hooks
+[--data FOLDER] [--quick]`.
 
-Cost: one call in a process of its own on a vault of 10,000 memories, as a ratio to `python -c pass` in the same minute.
-Gate: how often a prompt with an answer in the vault gets it, and how often one without gets nothing. The limits of the gate
-were chosen on the first half of the prompts; told here is the second half.
+Cost: one call in a process of its own on a vault of 10,000 memories, as a ratio to `python -c pass`
+in the same minute. Gate: how often a prompt with an answer in the vault gets it, and how often one
+without gets nothing. The limits of the gate were chosen on the first half of the prompts; told here
+is the second half.
 """
 
 from __future__ import annotations

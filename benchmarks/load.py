@@ -1,8 +1,10 @@
-"""The server under load: `python -m benchmarks.load [--memories 10000] [--clients 32] [--seconds 60] [--embedder onnx]`.
+"""The server under load: `python -m benchmarks.load [--memories 10000] [--clients 32] [--seconds
+60] [--embedder onnx]`.
 
-Clients search (80 %), save (15 %) and update (5 %) over HTTP while two other processes save into the same vault. Counted
-are errors and writes that were acknowledged and are not there afterwards; measured are latencies, and the memory of the
-server at the beginning and at the end. Before that, with one client: the same search over REST and in Python, in turn.
+Clients search (80 %), save (15 %) and update (5 %) over HTTP while two other processes save into
+the same vault. Counted are errors and writes that were acknowledged and are not there afterwards;
+measured are latencies, and the memory of the server at the beginning and at the end. Before that,
+with one client: the same search over REST and in Python, in turn.
 """
 
 from __future__ import annotations
@@ -33,12 +35,16 @@ RESULTS = Path(__file__).with_name("results") / "load.json"
 OTHERS = 2
 SEARCH, SAVE = 0.80, 0.95
 """Below the first a search, below the second a save, else an update."""
-START = (
-    "import sys\nfrom pathlib import Path\nfrom muisti import Muisti\nfrom muisti.surfaces.rest.server import serve\n"
-    "from muisti.surfaces.rest.config import Serving\n"
-    "with Muisti.open(sys.argv[1], embedder=sys.argv[2]) as memory:\n"
-    "    serve(memory, Serving(port=0, pages=False, live=sys.argv[3:] != ['still']), lambda ready: print(ready.base_url, flush=True))\n"
-)
+START = """
+import sys
+from muisti import Muisti
+from muisti.surfaces.rest.config import ServerConfig
+from muisti.surfaces.rest.server import serve
+
+with Muisti.open(sys.argv[1], embedder=sys.argv[2]) as memory:
+    config = ServerConfig(port=0, pages=False, live=sys.argv[3:] != ["still"])
+    serve(memory, config, lambda ready: print(ready.base_url, flush=True))
+"""
 
 
 @dataclass

@@ -1,7 +1,9 @@
-"""What a memory that keeps itself in order costs: `python -m benchmarks.order [--sizes 1000,10000,100000] [--keep FOLDER]`.
+"""What a memory that keeps itself in order costs: `python -m benchmarks.order [--sizes
+1000,10000,100000] [--keep FOLDER]`.
 
-A save that looks for duplicates, fading, links, the archive and the history, each in turn with what it is compared to. The
-vault of the largest size takes minutes to fill: with --keep it stays for the next run.
+A save that looks for duplicates, fading, links, the archive and the history, each in turn with what
+it is compared to. The vault of the largest size takes minutes to fill: with --keep it stays for the
+next run.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def run(plan: Plan) -> Found:
     return found
 
 
-# Saving ---------------------------------------------------------------------------------------------------------------
+# Saving -------------------------------------------------------------------------------------------
 
 
 def _saving(plan: Plan, vaults: Mapping[int, Muisti], words: Sequence[str]) -> tuple[Found, Found]:
@@ -150,7 +152,9 @@ STEPS: tuple[tuple[str, object, str], ...] = (
 
 @contextmanager
 def _watched(taken: dict[str, float]) -> Iterator[None]:
-    """The steps of a save, each with a stop watch around it. A step inside another counts as the outer one."""
+    """The steps of a save, each with a stop watch around it. A step inside another counts as the
+    outer one.
+    """
     inside: list[str] = []
 
     def timed(step: str, action: Callable[..., Any]) -> Callable[..., Any]:
@@ -190,7 +194,7 @@ def _shared(memory: Muisti, texts: Sequence[str]) -> Found:
     return {**shares, "the rest": 1 - sum(shares.values()), "ms": 1000 * whole / max(1, len(texts))}
 
 
-# Links and searching --------------------------------------------------------------------------------------------------
+# Links and searching ------------------------------------------------------------------------------
 
 
 def _searching(plan: Plan, words: Sequence[str]) -> Found:
@@ -226,7 +230,7 @@ def _searching(plan: Plan, words: Sequence[str]) -> Found:
     return figures
 
 
-# The archive ----------------------------------------------------------------------------------------------------------
+# The archive --------------------------------------------------------------------------------------
 
 
 def _evicting(plan: Plan) -> Found:
@@ -275,7 +279,7 @@ def _renamed(files: Sequence[Path], target: Path) -> None:
         bare._sync(target)
 
 
-# The history ----------------------------------------------------------------------------------------------------------
+# The history --------------------------------------------------------------------------------------
 
 
 def _telling(plan: Plan, size: int, words: Sequence[str]) -> Found:

@@ -15,7 +15,7 @@ from muisti import Muisti
 from muisti.model import KINDS, RATES
 from muisti.model.salience import FLOOR, IDLE_DAYS, MOST_PROTECTION, PROTECTION
 
-# Fading ---------------------------------------------------------------------------------------------------------------
+# Fading -------------------------------------------------------------------------------------------
 
 
 def fading(plan: Plan, size: int) -> Found:
@@ -66,7 +66,9 @@ def _copy_traces(index: Path, plain: Path) -> None:
 def _by_numpy(
     plain: Path, now: int, *, ids: bool = False, faded: bool = False
 ) -> tuple[list[str], Any]:
-    """The strengths, with ids if they are wanted. Faded: how many lost a thousandth, which takes the strength at two moments."""
+    """The strengths, with ids if they are wanted. Faded: how many lost a thousandth, which takes
+    the strength at two moments.
+    """
     db = apsw.Connection(str(plain))
     rows = db.execute(
         "SELECT salience, importance, sector, kind, weighed, used, idle, uses FROM traces ORDER BY rowid"
@@ -106,7 +108,9 @@ def _days(since: Any, now: int) -> Any:
 
 
 def _difference(memory: Muisti, plain: Path) -> float:
-    """The largest, between ours and numpy's. Strength goes by whole hours: if one began meanwhile, it is asked anew."""
+    """The largest, between ours and numpy's. Strength goes by whole hours: if one began meanwhile,
+    it is asked anew.
+    """
     differences = []
     for _ in range(2):
         ours = {one.id: one.salience for one in memory.list(limit=None)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.order_vaults import MOST_DIFFERENCE, MOST_FADING, MOST_GROWTH, Found
 from benchmarks.tables import Table, milliseconds, rate, times
 
-# What is demanded, and tables -----------------------------------------------------------------------------------------
+# What is demanded, and tables ---------------------------------------------------------------------
 
 
 def broken(found: Found) -> list[str]:

@@ -78,7 +78,9 @@ class Past:
 def in_turn(
     actions: Mapping[str, Callable[[Item], object]], items: Iterable[Item]
 ) -> dict[str, Spent]:
-    """As `timing.interleaved`, with the processor's time beside: other work on the machine does not count in that."""
+    """As `timing.interleaved`, with the processor's time beside: other work on the machine does not
+    count in that.
+    """
     names = list(actions)
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     gc.collect()
@@ -98,7 +100,7 @@ def in_turn(
     }
 
 
-# Vaults ---------------------------------------------------------------------------------------------------------------
+# Vaults -------------------------------------------------------------------------------------------
 
 
 def vault_path(plan: Plan, size: int, copy: str = "") -> Path:
@@ -115,7 +117,9 @@ def copy_vault(plan: Plan, size: int, copy: str) -> None:
 
 
 def fill(plan: Plan, size: int, words: Sequence[str], *, keep: bool) -> None:
-    """Memories of three months ago, of which some were used since. The texts of a small vault are the first of a large one."""
+    """Memories of three months ago, of which some were used since. The texts of a small vault are
+    the first of a large one.
+    """
     vault, mark = vault_path(plan, size), plan.folder / f"filled-{size}"
     if keep and mark.exists():
         return

@@ -1,6 +1,8 @@
-"""Pairs of texts, made from real sentences by rules: the same memory typed again, and another fact in the same words.
+"""Pairs of texts, made from real sentences by rules: the same memory typed again, and another fact
+in the same words.
 
-Every maker takes a sentence and a random generator and gives the changed sentence, or None where it has nothing to change.
+Every maker takes a sentence and a random generator and gives the changed sentence, or None where it
+has nothing to change.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ def _digest(text: str) -> bytes:
 
 
 def made(maker: Maker, source: Sequence[str], most: int, seed: int = 7) -> list[tuple[str, str]]:
-    """Up to `most` pairs; each sentence has its own generator, so that one more sentence changes no other pair."""
+    """Up to `most` pairs; each sentence has its own generator, so that one more sentence changes no
+    other pair.
+    """
     found = []
     for text in source:
         changed = maker(text, random.Random(f"{seed}{text}"))
@@ -78,7 +82,7 @@ def made(maker: Maker, source: Sequence[str], most: int, seed: int = 7) -> list[
     return found
 
 
-# Another fact ---------------------------------------------------------------------------------------------------------
+# Another fact -------------------------------------------------------------------------------------
 
 _NUMBER_WORDS = "one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred".split()
 _MONTHS = (
@@ -216,7 +220,7 @@ def _replaced(text: str, match: re.Match[str], new: str) -> str | None:
     return text[: match.start()] + new + text[match.end() :]
 
 
-# The same again -------------------------------------------------------------------------------------------------------
+# The same again -----------------------------------------------------------------------------------
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _SHORTER = [

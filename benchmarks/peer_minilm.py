@@ -1,7 +1,8 @@
 """The yardstick: one query through all-MiniLM-L6-v2 in full precision, as most peers embed it.
 
-`python -m benchmarks.peer_minilm` is the process within the peers' environment; `Yardstick` talks to it from ours, so that
-torch is not loaded where muisti is measured. The process takes the time itself: pipes do not count.
+`python -m benchmarks.peer_minilm` is the process within the peers' environment; `Yardstick` talks
+to it from ours, so that torch is not loaded where muisti is measured. The process takes the time
+itself: pipes do not count.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Memory systems behind one small interface; runs in the peers' environment: `python -m benchmarks.peer_stores NAME TASK FOLDER`.
+"""Memory systems behind one small interface; runs in the peers' environment: `python -m
+benchmarks.peer_stores NAME TASK FOLDER`.
 
-All get the same texts and the same embedder: muisti's default, the same file through the same ONNX Runtime. For speed the
-documents' vectors are drawn instead of computed (the model would be nine tenths of every figure), the questions' are not.
+All get the same texts and the same embedder: muisti's default, the same file through the same ONNX
+Runtime. For speed the documents' vectors are drawn instead of computed (the model would be nine
+tenths of every figure), the questions' are not.
 """
 
 from __future__ import annotations
@@ -144,7 +146,9 @@ class Chroma:
 
 
 class Mem0:
-    """mem0 as its guide for local use has it: qdrant in a folder; `infer=False`, for there is no LLM."""
+    """mem0 as its guide for local use has it: qdrant in a folder; `infer=False`, for there is no
+    LLM.
+    """
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
         os.environ.setdefault("OPENAI_API_KEY", "none")  # it makes a client that is never used

@@ -1,7 +1,9 @@
-"""muisti next to other memory systems: `python -m benchmarks.peers --setup`, then `python -m benchmarks.peers [--markdown]`.
+"""muisti next to other memory systems: `python -m benchmarks.peers --setup`, then `python -m
+benchmarks.peers [--markdown]`.
 
-They live in an environment of their own in the user's cache. Each system, muisti too, runs in a process of that environment
-with one thread, the same texts and the same embedder, and takes its turn within the same minutes.
+They live in an environment of their own in the user's cache. Each system, muisti too, runs in a
+process of that environment with one thread, the same texts and the same embedder, and takes its
+turn within the same minutes.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ os.environ["MEM0_DIR"] = sys.argv[1]
 from mem0 import Memory
 Memory().add("a text", user_id="u", infer=False)""",
 }
-"""The first lines of each one's guide: does a plain install remember a text without a network and a key?"""
+"""The first lines of each one's guide: does a plain install remember a text without a network and a
+key?
+"""
 
 
 def setup() -> None:

@@ -1,7 +1,9 @@
-"""What cleaning costs and what it spoils: `python -m benchmarks.privacy [--size 1000000] [--data FOLDER]`.
+"""What cleaning costs and what it spoils: `python -m benchmarks.privacy [--size 1000000] [--data
+FOLDER]`.
 
-Hostile texts must take time in proportion to their length, a memory must cost next to nothing, and ordinary talk must stay
-as it is. Time is the processor's, not the clock's: other work on the machine must not make a line look like a curve.
+Hostile texts must take time in proportion to their length, a memory must cost next to nothing, and
+ordinary talk must stay as it is. Time is the processor's, not the clock's: other work on the
+machine must not make a line look like a curve.
 """
 
 from __future__ import annotations
@@ -107,7 +109,9 @@ def _spent(action: Callable[[str], object], text: str) -> float:
 
 
 def cost(memories: list[str], runs: int = 9) -> dict[str, float]:
-    """Microseconds for each memory, beside the hash of it and its casefold, which every write pays as well."""
+    """Microseconds for each memory, beside the hash of it and its casefold, which every write pays
+    as well.
+    """
     actions: dict[str, Callable[[str], object]] = {
         "remove_private": remove_private,
         "redact_secrets": redact_secrets,
@@ -130,7 +134,9 @@ def _spent_on_all(action: Callable[[str], object], memories: list[str]) -> float
 
 
 def alarms(folder: Path) -> list[Alarms]:
-    """What redaction changes in texts that people wrote without a secret in mind; sets that are not there are left out."""
+    """What redaction changes in texts that people wrote without a secret in mind; sets that are not
+    there are left out.
+    """
     return [_alarms_in(name, list(texts)) for name, texts in _sets(folder)]
 
 

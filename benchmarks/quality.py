@@ -1,8 +1,10 @@
-"""How well it finds what was said: `python -m benchmarks.quality [--data FOLDER] [--ablations] [--vaults FOLDER]`.
+"""How well it finds what was said: `python -m benchmarks.quality [--data FOLDER] [--ablations]
+[--vaults FOLDER]`.
 
-Goes through the public interface only: a vault, `save_batch`, `search`. No option is set that a plain `Muisti.open` would
-not have, but for the clock (questions are asked at their date) and the notes of what was recalled, which would only cost
-time. Each mode of search is measured, and hybrid search without each of its signals in turn.
+Goes through the public interface only: a vault, `save_batch`, `search`. No option is set that a
+plain `Muisti.open` would not have, but for the clock (questions are asked at their date) and the
+notes of what was recalled, which would only cost time. Each mode of search is measured, and hybrid
+search without each of its signals in turn.
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ class Asked:
             folder / store.name, clock=self._clock, settings={"record_recall": False}
         )
         self.groups = {document.key: document.group for document in store.documents}
-        # Texts that are equal become one memory: it stands for all of their documents, each of which takes a place.
+        # Texts that are equal become one memory: it stands for all of their documents, each of
+        # which takes a place.
         self.stands_for: dict[str, list[str]] = defaultdict(list)
         saved = self._saved(store)
         for document, memory in zip(store.documents, saved, strict=True):
@@ -138,7 +141,9 @@ def folded(ranking: Sequence[str], groups: dict[str, str]) -> Ranking:
 def measured(
     stores: Sequence[Store], folder: Path, way: str, *, sessions: bool
 ) -> list[dict[str, float]]:
-    """Mean figures over all questions, found in one way: of documents and, if asked, of their sessions."""
+    """Mean figures over all questions, found in one way: of documents and, if asked, of their
+    sessions.
+    """
     mode, lacking = (
         ("hybrid", way.removeprefix("without ")) if way.startswith("without ") else (way, None)
     )

@@ -1,7 +1,8 @@
-"""How fast muisti is, next to the bare thing: `python -m benchmarks.speed [--sizes 1000,10000,100000] [--quick]`.
+"""How fast muisti is, next to the bare thing: `python -m benchmarks.speed [--sizes
+1000,10000,100000] [--quick]`.
 
-Figures are ratios to a reference that ran in turn with ours in the same minute; absolute numbers follow, and
-say something of this machine only.
+Figures are ratios to a reference that ran in turn with ours in the same minute; absolute numbers
+follow, and say something of this machine only.
 """
 
 from __future__ import annotations

@@ -22,12 +22,16 @@ Figures = dict[str, float | str]
 
 
 def item(text: Text) -> dict[str, str]:
-    """A text as `save_batch` takes it. The kind is said, so that all files are in one folder as in the reference."""
+    """A text as `save_batch` takes it. The kind is said, so that all files are in one folder as in
+    the reference.
+    """
     return {"content": text.content, "title": text.title, "kind": "note"}
 
 
 def save_one_by_one(memory: Muisti, folder: Path, texts: Sequence[Text]) -> dict[str, Times]:
-    """A durable save next to a durable file write of about as many bytes, and next to an insert into FTS5."""
+    """A durable save next to a durable file write of about as many bytes, and next to an insert
+    into FTS5.
+    """
     files, index, number = folder / "files", bare.BareIndex(folder / "bare.db"), count()
     files.mkdir()
     actions: dict[str, Callable[[Text], object]] = {
@@ -65,7 +69,9 @@ def save_in_batches(memory: Muisti, folder: Path, texts: Sequence[Text]) -> dict
 
 
 def search(vault: Path, index: bare.BareIndex, questions: Sequence[str]) -> dict[str, Times]:
-    """Ours next to both bare queries. Noting what was recalled happens off the request's path: measured apart."""
+    """Ours next to both bare queries. Noting what was recalled happens off the request's path:
+    measured apart.
+    """
     with Muisti.open(vault, record_recall=False) as memory:
         actions: dict[str, Callable[[str], object]] = {
             "muisti": memory.search,

@@ -50,7 +50,9 @@ def _piped(cells: Sequence[str]) -> str:
 
 
 def rewrite(page: Path, sections: dict[str, str]) -> None:
-    """Put each section between its markers `<!-- NAME -->` and `<!-- /NAME -->`. Raises ValueError if one is missing."""
+    """Put each section between its markers `<!-- NAME -->` and `<!-- /NAME -->`. Raises ValueError
+    if one is missing.
+    """
     text = page.read_text("utf-8")
     for name, section in sections.items():
         pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)

@@ -1,8 +1,8 @@
 """What conversations cost: `python -m benchmarks.talk [--messages 100000] [--turns 300]`.
 
-Rebuilding the index from the JSONL of conversations, next to a bare loop that reads the same lines into the tables of a chat
-log (messages, FTS5) with the standard library and nothing else; and what a chat waits for, next to one line that is appended
-to a file and synced.
+Rebuilding the index from the JSONL of conversations, next to a bare loop that reads the same lines
+into the tables of a chat log (messages, FTS5) with the standard library and nothing else; and what
+a chat waits for, next to one line that is appended to a file and synced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Texts that look like memories: words of real English in their real frequencies, the same in every run."""
+"""Texts that look like memories: words of real English in their real frequencies, the same in every
+run.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""What is still found if only what was extracted is kept: `python -m benchmarks.through_extraction [--data FOLDER] [--limit N]`.
+"""What is still found if only what was extracted is kept: `python -m benchmarks.through_extraction
+[--data FOLDER] [--limit N]`.
 
-The LoCoMo questions of `benchmarks.quality`, asked of a vault with every turn and of vaults with less: what the rules keep, and
-what simpler rules would keep in as much room. A turn is found if a memory that came from it is among the first results. A memory
-that stands for several turns (they said the same) takes a place for each of them, as in `benchmarks.quality`; two memories of one
-turn take two places and find it once.
+The LoCoMo questions of `benchmarks.quality`, asked of a vault with every turn and of vaults with
+less: what the rules keep, and what simpler rules would keep in as much room. A turn is found if a
+memory that came from it is among the first results. A memory that stands for several turns (they
+said the same) takes a place for each of them, as in `benchmarks.quality`; two memories of one turn
+take two places and find it once.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ RESULTS = Path(__file__).parent / "results" / "through_extraction.json"
 FIGURES = ("recall@5", "recall@10", "any@10", "all@10")
 SIZES = ("memories", "content", "files", "index")
 CATEGORIES = {1: "several turns", 2: "time", 3: "open", 4: "one turn", 5: "adversarial"}
-"""LoCoMo's kinds of question: multi-hop, temporal, open-domain, single-hop and those with a false premise."""
+"""LoCoMo's kinds of question: multi-hop, temporal, open-domain, single-hop and those with a false
+premise.
+"""
 WHOLE = "every turn"
 ROOM = 2000
 """Letters, which is about what ten turns take."""
@@ -80,8 +84,8 @@ def _categories(item: dict[str, Any], store: Store) -> list[str]:
 def _kept(memory: Muisti, store: Store) -> Iterable[tuple[Document, Extracted]]:
     """What the rules keep of each session, as `muisti extract` does.
 
-    A memory does not say which turn it came from. But they come in the order of the talk, so those that a session has more of
-    when it is one turn longer came from that turn.
+    A memory does not say which turn it came from. But they come in the order of the talk, so those
+    that a session has more of when it is one turn longer came from that turn.
     """
     for session in _sessions(store):
         talk = _talk(session, store)
@@ -114,7 +118,7 @@ def _talk(session: Sequence[Document], store: Store) -> list[Utterance]:
     return talk
 
 
-# Ways to fill a vault: each answers the memories with the turns that they came from -----------------------------------
+# Ways to fill a vault: each answers the memories with the turns that they came from ---------------
 
 Kept = list[tuple[Memory, str]]
 
@@ -129,7 +133,9 @@ def every_turn(memory: Muisti, talk: Conversation, *, of_session: bool = True) -
 
 
 def extracted(memory: Muisti, talk: Conversation, *, of_session: bool = True) -> Kept:
-    """Session by session and as of its beginning, as `muisti extract --save --at … --session …` does it."""
+    """Session by session and as of its beginning, as `muisti extract --save --at … --session …`
+    does it.
+    """
     kept: Kept = []
     for session, group in groupby(talk.kept, key=lambda pair: pair[0].group):
         pairs = list(group)
@@ -200,7 +206,7 @@ WAYS: Mapping[str, Callable[[Muisti, Conversation], Kept]] = {
     "longest turns, as many bytes": longest_turns,
 }
 
-# Figures --------------------------------------------------------------------------------------------------------------
+# Figures ------------------------------------------------------------------------------------------
 
 
 class Vault:
@@ -249,7 +255,9 @@ class Vault:
         return [key for memory in memories for key in self._stands_for[memory.id]]
 
     def sizes(self) -> dict[str, int]:
-        """In bytes, but for the number of memories. Closes the vault: only then is everything in its files."""
+        """In bytes, but for the number of memories. Closes the vault: only then is everything in
+        its files.
+        """
         kept = self.memory.list(limit=None, project="*")
         self.memory.close()
         files = [path for path in self.memory.root.rglob("*") if path.is_file()]
@@ -319,7 +327,7 @@ def _means(answers: Sequence[dict[str, float]]) -> Found:
     }
 
 
-# Tables ---------------------------------------------------------------------------------------------------------------
+# Tables -------------------------------------------------------------------------------------------
 
 
 def tables(found: Found) -> list[Table]:

@@ -1,4 +1,6 @@
-"""Measuring on a noisy machine: what is compared runs in turn, in the same minute, on the same input."""
+"""Measuring on a noisy machine: what is compared runs in turn, in the same minute, on the same
+input.
+"""
 
 from __future__ import annotations
 

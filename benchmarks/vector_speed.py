@@ -1,8 +1,10 @@
-"""How fast search by meaning is: `python -m benchmarks.vector_speed [--sizes 10000 100000 1000000] [--vaults FOLDER]`.
+"""How fast search by meaning is: `python -m benchmarks.vector_speed [--sizes 10000 100000 1000000]
+[--vaults FOLDER]`.
 
-The yardstick is one query through MiniLM in full precision, taken in turn with ours. A million real embeddings take hours,
-so the vectors of the large vaults are drawn around those of real texts; everything else goes through the public interface.
-Up to 100,000 a memory has one vector, beyond it has ten: 1,000,000 is 100,000 memories of ten pieces each.
+The yardstick is one query through MiniLM in full precision, taken in turn with ours. A million real
+embeddings take hours, so the vectors of the large vaults are drawn around those of real texts;
+everything else goes through the public interface. Up to 100,000 a memory has one vector, beyond it
+has ten: 1,000,000 is 100,000 memories of ten pieces each.
 """
 
 from __future__ import annotations
@@ -98,7 +100,9 @@ def embedding(folder: Path, words: Sequence[str], yardstick: Yardstick, asked: i
 
 
 def ingest(folder: Path, words: Sequence[str], number: int) -> Found:
-    """How many memories a second are saved, embedded and indexed, and how much of that the model itself takes."""
+    """How many memories a second are saved, embedded and indexed, and how much of that the model
+    itself takes.
+    """
     texts = Writer(words, seed=9).texts(2 * number)
     found = {}
     with Muisti.open(folder / "ingest-batch", embed_on_save=False) as memory:
@@ -128,7 +132,9 @@ def _shares(number: int, took: float, run_: list[float], embed_: list[float]) ->
 
 
 def _watch_model(memory: Muisti) -> tuple[list[float], list[float]]:
-    """Seconds of every run of the model from now on, and of every call of the embedder, tokenizer included."""
+    """Seconds of every run of the model from now on, and of every call of the embedder, tokenizer
+    included.
+    """
     embedder: Any = _embedder(memory)
     embedder.embed_query("load the model")
     inner, runs, calls = (
@@ -178,7 +184,9 @@ class _Clocked:
 def one_size(
     size: int, folder: Path, words: Sequence[str], yardstick: Yardstick, asked: int
 ) -> Found:
-    """A vault of this many vectors: searched in every way, compared with exact search, opened in a fresh process."""
+    """A vault of this many vectors: searched in every way, compared with exact search, opened in a
+    fresh process.
+    """
     vault, ids, cost = filled(size, folder, words)
     writer = Writer(words, seed=13)
     questions = writer.questions(writer.texts(1000), asked)
@@ -238,7 +246,9 @@ def parts_of(memory: Muisti, questions: Sequence[str]) -> dict[str, float]:
 
 
 def filled(size: int, folder: Path, words: Sequence[str]) -> tuple[Path, list[str], Found]:
-    """The vault with this many vectors, the ids of its memories in the order of the vectors, and what it costs on disk."""
+    """The vault with this many vectors, the ids of its memories in the order of the vectors, and
+    what it costs on disk.
+    """
     pieces = 1 if size <= 100_000 else 10
     vault, noted = folder / f"vectors-{size}", folder / f"vectors-{size}.json"
     if not noted.is_file():
@@ -269,7 +279,9 @@ def filled(size: int, folder: Path, words: Sequence[str]) -> tuple[Path, list[st
 
 
 def _same_file(source: str, target: str) -> None:
-    """Memories are linked: a file with another inode would be read again at the next open, a hundred thousand times."""
+    """Memories are linked: a file with another inode would be read again at the next open, a
+    hundred thousand times.
+    """
     (os.link if source.endswith(".md") else shutil.copy2)(source, target)
 
 
@@ -319,7 +331,9 @@ def _put(memory: Muisti, block: Matrix, pieces: int) -> list[str]:
 
 
 def centres(folder: Path) -> Matrix:
-    """Embeddings of real texts, of several sessions, if the question sets are here; else of made-up ones."""
+    """Embeddings of real texts, of several sessions, if the question sets are here; else of made-up
+    ones.
+    """
     kept = folder / "centres.npy"
     if not kept.is_file():
         _say("embedding the centres")
@@ -356,7 +370,9 @@ def vectors(size: int, pieces: int, around: Matrix) -> Iterator[Matrix]:
 def scan_and_recall(
     memory: Muisti, size: int, ids: Sequence[str], folder: Path, number: int = 100
 ) -> Found:
-    """The nearest ten next to exact search in float32, and the scan's time next to that of copying what it reads."""
+    """The nearest ten next to exact search in float32, and the scan's time next to that of copying
+    what it reads.
+    """
     around, pieces = centres(folder), size // len(ids)
     asked = next(vectors(size + STEP * pieces, pieces, around[::-1]))[
         : 50 * number : 50

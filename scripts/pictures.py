@@ -1,4 +1,5 @@
-"""Draws docs/page-*.png: the page over a small vault, as a browser shows it. Needs `python scripts/node.py browser`.
+"""Draws docs/page-*.png: the page over a small vault, as a browser shows it. Needs `python
+scripts/node.py browser`.
 
 The texts are always the same; their days count back from today.
 """

@@ -1,8 +1,8 @@
 """Fetches what the web page needs from the package registry, through npm, and checks it.
 
 scripts/vendor.py            fetch the versions that vendor.toml names and compare their hashes
-scripts/vendor.py --update   fetch, and write down the hashes that were found (after a change of a version)
-scripts/vendor.py --check    compare what is there with its hashes, without the network
+scripts/vendor.py --update   fetch, and write down the hashes that were found (after a change of a
+version) scripts/vendor.py --check    compare what is there with its hashes, without the network
 """
 
 from __future__ import annotations
