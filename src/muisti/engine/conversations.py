@@ -42,7 +42,7 @@ class Conversations(Embedding):
 
     def session_break(self, chat: str) -> Message:
         """Begin a new talk in a chat: the window shows what follows."""
-        return self._said(conversations.session_break(self._services, chat))
+        return self._said(conversations.make_session_break(self._services, chat))
 
     def _said(self, message: Message) -> Message:
         check_name("chat", message.chat, self.settings)
