@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from muisti.model import Extracted, Utterance
 from muisti.remember.extract import cues
-from muisti.remember.extract.answers import answered
+from muisti.remember.extract.answers import restate_answer
 from muisti.remember.extract.other_languages import is_other_language, score_other_languages
 from muisti.remember.extract.pronouns import complete_sentence, resolve_pronouns
 from muisti.remember.extract.scoring import (
@@ -25,7 +25,7 @@ from muisti.remember.extract.scoring import (
     find_cues,
     score_sentence,
 )
-from muisti.remember.extract.sentences import read_sentences, typed
+from muisti.remember.extract.sentences import expand_shorthand, read_sentences
 from muisti.text.time_expressions.statement import resolve_dates
 from muisti.text.tokens import split_words
 
@@ -40,7 +40,10 @@ _ANSWER, REQUESTED, _DONE = 0.45, 0.7, 0.35
 _FEW = 7
 """Words of a correction that only makes sense with what was said before."""
 _COMMON = frozenset(
-    "meant mean that this have with from should will would they them there actually sorry correction wrong".split()
+    """
+    meant mean that this have with from should will would they them there actually sorry correction
+    wrong
+    """.split()
 )
 _FROM_NOW_ON = re.compile(r"from now on|going forward", re.I)
 _NAMELESS = frozenset(("", "user", "assistant"))
@@ -98,7 +101,7 @@ def _answer(said: list[str], asked: str, asker: str, utterance: Utterance) -> _S
         return None
     if said[0].endswith("?") or find_cues(said[0]) & {"own", "chat"}:
         return None
-    told = answered(
+    told = restate_answer(
         asked, said[0], speaker=utterance.speaker, asker="" if asker.lower() in _NAMELESS else asker
     )
     if not told:
@@ -114,7 +117,7 @@ def _statement(sentence: str, utterance: Utterance, mode: str) -> _Statement | N
     """What a sentence is: the first that fits; None for a question."""
     if is_other_language(sentence):
         return _from_abroad(sentence, utterance)
-    said, sentence = sentence, typed(sentence)
+    said, sentence = sentence, expand_shorthand(sentence)
     statement = _english(sentence, utterance, mode)
     return (
         replace(statement, memory=replace(statement.memory, source_text=said))
