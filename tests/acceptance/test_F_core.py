@@ -12,7 +12,7 @@ import pytest
 
 from muisti import CoreEntryNotFound, InvalidRequest, Muisti
 from muisti.errors import BrokenFile, VaultFull
-from muisti.lifecycle.core_memory import list_entries
+from muisti.lifecycle.core_memory import parse_entries
 from tests.conftest import Opener
 from tests.faults.starve import FailingDisk
 
@@ -190,4 +190,4 @@ def test_K2_on_a_full_disk_it_is_whole_old_or_whole_new(opened: Opener, vault: P
     ],
 )
 def test_F4_how_a_user_md_is_read(text: str, expected: dict[str, str]) -> None:
-    assert list_entries(text) == expected
+    assert parse_entries(text) == expected

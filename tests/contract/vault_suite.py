@@ -15,7 +15,7 @@ from muisti.errors import BrokenFile, Conflict, InvalidMemory, VaultError
 from muisti.model import Memory
 from muisti.storage.files.vault import FileVault
 from tests.unit.making import NOON, a_memory
-from tests.unit.test_fields import memories
+from tests.unit.test_memory_codec import memories
 
 
 class Bytes:

@@ -44,7 +44,7 @@ def core_delete(services: Services, section: str, key: str) -> CoreMemory:
 
 def core_init(services: Services, text: str) -> CoreMemory:
     """Fill the section `user` from a USER.md, if it is empty: later changes are made here, and win over that file."""
-    entries = list_entries(text)
+    entries = parse_entries(text)
     if not entries:
         raise InvalidRequest("text", text[:40], "it says nothing; write lines like `- Name: Anna`")
     with services.store.lock():
@@ -54,7 +54,7 @@ def core_init(services: Services, text: str) -> CoreMemory:
     return services.store.core()
 
 
-def list_entries(text: str) -> dict[str, str]:
+def parse_entries(text: str) -> dict[str, str]:
     """`- Name: Anna` becomes an entry; other text goes below the name of its heading, or to `about`."""
     entries: dict[str, str] = {}
     heading = "about"

@@ -86,7 +86,7 @@ def supersede(services: Services, old: str, new: str) -> Memory:
     )
 
 
-def list_superseding(services: Services, memory_id: str) -> Memory | None:
+def find_successor(services: Services, memory_id: str) -> Memory | None:
     """The memory that took its place; None if none did. Raises MemoryNotFound."""
     require_memory(services, memory_id)
     successors = services.index.successors([memory_id]).get(memory_id, ())

@@ -95,11 +95,11 @@ def get_session_context(services: Services, session_id: str) -> list[Memory]:
     return services.index.select(Filter(session=session_id), order="created_at", limit=None)
 
 
-def get_raw_content(memories: Sequence[Memory]) -> str:
+def join_contents(memories: Sequence[Memory]) -> str:
     """The contents, separated by blank lines."""
     return "\n\n".join(memory.content for memory in memories)
 
 
 def count_tokens(memories: Sequence[Memory]) -> int:
     """An estimate: four characters a token."""
-    return len(get_raw_content(memories)) // CHARS_PER_TOKEN
+    return len(join_contents(memories)) // CHARS_PER_TOKEN

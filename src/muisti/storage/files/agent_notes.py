@@ -19,7 +19,7 @@ from muisti.storage.clock import SystemClock
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.memory_codec import TRASH
-from muisti.storage.files.vault import FileVault, has_our_id
+from muisti.storage.files.vault import FileVault, has_memory_id
 from muisti.storage.files.versions import HISTORY
 
 _STAMP = "%Y%m%dT%H%M%S%fZ"
@@ -45,7 +45,7 @@ class FileNotebook:
         self._disk = disk or Disk()
         self._clock = clock or SystemClock()
         self._vault = FileVault(root, settings, self._clock, self._disk)
-        self._publisher = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
+        self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
 
     @property
     def place(self) -> Path:
@@ -100,15 +100,15 @@ class FileNotebook:
 
     def create(self, path: str, data: bytes) -> None:
         """Make a new file, and the folders above it. Never over a file that exists."""
-        self._publisher.create([(self._below(path), data)])
+        self._writer.create([(self._below(path), data)])
 
     def replace(self, path: str, data: bytes) -> None:
         """Put other bytes in the place of a file. What it said before is kept as a version."""
         with disk_errors(self._below(path)):
             before = self._place(path).read_bytes()
         kept = self._free(f"{HISTORY}/{self._below(path)}/", PurePosixPath(path).suffix)
-        self._publisher.create([(kept, before)])
-        self._publisher.replace(self._below(path), data)
+        self._writer.create([(kept, before)])
+        self._writer.replace(self._below(path), data)
 
     def move(self, path: str, target: str) -> None:
         """Give a file or a folder another name, which must be free."""
@@ -145,9 +145,9 @@ class FileNotebook:
         return self._root / self.folder / path
 
 
-def claims_to_be_a_memory(data: bytes) -> bool:
+def looks_like_memory(data: bytes) -> bool:
     """Whether these bytes would be taken for a memory, wherever they lie: they begin with front matter that has an id."""
-    return has_our_id(data[:4096])
+    return has_memory_id(data[:4096])
 
 
 def _shown(listing: Iterator[os.DirEntry[str]]) -> Iterator[NotebookEntry]:

@@ -13,7 +13,7 @@ from muisti.storage.files.disk import Disk, disk_errors
 
 _MANIFEST = "manifest.json"
 
-Planned = tuple[str, bytes]
+NewFile = tuple[str, bytes]
 """A path below the vault, and the bytes that are to be there."""
 
 
@@ -34,7 +34,7 @@ class AtomicWriter:
                 with suppress(FileExistsError):
                     self._disk.write_unsynced(ignore, b"*\n")
 
-    def create(self, planned: Sequence[Planned]) -> None:
+    def create(self, planned: Sequence[NewFile]) -> None:
         """Make new files, all or none; never over a file that exists."""
         with disk_errors(self._root):
             for folder in self._folders([path for path, _ in planned]):
@@ -56,7 +56,7 @@ class AtomicWriter:
                 raise
             self._disk.sync_folder((self._root / path).parent)
 
-    def leftovers(self) -> bool:
+    def has_incomplete_writes(self) -> bool:
         """Whether there are temporary files."""
         with suppress(OSError), os.scandir(self._work) as entries:
             return next(entries, None) is not None
@@ -93,7 +93,7 @@ class AtomicWriter:
             self._disk.discard(final)  # not known to be durable, so not acknowledged, so not there
             raise
 
-    def _create_all(self, planned: Sequence[Planned]) -> None:
+    def _create_all(self, planned: Sequence[NewFile]) -> None:
         """Stage all files, then a manifest: from there on a crash does not undo the batch, its successor finishes it."""
         paths = [path for path, _ in planned]
         staging = self._temporary()

@@ -28,7 +28,7 @@ from muisti.storage.files.jsonl import (
     quarantine_torn_tail,
     read_complete_lines,
 )
-from muisti.storage.files.timestamps import to_file_stat, to_text
+from muisti.storage.files.timestamps import format_time, make_file_stat
 from muisti.storage.sync_state import ConversationDelta, ConversationOffset, FileStat, ReadOffset
 from muisti.text.redact import redact_meta, redact_texts
 
@@ -99,14 +99,14 @@ class FileConversations:
             return _stat_of(self._root / path)
 
     def read(
-        self, path: str, known: ConversationOffset | None, *, mend: bool = False
+        self, path: str, known: ConversationOffset | None, *, repair: bool = False
     ) -> ConversationDelta:
         """Whole lines after what is known; all, if the file is another than it was."""
         file = self._root / path
         chat = path.split("/")[1]
         problems: list[Problem] = []
         with disk_errors(file):
-            if mend:
+            if repair:
                 quarantine_torn_tail(self._disk, file, _is_object)
             seen_ns = time.time_ns()
             stat = _stat_of(file)
@@ -117,7 +117,7 @@ class FileConversations:
                 else ReadOffset(0, "")
             )
             data = read_complete_lines(file, read.offset) if stat.size > read.offset else b""
-            if not mend and stat.size and not ends_with_newline(file):
+            if not repair and stat.size and not ends_with_newline(file):
                 problems.append(Problem(path, _TORN))
             if stat.inode < 0:
                 problems.append(Problem(path, _SET_ASIDE.format(f"{path}{CORRUPT}")))
@@ -191,7 +191,7 @@ def _inside(folder: Path) -> list[os.DirEntry[str]]:
 
 def _stat(status: os.stat_result, *, set_aside: bool) -> FileStat:
     """Below zero while a line is set aside beside the file: that it was looked at and removed is a change, too."""
-    stat = to_file_stat(status)
+    stat = make_file_stat(status)
     return stat._replace(inode=-stat.inode) if set_aside else stat
 
 
@@ -202,7 +202,7 @@ def _stat_of(file: Path) -> FileStat:
 def _to_line(message: Message) -> bytes:
     line: dict[str, object] = {
         "id": message.id,
-        "ts": to_text(message.at),
+        "ts": format_time(message.at),
         "role": message.role,
         "content": message.content,
         "type": message.type,

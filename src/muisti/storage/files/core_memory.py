@@ -19,13 +19,13 @@ PREVIOUS = ".history/core_memory.json"
 _CURE = "mend it by hand, or put the one before it back, which is in .history"
 
 
-class FileCore:
+class FileCoreMemory:
     """The file, and the one before it."""
 
     def __init__(self, root: Path, disk: Disk | None = None) -> None:
         self._root = root
         self._disk = disk or Disk()
-        self._publisher = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
+        self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
 
     def read(self) -> CoreMemory:
         """What it says. Raises BrokenFile."""
@@ -45,9 +45,9 @@ class FileCore:
             table.setdefault(known, {})
         self._keep_previous()
         data = json.dumps(table, ensure_ascii=False, indent=2).encode() + b"\n"
-        self._publisher.replace(NAME, data)
+        self._writer.replace(NAME, data)
 
-    def first_text(self) -> str | None:
+    def read_user_file(self) -> str | None:
         """What `USER.md` says, unless core memory is there already."""
         source = self._root / FIRST
         if (self._root / NAME).exists() or not source.is_file():
@@ -64,7 +64,7 @@ class FileCore:
                 return
             self._disk.make_folder((self._root / PREVIOUS).parent)
             data = (self._root / NAME).read_bytes()
-        self._publisher.replace(PREVIOUS, data)
+        self._writer.replace(PREVIOUS, data)
 
     def _table(self) -> dict[str, Any]:
         """The file as it is, with whatever a person added to it."""

@@ -38,7 +38,7 @@ def disk_errors(path: Path | str) -> Iterator[None]:
         raise VaultError(f"{path}: {reason}") from error
 
 
-def spelled_out(path: str) -> str:
+def escape_path(path: str) -> str:
     """A path as text: bytes that are no UTF-8 become escapes with a backslash, which lead nowhere, but can be told of."""
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 

@@ -18,11 +18,11 @@ from muisti.errors import InvalidRequest
 from muisti.model import DocumentSource
 from muisti.remember.index_rows import Section
 from muisti.settings import SETTINGS_FILE, Settings
-from muisti.storage.files.disk import spelled_out
+from muisti.storage.files.disk import escape_path
 from muisti.storage.files.frontmatter import BadFrontMatter, parse
-from muisti.storage.files.memory_codec import Place
-from muisti.storage.files.timestamps import changed_at, to_file_stat
-from muisti.storage.files.vault import has_our_id
+from muisti.storage.files.memory_codec import PathInfo
+from muisti.storage.files.timestamps import make_file_stat, read_mtime
+from muisti.storage.files.vault import has_memory_id
 from muisti.storage.sync_state import FileStat, SeenFile
 from muisti.text.markdown import parse_blocks
 from muisti.text.redact import redact_text
@@ -65,7 +65,7 @@ class FileDocuments:
         self._root = root
         self._settings = settings
 
-    def workspace(self) -> list[DocumentSource]:
+    def list_workspace_sources(self) -> list[DocumentSource]:
         """`MEMORY.md` and `memory/` of the workspace, which are the user's own."""
         folder = (
             (self._root / Path(self._settings.workspace).expanduser()).resolve()
@@ -77,7 +77,7 @@ class FileDocuments:
             for name in ("MEMORY.md", "memory")
         ]
 
-    def shelf_path(self, path: str) -> str:
+    def resolve_source(self, path: str) -> str:
         """Relative to the vault if it lies within, else absolute."""
         if not path.strip() or "\0" in path:
             raise InvalidRequest("path", path, "name a Markdown file, or a folder with some")
@@ -99,14 +99,14 @@ class FileDocuments:
                 path,
                 "it is neither a file nor a folder; name a Markdown file, or a folder with some",
             )
-        if spelled_out(str(found)) != str(found):
+        if escape_path(str(found)) != str(found):
             raise InvalidRequest(
-                "path", spelled_out(str(found)), "its name is not UTF-8 text; rename it"
+                "path", escape_path(str(found)), "its name is not UTF-8 text; rename it"
             )
         shown = self._shown(found)
         if shown in ("", ".") or (
             not os.path.isabs(shown)
-            and (shown[0] == "." or Place.of(f"{shown}/x.md", self._settings).kind)
+            and (shown[0] == "." or PathInfo.of(f"{shown}/x.md", self._settings).kind)
         ):
             raise InvalidRequest("path", path, "these are memories, which are searched already")
         return shown
@@ -119,7 +119,7 @@ class FileDocuments:
                 return path.relative_to(self._root).as_posix()
             return str(path)
 
-    def is_there(self, shelf: DocumentSource) -> bool:
+    def exists(self, shelf: DocumentSource) -> bool:
         """Whether there is a file or a folder of that name."""
         return os.path.lexists(self._root / shelf.path)
 
@@ -131,7 +131,7 @@ class FileDocuments:
         except OSError:
             return None
         if stat.S_ISREG(status.st_mode):
-            return [(shelf.path, to_file_stat(status))]
+            return [(shelf.path, make_file_stat(status))]
         return [*self._inside(place)] if stat.S_ISDIR(status.st_mode) else None
 
     def _inside(self, folder: Path) -> Iterator[tuple[str, FileStat]]:
@@ -148,11 +148,14 @@ class FileDocuments:
                     with suppress(FileNotFoundError):
                         status = os.lstat(os.path.join(above, name))
                         if stat.S_ISREG(status.st_mode):
-                            yield spelled_out(self._shown(Path(above, name))), to_file_stat(status)
+                            yield (
+                                escape_path(self._shown(Path(above, name))),
+                                make_file_stat(status),
+                            )
         for error in failed:
             if not isinstance(error, FileNotFoundError):  # which was removed while we walked
                 yield (
-                    spelled_out(self._shown(Path(error.filename))),
+                    escape_path(self._shown(Path(error.filename))),
                     FileStat(0, 0, 0),
                 )  # reading it tells what is wrong
 
@@ -173,7 +176,7 @@ class FileDocuments:
             status = place.lstat()
         except OSError:
             return None
-        return to_file_stat(status) if stat.S_ISREG(status.st_mode) else None
+        return make_file_stat(status) if stat.S_ISREG(status.st_mode) else None
 
     def read(self, path: str, shelf: DocumentSource) -> Document | None:
         """One file by its sections. One that cannot be read says why."""
@@ -191,12 +194,12 @@ class FileDocuments:
             return self._unread(
                 path, shelf, f"cannot be read ({error.strerror}): check its permissions"
             )
-        seen = SeenFile(to_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
-        changed = changed_at(status)
+        seen = SeenFile(make_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
+        changed = read_mtime(status)
         source = shelf.source or self._called(path, shelf)
         problem = ""
         sections: list[Section] = []
-        if has_our_id(data[:4096]) and not os.path.isabs(path):
+        if has_memory_id(data[:4096]) and not os.path.isabs(path):
             pass  # a memory, whatever its folder is called
         elif len(data) > most:
             problem = f"has more than {most} bytes and is not searched: split it, or raise max_content_bytes"

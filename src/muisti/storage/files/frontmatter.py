@@ -297,8 +297,8 @@ def _items(text: str, start: int, node: Node) -> tuple[tuple[str, int, int], ...
 def render(value: Value) -> str:
     """A value as it stands behind `key:`, with its line end."""
     if isinstance(value, str):
-        return f" {scalar(value)}\n"
-    return "\n" + "".join(f"  - {scalar(item)}\n" for item in value)
+        return f" {format_scalar(value)}\n"
+    return "\n" + "".join(f"  - {format_scalar(item)}\n" for item in value)
 
 
 _SAFE = re.compile(rf"(?:{_PLAIN}|{_TIME})\Z")
@@ -310,7 +310,7 @@ _TYPED = re.compile(
 _NEEDS_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]')
 
 
-def scalar(text: str, *, number: bool = False) -> str:
+def format_scalar(text: str, *, number: bool = False) -> str:
     """A text as YAML that every parser reads back as this text."""
     if _SAFE.match(text) and (number or not _TYPED.match(text)):
         return text
@@ -335,7 +335,7 @@ def compose(
 
 def _rendered(key: str, value: Value, numbers: frozenset[str]) -> str:
     if isinstance(value, str) and key in numbers:
-        return f" {scalar(value, number=True)}\n"
+        return f" {format_scalar(value, number=True)}\n"
     return render(value)
 
 
@@ -385,7 +385,9 @@ def _edit_entry(
             text[entry.value_start - 1] == "\n"
         ):  # a block text may begin at the margin below its key, other values may not
             gap = "  "
-        shown = scalar(value, number=key in numbers) if isinstance(value, str) else _flow(value)
+        shown = (
+            format_scalar(value, number=key in numbers) if isinstance(value, str) else _flow(value)
+        )
         behind = (
             " " if text[entry.value_end] == "#" else ""
         )  # a comment may touch a quote, but not a plain word
@@ -399,7 +401,7 @@ def _edit_entry(
 
 def _flow(value: tuple[str, ...]) -> str:
     """A list on the line of its key, so that a comment behind it keeps its place."""
-    return f"[{', '.join(scalar(item) for item in value)}]"
+    return f"[{', '.join(format_scalar(item) for item in value)}]"
 
 
 def _header_comment(text: str, entry: Entry) -> str:
@@ -416,4 +418,6 @@ def _edit_items(text: str, entry: Entry, wanted: tuple[str, ...], newline: str) 
     first = text[entry.items[0][1] : entry.items[0][2]]
     indent = re.search(r"^[ \t]*(?=- )", first, re.MULTILINE)
     prefix = indent[0] if indent else "  "
-    return "".join(lines.get(value) or f"{prefix}- {scalar(value)}{newline}" for value in wanted)
+    return "".join(
+        lines.get(value) or f"{prefix}- {format_scalar(value)}{newline}" for value in wanted
+    )

@@ -17,7 +17,7 @@ from muisti.ports import Clock
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
 from muisti.storage.files.jsonl import hash_tail, quarantine_torn_tail, read_complete_lines
-from muisti.storage.files.timestamps import from_text, to_text
+from muisti.storage.files.timestamps import format_time, parse_time
 from muisti.storage.sync_state import JournalDelta, ReadOffset
 
 FOLDER = "journal"
@@ -70,7 +70,7 @@ class FileJournal:
                 )
         return JournalDelta(events, after, restarted, tuple(problems))
 
-    def about(self, memory_id: str) -> list[Event]:
+    def list_events(self, memory_id: str) -> list[Event]:
         """Only lines that hold the id are read as JSON: a journal may be long."""
         wanted = memory_id.encode()
         found: list[Event] = []
@@ -139,7 +139,7 @@ def _names(event: Event, memory_id: str) -> bool:
 
 
 def _to_line(event: Event) -> bytes:
-    line: dict[str, object] = {"at": to_text(event.at), "event": event.name}
+    line: dict[str, object] = {"at": format_time(event.at), "event": event.name}
     if event.memory_ids:
         line["memories"] = event.memory_ids
     if event.session_id is not None:
@@ -188,4 +188,4 @@ def _from_line(line: bytes) -> Event:
     if session is not None and not isinstance(session, str):
         raise ValueError("session")
     data = {key: value for key, value in parsed.items() if key not in _OWN_KEYS}
-    return Event(parsed["event"], from_text("at", parsed["at"]), tuple(memories), session, data)
+    return Event(parsed["event"], parse_time("at", parsed["at"]), tuple(memories), session, data)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from muisti.model import Link, LinkSource, LinkType
 from muisti.storage.files.frontmatter import BadFrontMatter
-from muisti.storage.files.timestamps import from_text, to_text
+from muisti.storage.files.timestamps import format_time, parse_time
 
 _CURE = "write it like `SUPERSEDES 0197d3a0-…` or `RELATED_TO 0197d3a0-… confidence=0.8`"
 _KEYS = {"confidence", "by", "at", "from", "until"}
@@ -22,9 +22,9 @@ def format_link(link: Link) -> str:
     said = {
         "confidence": repr(link.confidence) if link.confidence != 1 else "",
         "by": link.extracted_by.value if link.extracted_by is not LinkSource.USER else "",
-        "at": to_text(link.created_at),
-        "from": to_text(link.valid_from) if link.valid_from else "",
-        "until": to_text(link.valid_until) if link.valid_until else "",
+        "at": format_time(link.created_at),
+        "from": format_time(link.valid_from) if link.valid_from else "",
+        "until": format_time(link.valid_until) if link.valid_until else "",
     }
     return " ".join(
         (link.type.value, link.target, *(f"{key}={value}" for key, value in said.items() if value))
@@ -42,11 +42,11 @@ def parse_link(source: str, text: str, otherwise: datetime) -> Link:
             source=source,
             type=_one_of(LinkType, words[0].upper().replace("-", "_"), "type"),
             target=words[1],
-            created_at=from_text("links: at", said["at"]) if "at" in said else otherwise,
+            created_at=parse_time("links: at", said["at"]) if "at" in said else otherwise,
             confidence=_share(said.get("confidence", "1")),
             extracted_by=_one_of(LinkSource, said.get("by", "user").lower(), "by"),
-            valid_from=from_text("links: from", said["from"]) if "from" in said else None,
-            valid_until=from_text("links: until", said["until"]) if "until" in said else None,
+            valid_from=parse_time("links: from", said["from"]) if "from" in said else None,
+            valid_until=parse_time("links: until", said["until"]) if "until" in said else None,
         )
     except ValueError as error:
         raise BadFrontMatter(f"links: {text!r} is no link ({error}): {_CURE}") from error

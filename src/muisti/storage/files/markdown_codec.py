@@ -9,8 +9,13 @@ from muisti.model import Link, Memory
 from muisti.settings import Settings
 from muisti.storage.files import frontmatter
 from muisti.storage.files.link_codec import parse_link
-from muisti.storage.files.memory_codec import TYPED, check_conflict, from_document, to_fields
-from muisti.storage.files.timestamps import from_text
+from muisti.storage.files.memory_codec import (
+    TYPED,
+    check_conflict_markers,
+    format_fields,
+    parse_memory,
+)
+from muisti.storage.files.timestamps import parse_time
 
 
 class MarkdownCodec:
@@ -22,14 +27,14 @@ class MarkdownCodec:
     def parse_memory(self, path: str, text: str, modified: datetime) -> Memory:
         """Return the memory that a file holds. Raises ImportFailed."""
         try:
-            check_conflict(text)
-            return from_document(path, frontmatter.parse(text), self._settings, modified)
+            check_conflict_markers(text)
+            return parse_memory(path, frontmatter.parse(text), self._settings, modified)
         except frontmatter.BadFrontMatter as error:
             raise ImportFailed(str(error)) from error
 
     def format_memory(self, memory: Memory) -> str:
         """Return a memory's file."""
-        return frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
+        return frontmatter.compose(format_fields(memory), memory.content, numbers=TYPED)
 
     def parse_link(self, line: str) -> Link:
         """Return the link that a line of front matter stands for. Raises ImportFailed."""
@@ -41,6 +46,6 @@ class MarkdownCodec:
     def parse_time(self, field: str, text: str) -> datetime:
         """Return the time that a text stands for. Raises ImportFailed, which names the field."""
         try:
-            return from_text(field, text)
+            return parse_time(field, text)
         except frontmatter.BadFrontMatter as error:
             raise ImportFailed(str(error)) from error

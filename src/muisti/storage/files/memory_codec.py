@@ -20,7 +20,7 @@ from muisti.remember.validate import validate_id, validate_memory, validate_valu
 from muisti.settings import Settings
 from muisti.storage.files.frontmatter import BadFrontMatter, Document, Value
 from muisti.storage.files.link_codec import format_link, parse_link
-from muisti.storage.files.timestamps import from_text, to_text
+from muisti.storage.files.timestamps import format_time, parse_time
 from muisti.text.redact import redact_fields, redact_labels, redact_text
 
 TRASH = ".trash"
@@ -40,12 +40,12 @@ _BY_KEY = {field.name: field for field in FRONT_MATTER} | {
 }
 
 
-def to_fields(memory: Memory) -> dict[str, Value]:
+def format_fields(memory: Memory) -> dict[str, Value]:
     """What the front matter says; what has its default value is left out, to keep files easy to read."""
     known: dict[str, Value | None] = {
         field.name: _written(field, getattr(memory, field.name)) for field in FRONT_MATTER
     }
-    known["conflict_markers"] = "intended" if has_conflict(memory.content) else None
+    known["conflict_markers"] = "intended" if has_conflict_markers(memory.content) else None
     return {key: value for key, value in known.items() if value}
 
 
@@ -59,7 +59,7 @@ def _written(field: Field, value: Any) -> Value | None:
                 ".0"
             )  # all digits, so that reading gives the same number
         case ValueType.TIME:
-            return to_text(value)
+            return format_time(value)
         case ValueType.FLAG:
             return "true" if value else "false"
         case ValueType.WORD:
@@ -74,7 +74,7 @@ def find_changed_fields(
     document: Document, memory: Memory, settings: Settings
 ) -> dict[str, Value | None]:
     """Which keys must be written so that the file says what the memory says. What a person wrote that is private stays theirs."""
-    wanted = to_fields(memory)
+    wanted = format_fields(memory)
     have = redact_fields(_understood(document, settings), settings)
     for field in FRONT_MATTER:  # what a person calls otherwise keeps that name
         if field.alias and field.alias in have and field.name not in have and field.name in wanted:
@@ -125,11 +125,11 @@ def _is_default(field: Field, have: Value | None) -> bool:
     return bool(_parsed(field, field.name, have) == field.default)
 
 
-def from_document(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
+def parse_memory(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
     """The memory that a file holds. Raises BadFrontMatter that names the field and the cure."""
     values = _understood(document, settings)
     content = redact_text(document.body, settings)
-    place = Place.of(path, settings)
+    place = PathInfo.of(path, settings)
     said = {
         field.name: value for field in FRONT_MATTER if (value := _read(field, values)) is not None
     }
@@ -190,7 +190,7 @@ def _parsed(field: Field, key: str, text: str) -> Any:
     """A value from its text. Raises BadFrontMatter."""
     match field.value_type:
         case ValueType.TIME:
-            return from_text(key, text)
+            return parse_time(key, text)
         case ValueType.SHARE:
             return _number(key, text)
         case ValueType.FLAG:
@@ -199,7 +199,7 @@ def _parsed(field: Field, key: str, text: str) -> Any:
             return text
 
 
-class Place:
+class PathInfo:
     """What a path tells: project, kind, whether it lies in the trash, the date in its name."""
 
     def __init__(
@@ -211,7 +211,7 @@ class Place:
         self.dated = dated
 
     @classmethod
-    def of(cls, path: str, settings: Settings) -> Place:
+    def of(cls, path: str, settings: Settings) -> PathInfo:
         """Read a path."""
         parts = PurePosixPath(path).parts
         deleted_at = None
@@ -247,15 +247,15 @@ def make_restored_path(path: str) -> str:
     return f"{stamped['stem']}.md" if stamped else inside
 
 
-def check_conflict(text: str) -> None:
+def check_conflict_markers(text: str) -> None:
     """Raises BadFrontMatter if a merge was left unresolved, in the front matter or below it."""
-    if has_conflict(text) and "\nconflict_markers:" not in text:
+    if has_conflict_markers(text) and "\nconflict_markers:" not in text:
         raise BadFrontMatter(
             "it holds conflict markers (<<<<<<< … >>>>>>>): resolve the merge and save the file"
         )
 
 
-def has_conflict(text: str) -> bool:
+def has_conflict_markers(text: str) -> bool:
     """Whether a merge left its three markers, in their order, at the beginning of lines."""
     if not all(marker in text for marker in _CONFLICT):
         return False

@@ -23,7 +23,7 @@ from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
 from muisti.storage.files.jsonl import CORRUPT, ends_with_newline, read_complete_lines
 from muisti.storage.files.lock import try_lock
-from muisti.storage.files.timestamps import from_text, to_text
+from muisti.storage.files.timestamps import format_time, parse_time
 
 log = logging.getLogger("muisti")
 FOLDER = ".queue"
@@ -135,7 +135,7 @@ class FileQueue:
 
     def status(self) -> QueueStatus:
         """Count the exchanges in the files of all processes."""
-        return queue_status(self._folder)
+        return read_queue_status(self._folder)
 
     def done(self, exchange_id: str) -> None:
         """Not synced: whoever finds the exchange again looks into the journal before doing it twice."""
@@ -173,7 +173,7 @@ class FileQueue:
             self._held, self._waiting, self._left, self._own = {}, {}, Counter(), None
 
 
-def queue_status(folder: Path) -> QueueStatus:
+def read_queue_status(folder: Path) -> QueueStatus:
     """Return what waits in a queue's folder. Takes no lock, changes nothing and never raises."""
     if folder.is_symlink():
         return QueueStatus()
@@ -189,7 +189,7 @@ def queue_status(folder: Path) -> QueueStatus:
 
 
 def _to_line(exchange: Exchange) -> bytes:
-    line = {"at": to_text(exchange.at)} | {key: getattr(exchange, key) for key in _KEYS}
+    line = {"at": format_time(exchange.at)} | {key: getattr(exchange, key) for key in _KEYS}
     return (
         json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         + b"\n"
@@ -219,4 +219,4 @@ def _exchange(parsed: dict[str, str | None]) -> Exchange:
     known = {key: parsed[key] for key in _KEYS if parsed.get(key) is not None}
     "".join(known.values()).encode()  # type: ignore[arg-type]  # raises if one is no text, or none that can be written
     uuid.UUID(known["id"])
-    return Exchange(at=from_text("at", str(parsed["at"])), **known)  # type: ignore[arg-type]
+    return Exchange(at=parse_time("at", str(parsed["at"])), **known)  # type: ignore[arg-type]

@@ -32,12 +32,12 @@ from muisti.model import CoreMemory, Event, EventName, Memory
 from muisti.ports.store import ChangeSet, Clock, Committed, Stored, StoredVersion, Update
 from muisti.settings import Settings
 from muisti.storage.files.conversations import FileConversations
-from muisti.storage.files.core_memory import FileCore
+from muisti.storage.files.core_memory import FileCoreMemory
 from muisti.storage.files.disk import Disk, ReadOnlyDisk
 from muisti.storage.files.journal import FileJournal
 from muisti.storage.files.queue import FileQueue
 from muisti.storage.files.sync.batch import IndexBatch
-from muisti.storage.files.vault import FileVault, ReadOnlyVault
+from muisti.storage.files.vault import FileVault, ReadOnlyVault, require_path
 from muisti.storage.files.versions import FileVersions
 from muisti.storage.sync_state import StoredFile, SyncedIndex
 
@@ -64,7 +64,7 @@ class FileStore:
         self.journal = FileJournal(root, clock, disk)
         self.conversations = FileConversations(root, settings, disk)
         self.queue = FileQueue(root, disk, writable=writable)
-        self._core = FileCore(root, disk)
+        self._core = FileCoreMemory(root, disk)
         self._clock = clock
         self._preparing = threading.Lock()
         self.catch_up: Callable[[float | None], object] = lambda _: None
@@ -157,17 +157,17 @@ class FileStore:
         for update in changes.updated:
             files += self._update(update, events, batch)
         for memory in changes.trashed:
-            trashed = self.vault.trash(_path_of(memory), now)
-            batch.forget_file(_path_of(memory), memory.id)
+            trashed = self.vault.trash(require_path(memory), now)
+            batch.forget_file(require_path(memory), memory.id)
             files += [file for file in [self.vault.read(trashed)] if file is not None]
         for memory_id in changes.restored:
             files.append(self._restore(memory_id, batch))
         if changes.archived:
             self.versions_folder.archive(
-                {_path_of(memory): memory.id for memory in changes.archived}
+                {require_path(memory): memory.id for memory in changes.archived}
             )
             for memory in changes.archived:
-                batch.forget_file(_path_of(memory), memory.id)
+                batch.forget_file(require_path(memory), memory.id)
         for memory_id in changes.erased:
             self._erase(memory_id, batch)
         for section, entries in changes.core.items():
@@ -176,7 +176,7 @@ class FileStore:
         return files
 
     def _update(self, update: Update, events: list[Event], batch: IndexBatch) -> list[StoredFile]:
-        path = _path_of(update.memory)
+        path = require_path(update.memory)
         memory_id = update.memory.id
         try:
             if update.keep_version:
@@ -236,7 +236,7 @@ class FileStore:
 
     def current(self, memory: Memory) -> Stored | None:
         """Return a memory of the index as its file has it now: a person may have edited it since the index looked."""
-        path = _path_of(memory)
+        path = require_path(memory)
         try:
             file = self.vault.read(path)
         except BrokenFile:
@@ -273,21 +273,15 @@ class FileStore:
 
     def events(self, memory_id: str) -> list[Event]:
         """Return all journal events that name a memory, in their order."""
-        return self.journal.about(memory_id)
+        return self.journal.list_events(memory_id)
 
     def core(self) -> CoreMemory:
         """Return the core memory. Raises BrokenFile."""
         return self._core.read()
 
-    def first_core_text(self) -> str | None:
+    def read_user_file(self) -> str | None:
         """Return what `USER.md` says, as long as there is no core memory yet. Raises BrokenFile."""
-        return self._core.first_text()
-
-
-def _path_of(memory: Memory) -> str:
-    if memory.file_path is None:
-        raise MemoryNotFound(memory.id)
-    return memory.file_path
+        return self._core.read_user_file()
 
 
 def _with_version(event: Event, memory_id: str, kept: str) -> Event:

@@ -12,14 +12,14 @@ _LATEST_NS = 2**63 - 1
 """What the index can hold; it is the year 2262."""
 
 
-def to_file_stat(status: os.stat_result) -> FileStat:
+def make_file_stat(status: os.stat_result) -> FileStat:
     """What the file system says of a file; times that make no sense are cut to what can be kept."""
     return FileStat(
         status.st_size, min(max(status.st_mtime_ns, -_LATEST_NS), _LATEST_NS), status.st_ino
     )
 
 
-def changed_at(status: os.stat_result) -> datetime:
+def read_mtime(status: os.stat_result) -> datetime:
     """When a file was last changed; 1970 if that makes no sense."""
     try:
         return datetime.fromtimestamp(status.st_mtime, UTC)
@@ -27,12 +27,12 @@ def changed_at(status: os.stat_result) -> datetime:
         return datetime.fromtimestamp(0, UTC)
 
 
-def to_text(at: datetime) -> str:
+def format_time(at: datetime) -> str:
     """A time as the files write it."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def from_text(key: str, text: str) -> datetime:
+def parse_time(key: str, text: str) -> datetime:
     """A time as people and files write it: a date, or a date and a time; without a zone it is UTC."""
     try:
         at = datetime.fromisoformat(text.strip())

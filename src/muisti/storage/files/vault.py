@@ -22,23 +22,23 @@ from muisti.ports import Clock
 from muisti.remember.identity import make_id
 from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings
 from muisti.storage.files import frontmatter
-from muisti.storage.files.atomic_write import AtomicWriter, Planned
-from muisti.storage.files.disk import Disk, ReadOnlyDisk, disk_errors, spelled_out
+from muisti.storage.files.atomic_write import AtomicWriter, NewFile
+from muisti.storage.files.disk import Disk, ReadOnlyDisk, disk_errors, escape_path
 from muisti.storage.files.file_names import make_file_name
 from muisti.storage.files.lock import FileLock
 from muisti.storage.files.memory_codec import (
     TRASH,
     TYPED,
-    Place,
-    check_conflict,
+    PathInfo,
+    check_conflict_markers,
     find_changed_fields,
-    from_document,
+    format_fields,
     make_restored_path,
     make_trash_path,
-    to_fields,
+    parse_memory,
 )
 from muisti.storage.files.safe_read import read_bytes
-from muisti.storage.files.timestamps import changed_at, to_file_stat
+from muisti.storage.files.timestamps import make_file_stat, read_mtime
 from muisti.storage.sync_state import FileStat, SeenFile, StoredFile
 from muisti.text.redact import redact_text
 
@@ -63,7 +63,7 @@ class FileVault:
         self._clock = clock
         self._disk = disk or Disk()
         self._work = root / ".muisti" / "tmp"
-        self._publisher = AtomicWriter(root, self._work, self._disk)
+        self._writer = AtomicWriter(root, self._work, self._disk)
         self._lock = FileLock(root / ".muisti" / "lock", settings.lock_timeout)
 
     @contextmanager
@@ -74,7 +74,7 @@ class FileVault:
                 f"{self.root}: the vault is gone; is its disk mounted? Nothing was changed"
             )
         with disk_errors(self.root):
-            self._publisher.prepare()
+            self._writer.prepare()
             held = self._lock.hold(timeout)
             held.__enter__()
         try:
@@ -86,14 +86,14 @@ class FileVault:
 
     def create(self, memories: Sequence[Memory]) -> list[StoredFile]:
         """Write new files; several at once become visible together, even if the process dies on the way."""
-        planned: list[Planned] = []
+        planned: list[NewFile] = []
         taken: set[str] = set()
         for memory in memories:
             path = self._free_path(make_file_name(memory, self._settings), memory.id, taken)
             taken.add(path)
-            text = frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
+            text = frontmatter.compose(format_fields(memory), memory.content, numbers=TYPED)
             planned.append((path, _readable(text, memory)))
-        self._publisher.create(planned)
+        self._writer.create(planned)
         return [
             self._stored(replace(memory, file_path=path), data)
             for memory, (path, data) in zip(memories, planned, strict=True)
@@ -101,7 +101,7 @@ class FileVault:
 
     def rewrite(self, memory: Memory, expected_sha: str) -> StoredFile:
         """Replace a file's known fields and body; move it if its kind or project changed."""
-        path = _file_of(memory)
+        path = require_path(memory)
         data = read_bytes(self.root, path, self._settings)[0]
         if hashlib.sha256(data).hexdigest() != expected_sha:
             raise Conflict(
@@ -119,7 +119,7 @@ class FileVault:
                 path,
                 "has front matter that cannot be changed safely: write it more simply, as `key: value` lines",
             )
-        self._publisher.replace(path, written)
+        self._writer.replace(path, written)
         moved = self._moved_to_its_folder(path, memory, changes)
         return self._stored(replace(memory, file_path=moved), written)
 
@@ -170,8 +170,8 @@ class FileVault:
         """Read a file's bytes. Raises BrokenFile."""
         seen_ns = time.time_ns()
         data, status = read_bytes(self.root, path, self._settings)
-        seen = SeenFile(to_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
-        return LoadedFile(path, data, seen, changed_at(status))
+        seen = SeenFile(make_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
+        return LoadedFile(path, data, seen, read_mtime(status))
 
     def parse(self, file: LoadedFile, *, adopt: bool = False) -> StoredFile | None:
         """Return the memory of a file; None if it is none. A new file in a kind's folder is given an id, written into it
@@ -179,12 +179,12 @@ class FileVault:
         """
         path, data = file.path, file.data
         try:
-            if not self.is_memory_folder(path) and not has_our_id(data[:4096]):
+            if not self.is_memory_folder(path) and not has_memory_id(data[:4096]):
                 return None  # somebody's README, or a page of another program
             text = data.decode("utf-8")
-            check_conflict(text)
+            check_conflict_markers(text)
             document = frontmatter.parse(text)
-            memory = from_document(path, document, self._settings, file.changed_at)
+            memory = parse_memory(path, document, self._settings, file.changed_at)
         except UnicodeDecodeError as error:
             raise BrokenFile(
                 path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8"
@@ -198,7 +198,7 @@ class FileVault:
             text = frontmatter.edit(
                 document, find_changed_fields(document, memory, self._settings), numbers=TYPED
             )
-            self._publisher.replace(path, text.encode())
+            self._writer.replace(path, text.encode())
             return self._stored(memory, text.encode())
         if not memory.id:
             memory = _identified(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
@@ -214,11 +214,11 @@ class FileVault:
             status = (self.root / path).lstat()
         except OSError:
             return None
-        return None if stat.S_ISDIR(status.st_mode) else to_file_stat(status)
+        return None if stat.S_ISDIR(status.st_mode) else make_file_stat(status)
 
     def is_memory_folder(self, path: str) -> bool:
         """Return whether a path lies in a kind's folder, where every Markdown file is a memory."""
-        return bool(Place.of(path, self._settings).kind)
+        return bool(PathInfo.of(path, self._settings).kind)
 
     def scan(self, folder: str = "") -> Iterator[tuple[str, FileStat]]:
         """Yield every Markdown file that may be a memory, of all or below a folder, trash included."""
@@ -232,29 +232,29 @@ class FileVault:
         """Let the front matter follow the folder, if it said what the old folder said."""
         memory = file.memory
         before, after = (
-            Place.of(old_path, self._settings),
-            Place.of(_file_of(memory), self._settings),
+            PathInfo.of(old_path, self._settings),
+            PathInfo.of(require_path(memory), self._settings),
         )
         kind = after.kind if after.kind and memory.kind == before.kind else memory.kind
         project = after.project if memory.project == before.project else memory.project
         if (kind, project) == (memory.kind, memory.project):
             return file
-        data = read_bytes(self.root, _file_of(memory), self._settings)[0]
+        data = read_bytes(self.root, require_path(memory), self._settings)[0]
         document = frontmatter.parse(data.decode())
         moved = replace(memory, kind=kind, project=project)
         text = frontmatter.edit(
             document, find_changed_fields(document, moved, self._settings), numbers=TYPED
         )
-        self._publisher.replace(_file_of(memory), text.encode())
+        self._writer.replace(require_path(memory), text.encode())
         return self._stored(moved, text.encode())
 
     def has_incomplete_writes(self) -> bool:
         """Whether there are temporary files."""
-        return self._publisher.leftovers()
+        return self._writer.has_incomplete_writes()
 
     def recover(self) -> None:
         """Finish or undo what a crashed process left half done."""
-        self._publisher.recover()
+        self._writer.recover()
 
     # -- Small things
 
@@ -271,11 +271,11 @@ class FileVault:
 
     def _stored(self, memory: Memory, data: bytes) -> StoredFile:
         seen = time.time_ns()
-        with disk_errors(_file_of(memory)):
-            status = (self.root / _file_of(memory)).stat(follow_symlinks=False)
+        with disk_errors(require_path(memory)):
+            status = (self.root / require_path(memory)).stat(follow_symlinks=False)
         return StoredFile(
             memory,
-            SeenFile(to_file_stat(status), seen, hashlib.sha256(data).hexdigest(), memory.id),
+            SeenFile(make_file_stat(status), seen, hashlib.sha256(data).hexdigest(), memory.id),
         )
 
 
@@ -297,7 +297,7 @@ def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, FileSta
                 folders.append((entry.path, f"{prefix}{name}/"))
         elif name.endswith(".md") and name[0] != ".":
             with suppress(FileNotFoundError):
-                yield spelled_out(prefix + name), to_file_stat(entry.stat(follow_symlinks=False))
+                yield escape_path(prefix + name), make_file_stat(entry.stat(follow_symlinks=False))
     for path, below in folders:
         yield from _scan_folder(path, below)
 
@@ -315,7 +315,7 @@ _OUR_ID = re.compile(
 )
 
 
-def has_our_id(head: bytes) -> bool:
+def has_memory_id(head: bytes) -> bool:
     """Whether a file begins with front matter that has an id of ours: a page may show such lines as an example further down."""
     text = head.removeprefix(b"\xef\xbb\xbf")
     return text.startswith(b"---") and bool(
@@ -386,7 +386,8 @@ def _says(text: str, values: Mapping[str, frontmatter.Value | None]) -> bool:
     }
 
 
-def _file_of(memory: Memory) -> str:
+def require_path(memory: Memory) -> str:
+    """Return the path of a memory's file. Raises MemoryNotFound if it has none."""
     if memory.file_path is None:
         raise MemoryNotFound(memory.id)
     return memory.file_path

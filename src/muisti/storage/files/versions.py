@@ -17,8 +17,8 @@ from muisti.settings import Settings
 from muisti.storage.files import frontmatter
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
-from muisti.storage.files.memory_codec import TYPED, from_document, to_fields
-from muisti.storage.files.timestamps import changed_at
+from muisti.storage.files.memory_codec import TYPED, format_fields, parse_memory
+from muisti.storage.files.timestamps import read_mtime
 
 HISTORY = ".history"
 ARCHIVE = "archive"
@@ -35,7 +35,7 @@ class FileVersions:
         self._root = root
         self._settings = settings
         self._disk = disk or Disk()
-        self._publisher = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
+        self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
         self._moment: datetime | None = None
         self._following: dict[str, datetime] = {}
         """Of the latest moment, for each memory: where its next free name may be. A batch keeps thousands of texts at one."""
@@ -47,13 +47,13 @@ class FileVersions:
         with disk_errors(path):
             data = (self._root / path).read_bytes()
         kept = self._free(memory_id, at, "")
-        self._publisher.create([(kept, data)])
+        self._writer.create([(kept, data)])
         return kept
 
     def keep_merged(self, memory: Memory, into: str, at: datetime) -> None:
         """The text as the file that it would have been."""
-        text = frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
-        self._publisher.create([(self._free(into, at, _MERGED), text.encode())])
+        text = frontmatter.compose(format_fields(memory), memory.content, numbers=TYPED)
+        self._writer.create([(self._free(into, at, _MERGED), text.encode())])
 
     def versions(self, memory_id: str) -> list[StoredVersion]:
         """Oldest first. What cannot be read is left out."""
@@ -191,8 +191,8 @@ class FileVersions:
     def _read(self, path: str) -> Memory:
         try:
             data = (self._root / path).read_bytes()
-            modified = changed_at((self._root / path).stat())
-            return from_document(path, frontmatter.parse(data.decode()), self._settings, modified)
+            modified = read_mtime((self._root / path).stat())
+            return parse_memory(path, frontmatter.parse(data.decode()), self._settings, modified)
         except (OSError, UnicodeDecodeError, frontmatter.BadFrontMatter) as error:
             raise BrokenFile(path, f"cannot be read ({error})") from error
 

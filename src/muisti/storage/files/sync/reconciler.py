@@ -76,7 +76,7 @@ class FileReconciler:
                 files = dict(self._store.vault.scan())
             work = self._reconciliation(self._index, confirm=confirm)
             work.run(files)
-            sources = self._sources(self._index, confirm=confirm, mend=True)
+            sources = self._sources(self._index, confirm=confirm, repair=True)
             sources.run(listing)
             self._index.stale = not recovered
         return self._report(work, sources)
@@ -102,7 +102,9 @@ class FileReconciler:
         if delta.events or delta.restarted or delta.problems:
             return True
         sources = self._sources(self._index)
-        return next(sources.changed(listing), None) is not None or bool(sources.missing_sources())
+        return next(sources.find_changed(listing), None) is not None or bool(
+            sources.find_missing_sources()
+        )
 
     def _report(self, work: Reconciliation, sources: Sources) -> SyncReport:
         return SyncReport(
@@ -132,7 +134,7 @@ class FileReconciler:
                 return SyncReport(problems=tuple(self._index.problems()))
             work = self._reconciliation(self._index, confirm=confirm)
             work.loaded = some.loaded
-            sources = self._sources(self._index, confirm=confirm, mend=True)
+            sources = self._sources(self._index, confirm=confirm, repair=True)
             if not work.run_paths(again.files, again.vanished):
                 work.run(
                     dict(self._store.vault.scan())
@@ -154,7 +156,7 @@ class FileReconciler:
                 there = self._store.conversations.exists(path)
                 (some.conversations if there else some.vanished_conversations).append(path)
                 continue
-            source = sources.source_of(path)
+            source = sources.find_source(path)
             if source is not None:
                 some.documents.append(path)
             if path.endswith(".md"):
@@ -226,7 +228,7 @@ class FileReconciler:
             if progress is not None:
                 progress(total + done, total + more)
 
-        self._sources(index, confirm=True, mend=adopt, progress=tell if progress else None).run()
+        self._sources(index, confirm=True, repair=adopt, progress=tell if progress else None).run()
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
         """Compare every file with the index. Deep: also with an index built anew."""
@@ -245,7 +247,7 @@ class FileReconciler:
         except IndexProblem as error:
             return [Problem(".muisti", f"cannot be compared ({error}): run `muisti reindex`")]
         unreadable: set[str] = set()  # parts that a rebuild cannot make while a source is away
-        if self._sources(self._index).missing_sources():
+        if self._sources(self._index).find_missing_sources():
             unreadable = {"texts", "documents", "words", "lexicon", "totals"}
         return [
             Problem(
@@ -262,7 +264,7 @@ class FileReconciler:
     ) -> DocumentSource:
         """Search a file or a folder from now on. Which, is noted in the journal, so that it outlives the index."""
         with self._store.lock():
-            place = self._documents.shelf_path(path)
+            place = self._documents.resolve_source(path)
             known = {one.path: one for one in self._index.sources()}.get(place)
             before = known or DocumentSource(place, "")
             wanted = replace(
@@ -287,11 +289,11 @@ class FileReconciler:
         """Search it no longer. The files stay as they are."""
         with self._store.lock():
             known = {one.path: one for one in self._index.sources()}
-            own = {one.path for one in self._documents.workspace()} - known.keys()
+            own = {one.path for one in self._documents.list_workspace_sources()} - known.keys()
             wanted = path
             if path not in known.keys() | own:
                 try:
-                    wanted = self._documents.shelf_path(path)
+                    wanted = self._documents.resolve_source(path)
                 except InvalidRequest:  # it may be gone
                     wanted = os.path.abspath(os.path.expanduser(path))
             if wanted in own:
@@ -313,7 +315,7 @@ class FileReconciler:
             counts[source] = counts.get(source, 0) + 1
         own = [
             one
-            for one in self._documents.workspace()
+            for one in self._documents.list_workspace_sources()
             if one.path not in {known.path for known in named}
         ]
         return [
@@ -351,7 +353,7 @@ class FileReconciler:
         index: IndexState,
         *,
         confirm: bool = False,
-        mend: bool = False,
+        repair: bool = False,
         progress: Progress | None = None,
     ) -> Sources:
         return Sources(
@@ -360,7 +362,7 @@ class FileReconciler:
             self._settings,
             index,
             confirm,
-            mend,
+            repair,
             progress,
         )
 

@@ -40,7 +40,7 @@ class Sources:
     settings: Settings
     index: IndexState
     confirm: bool = False
-    mend: bool = False
+    repair: bool = False
     """Set lines aside that a crash cut short. Needs the vault's lock."""
     progress: Progress | None = None
     missing: int = 0
@@ -48,31 +48,33 @@ class Sources:
 
     def list_files(self) -> Listing:
         """List all files of conversations and of document sources."""
-        sources = [(source, self.documents.scan(source)) for source in self.all_sources()]
+        sources = [(source, self.documents.scan(source)) for source in self.list_sources()]
         return Listing(dict(self.conversations.files()), sources)
 
-    def all_sources(self) -> list[DocumentSource]:
+    def list_sources(self) -> list[DocumentSource]:
         """Return the workspace's own and the named sources. Of two that have the same file, the closer one comes first."""
         named = self.index.sources()
         names = {one.path for one in named}
-        own = [source for source in self.documents.workspace() if source.path not in names]
+        own = [
+            source for source in self.documents.list_workspace_sources() if source.path not in names
+        ]
         return sorted([*own, *named], key=lambda source: (-len(source.path), source.path))
 
-    def missing_sources(self) -> list[Problem]:
+    def find_missing_sources(self) -> list[Problem]:
         """Return what somebody wants searched and cannot be found."""
         return [
             Problem(one.path, _GONE)
             for one in self.index.sources()
-            if not self.documents.is_there(one)
+            if not self.documents.exists(one)
         ]
 
-    def changed(self, listing: Listing) -> Iterator[str]:
+    def find_changed(self, listing: Listing) -> Iterator[str]:
         """Yield files that are new, may have changed, or are gone."""
         yield from self._changed_conversations(listing)
         yield from self._vanished_conversations(listing)
         yield from self._changed_documents(listing)
 
-    def differing(self) -> Iterator[str]:
+    def find_differing(self) -> Iterator[str]:
         """Yield files that are read and found to differ from the index."""
         listing = self.list_files()
         offsets = self.index.conversation_offsets()
@@ -82,7 +84,7 @@ class Sources:
                 yield path
         yield from self._vanished_conversations(listing)
         known = self.index.documents()
-        by_path = {source.path: source for source in self.all_sources()}
+        by_path = {source.path: source for source in self.list_sources()}
         for path in self._changed_documents(listing):
             of, seen = known.get(path, ("", None))
             source = by_path.get(of)
@@ -92,11 +94,11 @@ class Sources:
 
     def run(self, listing: Listing | None = None) -> None:
         """Read what is new and forget what is gone."""
-        if listing is None or [source for source, _ in listing.sources] != self.all_sources():
+        if listing is None or [source for source, _ in listing.sources] != self.list_sources():
             listing = self.list_files()
         self._follow_conversations(listing)
         self._follow_documents(listing)
-        self.problems += self.missing_sources()
+        self.problems += self.find_missing_sources()
 
     # -- Conversations
 
@@ -155,9 +157,9 @@ class Sources:
 
     def _read(self, path: str, known: ConversationOffset | None) -> ConversationDelta:
         try:
-            return self.conversations.read(path, known, mend=self.mend)
+            return self.conversations.read(path, known, repair=self.repair)
         except VaultError:
-            if not self.mend:
+            if not self.repair:
                 raise
             return self.conversations.read(
                 path, known
@@ -170,16 +172,16 @@ class Sources:
 
     # -- Documents
 
-    def source_of(self, path: str) -> DocumentSource | None:
+    def find_source(self, path: str) -> DocumentSource | None:
         """Return the source that a file belongs to."""
-        sources = self.all_sources()
+        sources = self.list_sources()
         return next(
             (one for one in sources if path == one.path or path.startswith(f"{one.path}/")), None
         )
 
     def is_document_changed(self, path: str) -> bool:
         """Return whether the index does not have one document as it is."""
-        source = self.source_of(path)
+        source = self.find_source(path)
         stat = None if source is None else self.documents.stat(path, source)
         of, seen = self.index.documents([path]).get(path, ("", None))
         if source is None or stat is None:
@@ -190,7 +192,7 @@ class Sources:
         """Read these documents, and forget those that are gone."""
         batch = IndexBatch(self.index)
         for path in paths:
-            source = self.source_of(path)
+            source = self.find_source(path)
             there = source is not None and self.documents.stat(path, source) is not None
             document = (
                 self.documents.read(path, replace(source, documents=0))

@@ -41,8 +41,8 @@ class Verification:
             problems += [Problem(path, _GONE) for path in sorted(seen.keys() - paths)]
             delta = self._store.journal.read({})
         problems += [problem for problem in delta.problems if problem.path not in reported]
-        problems += [Problem(path, _DIFFERS) for path in self._sources.differing()]
-        problems += self._sources.missing_sources()
+        problems += [Problem(path, _DIFFERS) for path in self._sources.find_differing()]
+        problems += self._sources.find_missing_sources()
         problems += [
             Problem(".muisti", f"{what}: run `muisti reindex`") for what in self._index.check()
         ]
