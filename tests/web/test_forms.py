@@ -161,7 +161,7 @@ def test_H1_links_are_made_and_taken_back(filled: Filled) -> None:
         in filled.post(f"{url}/link", {"target": filled.decision.id, "type": "DEPENDS_ON"}).text
     )
     assert (
-        "linked like this already"
+        "exists already"
         in filled.post(
             f"{url}/link", {"target": filled.decision.id, "type": "DEPENDS_ON"}, 422
         ).text
