@@ -225,7 +225,7 @@ class VaultContract:
         for _ in range(2):
             vault.erase(str(file.memory.file_path))
         assert raw.paths() == set()
-        with pytest.raises(BrokenFile, match="not there"):
+        with pytest.raises(BrokenFile, match="no longer exists"):
             vault.read(str(file.memory.file_path))
 
     @pytest.mark.parametrize(

@@ -140,22 +140,22 @@ def test_what_a_file_by_hand_says(head: str, field: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        ("kind: nonsense\n", "kind: 'nonsense'.*one of decision"),
-        ("kind: [note]\n", "kind: must be one text"),
-        ("title: {a: b}\n", "title: must be one text"),
-        ("sector: x\n", "sector: 'x'.*episodic"),
-        ("tier: x\n", "tier: 'x'.*session"),
-        ("importance: high\n", "importance: 'high' is not a number"),
-        ("importance: nan\n", "importance: 'nan' is not a number"),
-        ("importance: 5\n", "importance: 5.0.*between 0 and 1"),
-        ("created_at: yesterday\n", "created_at: 'yesterday' is no time: write it like"),
-        ("valid_from: 0001-01-01T00:00:00+10:00\n", "valid_from: .* is no time"),
-        ("valid_from: 2026-02-01\nvalid_until: 2026-01-01\n", "valid_until: .*before valid_from"),
-        ("keywords: {a: b}\n", "keywords: must be a list of texts"),
-        ("files: [[a]]\n", "files: must be a list of texts"),
-        ("project: ../up\n", "project: '../up'"),
-        ("id: ../../up\n", "id: '../../up'"),
-        ('title: "a\\nb"\n', "title: .*control character"),
+        ("kind: nonsense\n", "kind must be one of decision.*got 'nonsense'"),
+        ("kind: [note]\n", "kind must be a single text"),
+        ("title: {a: b}\n", "title must be a single text"),
+        ("sector: x\n", "sector must be one of .*episodic.*got 'x'"),
+        ("tier: x\n", "tier must be one of session.*got 'x'"),
+        ("importance: high\n", "importance must be a number .*got 'high'"),
+        ("importance: nan\n", "importance must be a number .*got 'nan'"),
+        ("importance: 5\n", "importance must be .*between 0 and 1.*got 5.0"),
+        ("created_at: yesterday\n", "created_at must be a time such as .*got 'yesterday'"),
+        ("valid_from: 0001-01-01T00:00:00+10:00\n", "valid_from must be a time"),
+        ("valid_from: 2026-02-01\nvalid_until: 2026-01-01\n", "valid_until .*before valid_from"),
+        ("keywords: {a: b}\n", "keywords must be a list of texts"),
+        ("files: [[a]]\n", "files must be a list of texts"),
+        ("project: ../up\n", "project .*got '../up'"),
+        ("id: ../../up\n", "id .*got '../../up'"),
+        ('title: "a\\nb"\n', "title .*control character"),
     ],
 )
 def test_what_cannot_be_is_named(head: str, message: str) -> None:
@@ -221,7 +221,7 @@ def test_places(path: str, kind: str, project: str, deleted: bool) -> None:
     ],
 )
 def test_dates_in_names(name: str, dated: bool) -> None:
-    assert (PathInfo.of(f"notes/{name}", SETTINGS).dated is not None) is dated
+    assert (PathInfo.of(f"notes/{name}", SETTINGS).date is not None) is dated
 
 
 @pytest.mark.parametrize(
