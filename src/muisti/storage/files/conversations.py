@@ -222,16 +222,15 @@ def _parse_lines(
             try:
                 yield _parse_line(raw if place else raw.removeprefix(BOM_UTF8), day, place, own)
             except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+                reason = str(error)
+                if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+                    reason = "not JSON"
+                elif isinstance(error, KeyError):
+                    reason = f"has no {error}"
                 if raw.strip():
-                    reason = f"skipped the line at byte {place} ({_explain(error)}): fix it"
-                    problems.append(Problem(path, reason))
+                    skipped = f"skipped the line at byte {place} ({reason}): fix it"
+                    problems.append(Problem(path, skipped))
         place += len(raw) + 1
-
-
-def _explain(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-        return "not JSON"
-    return f"has no {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _is_object(raw: bytes) -> bool:

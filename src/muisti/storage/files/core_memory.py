@@ -51,7 +51,11 @@ class FileCoreMemory:
                 entries[key] = value
         for known in CORE_SECTIONS:
             table.setdefault(known, {})
-        self._keep_previous()
+        if (self._root / NAME).exists():
+            with disk_errors(NAME):
+                self._disk.make_folder((self._root / PREVIOUS).parent)
+                previous = (self._root / NAME).read_bytes()
+            self._writer.replace(PREVIOUS, previous)
         data = json.dumps(table, ensure_ascii=False, indent=2).encode() + b"\n"
         self._writer.replace(NAME, data)
 
@@ -67,14 +71,6 @@ class FileCoreMemory:
             raise BrokenFile(
                 USER_FILE, f"cannot be read ({error}): save it as UTF-8 text"
             ) from error
-
-    def _keep_previous(self) -> None:
-        with disk_errors(NAME):
-            if not (self._root / NAME).exists():
-                return
-            self._disk.make_folder((self._root / PREVIOUS).parent)
-            data = (self._root / NAME).read_bytes()
-        self._writer.replace(PREVIOUS, data)
 
     def _read_table(self) -> dict[str, Any]:
         """Return the parsed file, with everything that a person added to it."""

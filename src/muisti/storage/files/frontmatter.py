@@ -173,8 +173,11 @@ def _read_yaml(text: str, start: int, end: int) -> dict[str, Entry]:
                 )
         root = YAML(typ="safe", pure=True).compose(source)
     except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 2}: " if mark is not None else ""
+        what = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
         raise BadFrontMatter(
-            f"the front matter is not valid YAML ({_describe(error)}): fix that line"
+            f"the front matter is not valid YAML ({where}{what}): fix that line"
         ) from error
     except (RecursionError, ValueError, OverflowError) as error:
         raise BadFrontMatter(f"the front matter is not valid YAML ({error}): fix it") from error
@@ -183,13 +186,6 @@ def _read_yaml(text: str, start: int, end: int) -> dict[str, Entry]:
     if root.id != "mapping" or getattr(root, "flow_style", False):
         raise BadFrontMatter("the front matter must be lines of the form `key: value`")
     return _read_entries(text, start, root)
-
-
-def _describe(error: Exception) -> str:
-    """Return the line and the first line of the message of a YAML error."""
-    mark = getattr(error, "problem_mark", None)
-    where = f"line {mark.line + 2}: " if mark is not None else ""
-    return where + (getattr(error, "problem", None) or str(error).split("\n", 1)[0])
 
 
 def _read_entries(text: str, start: int, root: Node) -> dict[str, Entry]:

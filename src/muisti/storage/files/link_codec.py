@@ -37,12 +37,18 @@ def parse_link(source: str, text: str, otherwise: datetime) -> Link:
     if len(words) < 2 or len(options) != len(words) - 2 or set(options) - _KEYS:
         raise BadFrontMatter(f"links: {text!r} is not a link: {_FIX}")
     try:
+        confidence = float(options.get("confidence", "1"))
+    except ValueError:
+        confidence = math.nan
+    try:
+        if not 0 <= confidence <= 1:
+            raise ValueError("confidence must be a number between 0 and 1")
         return Link(
             source=source,
             type=_parse_name(LinkType, words[0].upper().replace("-", "_"), "type"),
             target=words[1],
             created_at=parse_time("links: at", options["at"]) if "at" in options else otherwise,
-            confidence=_parse_confidence(options.get("confidence", "1")),
+            confidence=confidence,
             extracted_by=_parse_name(LinkSource, options.get("by", "user").lower(), "by"),
             valid_from=parse_time("links: from", options["from"]) if "from" in options else None,
             valid_until=parse_time("links: until", options["until"])
@@ -57,13 +63,3 @@ def _parse_name(names: type[Name], text: str, what: str) -> Name:
     if text not in tuple(names):
         raise ValueError(f"{what} must be one of {', '.join(names)}")
     return names(text)
-
-
-def _parse_confidence(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number <= 1:
-        raise ValueError("confidence must be a number between 0 and 1")
-    return number

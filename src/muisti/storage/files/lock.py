@@ -58,7 +58,10 @@ class FileLock:
         while True:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             if try_lock(fd):
-                if self._is_current(fd):
+                is_current = False
+                with suppress(FileNotFoundError):
+                    is_current = os.path.samestat(os.fstat(fd), os.stat(self._path))
+                if is_current:
                     # The process ID is only a hint for others that wait: failing here is harmless.
                     with suppress(OSError, AttributeError):
                         os.pwrite(fd, f"{os.getpid():<20}".encode(), 0)
@@ -76,11 +79,6 @@ class FileLock:
                 )
             time.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(pause * 1.5, 0.01)
-
-    def _is_current(self, fd: int) -> bool:
-        with suppress(FileNotFoundError):
-            return os.path.samestat(os.fstat(fd), os.stat(self._path))
-        return False
 
 
 def try_lock(fd: int) -> bool:

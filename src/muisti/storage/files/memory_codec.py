@@ -36,6 +36,7 @@ _TRASHED = re.compile(r"(?P<stem>.*)\.(?P<at>\d{8}T\d{12}Z)\.md\Z", re.DOTALL)
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d)[_ -]")
 _CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")
 _EPOCH = datetime.fromtimestamp(0, UTC)
+_FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 _BY_KEY = {field.name: field for field in FRONT_MATTER} | {
     field.alias: field for field in FRONT_MATTER if field.alias
@@ -87,8 +88,12 @@ def find_changed_fields(
     }
     for field in FRONT_MATTER:
         value = have.get(field.name, "")
-        if field.name not in wanted and value not in ("", ()) and not _is_default(field, value):
-            changes[field.name] = None
+        if field.name in wanted or value in ("", ()):
+            continue
+        can_be_default = isinstance(value, str) and not field.required
+        if can_be_default and _parse_value(field, field.name, value) == field.default:
+            continue
+        changes[field.name] = None
     return changes
 
 
@@ -118,12 +123,6 @@ def _is_equal(key: str, have: Value | None, wanted: Value) -> bool:
                 return have.rstrip("\r\n") == wanted
     except BadFrontMatter:
         return False
-
-
-def _is_default(field: Field, have: Value | None) -> bool:
-    if field.required or not isinstance(have, str):
-        return False
-    return bool(_parse_value(field, field.name, have) == field.default)
 
 
 def parse_memory(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
@@ -197,9 +196,20 @@ def _parse_value(field: Field, key: str, text: str) -> Any:
         case ValueType.TIME:
             return parse_time(key, text)
         case ValueType.SHARE:
-            return _parse_number(key, text)
+            try:
+                number = float(text)
+            except ValueError:
+                number = math.nan
+            if math.isnan(number):
+                raise BadFrontMatter(f"{key} must be a number between 0 and 1 (got {text!r})")
+            return number
         case ValueType.FLAG:
-            return _parse_flag(field, text)
+            word = text.strip().casefold()
+            if not word:
+                return bool(field.default)
+            if word not in _FLAGS:
+                raise BadFrontMatter(f"{field.name} must be true or false (got {text!r})")
+            return _FLAGS[word]
         case _:
             return text
 
@@ -222,7 +232,11 @@ class PathInfo:
         deleted_at = None
         if parts[0] == TRASH:
             parts = parts[1:]
-            deleted_at = _parse_trash_time(parts[-1])
+            deleted_at = _EPOCH  # if a person moved it there, its name has no time
+            if stamped := _TRASHED.match(parts[-1]):
+                with suppress(ValueError):
+                    at = datetime.strptime(stamped["at"], "%Y%m%dT%H%M%S%fZ")
+                    deleted_at = at.replace(tzinfo=UTC)
         project = ""
         if parts[0] == "projects" and len(parts) > 2:
             project, parts = parts[1], parts[2:]
@@ -271,40 +285,11 @@ def has_conflict_markers(text: str) -> bool:
     return False
 
 
-def _parse_trash_time(name: str) -> datetime:
-    """Return when a file was trashed; 1970 if a person moved it there under another name."""
-    stamped = _TRASHED.match(name)
-    try:
-        at = stamped["at"] if stamped else ""
-        return datetime.strptime(at, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
-    except ValueError:
-        return _EPOCH
-
-
 def _read_text(field: Field, key: str, value: Value | None) -> str:
     if not isinstance(value, str):
         raise BadFrontMatter(f"{key} must be a single text, not a list or a table")
     # A title that is written as a YAML block ends with a newline.
     return value if field.value_type is ValueType.TEXT else value.rstrip("\r\n")
-
-
-def _parse_number(key: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if math.isnan(number):
-        raise BadFrontMatter(f"{key} must be a number between 0 and 1 (got {text!r})")
-    return number
-
-
-def _parse_flag(field: Field, text: str) -> bool:
-    word = text.strip().casefold()
-    if word in ("", "true", "yes", "on"):
-        return True if word else bool(field.default)
-    if word in ("false", "no", "off"):
-        return False
-    raise BadFrontMatter(f"{field.name} must be true or false (got {text!r})")
 
 
 def _read_links(

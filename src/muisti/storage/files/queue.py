@@ -48,11 +48,13 @@ class FileQueue:
 
     def put(self, exchange: Exchange) -> None:
         """Append an exchange with one write and one sync."""
+        line = {"at": format_time(exchange.at)} | {key: getattr(exchange, key) for key in _KEYS}
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
         with self._guard, disk_errors(self._folder):
             path = (
                 self._own if self._own is not None and self._own.exists() else self._create_file()
             )
-            self._disk.append(path, _format_line(exchange), durable=True)
+            self._disk.append(path, text.encode("utf-8", "replace") + b"\n", durable=True)
             self._add(exchange, path)
 
     def _add(self, exchange: Exchange, path: Path) -> None:
@@ -183,12 +185,6 @@ def read_queue_status(folder: Path) -> QueueStatus:
     )
 
 
-def _format_line(exchange: Exchange) -> bytes:
-    line = {"at": format_time(exchange.at)} | {key: getattr(exchange, key) for key in _KEYS}
-    text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace") + b"\n"
-
-
 def _parse_file(path: Path) -> tuple[list[Exchange], list[bytes]]:
     """Return the waiting exchanges in order, and the lines that cannot be read.
 
@@ -204,16 +200,11 @@ def _parse_file(path: Path) -> tuple[list[Exchange], list[bytes]]:
             if "done" in parsed:
                 waiting.pop(str(parsed["done"]), None)
             else:
-                exchange = _make_exchange(parsed)
-                waiting[exchange.id] = exchange
+                known = {key: parsed[key] for key in _KEYS if parsed.get(key) is not None}
+                "".join(known.values()).encode()  # raises if a value is not text, or not encodable
+                uuid.UUID(known["id"])
+                at = parse_time("at", str(parsed["at"]))
+                waiting[known["id"]] = Exchange(at=at, **known)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, BadFrontMatter):
             broken.append(line)
     return list(waiting.values()), broken
-
-
-def _make_exchange(parsed: dict[str, str | None]) -> Exchange:
-    known = {key: parsed[key] for key in _KEYS if parsed.get(key) is not None}
-    # Raises if a value is not text, or cannot be encoded.
-    "".join(known.values()).encode()  # type: ignore[arg-type]
-    uuid.UUID(known["id"])
-    return Exchange(at=parse_time("at", str(parsed["at"])), **known)  # type: ignore[arg-type]

@@ -169,7 +169,13 @@ class FileStore:
             for memory in changes.archived:
                 batch.forget_file(require_path(memory), memory.id)
         for memory_id in changes.erased:
-            self._erase(memory_id, batch)
+            self.versions_folder.forget(memory_id)
+            known = self.index.get(memory_id, include_deleted=True)
+            if known is not None and known.file_path is not None:
+                self.vault.erase(known.file_path)
+                batch.forget_file(known.file_path, memory_id)
+            while archived := self.versions_folder.archived_path(memory_id):
+                self.vault.erase(archived)
         for section, entries in changes.core.items():
             self._core.write(section, entries)
         self.journal.append(events, durable=changes.durable)
@@ -209,16 +215,6 @@ class FileStore:
         if file is None:
             raise MemoryNotFound(memory_id)
         return file
-
-    def _erase(self, memory_id: str, batch: IndexBatch) -> None:
-        """Delete a memory's file, its versions, and its files in the archive."""
-        self.versions_folder.forget(memory_id)
-        known = self.index.get(memory_id, include_deleted=True)
-        if known is not None and known.file_path is not None:
-            self.vault.erase(known.file_path)
-            batch.forget_file(known.file_path, memory_id)
-        while path := self.versions_folder.archived_path(memory_id):
-            self.vault.erase(path)
 
     def _update_index(self, batch: IndexBatch, conversation: str | None) -> bool:
         """Write the batch with new journal and conversation lines. Return whether it worked."""

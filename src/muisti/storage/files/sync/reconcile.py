@@ -177,7 +177,9 @@ class Reconciliation:
                 try:
                     self._read_file(path, files[path], seen, lookup, batch)
                 except VaultError as error:
-                    self._postpone(path, error)
+                    # A file that cannot be written now is left for later. The index keeps its row.
+                    self.postponed.append(Problem(path, f"is not indexed yet: {error}"))
+                    log.warning("%s is not indexed yet: %s", path, error)
             # If only the times of file states are new, a full disk or busy index is no error.
             with suppress(*(() if batch.changes_rows else _CANNOT_WRITE)):
                 batch.write()
@@ -194,7 +196,9 @@ class Reconciliation:
     ) -> None:
         known = seen.get(path)
         try:
-            loaded = self._load(path)
+            loaded = self.loaded.pop(path, None)
+            if loaded is None or self.store.vault.stat(path) != loaded.seen.stat:
+                loaded = self.store.vault.load(path)
             if self._is_unchanged(path, known, loaded, lookup):
                 memory_id = known.memory_id if known else None
                 batch.record_file(path, loaded.seen._replace(memory_id=memory_id))
@@ -224,13 +228,6 @@ class Reconciliation:
             if known is not None and known.memory_id not in (None, file.memory.id):
                 self._drop_row(path, known, batch)
             batch.put_file(file)
-
-    def _load(self, path: str) -> LoadedFile:
-        """Return the file's bytes, which may have been read before if it is unchanged."""
-        loaded = self.loaded.pop(path, None)
-        if loaded is not None and self.store.vault.stat(path) == loaded.seen.stat:
-            return loaded
-        return self.store.vault.load(path)
 
     def _is_unchanged(
         self, path: str, known: SeenFile | None, loaded: LoadedFile, lookup: FileLookup
@@ -291,15 +288,16 @@ class Reconciliation:
                 self.events.append(Event(EventName.EDITED, at, (file.memory.id,)))
         return file
 
-    def _postpone(self, path: str, error: VaultError) -> None:
-        """Leave a file that cannot be written now for later. The index keeps its row."""
-        self.postponed.append(Problem(path, f"is not indexed yet: {error}"))
-        log.warning("%s is not indexed yet: %s", path, error)
-
     def _forget(self, vanished: Sequence[str], seen: Mapping[str, SeenFile]) -> None:
         """Remove memories whose files are gone. Many at once need confirmation."""
         vanished = [path for path in vanished if path not in self._kept]
-        lost = [path for path in vanished if self._is_lost(path, seen[path])]
+        lost = []
+        for path in vanished:
+            memory_id = seen[path].memory_id
+            if memory_id is None or memory_id in self._owners or path.startswith("."):
+                continue  # not a live memory, or moved
+            if not self.store.versions_folder.is_archived(path, memory_id):
+                lost.append(path)
         alive = sum(1 for path, file in seen.items() if file.memory_id and path[0] != ".")
         if too_many_vanished(len(lost), alive, self.settings.vanished_share) and not self.confirm:
             self.missing = len(lost)
@@ -320,12 +318,6 @@ class Reconciliation:
                 batch.forget_file(path)
                 self._drop_row(path, seen[path], batch)
             batch.write()
-
-    def _is_lost(self, path: str, seen: SeenFile) -> bool:
-        """Return whether a live memory is gone: neither moved nor archived."""
-        if seen.memory_id is None or seen.memory_id in self._owners or path.startswith("."):
-            return False
-        return not self.store.versions_folder.is_archived(path, seen.memory_id)
 
     def read_journal(self) -> None:
         """Record external changes in the journal, and read its new events."""
