@@ -114,7 +114,8 @@ def _fold_source(sources: dict[str, DocumentSource | None], event: Event) -> Non
     if not isinstance(path, str):
         return
     if event.name == EventName.DOCUMENTS_ADDED:
-        name, project = (str(event.data.get(key) or "") for key in ("source", "project"))
+        name = str(event.data.get("source") or "")
+        project = str(event.data.get("project") or "")
         sources[path] = DocumentSource(path, name, project, bool(event.data.get("trusted")))
     elif event.name == EventName.DOCUMENTS_DROPPED:
         sources[path] = None

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """Tells the time of the machine."""
+    """The clock of the machine."""
 
     def now(self) -> datetime:
         """Return the current time in UTC."""

@@ -47,9 +47,9 @@ class FileConversations:
         self._written: dict[str, dict[str, Message]] = {}
         """By file: the messages that this process appended last, which are redacted already."""
 
-    def append(self, chat: str, messages: Sequence[Message]) -> str:
+    def append(self, conversation: str, messages: Sequence[Message]) -> str:
         """Append messages with one write; return the file's path. Call under the vault's lock."""
-        folder = self._root / FOLDER / chat
+        folder = self._root / FOLDER / conversation
         with disk_errors(folder):
             if folder.is_symlink() or folder.parent.is_symlink():
                 raise VaultUnusable(
@@ -59,7 +59,7 @@ class FileConversations:
             day = folder / f"{messages[0].at.date().isoformat()}.jsonl"
             days = sorted(folder.glob("*.jsonl"), reverse=True)
             path = max(day, next((path for path in days if path.is_file()), day))
-            name = f"{FOLDER}/{chat}/{path.name}"
+            name = f"{FOLDER}/{conversation}/{path.name}"
             existed = path.exists()
             if existed:
                 self._before[name] = _read_stat(path)
@@ -74,15 +74,15 @@ class FileConversations:
 
     def files(self) -> Iterator[tuple[str, FileStat]]:
         """Yield every file of every conversation. Symbolic links are not followed."""
-        for chat in _list_entries(self._root / FOLDER):
-            if not chat.is_dir(follow_symlinks=False):
+        for folder in _list_entries(self._root / FOLDER):
+            if not folder.is_dir(follow_symlinks=False):
                 continue
-            entries = {entry.name: entry for entry in _list_entries(Path(chat.path))}
+            entries = {entry.name: entry for entry in _list_entries(Path(folder.path))}
             for name, entry in entries.items():
                 if name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
                     is_torn = f"{name}{CORRUPT}" in entries
                     stat = _make_stat(entry.stat(follow_symlinks=False), is_torn=is_torn)
-                    yield f"{FOLDER}/{chat.name}/{name}", stat
+                    yield f"{FOLDER}/{folder.name}/{name}", stat
 
     def exists(self, path: str) -> bool:
         """Return whether there is a file at this path."""
@@ -102,7 +102,7 @@ class FileConversations:
         Repair: move an incomplete last line to a `.corrupt` file; needs the vault's lock.
         """
         file = self._root / path
-        chat = path.split("/")[1]
+        conversation = path.split("/")[1]
         problems: list[Problem] = []
         with disk_errors(file):
             if repair:
@@ -125,7 +125,7 @@ class FileConversations:
         lines = list(_parse_lines(path, data, read.offset, problems))
         self._redact(lines, self._written.pop(path, {}))
         seen = ConversationOffset(stat, seen_ns, after)
-        return ConversationDelta(chat, path, seen, lines, read.offset == 0, tuple(problems))
+        return ConversationDelta(conversation, path, seen, lines, read.offset == 0, tuple(problems))
 
     def _redact(self, lines: list[MessageLine], written: dict[str, Message]) -> None:
         """Redact lines that others wrote, so that private text stays out of the index."""
@@ -134,15 +134,20 @@ class FileConversations:
             own = written.get(line.id)
             if own is None or (line.content, line.meta) != (own.content, own.meta):
                 foreign.append(at)
-        safe = redact_texts([lines[at].content for at in foreign], self._settings)
-        for at, text in zip(foreign, safe, strict=True):
-            if lines[at].content != text:
-                lines[at] = lines[at]._replace(content=text if text.strip() else PRIVATE)
+        contents = [lines[at].content for at in foreign]
+        redacted = redact_texts(contents, self._settings)
+        for at, before, after in zip(foreign, contents, redacted, strict=True):
+            if before != after:
+                lines[at] = lines[at]._replace(content=after if after.strip() else PRIVATE)
         with_meta = [at for at in foreign if lines[at].meta]
-        texts = [text for at in with_meta for text in texts_in(lines[at].meta)]
-        if redact_texts(texts, self._settings) != texts:
-            for at in with_meta:
-                lines[at] = lines[at]._replace(meta=redact_meta(lines[at].meta, self._settings))
+        texts: list[str] = []
+        for at in with_meta:
+            texts += texts_in(lines[at].meta)
+        if redact_texts(texts, self._settings) == texts:
+            return
+        for at in with_meta:
+            meta = redact_meta(lines[at].meta, self._settings)
+            lines[at] = lines[at]._replace(meta=meta)
 
 
 _TORN = "its last line is incomplete after a crash, and will be moved when the vault is writable"
@@ -255,6 +260,7 @@ def _read_json(text: str) -> Any:
 
 
 def _parse_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> MessageLine:
+    """Parse one line at byte `place`. Own: meta values that every line of the conversation has."""
     parsed = _read_json(raw.decode())
     if not isinstance(parsed, dict):
         raise TypeError("not an object")
@@ -269,12 +275,14 @@ def _parse_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> Messag
         json.dumps(parsed, ensure_ascii=False).encode()
     if not isinstance(at, str) or not isinstance(meta, dict):
         raise TypeError("ts must be a time and meta an object")
-    moment = datetime.fromisoformat(at)
-    if moment.tzinfo is not UTC:
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    id_, type_ = parsed.get("id"), parsed.get("type")
+    sent_at = datetime.fromisoformat(at)
+    if sent_at.tzinfo is None:
+        sent_at = sent_at.replace(tzinfo=UTC)
+    elif sent_at.tzinfo is not UTC:
+        sent_at = sent_at.astimezone(UTC)
     others = {key: value for key, value in meta.items() if key not in own or str(value) != own[key]}
     if raw.count(b"[") + raw.count(b"{") > DEEPEST_META:
         texts_in(others)  # raises if it is nested too deeply
-    id_ = str(id_) if id_ else f"line-{day}-{place}"
-    return MessageLine(place, id_, moment, role, content, str(type_) if type_ else None, others)
+    id_ = str(parsed.get("id") or f"line-{day}-{place}")
+    type_ = parsed.get("type")
+    return MessageLine(place, id_, sent_at, role, content, str(type_) if type_ else None, others)

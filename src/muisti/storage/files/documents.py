@@ -24,7 +24,7 @@ from muisti.storage.files.memory_codec import PathInfo
 from muisti.storage.files.timestamps import make_file_stat, read_mtime
 from muisti.storage.files.vault import has_memory_id
 from muisti.storage.sync_state import FileStat, SeenFile
-from muisti.text.markdown import parse_blocks
+from muisti.text.markdown import Block, parse_blocks
 from muisti.text.redact import redact_text
 
 SUFFIXES = (".md", ".markdown")
@@ -225,21 +225,26 @@ def _strip_front_matter(text: str) -> str:
 
 
 def _split_sections(text: str) -> list[Section]:
-    """Split a text at its headings. One followed by a smaller heading is only part of its path."""
+    """Split a text at its headings.
+
+    A heading that is followed by a smaller one has no section: it is only part of that one's path.
+    """
     text = text.replace("\0", " ")
     found: list[Section] = []
-    path: list[tuple[int, str]] = []
+    headings: list[Block] = []
     used: dict[str, int] = {}
-    parts = parse_blocks(text)
-    starts = [at for at, block in enumerate(parts) if block.level or at == 0]
-    for first, end in pairwise([*starts, len(parts)]):
-        head = parts[first] if parts[first].level else None
-        if head is not None:
-            path = [*(step for step in path if step[0] < head.level), (head.level, head.title)]
-            if end == first + 1 and end < len(parts) and parts[end].level > head.level:
+    blocks = parse_blocks(text)
+    starts = [at for at, block in enumerate(blocks) if block.level or at == 0]
+    for first, end in pairwise([*starts, len(blocks)]):
+        head = blocks[first]
+        if head.level:
+            headings = [above for above in headings if above.level < head.level]
+            headings.append(head)
+            is_empty = end == first + 1 and end < len(blocks)
+            if is_empty and blocks[end].level > head.level:
                 continue
-        content = text[parts[first].start : parts[end - 1].end]
-        titles = [title for _, title in path if title] if head is not None else []
+        content = text[head.start : blocks[end - 1].end]
+        titles = [heading.title for heading in headings if heading.title]
         anchor = _make_anchor(titles[-1] if titles else "", used)
         found.append(Section(anchor, " > ".join(titles), content))
     return found

@@ -371,7 +371,8 @@ def _edit_entry(
         return entry.start, line_end, ""
     if isinstance(value, tuple) and value and entry.items:
         return entry.items[0][1], entry.items[-1][2], _edit_items(text, entry, value, newline)
-    if isinstance(entry.value, str) or (entry.value is not None and text[entry.value_start] == "["):
+    is_inline_list = entry.value is not None and text[entry.value_start] == "["
+    if isinstance(entry.value, str) or is_inline_list:
         gap = "" if entry.value_start > entry.after_key else " "
         if text[entry.value_start - 1] == "\n":
             gap = "  "  # only a block text may start at the margin below its key

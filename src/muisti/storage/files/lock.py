@@ -73,9 +73,9 @@ class FileLock:
                 holder = os.pread(fd, 20, 0).decode("ascii", "replace").strip()
             os.close(fd)
             if time.monotonic() >= deadline:
-                who = f"process {holder}" if holder else "another process"
+                writer = f"process {holder}" if holder else "another process"
                 raise VaultBusy(
-                    f"{who} has been writing to the vault for over {patience:g} s; try again later"
+                    f"{writer} has been writing to the vault for over {patience:g} s; try again later"
                 )
             time.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(pause * 1.5, 0.01)

@@ -217,15 +217,17 @@ class FileVault:
 
     def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
         """Update kind and project of a moved file, unless they differed from the old folder's."""
-        memory, path = file.memory, file.path
-        before, after = PathInfo.of(old_path, self._settings), PathInfo.of(path, self._settings)
-        kind = after.kind if after.kind and memory.kind == before.kind else memory.kind
-        project = after.project if memory.project == before.project else memory.project
-        if (kind, project) == (memory.kind, memory.project):
+        before = PathInfo.of(old_path, self._settings)
+        after = PathInfo.of(file.path, self._settings)
+        memory = file.memory
+        if after.kind and memory.kind == before.kind:
+            memory = replace(memory, kind=after.kind)
+        if memory.project == before.project:
+            memory = replace(memory, project=after.project)
+        if memory == file.memory:
             return file
-        data = read_bytes(self.root, path, self._settings)[0]
-        document = frontmatter.parse(data.decode())
-        return self._write_fields(document, replace(memory, kind=kind, project=project))
+        data = read_bytes(self.root, file.path, self._settings)[0]
+        return self._write_fields(frontmatter.parse(data.decode()), memory)
 
     def has_incomplete_writes(self) -> bool:
         """Return whether there are temporary files."""

@@ -49,10 +49,12 @@ class IndexBatch:
 
     @property
     def changes_rows(self) -> bool:
-        """Whether there is more to write than when files were last seen."""
-        rows = self._memories, self._removed, self._texts, self._emptied, self._journal
-        gone = [path for path, seen in self._seen.items() if seen is None or seen.memory_id is None]
-        return any(rows) or bool(gone) or bool(self._documents) or bool(self._conversations)
+        """Whether there is more to write than new times of known files."""
+        if self._memories or self._removed or self._texts or self._emptied:
+            return True
+        if self._journal is not None or self._documents or self._conversations:
+            return True
+        return any(seen is None or seen.memory_id is None for seen in self._seen.values())
 
     # -- Memories
 

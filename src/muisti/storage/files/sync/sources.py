@@ -64,9 +64,8 @@ class Sources:
         """Return the workspace's and the named sources, nested ones before those around them."""
         named = self.index.sources()
         paths = {source.path for source in named}
-        own = [
-            source for source in self.documents.list_workspace_sources() if source.path not in paths
-        ]
+        workspace = self.documents.list_workspace_sources()
+        own = [source for source in workspace if source.path not in paths]
         return sorted([*own, *named], key=lambda source: (-len(source.path), source.path))
 
     def find_missing_sources(self) -> list[Problem]:
@@ -79,22 +78,22 @@ class Sources:
 
     def find_changed(self, listing: Listing) -> Iterator[str]:
         """Yield files that are new, may have changed, or are gone."""
-        yield from self._changed_conversations(listing)
-        yield from self._vanished_conversations(listing)
-        yield from self._changed_documents(listing)
+        yield from self._find_changed_conversations(listing)
+        yield from self._find_vanished_conversations(listing)
+        yield from self._find_changed_documents(listing)
 
     def find_differing(self) -> Iterator[str]:
         """Yield files that differ from the index; reads those that may."""
         listing = self.list_files()
         offsets = self.index.conversation_offsets()
-        for path in self._changed_conversations(listing):
+        for path in self._find_changed_conversations(listing):
             delta = self.conversations.read(path, offsets.get(path))
             if delta.restarted or delta.lines:
                 yield path
-        yield from self._vanished_conversations(listing)
+        yield from self._find_vanished_conversations(listing)
         known = self.index.documents()
         by_path = {source.path: source for source in self.list_sources()}
-        for path in self._changed_documents(listing):
+        for path in self._find_changed_documents(listing):
             source_path, seen = known.get(path, ("", None))
             source = by_path.get(source_path)
             document = self.documents.read(path, source) if source else None
@@ -111,20 +110,20 @@ class Sources:
 
     # -- Conversations
 
-    def _changed_conversations(self, listing: Listing) -> Iterator[str]:
+    def _find_changed_conversations(self, listing: Listing) -> Iterator[str]:
         known = self.index.conversation_offsets()
         for path, stat in listing.conversations.items():
             if _is_unread(known.get(path), stat):
                 yield path
 
-    def _vanished_conversations(self, listing: Listing) -> list[str]:
+    def _find_vanished_conversations(self, listing: Listing) -> list[str]:
         known = self.index.conversation_offsets()
         return [path for path in known if path not in listing.conversations]
 
     def _sync_conversations(self, listing: Listing) -> None:
         known = self.index.conversation_offsets()
-        changed = list(self._changed_conversations(listing))
-        vanished = self._vanished_conversations(listing)
+        changed = list(self._find_changed_conversations(listing))
+        vanished = self._find_vanished_conversations(listing)
         gone = [path for path in vanished if not self.conversations.exists(path)]
         too_many = too_many_vanished(len(gone), len(known), self.settings.vanished_share)
         if too_many and not self.confirm:
@@ -169,7 +168,7 @@ class Sources:
             return self.conversations.read(path, known)  # on a disk that cannot be written
 
     def is_conversation_changed(self, path: str) -> bool:
-        """Return whether the index does not have one file of a conversation as it is."""
+        """Return whether a file of a conversation may differ from the index."""
         known = self.index.conversation_offsets(path).get(path)
         return _is_unread(known, self.conversations.stat(path))
 
@@ -183,7 +182,7 @@ class Sources:
         return None
 
     def is_document_changed(self, path: str) -> bool:
-        """Return whether the index does not have one document as it is."""
+        """Return whether a document may differ from the index."""
         source = self.find_source(path)
         stat = None if source is None else self.documents.stat(path, source)
         source_path, seen = self.index.documents([path]).get(path, ("", None))
@@ -206,7 +205,7 @@ class Sources:
         if batch.changes_rows:
             batch.write()
 
-    def _changed_documents(self, listing: Listing) -> Iterator[str]:
+    def _find_changed_documents(self, listing: Listing) -> Iterator[str]:
         known = self.index.documents()
         named = {source.path for source in self.index.sources()}
         present: set[str] = set()
