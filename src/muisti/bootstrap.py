@@ -316,7 +316,7 @@ class _Files(_Parts):
 
     def _fill_core(self, memory: Muisti) -> None:
         try:
-            if text := self.store.first_core_text():
+            if text := self.store.read_user_file():
                 memory.core_init(text)
         except MuistiError as error:
             _log().warning("core memory is not filled from USER.md: %s", error)

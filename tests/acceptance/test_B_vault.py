@@ -251,7 +251,7 @@ def test_B5_a_copied_file_is_reported_and_becomes_a_memory_without_its_id(
     shutil.copy(vault / str(saved.file_path), copy)
     again = opened()
     assert [found.file_path for found in again.list()] == [saved.file_path]
-    assert "same id" in again.problems()[0].reason
+    assert "same ID" in again.problems()[0].reason
     (vault / str(saved.file_path)).unlink()
     assert [found.file_path for found in opened().list()] == [
         "facts/the copy of the original file.md"

@@ -79,7 +79,7 @@ def test_C5_uses_links_and_deletion_are_told(memory: Muisti, clock: FakeClock) -
         "saved",
         "linked from",
         "linked",
-        "took the place of",
+        "replaced",
     ]
 
 

@@ -12,7 +12,7 @@ import pytest
 from muisti import Muisti, Utterance
 from muisti.settings import Settings
 from muisti.storage.files import frontmatter
-from muisti.storage.files.memory_codec import from_document
+from muisti.storage.files.memory_codec import parse_memory
 from muisti.text import private_tags, redact, secrets
 from tests.chat_server import serving
 from tests.conftest import Opener
@@ -133,6 +133,6 @@ def test_C1_core_memory_is_scanned_once(memory: Muisti, scanned: Scanned) -> Non
 
 def test_C1_a_file_that_is_read_is_scanned_once(scanned: Scanned) -> None:
     document = frontmatter.parse(f"---\nid: one\ntags: shop, {KEY}\n---\n{SAID}\n")
-    read = from_document("notes/one.md", document, Settings(), datetime(2026, 3, 10, tzinfo=UTC))
+    read = parse_memory("notes/one.md", document, Settings(), datetime(2026, 3, 10, tzinfo=UTC))
     assert len(scanned.about(SAID)) == 1
     assert KEY not in f"{read.content}{read.title}{read.keywords}"

@@ -12,7 +12,7 @@ import pytest
 
 from muisti import CoreEntryNotFound, InvalidRequest, Muisti
 from muisti.errors import BrokenFile, VaultFull
-from muisti.lifecycle.core_memory import list_entries
+from muisti.lifecycle.core_memory import parse_entries
 from tests.conftest import Opener
 from tests.faults.starve import FailingDisk
 
@@ -56,7 +56,7 @@ def test_F4_bad_input_names_the_field_and_changes_nothing(
 ) -> None:
     memory.core_update("user", "name", "Anna")
     before = (vault / "core_memory.json").read_bytes()
-    with pytest.raises(InvalidRequest, match=f"^{named}: "):
+    with pytest.raises(InvalidRequest, match=f"^{named} "):
         memory.core_update(section, key, value)
     assert (vault / "core_memory.json").read_bytes() == before
 
@@ -88,9 +88,9 @@ def test_F4_init_from_a_text_or_a_file(memory: Muisti, tmp_path: Path) -> None:
     assert dict(memory.core_init("- Name: Anna").user) == {"name": "Anna"}
     (tmp_path / "other.md").write_text("- Name: Bea", "utf-8")
     assert memory.core_init(tmp_path / "other.md").user["name"] == "Anna", "what is there wins"
-    with pytest.raises(InvalidRequest, match="^source: .*missing.md"):
+    with pytest.raises(InvalidRequest, match="^source .*missing.md"):
         memory.core_init(tmp_path / "missing.md")
-    with pytest.raises(InvalidRequest, match="^text: .*it says nothing"):
+    with pytest.raises(InvalidRequest, match="^text must have lines like"):
         memory.core_init("\n\n")
 
 
@@ -190,4 +190,4 @@ def test_K2_on_a_full_disk_it_is_whole_old_or_whole_new(opened: Opener, vault: P
     ],
 )
 def test_F4_how_a_user_md_is_read(text: str, expected: dict[str, str]) -> None:
-    assert list_entries(text) == expected
+    assert parse_entries(text) == expected

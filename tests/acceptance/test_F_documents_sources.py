@@ -153,7 +153,7 @@ def test_F5_memory_md_and_the_folder_memory_are_searched_at_open(
         ("memory", 2),
     ]
     assert memory.list() == [], "they are not memories"
-    with pytest.raises(InvalidRequest, match="^path: .*workspace"):
+    with pytest.raises(InvalidRequest, match="^path .*workspace"):
         memory.forget_path("MEMORY.md")
     shutil.rmtree(vault / "memory")
     memory.sync()

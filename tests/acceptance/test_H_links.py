@@ -151,16 +151,16 @@ REFUSED: dict[str, tuple[tuple[int, int], OptionsFor, str]] = {
         lambda _, clock: {"valid_from": clock.now().replace(tzinfo=None)},
         "valid_from",
     ),
-    "identical": ((2, 3), lambda _, __: {"type": "confirms"}, "linked like this already"),
+    "identical": ((2, 3), lambda _, __: {"type": "confirms"}, "exists already"),
     "identical but for how sure": (
         (2, 3),
         lambda _, __: {"type": "confirms", "confidence": 0.5},
-        "linked like this already",
+        "exists already",
     ),
     "superseded already": (
         (3, 2),
         lambda _, __: {"type": "supersedes"},
-        "linked like this already",
+        "exists already",
     ),
     "circle of two": ((2, 3), lambda _, __: {"type": "supersedes"}, "supersede"),
 }
@@ -223,7 +223,7 @@ def test_H1_unlink_takes_back_that_link_only(memory: Muisti, four: list[Memory])
     memory.unlink(four[0].id, four[1].id, "builds_on")
     assert memory.links(four[0].id) == [kept]
     for ends in ((four[0].id, four[1].id), (four[1].id, four[0].id)):
-        with pytest.raises(InvalidRequest, match="no such link"):
+        with pytest.raises(InvalidRequest, match="link does not exist"):
             memory.unlink(*ends, "BUILDS_ON")
     with pytest.raises(MemoryNotFound):
         memory.unlink("nobody", four[1].id)
@@ -396,7 +396,7 @@ def test_H1_a_memory_has_so_many_links_and_no_more(
     by_hand(memory, four[0], "links:\n" + "".join(f"  - builds_on other-{n}\n" for n in range(199)))
     memory.link(four[0].id, four[1].id)
     before = everything(vault)
-    with pytest.raises(InvalidRequest, match="200 links already"):
+    with pytest.raises(InvalidRequest, match="has 200 links"):
         memory.link(four[0].id, four[2].id)
     assert everything(vault) == before
     memory.unlink(four[0].id, four[1].id)

@@ -136,7 +136,7 @@ def test_H3_turning_it_down_by_unlink(memory: Muisti, clock: FakeClock) -> None:
     assert current(memory, first.id).valid_until is None
     memory.reindex()
     assert memory.links(second.id) == []
-    with pytest.raises(InvalidRequest, match="no such link"):
+    with pytest.raises(InvalidRequest, match="link does not exist"):
         memory.unlink(second.id, first.id, "SUPERSEDES")
 
 

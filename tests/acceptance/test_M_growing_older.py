@@ -36,6 +36,8 @@ def file_hashes(vault: Path) -> dict[str, str]:
 
 BY_ID = {".memories", ".links", ".history", ".session_details", ".windows", ".stats.by_kind"}
 """Objects whose keys are names: one more of them is another answer, not a new field."""
+REWORDED = {"took the place of": "replaced", "taken apart from": "unmerged from"}
+"""Names of history entries that the recorded code gave in other words."""
 
 
 def differences(expected: Any, actual: Any, place: str = "") -> list[str]:
@@ -52,6 +54,8 @@ def differences(expected: Any, actual: Any, place: str = "") -> list[str]:
         return [one for n, (old, new) in pairs for one in differences(old, new, f"{place}[{n}]")]
     if isinstance(expected, float) and isinstance(actual, float | int):
         same = math.isclose(expected, actual, abs_tol=2e-6)
+    elif place.startswith(".history.") and place.endswith(".what"):
+        same = REWORDED.get(expected, expected) == actual
     else:
         same = expected == actual
     return [] if same else [f"{place}: was {expected!r}, is {actual!r}"]

@@ -90,7 +90,7 @@ class ConversationsContract:
         rewrite(path, b'"}}\n', b"")
         torn = conversations.read(path, None)
         assert ([line.content for line in torn.lines], len(torn.problems)) == (["one"], 1)
-        mended = conversations.read(path, torn.offset, mend=True)
+        mended = conversations.read(path, torn.offset, repair=True)
         assert (list(mended.lines), len(mended.problems)) == ([], 1)
         conversations.append(CHAT, [self.message("three")])
         assert [line.content for line in conversations.read(path, None).lines] == ["one", "three"]

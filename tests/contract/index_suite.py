@@ -15,7 +15,7 @@ from muisti.ports import IndexChanges, JournalChanges, SearchIndex
 from muisti.remember.index_rows import project_memory
 from tests.contract.making import add, filed, find_ids, happen, ident, remove
 from tests.unit.making import NOON, faded
-from tests.unit.test_fields import memories
+from tests.unit.test_memory_codec import memories
 
 _QUICK = settings(
     max_examples=25,

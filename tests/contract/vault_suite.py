@@ -15,7 +15,7 @@ from muisti.errors import BrokenFile, Conflict, InvalidMemory, VaultError
 from muisti.model import Memory
 from muisti.storage.files.vault import FileVault
 from tests.unit.making import NOON, a_memory
-from tests.unit.test_fields import memories
+from tests.unit.test_memory_codec import memories
 
 
 class Bytes:
@@ -225,7 +225,7 @@ class VaultContract:
         for _ in range(2):
             vault.erase(str(file.memory.file_path))
         assert raw.paths() == set()
-        with pytest.raises(BrokenFile, match="not there"):
+        with pytest.raises(BrokenFile, match="no longer exists"):
             vault.read(str(file.memory.file_path))
 
     @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from muisti.storage.files.vault import FileVault
 from muisti.storage.files.versions import FileVersions
 from tests.contract.vault_suite import Bytes
 from tests.unit.making import NOON, a_memory
-from tests.unit.test_fields import memories
+from tests.unit.test_memory_codec import memories
 
 HOUR = timedelta(hours=1)
 _QUICK = settings(

@@ -163,7 +163,7 @@ SCENARIOS = [
 LINKING = [
     Scenario("supersede", _unless_done("already", _supersede), _save_successor),
     Scenario("link", _unless_done("already", _link), _save_successor),
-    Scenario("unlink", _unless_done("no such link", _unlink), _save_superseded),
+    Scenario("unlink", _unless_done("link does not exist", _unlink), _save_superseded),
 ]
 MERGING = [
     Scenario("merge", lambda m: m.save(NEARLY, kind="fact"), _save_target, adds=True),

@@ -171,7 +171,7 @@ def test_G4_what_changes_between_choosing_and_moving_stays(
             if m.session_id == "ended" and not why[m.id]
         ]
         chosen = of_ended[0]
-        choose = clean._chosen
+        choose = clean._choose_evicted
 
         def chosen_and_changed(*args: object) -> list[str]:
             ids = choose(*args)  # type: ignore[arg-type]
@@ -179,7 +179,7 @@ def test_G4_what_changes_between_choosing_and_moving_stays(
             change(other, chosen)
             return ids
 
-        monkeypatch.setattr(clean, "_chosen", chosen_and_changed)
+        monkeypatch.setattr(clean, "_choose_evicted", chosen_and_changed)
         told = {m.id for m in memory.evict(0)}
         stays = set(of_ended) if change is _go_on else {chosen}
         assert not told & stays

@@ -102,7 +102,7 @@ def test_K2_foreign_lines_in_a_queue(
         check_sound(memory)
     assert queue_files(vault) == [f"{two.name}.corrupt"]
     assert (vault / ".queue" / f"{two.name}.corrupt").read_bytes() == GARBAGE[garbage] + b"\n"
-    assert "set aside" in caplog.text
+    assert "cannot be read" in caplog.text
     assert set(Counter(one["exchange"] for one in events(vault)).values()) == {1}
 
 

@@ -208,7 +208,7 @@ def test_K2_nothing_is_written_where_the_lock_cannot_be_had(readable: Path, cloc
                 lambda: memory.forget_path(readable / "manuals"),
             ]
             for call in calls:
-                with pytest.raises(VaultReadOnly, match=r"needs write permission"):
+                with pytest.raises(VaultReadOnly, match="is not writable"):
                     call()
             assert memory.core_get().user == {"name": "Anna"}
 

@@ -54,6 +54,6 @@ def test_a_folder_that_cannot_be_watched_is_looked_at(
             raise OSError("too many watches")
         yield {"facts/a.md"}
 
-    monkeypatch.setattr(watch, "_watched", watched)
+    monkeypatch.setattr(watch, "_watch", watched)
     assert list(watch.batches(0.1, 1)) == [{"facts/a.md"}]
     assert asked == [None, True]

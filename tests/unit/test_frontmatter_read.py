@@ -77,15 +77,15 @@ BAD = {
     ),
     "an anchor twice": ("a: &x 1\nb: &x 2\n", "&x", "remove"),
     "a key twice": ("title: 1\ntitle: 2\n", "'title' twice", "remove"),
-    "a tab for indentation": ("a:\n\t- b\n", "line 3", "mend"),
+    "a tab for indentation": ("a:\n\t- b\n", "line 3", "fix"),
     "no YAML": ("just some words\n", "key: value", "must be"),
     "a list": ("- a\n- b\n", "key: value", "must be"),
     "a flow table": ("{a: 1}\n", "key: value", "must be"),
-    "an open quote": ('title: "never closed\n', "not valid YAML", "mend"),
-    "an open list": ("keywords: [a, b\n", "not valid YAML", "mend"),
-    "a NUL": ("title: \0\n", "not valid YAML", "mend"),
-    "a bad escape": ('title: "\\xZZ"\n', "line 2", "mend"),
-    "an escape beyond Unicode": ('title: "\\UFFFFFFFF"\n', "not valid YAML", "mend"),
+    "an open quote": ('title: "never closed\n', "not valid YAML", "fix"),
+    "an open list": ("keywords: [a, b\n", "not valid YAML", "fix"),
+    "a NUL": ("title: \0\n", "not valid YAML", "fix"),
+    "a bad escape": ('title: "\\xZZ"\n', "line 2", "fix"),
+    "an escape beyond Unicode": ('title: "\\UFFFFFFFF"\n', "not valid YAML", "fix"),
     "half of a pair": ('title: "\\ud800"\n', "surrogate", "remove"),
     "half of a pair in a list": ('keywords: [a, "\\udfff"]\n', "surrogate", "remove"),
     "a key without a colon": ("? title\n", "without a colon", "key: value"),
@@ -96,10 +96,10 @@ BAD = {
         "flatter",
     ),
     "deep keys": ("? " * 3000 + "\n", f"deeper than {MAX_DEPTH}", "flatter"),
-    "a directive": ("%YAML 1.1\n", "not valid YAML", "mend"),
-    "a reserved sign": ("title: @home\n", "line 2", "mend"),
-    "ten megabytes": ("a: b\n" * 2_000_000, f"longer than {MAX_HEAD}", "close it"),
-    "one endless line": ("a" * 10_000_000 + "\n", f"longer than {MAX_HEAD}", "close it"),
+    "a directive": ("%YAML 1.1\n", "not valid YAML", "fix"),
+    "a reserved sign": ("title: @home\n", "line 2", "fix"),
+    "ten megabytes": ("a: b\n" * 2_000_000, f"over {MAX_HEAD}", "close it"),
+    "one endless line": ("a" * 10_000_000 + "\n", f"over {MAX_HEAD}", "close it"),
 }
 
 
@@ -115,7 +115,7 @@ def test_bad_front_matter_names_what_and_cure(head: str, names: str, cure: str) 
 
 
 def test_front_matter_that_is_never_closed() -> None:
-    with pytest.raises(BadFrontMatter, match="never closed: add a line ---"):
+    with pytest.raises(BadFrontMatter, match="not closed: add a line ---"):
         parse("---\ntitle: x\n\nText.\n")
 
 

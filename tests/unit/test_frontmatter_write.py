@@ -13,8 +13,8 @@ from muisti.storage.files.frontmatter import (
     _read_yaml,
     compose,
     edit,
+    format_scalar,
     parse,
-    scalar,
 )
 from muisti.storage.files.memory_codec import TYPED
 from tests.unit.making import ANY_TEXT
@@ -42,7 +42,7 @@ def test_tricky_texts_stay_texts(text: str) -> None:
     "text", ["word", "Two words", "päätös 2", "src/auth/index.ts", "决定", "v1.2-rc1"]
 )
 def test_simple_texts_are_written_without_quotes(text: str) -> None:
-    assert scalar(text) == text
+    assert format_scalar(text) == text
 
 
 @settings(max_examples=200)

@@ -17,7 +17,7 @@ from muisti.model import Draft, Memory, Usage
 from muisti.settings import Settings
 from muisti.storage.files.markdown_codec import MarkdownCodec
 from tests.unit.making import NOON, a_memory
-from tests.unit.test_fields import CONFLICT, memories
+from tests.unit.test_memory_codec import CONFLICT, memories
 
 FILES = ImportExportFiles(MarkdownCodec(Settings()))
 FORMS = list_export_formats()

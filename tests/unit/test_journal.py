@@ -98,7 +98,7 @@ def test_a_line_that_is_no_event_is_skipped_and_reported(
     assert [event.name for event in reading.events] == ["before", "after"]
     (problem,) = reading.problems
     assert problem.path == "journal/2026-03.jsonl"
-    assert "remove or mend it" in problem.reason
+    assert "fix or remove it" in problem.reason
     assert journal.read(reading.offsets).problems == ()
 
 

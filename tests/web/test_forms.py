@@ -161,7 +161,7 @@ def test_H1_links_are_made_and_taken_back(filled: Filled) -> None:
         in filled.post(f"{url}/link", {"target": filled.decision.id, "type": "DEPENDS_ON"}).text
     )
     assert (
-        "linked like this already"
+        "exists already"
         in filled.post(
             f"{url}/link", {"target": filled.decision.id, "type": "DEPENDS_ON"}, 422
         ).text
@@ -174,7 +174,7 @@ def test_H1_links_are_made_and_taken_back(filled: Filled) -> None:
         "must be one of"
         in filled.post(f"{url}/link", {"target": filled.guess.id, "type": "LIKES"}, 422).text
     )
-    assert "to itself" in filled.post(f"{url}/link", {"target": filled.newer.id}, 422).text
+    assert "another memory" in filled.post(f"{url}/link", {"target": filled.newer.id}, 422).text
     filled.post(f"{url}/link", {"target": "unknown"}, 404)
 
 

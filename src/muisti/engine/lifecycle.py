@@ -55,7 +55,7 @@ class Lifecycle(Runtime):
 
     def superseding(self, memory_id: str) -> Memory | None:
         """The memory that took its place, if one did. Raises MemoryNotFound."""
-        return self._read(links.list_superseding, memory_id)
+        return self._read(links.find_successor, memory_id)
 
     def graph(self, memory_id: str, *, depth: int = 1) -> Graph:
         """The memories that can be reached over so many links, and the links. Raises MemoryNotFound, InvalidRequest."""

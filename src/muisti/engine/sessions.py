@@ -68,7 +68,7 @@ class Sessions(Runtime):
 
     def get_raw_session_content(self, session_id: str) -> str:
         """Their contents as one text, for a summary."""
-        return sessions.get_raw_content(self.get_session_context(session_id))
+        return sessions.join_contents(self.get_session_context(session_id))
 
     def get_session_token_count(self, session_id: str) -> int:
         """Roughly how many tokens that text has."""

@@ -16,7 +16,7 @@ from muisti.errors import InvalidMemory, InvalidRequest, MuistiError, VaultError
 from muisti.ports import Notebook
 from muisti.remember.validate import validate_text
 from muisti.settings import SETTINGS_FILE, Settings
-from muisti.storage.files.agent_notes import claims_to_be_a_memory
+from muisti.storage.files.agent_notes import looks_like_memory
 from muisti.text.redact import redact_text
 
 ROOT = "/memories"
@@ -268,7 +268,7 @@ class MemoryFiles:
             data = validate_text(path, text, self._settings).encode()
         except InvalidMemory as error:
             raise CommandRefused(f"{error}; nothing was changed") from error
-        if claims_to_be_a_memory(data):
+        if looks_like_memory(data):
             raise CommandRefused(
                 f"{path}: front matter with the id of a memory is not accepted here: leave out its line `id:`"
             )

@@ -1,1 +1,1 @@
-"""Upkeep: sync, reindex, verify, sessions, use."""
+"""What happens to memories after they are saved: links, sessions, history, retention."""

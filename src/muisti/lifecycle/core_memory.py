@@ -1,4 +1,4 @@
-"""Core memory: what an agent always knows of its user and of itself (contract F4)."""
+"""Core memory: permanent facts about the user and the agent (contract F4)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from muisti.ports import ChangeSet, Services
 MAX_KEY = 100
 _BOLD = r"(?:\*\*|__)?"
 _LINE = re.compile(
-    rf"[ \t]*(?:[-*+][ \t]+)?{_BOLD}(?P<key>[^\s:*_#`|][^:*`|\n]{{0,80}}?){_BOLD}:{_BOLD}[ \t]+(?P<value>\S.*)"
+    rf"[ \t]*(?:[-*+][ \t]+)?{_BOLD}(?P<key>[^\s:*_#`|][^:*`|\n]{{0,80}}?){_BOLD}"
+    rf":{_BOLD}[ \t]+(?P<value>\S.*)"
 )
 _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*$")
 
 
 def core_update(services: Services, section: str, key: str, value: str) -> CoreMemory:
-    """Set one entry. Raises InvalidRequest; then nothing is changed."""
+    """Set one entry. Raises InvalidRequest, and then changes nothing."""
     section, key = validate_section(section), validate_key(key)
     if not isinstance(value, str) or not value.strip():
         raise InvalidRequest(
-            "value",
-            value,
-            "must be a text that is not empty; to remove the entry, delete (unset) it",
+            "value", value, "must be text that is not empty; to remove the entry, delete it"
         )
     with services.store.lock():
         _check_size(services, section, {key: value})
@@ -43,10 +42,10 @@ def core_delete(services: Services, section: str, key: str) -> CoreMemory:
 
 
 def core_init(services: Services, text: str) -> CoreMemory:
-    """Fill the section `user` from a USER.md, if it is empty: later changes are made here, and win over that file."""
-    entries = list_entries(text)
+    """Fill the section `user` from the text of a USER.md, unless it has entries already."""
+    entries = parse_entries(text)
     if not entries:
-        raise InvalidRequest("text", text[:40], "it says nothing; write lines like `- Name: Anna`")
+        raise InvalidRequest("text", text[:40], "must have lines like `- Name: Anna`")
     with services.store.lock():
         if not services.store.core().user:
             _check_size(services, "user", entries)
@@ -54,40 +53,40 @@ def core_init(services: Services, text: str) -> CoreMemory:
     return services.store.core()
 
 
-def list_entries(text: str) -> dict[str, str]:
-    """`- Name: Anna` becomes an entry; other text goes below the name of its heading, or to `about`."""
+def parse_entries(text: str) -> dict[str, str]:
+    """Parse a USER.md. `- Name: Anna` is an entry; other text goes to its heading or to `about`."""
     entries: dict[str, str] = {}
     heading = "about"
     for line in text.splitlines():
         if found := _HEADING.match(line):
-            heading = _as_key(found[1])
+            heading = _make_key(found[1])
         elif found := _LINE.match(line):
-            entries[_as_key(found["key"])] = found["value"].strip()
+            entries[_make_key(found["key"])] = found["value"].strip()
         elif plain := line.strip(" \t-*+"):
             entries[heading] = f"{entries[heading]} {plain}" if heading in entries else plain
     return entries
 
 
-def _as_key(text: str) -> str:
+def _make_key(text: str) -> str:
     return re.sub(r"\W+", "_", text.strip().casefold()).strip("_")[:MAX_KEY] or "about"
 
 
 def validate_section(section: str) -> str:
-    """One of the two. Raises InvalidRequest."""
+    """Return the name of a section. Raises InvalidRequest."""
     if section not in CORE_SECTIONS:
         raise InvalidRequest("section", section, f"must be one of {', '.join(CORE_SECTIONS)}")
     return section
 
 
 def validate_key(key: str) -> str:
-    """One short line. Raises InvalidRequest."""
+    """Return a key without surrounding spaces. Raises InvalidRequest."""
     if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY or not key.isprintable():
-        raise InvalidRequest("key", key, f"must be one line of up to {MAX_KEY} characters")
+        raise InvalidRequest("key", key, f"must be one line of 1 to {MAX_KEY} characters")
     return key.strip()
 
 
 def _check_size(services: Services, section: str, added: dict[str, str]) -> None:
-    """It stands in every context, so it has to stay short."""
+    """Raise InvalidRequest if core memory would get too long: it is part of every prompt."""
     known, limit = services.store.core(), services.settings.core_max_bytes
     after = {name: dict(getattr(known, name)) for name in CORE_SECTIONS}
     after[section] |= added
@@ -99,6 +98,7 @@ def _check_size(services: Services, section: str, added: dict[str, str]) -> None
     if size > limit:
         raise InvalidRequest(
             "value",
-            f"{size} bytes in all",
-            f"the limit is {limit} (core_max_bytes): shorten or delete an entry",
+            f"{size} bytes",
+            f"must keep core memory within {limit} bytes (core_max_bytes);"
+            " shorten or delete an entry",
         )

@@ -1,4 +1,4 @@
-"""What became of a memory: its versions, what was merged into it and can be taken apart again, how it was used."""
+"""A memory's history: its versions, what was merged into it and can be unmerged, its uses."""
 
 from __future__ import annotations
 
@@ -11,30 +11,50 @@ from muisti.model import Event, EventName, HistoryEntry, Memory
 from muisti.ports import ChangeSet, Services, Update
 from muisti.ports.lookups import make_memory_error, require_stored
 
+_TEXT_KEYS = {"merged": "merged", "updated": "kept"}
+"""By event: the key that names the text stored for it."""
+_OTHER_KEYS = ("merged", "by", "target")
+"""The keys that may name the memory at the other end."""
+_REVERSE_NAMES = {
+    "linked": "linked from",
+    "unlinked": "unlinked from",
+    "superseded": "replaced",
+    "merged": "merged into",
+    "unmerged": "unmerged from",
+}
+"""What an event is called in the history of the memory at the other end."""
+
 
 def build_history(services: Services, memory_id: str) -> list[HistoryEntry]:
-    """Everything that the journal and the kept texts tell, in the order of time. Raises MemoryNotFound."""
+    """Return a memory's history from the journal and the stored texts, oldest first.
+
+    Raises MemoryNotFound.
+    """
     known = services.index.get(memory_id, include_deleted=True)
     events = services.store.events(memory_id)
     if known is None and not events:
         raise make_memory_error(services, memory_id)
-    kept = services.store.versions(memory_id)
-    texts = {one.memory.id if one.merged else one.reference: one.memory.content for one in kept}
-    found = [_happening(event, memory_id, texts) for event in events]
-    if known is not None and not any(one.what in ("saved", "created") for one in found):
-        found.insert(
-            0, HistoryEntry(at=known.created_at, what="created", note=f"by {known.source}")
-        )
-    return found
+    texts = {}
+    for version in services.store.versions(memory_id):
+        reference = version.memory.id if version.merged else version.reference
+        texts[reference] = version.memory.content
+    entries = [_make_entry(event, memory_id, texts) for event in events]
+    if known is not None and not any(entry.what in ("saved", "created") for entry in entries):
+        note = f"by {known.source}"
+        entries.insert(0, HistoryEntry(at=known.created_at, what="created", note=note))
+    return entries
 
 
 def list_merged(services: Services, limit: int | None, offset: int) -> list[Memory]:
-    """Return a page of the memories that texts were merged into, the latest merge first; what cannot be read is left out."""
+    """Return a page of the memories that texts were merged into, the latest merge first.
+
+    A memory whose file cannot be read is left out.
+    """
     page = services.store.merged_ids()[offset : None if limit is None else offset + limit]
     known = {memory.id: memory for memory in services.index.many(page, include_deleted=True)}
     found = []
     for memory_id in page:
-        with suppress(BrokenFile):  # of the archive
+        with suppress(BrokenFile):  # in the archive
             memory = known.get(memory_id) or services.store.archived_memory(memory_id)
             if memory is not None:
                 found.append(memory)
@@ -42,63 +62,54 @@ def list_merged(services: Services, limit: int | None, offset: int) -> list[Memo
 
 
 def unmerge(services: Services, memory_id: str) -> Memory:
-    """Make a memory of its own again of what was merged last into this one, or of the text that had this id.
+    """Undo the last merge into a memory, or the merge of the text that had this ID.
 
-    Raises MemoryNotFound, InvalidRequest.
+    Returns the memory that is separate again. Raises MemoryNotFound, InvalidRequest.
     """
     with services.store.lock():
-        merge = _last_merge(services, memory_id)
-        into, apart = merge.memory_ids[0], str(merge.data["merged"])
-        kept = next(
-            (one for one in services.store.versions(into) if one.merged and one.memory.id == apart),
-            None,
-        )
-        alive = services.index.get(apart, include_deleted=True)
-        if kept is None and alive is None:
+        merge = _find_last_merge(services, memory_id)
+        target_id, merged_id = merge.memory_ids[0], str(merge.data["merged"])
+        texts = [version for version in services.store.versions(target_id) if version.merged]
+        kept = next((version for version in texts if version.memory.id == merged_id), None)
+        existing = services.index.get(merged_id, include_deleted=True)
+        if kept is None and existing is None:
             raise InvalidRequest(
-                "id", memory_id, f"the text that was merged ({apart}) is not in .history any more"
+                "id", memory_id, f"cannot be unmerged: the text of {merged_id} is not in .history"
             )
         now = services.clock.now()
         events = [
-            Event(EventName.UNMERGED, now, (into,), None, {"merged": apart}),
-            Event(EventName.SAVED, now, (apart,)),
+            Event(EventName.UNMERGED, now, (target_id,), None, {"merged": merged_id}),
+            Event(EventName.SAVED, now, (merged_id,)),
         ]
         committed = services.store.commit(
             ChangeSet(
-                created=[kept.memory] if kept is not None and alive is None else [],
-                updated=_with_former_importance(services, merge),
+                created=[kept.memory] if kept is not None and existing is None else [],
+                updated=_restore_importance(services, merge),
                 dropped=[] if kept is None else [kept],
                 events=events,
             )
         )
-    known = services.index.get(apart) if committed.indexed else None
-    return known or replace(alive or committed.memories[apart], index_pending=True)
+    indexed = services.index.get(merged_id) if committed.indexed else None
+    return indexed or replace(existing or committed.memories[merged_id], index_pending=True)
 
 
-def _last_merge(services: Services, memory_id: str) -> Event:
-    """The latest merge that has not been undone, by either of its two ids."""
+def _find_last_merge(services: Services, memory_id: str) -> Event:
+    """Return the latest merge that was not undone, by either of its two IDs."""
     events = services.store.events(memory_id)
     undone = [event.data.get("merged") for event in events if event.name == EventName.UNMERGED]
-    merges = [
-        event
-        for event in events
-        if event.name == EventName.MERGED
-        and event.memory_ids
-        and event.data.get("merged") not in undone
-    ]
-    if merges:
-        return merges[-1]
+    for event in reversed(events):
+        is_merge = event.name == EventName.MERGED and event.memory_ids
+        if is_merge and event.data.get("merged") not in undone:
+            return event
     if services.index.get(memory_id, include_deleted=True) is None and not events:
         raise make_memory_error(services, memory_id)
     raise InvalidRequest(
-        "id",
-        memory_id,
-        "nothing is merged into it that could be taken apart; `muisti history` tells",
+        "id", memory_id, "has no merge to undo; see `muisti history` for what was merged"
     )
 
 
-def _with_former_importance(services: Services, merge: Event) -> list[Update]:
-    """The memory that had been given more weight by the merge, unless somebody has changed that since."""
+def _restore_importance(services: Services, merge: Event) -> list[Update]:
+    """Return the update to the importance before a merge; none if it was changed since."""
     before, after = merge.data.get("importance_before"), merge.data.get("importance")
     known = services.index.get(merge.memory_ids[0])
     if not isinstance(before, int | float) or known is None or known.importance != after:
@@ -107,53 +118,36 @@ def _with_former_importance(services: Services, merge: Event) -> list[Update]:
     return [Update(replace(stored.memory, importance=float(before)), stored.revision)]
 
 
-_TEXT = {"merged": "merged", "updated": "kept"}
-"""Under which key an event names the text that is kept for it."""
-_OTHER = ("merged", "by", "target")
-_FROM_THE_OTHER = {
-    "linked": "linked from",
-    "unlinked": "unlinked from",
-    "superseded": "took the place of",
-    "merged": "merged into",
-    "unmerged": "taken apart from",
-}
-"""What an event is called that is told of the memory at the other end."""
-
-
-def _happening(event: Event, memory_id: str, texts: Mapping[str, str]) -> HistoryEntry:
-    mine = memory_id in event.memory_ids
-    other = next(
-        (
-            value
-            for key in _OTHER
-            if isinstance(value := event.data.get(key), str) and value != memory_id
-        ),
-        None,
-    )
-    if not mine and event.memory_ids:
+def _make_entry(event: Event, memory_id: str, texts: Mapping[str, str]) -> HistoryEntry:
+    is_own = memory_id in event.memory_ids
+    named = [event.data.get(key) for key in _OTHER_KEYS]
+    others = [value for value in named if isinstance(value, str) and value != memory_id]
+    other = others[0] if others else None
+    if not is_own and event.memory_ids:
         other = event.memory_ids[0]
     return HistoryEntry(
         at=event.at,
-        what=event.name if mine else _FROM_THE_OTHER.get(event.name, event.name),
-        note=_note(event, (other, memory_id)),
+        what=event.name if is_own else _REVERSE_NAMES.get(event.name, event.name),
+        note=_format_note(event, (other, memory_id)),
         session_id=event.session_id,
         other_id=other if other and len(other) > 20 else None,
-        content=texts.get(str(event.data.get(_TEXT.get(event.name, "")))),
+        content=texts.get(str(event.data.get(_TEXT_KEYS.get(event.name, "")))),
     )
 
 
-def _note(event: Event, ids: Sequence[str | None]) -> str:
-    """What the event tells beside the ids, in words. A journal that a person edited may hold anything, lists too."""
-    said = {
+def _format_note(event: Event, ids: Sequence[str | None]) -> str:
+    """Return an event's data without IDs. An edited journal may hold any JSON, even lists."""
+    shown = {
         key: value
         for key, value in event.data.items()
         if value is not None and value not in ids and key not in ("amount", "kept")
     }
-    before = said.pop("importance_before", None)
+    before = shown.pop("importance_before", None)
     if before is not None:
-        said["importance"] = f"{_shown(before)} → {_shown(said.get('importance', before))}"
-    return ", ".join(f"{key} {_shown(value)}" for key, value in said.items())
+        after = shown.get("importance", before)
+        shown["importance"] = f"{_format_value(before)} → {_format_value(after)}"
+    return ", ".join(f"{key} {_format_value(value)}" for key, value in shown.items())
 
 
-def _shown(value: str | float) -> str:
+def _format_value(value: str | float) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)

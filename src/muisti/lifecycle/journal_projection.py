@@ -1,4 +1,4 @@
-"""What the events of the journal come to: usage of memories, sessions, document sources. Pure over what is known so far."""
+"""Fold journal events into the usage of memories, sessions and document sources. Pure."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _USES = {
 
 
 class JournalState(Protocol):
-    """What earlier events came to."""
+    """The result of earlier events."""
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
-        """Return the usage of these memories, where there is any."""
+        """Return the usage of these memories; unused ones are left out."""
         ...
 
     def session(self, session_id: str) -> Session | None:
@@ -32,14 +32,14 @@ class JournalState(Protocol):
         ...
 
     def decayed_at(self) -> datetime | None:
-        """Return up to when decay was recorded."""
+        """Return the time up to which decay was recorded."""
         ...
 
 
 def project_events(
     events: Sequence[Event], known: JournalState, *, restart: bool = False
 ) -> JournalChanges:
-    """Return what new events change. Restart: they are all events there are, and what is known is forgotten."""
+    """Return what new events change. Restart: these are all events; ignore what is known."""
     ids = list(dict.fromkeys(id_ for event in events for id_ in event.memory_ids))
     usage = {} if restart else known.usage(ids)
     decayed_at = None if restart else known.decayed_at()
@@ -47,20 +47,24 @@ def project_events(
     uses: list[SessionUse] = []
     sources: dict[str, DocumentSource | None] = {}
     for event in events:
-        counted_from = _not_before(event, decayed_at)
+        counted = _clamp_time(event, decayed_at)
         for memory_id in event.memory_ids:
-            usage[memory_id] = fold_event(usage.get(memory_id, Usage()), counted_from)
+            usage[memory_id] = fold_event(usage.get(memory_id, Usage()), counted)
         if event.session_id is not None:
             if event.session_id not in sessions:
                 sessions[event.session_id] = None if restart else known.session(event.session_id)
             sessions[event.session_id] = _fold_session(sessions[event.session_id], event)
-            uses += _uses_of(event)
+            uses += _list_uses(event)
         _fold_source(sources, event)
         if event.name == EventName.DECAYED:
-            decayed_at = _later_note(decayed_at, event.at)
+            # A record of more than a day ahead came from a wrong clock: the new one counts.
+            if decayed_at is None or decayed_at > event.at + _DAY:
+                decayed_at = event.at
+            else:
+                decayed_at = max(decayed_at, event.at)
     return JournalChanges(
         restart=restart,
-        usage={id_: one for id_, one in usage.items() if one != Usage()},
+        usage={id_: used for id_, used in usage.items() if used != Usage()},
         sessions=[session for session in sessions.values() if session is not None],
         uses=uses,
         sources=sources,
@@ -68,18 +72,11 @@ def project_events(
     )
 
 
-def _not_before(event: Event, decayed_at: datetime | None) -> Event:
-    """The event at the time up to which decay was recorded, if a clock that was set back put it before that."""
+def _clamp_time(event: Event, decayed_at: datetime | None) -> Event:
+    """Move an event that a clock set back put before the recorded decay to the time of that."""
     if decayed_at is not None and event.at < decayed_at < event.at + _DAY:
         return replace(event, at=decayed_at)
     return event
-
-
-def _later_note(known: datetime | None, at: datetime) -> datetime:
-    """A note of more than a day later was made by a clock that was wrong: the new one counts."""
-    if known is None or known > at + _DAY:
-        return at
-    return max(known, at)
 
 
 def _fold_session(session: Session | None, event: Event) -> Session | None:
@@ -99,8 +96,9 @@ def _fold_session(session: Session | None, event: Event) -> Session | None:
     return session
 
 
-def _uses_of(event: Event) -> list[SessionUse]:
-    use: object = _USES.get(event.name)  # type: ignore[call-overload]  # journals may name events that we do not know
+def _list_uses(event: Event) -> list[SessionUse]:
+    # A journal may name events that this version does not know.
+    use: object = _USES.get(event.name)  # type: ignore[call-overload]
     if event.name == EventName.USED:
         use = event.data.get("use")
     if use not in tuple(SessionAction):
@@ -116,7 +114,8 @@ def _fold_source(sources: dict[str, DocumentSource | None], event: Event) -> Non
     if not isinstance(path, str):
         return
     if event.name == EventName.DOCUMENTS_ADDED:
-        name, project = (str(event.data.get(key) or "") for key in ("source", "project"))
+        name = str(event.data.get("source") or "")
+        project = str(event.data.get("project") or "")
         sources[path] = DocumentSource(path, name, project, bool(event.data.get("trusted")))
     elif event.name == EventName.DOCUMENTS_DROPPED:
         sources[path] = None

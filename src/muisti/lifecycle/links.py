@@ -1,9 +1,8 @@
-"""How memories stand to one another (contract H1, H2). A link stands in the front matter of the memory it begins at."""
+"""Links between memories (contract H1, H2). A link is stored in the front matter of its source."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,197 +11,176 @@ from muisti.model import Event, EventName, Graph, Link, LinkSource, LinkType, Me
 from muisti.ports import ChangeSet, Services, Stored, Update
 from muisti.ports.lookups import make_memory_error, require_memory, require_stored
 
-MOST_LINKS = 200
-"""That may begin at one memory: they stand in its front matter, which has to stay readable."""
-DEEPEST = 10
-MOST_MEMORIES = 500
-"""Of a graph: what is beyond is left out."""
+MAX_LINKS = 200
+"""Links from one memory: they are in its front matter, which has to stay readable."""
+MAX_DEPTH = 10
+MAX_MEMORIES = 500
+"""Memories in one graph; the rest is left out."""
 
 
 def link(services: Services, wanted: Link) -> Link:
-    """Link two memories. What was only proposed is confirmed by this. Raises InvalidRequest, MemoryNotFound."""
+    """Link two memories, or confirm a proposed link. Raises InvalidRequest, MemoryNotFound."""
     _check(wanted)
     with services.store.lock():
         _check_end(services, "source", wanted.source)
         _check_end(services, "target", wanted.target)
         wanted = replace(wanted, created_at=services.clock.now())
-        if (
-            wanted.type is LinkType.SUPERSEDES
-            and not wanted.proposed
-            and wanted.valid_until is None
-        ):
+        is_open = not wanted.proposed and wanted.valid_until is None
+        if wanted.type is LinkType.SUPERSEDES and is_open:
             _supersede(services, wanted)
         else:
-            events = [_event(EventName.LINKED, wanted)]
-            services.store.commit(
-                ChangeSet(updated=[_linked(services, wanted)], events=events, durable=False)
-            )
+            update = _add_link(services, wanted)
+            events = [_make_event(EventName.LINKED, wanted)]
+            services.store.commit(ChangeSet(updated=[update], events=events, durable=False))
     return wanted
 
 
 def unlink(services: Services, source: str, target: str, type_: LinkType) -> None:
-    """Take a link back. What was superseded by it is current again. Raises InvalidRequest, MemoryNotFound."""
+    """Remove a link. A memory outdated by it is current again.
+
+    Raises InvalidRequest, MemoryNotFound.
+    """
     with services.store.lock():
         stored = require_stored(services, source)
-        gone = next(
-            (one for one in stored.memory.links if (one.type, one.target) == (type_, target)), None
-        )
+        gone = _find_link(stored.memory.links, type_, target)
         if gone is None:
             raise InvalidRequest(
                 "link",
                 f"{type_.value} {target}",
-                "there is no such link; `muisti links` shows those there are",
+                "does not exist; `muisti links` lists the links of a memory",
             )
         updates = []
-        if type_ is LinkType.SUPERSEDES and not gone.proposed:
-            updates += _reopened(services, gone)
+        if type_ is LinkType.SUPERSEDES and not gone.proposed and services.index.get(target):
+            old = require_stored(services, target)
+            if old.memory.valid_until == _compute_end(old.memory, gone):
+                updates.append(Update(replace(old.memory, valid_until=None), old.revision))
         kept = tuple(one for one in stored.memory.links if one is not gone)
         updates.append(Update(replace(stored.memory, links=kept), stored.revision))
-        events = [_event(EventName.UNLINKED, gone, services.clock.now())]
+        events = [_make_event(EventName.UNLINKED, gone, services.clock.now())]
         services.store.commit(ChangeSet(updated=updates, events=events, durable=False))
 
 
 def supersede(services: Services, old: str, new: str) -> Memory:
-    """Let a memory take the place of another, which is no longer true from now on, and is answered.
+    """Replace a memory with another. Returns the old one, which is outdated from now on.
 
     Raises InvalidRequest, MemoryNotFound.
     """
-    now = services.clock.now()
-    link(
-        services,
-        Link(
-            source=new,
-            type=LinkType.SUPERSEDES,
-            target=old,
-            created_at=now,
-            extracted_by=LinkSource.SYSTEM,
-        ),
+    wanted = Link(
+        source=new,
+        type=LinkType.SUPERSEDES,
+        target=old,
+        created_at=services.clock.now(),
+        extracted_by=LinkSource.SYSTEM,
     )
+    link(services, wanted)
     known = services.index.get(old)
-    return (
-        known
-        if known and known.valid_until
-        else replace(require_stored(services, old).memory, index_pending=True)
-    )
+    if known and known.valid_until:
+        return known
+    return replace(require_stored(services, old).memory, index_pending=True)
 
 
-def list_superseding(services: Services, memory_id: str) -> Memory | None:
-    """The memory that took its place; None if none did. Raises MemoryNotFound."""
+def find_successor(services: Services, memory_id: str) -> Memory | None:
+    """Return the memory that replaced this one; None if none did. Raises MemoryNotFound."""
     require_memory(services, memory_id)
     successors = services.index.successors([memory_id]).get(memory_id, ())
     return services.index.get(successors[-1]) if successors else None
 
 
 def list_links(services: Services, memory_id: str) -> list[Link]:
-    """The links that begin or end at a memory, oldest first. Raises MemoryNotFound."""
+    """Return the links from and to a memory, oldest first. Raises MemoryNotFound."""
     require_memory(services, memory_id)
     return services.index.links_of([memory_id])
 
 
 def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
-    """The memories that can be reached over so many links, in both directions. Raises MemoryNotFound, InvalidRequest."""
-    if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= DEEPEST:
-        raise InvalidRequest("depth", depth, f"must be a whole number from 0 to {DEEPEST}")
+    """Return the memories within so many links, in both directions.
+
+    Raises MemoryNotFound, InvalidRequest.
+    """
+    if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_DEPTH:
+        raise InvalidRequest("depth", depth, f"must be a whole number from 0 to {MAX_DEPTH}")
     with services.index.snapshot():
         require_memory(services, memory_id)
         reached = {memory_id: None}
         found: dict[tuple[str, str, str], Link] = {}
         frontier = [memory_id]
         for _ in range(depth):
-            beyond: dict[str, None] = {}
+            neighbours: dict[str, None] = {}
             for one in services.index.links_of(frontier):
                 found[one.source, one.type, one.target] = one
-                beyond |= {end: None for end in (one.source, one.target) if end not in reached}
-            frontier = list(beyond)[: MOST_MEMORIES - len(reached)]
+                neighbours |= dict.fromkeys((one.source, one.target))
+            beyond = [memory_id for memory_id in neighbours if memory_id not in reached]
+            frontier = beyond[: MAX_MEMORIES - len(reached)]
             reached |= dict.fromkeys(frontier)
             if not frontier:
                 break
-        lines = [one for one in found.values() if one.source in reached and one.target in reached]
-        return Graph(tuple(services.index.many(list(reached))), tuple(lines))
+        inside = [one for one in found.values() if {one.source, one.target} <= reached.keys()]
+        return Graph(tuple(services.index.many(list(reached))), tuple(inside))
 
 
 # -- Writing
 
 
 def _supersede(services: Services, wanted: Link) -> None:
-    """First the new file with the link, which alone says which is current; then the old one's end."""
-    _check_no_circle(services, wanted)
+    """Write the link into the new file first: it alone says which is current. Then end the old."""
+    _check_no_cycle(services, wanted)
     old = require_stored(services, wanted.target)
-    if _same(old, replace(wanted, target=wanted.source)):  # the files may know more than the index
-        raise _circle(wanted)
+    if _find_confirmed(old, LinkType.SUPERSEDES, wanted.source):  # the file may be newer
+        raise _make_cycle_error(wanted)
     begun = None
     if old.memory.valid_until is None:
-        begun = _same(
-            require_stored(services, wanted.source), wanted
-        )  # an earlier try may have got as far as the first file
-    updates = [] if begun else [_linked(services, wanted)]
+        # An earlier attempt may have failed after the first file.
+        new = require_stored(services, wanted.source)
+        begun = _find_confirmed(new, wanted.type, wanted.target)
+    updates = [] if begun else [_add_link(services, wanted)]
     if old.memory.valid_until is None:
-        ended = replace(old.memory, valid_until=_end_of(old.memory, begun or wanted))
+        ended = replace(old.memory, valid_until=_compute_end(old.memory, begun or wanted))
         updates.append(Update(ended, old.revision))
+    data = {"by": wanted.source}
     events = [
-        _event(EventName.LINKED, wanted),
-        Event(
-            EventName.SUPERSEDED, wanted.created_at, (wanted.target,), None, {"by": wanted.source}
-        ),
+        _make_event(EventName.LINKED, wanted),
+        Event(EventName.SUPERSEDED, wanted.created_at, (wanted.target,), None, data),
     ]
     services.store.commit(ChangeSet(updated=updates, events=events, durable=False))
 
 
-def _end_of(old: Memory, by: Link) -> datetime:
-    """Until when a memory was true that this link ended. What was not yet true then never will be."""
+def _compute_end(old: Memory, by: Link) -> datetime:
+    """Return the end that a link sets, which is not before the old memory's `valid_from`."""
     end = by.valid_from or by.created_at
     return max(end, old.valid_from or end)
 
 
-def _reopened(services: Services, gone: Link) -> list[Update]:
-    """The old memory without the end that this link gave it."""
-    if services.index.get(gone.target) is None:
-        return []
-    old = require_stored(services, gone.target)
-    if old.memory.valid_until != _end_of(old.memory, gone):
-        return []
-    return [Update(replace(old.memory, valid_until=None), old.revision)]
-
-
-def _linked(services: Services, wanted: Link) -> Update:
-    """The source with the link."""
+def _add_link(services: Services, wanted: Link) -> Update:
+    """Return the update of the source that adds a link. Raises InvalidRequest."""
     stored = require_stored(services, wanted.source)
-    same = next(
-        (
-            one
-            for one in stored.memory.links
-            if (one.type, one.target) == (wanted.type, wanted.target)
-        ),
-        None,
-    )
+    same = _find_link(stored.memory.links, wanted.type, wanted.target)
     if same is not None and (not same.proposed or wanted.proposed):
-        raise InvalidRequest(
-            "link", f"{wanted.type.value} {wanted.target}", "the two are linked like this already"
-        )
-    # Who links two memories has answered what was proposed for them.
+        raise InvalidRequest("link", f"{wanted.type.value} {wanted.target}", "exists already")
+    # The new link settles what was proposed for these two memories.
     others = tuple(
         one
         for one in stored.memory.links
         if one is not same and not (one.proposed and one.target == wanted.target)
     )
-    if len(others) >= MOST_LINKS:
+    if len(others) >= MAX_LINKS:
         raise InvalidRequest(
             "link",
             wanted.target,
-            f"{wanted.source} has {MOST_LINKS} links already; `muisti unlink` some first",
+            f"cannot be added: {wanted.source} has {MAX_LINKS} links; `muisti unlink` one first",
         )
     return Update(replace(stored.memory, links=(*others, wanted)), stored.revision)
 
 
-def _same(stored: Stored, wanted: Link) -> Link | None:
-    """The confirmed link of this type to this target that a memory has already."""
-    confirmed = (one for one in stored.memory.links if not one.proposed)
-    return next(
-        (one for one in confirmed if (one.type, one.target) == (wanted.type, wanted.target)), None
-    )
+def _find_link(links: Iterable[Link], type_: LinkType, target: str) -> Link | None:
+    return next((one for one in links if (one.type, one.target) == (type_, target)), None)
 
 
-def _event(name: EventName, one: Link, at: datetime | None = None) -> Event:
+def _find_confirmed(stored: Stored, type_: LinkType, target: str) -> Link | None:
+    confirmed = [one for one in stored.memory.links if not one.proposed]
+    return _find_link(confirmed, type_, target)
+
+
+def _make_event(name: EventName, one: Link, at: datetime | None = None) -> Event:
     data = {"type": one.type.value, "target": one.target, "confidence": one.confidence}
     return Event(name, at or one.created_at, (one.source,), None, data)
 
@@ -212,17 +190,11 @@ def _event(name: EventName, one: Link, at: datetime | None = None) -> Event:
 
 def _check(wanted: Link) -> None:
     if wanted.source == wanted.target:
-        raise InvalidRequest(
-            "target", wanted.target, "a memory cannot be linked to itself; name another one"
-        )
-    share = wanted.confidence
-    if (
-        isinstance(share, bool)
-        or not isinstance(share, int | float)
-        or math.isnan(share)
-        or not 0 <= share <= 1
-    ):
-        raise InvalidRequest("confidence", share, "must be a number between 0 and 1")
+        raise InvalidRequest("target", wanted.target, "must be another memory than the source")
+    confidence = wanted.confidence
+    is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    if not is_number or not 0 <= confidence <= 1:
+        raise InvalidRequest("confidence", confidence, "must be a number between 0 and 1")
     for option, at in (("valid_from", wanted.valid_from), ("valid_until", wanted.valid_until)):
         if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
             raise InvalidRequest(option, at, "must be a datetime with a time zone")
@@ -237,42 +209,34 @@ def _check_end(services: Services, option: str, memory_id: str) -> None:
     if found is None:
         raise make_memory_error(services, memory_id)
     if found.deleted_at is not None:
-        raise InvalidRequest(
-            option, memory_id, "it is in the trash; `muisti restore` brings it back"
-        )
+        raise InvalidRequest(option, memory_id, "is in the trash; `muisti restore` it first")
 
 
-def _check_no_circle(services: Services, wanted: Link) -> None:
-    """Raises InvalidRequest if the old memory is, perhaps over several steps, what took the new one's place."""
+def _check_no_cycle(services: Services, wanted: Link) -> None:
+    """Raise InvalidRequest if the old memory replaced the new one, directly or over others."""
     frontier, seen = [wanted.source], {wanted.source}
     while frontier:
-        frontier = _superseding_any(services, frontier, seen)
+        confirmed = [
+            one
+            for one in services.index.links_of(frontier)
+            if one.type is LinkType.SUPERSEDES and not one.proposed and one.target in frontier
+        ]
+        frontier = [one.source for one in confirmed if one.source not in seen]
         seen.update(frontier)
         if wanted.target in seen:
-            raise _circle(wanted)
+            raise _make_cycle_error(wanted)
 
 
-def _circle(wanted: Link) -> InvalidRequest:
+def _make_cycle_error(wanted: Link) -> InvalidRequest:
     return InvalidRequest(
         "supersede",
         wanted.source,
-        f"it was itself superseded by {wanted.target}, so neither would be current",
+        f"must not form a cycle: {wanted.target} already replaced this memory",
     )
 
 
-def _superseding_any(services: Services, ids: Sequence[str], seen: set[str]) -> list[str]:
-    return [
-        one.source
-        for one in services.index.links_of(ids)
-        if one.type is LinkType.SUPERSEDES
-        and not one.proposed
-        and one.target in ids
-        and one.source not in seen
-    ]
-
-
 def parse_link_type(name: str) -> LinkType:
-    """The type that a caller names, in any case. Raises InvalidRequest."""
+    """Parse the name of a link type, in any case. Raises InvalidRequest."""
     try:
         return LinkType(str(name).strip().upper().replace("-", "_"))
     except ValueError:
@@ -280,7 +244,7 @@ def parse_link_type(name: str) -> LinkType:
 
 
 def parse_link_source(name: str) -> LinkSource:
-    """Who found a link. Raises InvalidRequest."""
+    """Parse the name of a link source. Raises InvalidRequest."""
     try:
         return LinkSource(str(name).strip().lower())
     except ValueError:

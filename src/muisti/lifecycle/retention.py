@@ -1,4 +1,7 @@
-"""Upkeep: fading noted, the weak to the trash, the longest unused to the archive (contract G2 to G4). Nothing is erased."""
+"""Maintenance: record decay, trash weak memories, archive the least recently used (contract G2-G4).
+
+Nothing is deleted permanently.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,14 @@ from muisti.ports import ChangeSet, Footprint, Services
 from muisti.ports.lookups import find_stored
 
 BATCH = 100
-"""Memories that are moved while others wait."""
-LEAST = 0.001
-"""What a memory must have lost to count as faded."""
+"""Memories moved in one commit; other writers can get the lock between two."""
+MIN_DECAY = 0.001
+"""The loss of salience from which a memory counts as decayed."""
 
 
 def decay_salience(services: Services, *, dry_run: bool = False) -> int:
-    """How many memories have faded since this was last asked. What was noted, no clock takes back."""
-    changed = services.index.count_decayed(LEAST)
+    """Record decay up to now. Return how many memories lost salience since the last record."""
+    changed = services.index.count_decayed(MIN_DECAY)
     if changed and not dry_run:
         with services.store.lock():
             event = Event(EventName.DECAYED, services.clock.now(), (), None, {"changed": changed})
@@ -26,129 +29,118 @@ def decay_salience(services: Services, *, dry_run: bool = False) -> int:
 
 
 def cleanup(services: Services, min_salience: float, *, dry_run: bool = False) -> list[Memory]:
-    """Move memories that are weaker than this to the trash: none of a protected kind, pinned, or of an active session."""
-    if (
-        isinstance(min_salience, bool)
-        or not isinstance(min_salience, int | float)
-        or not 0 <= min_salience <= 1
-    ):
+    """Move memories below this salience to the trash, and return them.
+
+    Pinned memories and those of a protected kind or an active session stay. Raises InvalidRequest.
+    """
+    if not _is_share(min_salience):
         raise InvalidRequest("min_salience", min_salience, "must be a number between 0 and 1")
-    weak = services.index.weakest(min_salience, _protected(services))
-    memories = services.index.many(weak)
-    if not dry_run:
-        memories = [
-            one for batch in _batches(memories) for one in _trashed(services, batch, min_salience)
-        ]
-    return memories
+    protected = _list_protected_kinds(services)
+    weak = services.index.many(services.index.weakest(min_salience, protected))
+    if dry_run:
+        return weak
+    trashed: list[Memory] = []
+    for ids in _split_ids(weak):
+        with services.store.lock():
+            # Check again under the lock: a memory may have been used in the meantime.
+            still_weak = services.index.weakest(min_salience, protected, ids)
+            batch = _drop_protected(services, services.index.many(still_weak))
+            if batch:
+                batch_ids = tuple(memory.id for memory in batch)
+                data: dict[str, str | float] = {"reason": "cleanup", "below": min_salience}
+                event = Event(EventName.DELETED, services.clock.now(), batch_ids, None, data)
+                services.store.commit(ChangeSet(trashed=batch, events=[event], durable=False))
+        trashed += batch
+    return trashed
 
 
 def evict(
     services: Services, limit_bytes: int, share: float, *, dry_run: bool = False
 ) -> list[Memory]:
-    """If the memories take up more than the limit: archive the longest unused, until only a share of the limit is left."""
+    """If the memories exceed the limit, archive the least recently used, and return those.
+
+    What remains takes up at most this share of the limit. Raises InvalidRequest.
+    """
     if isinstance(limit_bytes, bool) or not isinstance(limit_bytes, int) or limit_bytes < 0:
         raise InvalidRequest("max_bytes", limit_bytes, "must be a whole number of bytes")
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+    if not _is_share(share):
         raise InvalidRequest("to", share, "must be a share between 0 and 1")
     live = services.index.live_bytes()
     if live <= limit_bytes:
         return []
-    chosen = _chosen(
-        services.index.longest_unused(_protected(services)), live - int(limit_bytes * share)
-    )
-    memories = services.index.many(chosen)
-    if not dry_run:
-        memories = [one for batch in _batches(memories) for one in _archived(services, batch)]
-    return memories
+    protected = _list_protected_kinds(services)
+    surplus = live - int(limit_bytes * share)
+    chosen = _choose_evicted(services.index.longest_unused(protected), surplus)
+    unused = services.index.many(chosen)
+    if dry_run:
+        return unused
+    archived: list[Memory] = []
+    for ids in _split_ids(unused):
+        with services.store.lock():
+            # Check again under the lock: a memory may have been pinned in the meantime.
+            still_unused = services.index.longest_unused(protected, ids)
+            found = services.index.many([footprint.memory_id for footprint in still_unused])
+            batch = _drop_protected(services, found)
+            if batch:
+                batch_ids = tuple(memory.id for memory in batch)
+                now = services.clock.now()
+                event = Event(EventName.ARCHIVED, now, batch_ids, None, {"reason": "evict"})
+                services.store.commit(ChangeSet(archived=batch, events=[event], durable=False))
+        archived += batch
+    return archived
 
 
 def upkeep(services: Services, *, dry_run: bool = False) -> UpkeepReport:
-    """All three, as the settings say."""
+    """Run decay, cleanup and eviction as the settings say."""
     settings = services.settings
     live = services.index.live_bytes()
     decayed = decay_salience(services, dry_run=dry_run)
-    cleaned = (
-        cleanup(services, settings.cleanup_below, dry_run=dry_run) if settings.cleanup_below else []
-    )
-    evicted = (
-        evict(services, settings.evict_above, settings.evict_to, dry_run=dry_run)
-        if settings.evict_above
-        else []
-    )
-    gone = {memory.id for memory in cleaned}  # a dry run leaves them where they are
+    cleaned: list[Memory] = []
+    if settings.cleanup_below:
+        cleaned = cleanup(services, settings.cleanup_below, dry_run=dry_run)
+    evicted: list[Memory] = []
+    if settings.evict_above:
+        evicted = evict(services, settings.evict_above, settings.evict_to, dry_run=dry_run)
+    cleaned_ids = {memory.id for memory in cleaned}  # a dry run may choose a memory twice
     return UpkeepReport(
         dry_run=dry_run,
         decayed=decayed,
         cleaned=tuple(cleaned),
-        evicted=tuple(memory for memory in evicted if memory.id not in gone),
+        evicted=tuple(memory for memory in evicted if memory.id not in cleaned_ids),
         live_bytes=live,
         limit_bytes=settings.evict_above,
     )
 
 
-def _protected(services: Services) -> list[str]:
+def _is_share(value: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _list_protected_kinds(services: Services) -> list[str]:
     return [kind.name for kind in services.settings.kinds.values() if kind.protected]
 
 
-def _chosen(longest_unused: Sequence[Footprint], surplus: int) -> list[str]:
+def _choose_evicted(longest_unused: Sequence[Footprint], surplus: int) -> list[str]:
     chosen = []
-    for one in longest_unused:
+    for footprint in longest_unused:
         if surplus <= 0:
             break
-        chosen.append(one.memory_id)
-        surplus -= one.size
+        chosen.append(footprint.memory_id)
+        surplus -= footprint.size
     return chosen
 
 
-def _batches(memories: Sequence[Memory]) -> list[Sequence[Memory]]:
-    return [memories[start : start + BATCH] for start in range(0, len(memories), BATCH)]
+def _split_ids(memories: Sequence[Memory]) -> list[list[str]]:
+    ids = [memory.id for memory in memories]
+    return [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
 
 
-def _trashed(services: Services, batch: Sequence[Memory], below: float) -> list[Memory]:
-    with services.store.lock():
-        ids = [memory.id for memory in batch]
-        free = services.index.weakest(
-            below, _protected(services), ids
-        )  # one may have been used meanwhile
-        memories = _as_files_say(services, services.index.many(free))
-        if memories:
-            trashed = tuple(one.id for one in memories)
-            event = Event(
-                EventName.DELETED,
-                services.clock.now(),
-                trashed,
-                None,
-                {"reason": "cleanup", "below": below},
-            )
-            services.store.commit(ChangeSet(trashed=memories, events=[event], durable=False))
-    return memories
-
-
-def _as_files_say(services: Services, memories: Sequence[Memory]) -> list[Memory]:
-    """Those whose files do not protect them: a person may have pinned or removed one while the vault was open."""
-    protected = _protected(services)
-    files = [(one, find_stored(services, one)) for one in memories]
-    return [
-        one
-        for one, file in files
-        if file and not file.memory.pinned and file.memory.kind not in protected
-    ]
-
-
-def _archived(services: Services, batch: Sequence[Memory]) -> list[Memory]:
-    with services.store.lock():
-        ids = [memory.id for memory in batch]
-        free = services.index.longest_unused(
-            _protected(services), ids
-        )  # one may have been pinned meanwhile
-        memories = _as_files_say(services, services.index.many([one.memory_id for one in free]))
-        if memories:
-            event = Event(
-                EventName.ARCHIVED,
-                services.clock.now(),
-                tuple(one.id for one in memories),
-                None,
-                {"reason": "evict"},
-            )
-            services.store.commit(ChangeSet(archived=memories, events=[event], durable=False))
-    return memories
+def _drop_protected(services: Services, memories: Sequence[Memory]) -> list[Memory]:
+    """Leave out memories that their files, which may be newer than the index, protect."""
+    protected = _list_protected_kinds(services)
+    unprotected = []
+    for memory in memories:
+        stored = find_stored(services, memory)
+        if stored and not stored.memory.pinned and stored.memory.kind not in protected:
+            unprotected.append(memory)
+    return unprotected

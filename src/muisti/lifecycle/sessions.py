@@ -1,4 +1,4 @@
-"""Sessions: what was done in one stretch of work (contract F1, F2)."""
+"""Sessions: what was done in one period of work (contract F1, F2)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,12 @@ MAX_SUMMARY = 20_000
 
 
 def start_session(services: Services, session_id: str, project: str) -> Session:
-    """Begin a session, or go on with one that had ended; beginning an active one changes nothing."""
+    """Start a session, or continue one that had ended. Starting an active one changes nothing."""
     with services.store.lock():
         known = services.index.session(session_id)
         if known is None or known.status != "active":
-            event = Event(
-                EventName.SESSION_STARTED,
-                services.clock.now(),
-                (),
-                session_id,
-                {"project": project},
-            )
+            now, data = services.clock.now(), {"project": project}
+            event = Event(EventName.SESSION_STARTED, now, (), session_id, data)
             services.store.commit(ChangeSet(events=[event]))
     return services.index.session(session_id) or Session(
         id=session_id, project=project, started_at=services.clock.now()
@@ -34,7 +29,7 @@ def start_session(services: Services, session_id: str, project: str) -> Session:
 def end_session(
     services: Services, session_id: str, summary: str | None = None, tool_calls: int | None = None
 ) -> Session:
-    """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
+    """Complete a session; omitted values are unchanged. Raises SessionNotFound, InvalidRequest."""
     if summary is not None and (not isinstance(summary, str) or len(summary) > MAX_SUMMARY):
         raise InvalidRequest(
             "summary", str(summary)[:40], f"must be a text of at most {MAX_SUMMARY} characters"
@@ -42,7 +37,7 @@ def end_session(
     if tool_calls is not None and (
         isinstance(tool_calls, bool) or not isinstance(tool_calls, int) or tool_calls < 0
     ):
-        raise InvalidRequest("tool_calls", tool_calls, "must be a count")
+        raise InvalidRequest("tool_calls", tool_calls, "must be a whole number of at least 0")
     with services.store.lock():
         known = require_session(services, session_id)
         data: dict[str, str | int] = {
@@ -55,7 +50,7 @@ def end_session(
 
 
 def require_session(services: Services, session_id: str) -> Session:
-    """One session. Raises SessionNotFound."""
+    """Return a session. Raises SessionNotFound."""
     session = services.index.session(session_id)
     if session is None:
         raise SessionNotFound(session_id)
@@ -65,7 +60,7 @@ def require_session(services: Services, session_id: str) -> Session:
 def link_to_session(
     services: Services, memory_id: str, session_id: str, use: SessionAction
 ) -> None:
-    """Note what a session did with a memory. Raises MemoryNotFound."""
+    """Record what a session did with a memory. Raises MemoryNotFound."""
     with services.store.lock():
         if services.index.get(memory_id) is None:
             raise make_memory_error(services, memory_id)
@@ -76,7 +71,7 @@ def link_to_session(
 
 
 def list_session_uses(services: Services, session_id: str) -> list[SessionUse]:
-    """Everything a session did with memories, in the order of time. Raises SessionNotFound."""
+    """Return everything a session did with memories, oldest first. Raises SessionNotFound."""
     uses = services.index.session_uses(session_id=session_id)
     if not uses and services.index.session(session_id) is None:
         raise SessionNotFound(session_id)
@@ -84,22 +79,22 @@ def list_session_uses(services: Services, session_id: str) -> list[SessionUse]:
 
 
 def get_by_session(services: Services, session_id: str) -> list[Memory]:
-    """The memories that a session made or used, each once, in the order of first use. Raises SessionNotFound."""
+    """Return the memories a session created or used, by first use. Raises SessionNotFound."""
     ids = dict.fromkeys(use.memory_id for use in list_session_uses(services, session_id))
     return services.index.many(list(ids))
 
 
 def get_session_context(services: Services, session_id: str) -> list[Memory]:
-    """The memories that a session made, in the order of time. Raises SessionNotFound."""
-    list_session_uses(services, session_id)
+    """Return the memories a session created, oldest first. Raises SessionNotFound."""
+    list_session_uses(services, session_id)  # raises SessionNotFound
     return services.index.select(Filter(session=session_id), order="created_at", limit=None)
 
 
-def get_raw_content(memories: Sequence[Memory]) -> str:
-    """The contents, separated by blank lines."""
+def join_contents(memories: Sequence[Memory]) -> str:
+    """Return the contents, separated by blank lines."""
     return "\n\n".join(memory.content for memory in memories)
 
 
 def count_tokens(memories: Sequence[Memory]) -> int:
-    """An estimate: four characters a token."""
-    return len(get_raw_content(memories)) // CHARS_PER_TOKEN
+    """Estimate the tokens: four characters each."""
+    return len(join_contents(memories)) // CHARS_PER_TOKEN

@@ -1,1 +1,1 @@
-"""The vault on disk: Markdown, front matter, journal."""
+"""The vault on disk: Markdown files with front matter, journal, conversations."""

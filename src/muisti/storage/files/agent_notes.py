@@ -1,14 +1,13 @@
-"""A folder of the vault in which an agent keeps notes: plain text files, as many folders deep as it likes.
+"""Notes of an agent: plain text files in a folder of the vault and its subfolders.
 
-The notes are documents, not memories: they have no front matter of ours, and stay as they are written. What was there
-before a change is kept, in `.history/` and `.trash/`, below the same names.
+Notes are documents, not memories. Earlier versions and deleted notes are kept in `.history/` and
+`.trash/`, below the same names.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
@@ -19,17 +18,14 @@ from muisti.storage.clock import SystemClock
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.memory_codec import TRASH
-from muisti.storage.files.vault import FileVault, has_our_id
+from muisti.storage.files.vault import FileVault, has_memory_id
 from muisti.storage.files.versions import HISTORY
 
 _STAMP = "%Y%m%dT%H%M%S%fZ"
 
 
 class FileNotebook:
-    """Notes below one folder of a vault. Paths are relative to that folder, with forward slashes; "" is the folder itself.
-
-    Whoever calls has checked that a path stays below the folder. Links are never followed.
-    """
+    """Notes in one folder of a vault; implements the port Notebook."""
 
     def __init__(
         self,
@@ -45,7 +41,7 @@ class FileNotebook:
         self._disk = disk or Disk()
         self._clock = clock or SystemClock()
         self._vault = FileVault(root, settings, self._clock, self._disk)
-        self._publisher = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
+        self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
 
     @property
     def place(self) -> Path:
@@ -53,73 +49,86 @@ class FileNotebook:
         return self._root / self.folder
 
     def lock(self) -> AbstractContextManager[None]:
-        """Hold the vault for writing, across processes and threads. Raises VaultBusy, VaultReadOnly, VaultNotFound."""
+        """Hold the vault for writing. Raises VaultBusy, VaultReadOnly, VaultNotFound."""
         return self._vault.lock()
 
     # -- Reading
 
     def status(self, path: str) -> os.stat_result | None:
-        """What is there; None if nothing is. If a link is on the way, it is the link's."""
-        place, found = self._root, None
+        """Return the status of a path, or of the first link on the way; None if nothing exists."""
+        current, status = self._root, None
         for name in PurePosixPath(self.folder, path).parts:
-            place /= name
+            current /= name
             try:
-                found = place.lstat()
+                status = current.lstat()
             except (FileNotFoundError, NotADirectoryError):
                 return None
-            if stat.S_ISLNK(found.st_mode):
-                return found
-        return found
+            if stat.S_ISLNK(status.st_mode):
+                return status
+        return status
 
     def entries(self, path: str) -> list[NotebookEntry]:
-        """What a folder holds, by name, without hidden files and links. Nothing if it cannot be read."""
+        """Return the entries of a folder by name, without hidden files and links.
+
+        Returns none if the folder cannot be read.
+        """
+        found = []
         try:
-            with os.scandir(self._place(path)) as listing:
-                return sorted(_shown(listing), key=lambda entry: entry.name)
+            with os.scandir(self._resolve(path)) as listing:
+                for entry in listing:
+                    if entry.name.startswith(".") or entry.is_symlink():
+                        continue
+                    with suppress(FileNotFoundError):  # removed meanwhile
+                        status = entry.stat(follow_symlinks=False)
+                        is_folder = stat.S_ISDIR(status.st_mode)
+                        if is_folder or stat.S_ISREG(status.st_mode):
+                            found.append(NotebookEntry(entry.name, status.st_size, is_folder))
         except OSError:
             return []
+        return sorted(found, key=lambda entry: entry.name)
 
     def read(self, path: str, most: int) -> bytes:
-        """A file's bytes, up to one more than `most`. Raises FileNotFoundError, VaultError."""
+        """Return up to `most` + 1 bytes of a file. Raises FileNotFoundError, VaultError."""
         try:
-            fd = os.open(self._place(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            fd = os.open(self._resolve(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with open(fd, "rb") as file:
                 return file.read(most + 1)
         except FileNotFoundError:
             raise
         except OSError as error:
-            with disk_errors(self._below(path)):
+            with disk_errors(self._vault_path(path)):
                 raise error
 
     # -- Writing, under the lock
 
     def prepare(self) -> None:
-        """Make the folder."""
+        """Create the folder."""
         with disk_errors(self.folder):
-            self._disk.make_folder(self._place(""))
+            self._disk.make_folder(self._resolve(""))
 
     def create(self, path: str, data: bytes) -> None:
-        """Make a new file, and the folders above it. Never over a file that exists."""
-        self._publisher.create([(self._below(path), data)])
+        """Create a file and the folders above it. Never replaces a file that exists."""
+        self._writer.create([(self._vault_path(path), data)])
 
     def replace(self, path: str, data: bytes) -> None:
-        """Put other bytes in the place of a file. What it said before is kept as a version."""
-        with disk_errors(self._below(path)):
-            before = self._place(path).read_bytes()
-        kept = self._free(f"{HISTORY}/{self._below(path)}/", PurePosixPath(path).suffix)
-        self._publisher.create([(kept, before)])
-        self._publisher.replace(self._below(path), data)
+        """Replace a file's bytes. The earlier ones are kept as a version."""
+        file = self._vault_path(path)
+        with disk_errors(file):
+            before = self._resolve(path).read_bytes()
+        version = self._find_free_path(f"{HISTORY}/{file}/", PurePosixPath(path).suffix)
+        self._writer.create([(version, before)])
+        self._writer.replace(file, data)
 
     def move(self, path: str, target: str) -> None:
-        """Give a file or a folder another name, which must be free."""
-        self._move(self._below(path), self._below(target))
+        """Rename a file or a folder. The new name must be free."""
+        self._move(self._vault_path(path), self._vault_path(target))
 
     def trash(self, path: str) -> str:
-        """Move a file or a folder to the trash; answers where it is now, relative to the vault."""
-        below = PurePosixPath(self._below(path))
-        ending = below.suffix if self._place(path).is_file() else ""
-        target = self._free(f"{TRASH}/{str(below).removesuffix(ending)}.", ending)
-        self._move(str(below), target)
+        """Move a file or a folder to the trash. Returns its new path, relative to the vault."""
+        source = self._vault_path(path)
+        suffix = PurePosixPath(source).suffix if self._resolve(path).is_file() else ""
+        target = self._find_free_path(f"{TRASH}/{source.removesuffix(suffix)}.", suffix)
+        self._move(source, target)
         return target
 
     def _move(self, path: str, target: str) -> None:
@@ -131,30 +140,21 @@ class FileNotebook:
             if source.parent != final.parent:
                 self._disk.sync_folder(source.parent)
 
-    def _free(self, before: str, ending: str) -> str:
-        """A name with the present moment that nobody has: the clock may stand still, or be set back."""
+    def _find_free_path(self, prefix: str, suffix: str) -> str:
+        """Return a free path with the current time, or later: the clock may have been set back."""
         at = self._clock.now()
-        while os.path.lexists(self._root / f"{before}{at:{_STAMP}}{ending}"):
+        while os.path.lexists(self._root / f"{prefix}{at:{_STAMP}}{suffix}"):
             at += timedelta(microseconds=1)
-        return f"{before}{at:{_STAMP}}{ending}"
+        return f"{prefix}{at:{_STAMP}}{suffix}"
 
-    def _below(self, path: str) -> str:
+    def _vault_path(self, path: str) -> str:
+        """Return a path relative to the vault."""
         return str(PurePosixPath(self.folder, path))
 
-    def _place(self, path: str) -> Path:
+    def _resolve(self, path: str) -> Path:
         return self._root / self.folder / path
 
 
-def claims_to_be_a_memory(data: bytes) -> bool:
-    """Whether these bytes would be taken for a memory, wherever they lie: they begin with front matter that has an id."""
-    return has_our_id(data[:4096])
-
-
-def _shown(listing: Iterator[os.DirEntry[str]]) -> Iterator[NotebookEntry]:
-    for entry in listing:
-        if entry.name.startswith(".") or entry.is_symlink():
-            continue
-        with suppress(FileNotFoundError):  # removed while we looked
-            found = entry.stat(follow_symlinks=False)
-            if stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode):
-                yield NotebookEntry(entry.name, found.st_size, stat.S_ISDIR(found.st_mode))
+def looks_like_memory(data: bytes) -> bool:
+    """Return whether a file with these bytes would be read as a memory in any folder."""
+    return has_memory_id(data[:4096])

@@ -1,4 +1,4 @@
-"""How files get into the vault: written aside, brought to the disk, then given their name in one step."""
+"""Atomic writes: a temporary file is written and synced, then gets its name in one step."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from muisti.storage.files.disk import Disk, disk_errors
 
 _MANIFEST = "manifest.json"
 
-Planned = tuple[str, bytes]
-"""A path below the vault, and the bytes that are to be there."""
+NewFile = tuple[str, bytes]
+"""A path relative to the vault, and the bytes to write there."""
 
 
 class AtomicWriter:
-    """Writes whole files. What a crash leaves in its working folder, `recover` finishes or sweeps."""
+    """Writes whole files. After a crash, `recover` finishes or removes what is half written."""
 
     def __init__(self, root: Path, work: Path, disk: Disk) -> None:
         self._root = root
@@ -26,7 +26,7 @@ class AtomicWriter:
         self._disk = disk
 
     def prepare(self) -> None:
-        """Make the working folder. Whatever the vault's own .gitignore says, what is beside the files is not for git."""
+        """Create the working folder, with a .gitignore for it and the index beside it."""
         if not self._work.is_dir():
             self._disk.make_folder(self._work)
             ignore = self._work.parent / ".gitignore"
@@ -34,10 +34,10 @@ class AtomicWriter:
                 with suppress(FileExistsError):
                     self._disk.write_unsynced(ignore, b"*\n")
 
-    def create(self, planned: Sequence[Planned]) -> None:
-        """Make new files, all or none; never over a file that exists."""
+    def create(self, planned: Sequence[NewFile]) -> None:
+        """Create files, all or none. Never replaces a file that exists."""
         with disk_errors(self._root):
-            for folder in self._folders([path for path, _ in planned]):
+            for folder in self._list_folders([path for path, _ in planned]):
                 self._disk.make_folder(folder)
             if len(planned) == 1:
                 self._create_one(*planned[0])
@@ -45,9 +45,9 @@ class AtomicWriter:
                 self._create_all(planned)
 
     def replace(self, path: str, data: bytes) -> None:
-        """Put other bytes in the place of a file."""
+        """Replace a file's bytes."""
         with disk_errors(path):
-            temporary = self._temporary()
+            temporary = self._make_name()
             self._disk.write_new(temporary, data)
             try:
                 self._disk.replace(temporary, self._root / path)
@@ -56,31 +56,32 @@ class AtomicWriter:
                 raise
             self._disk.sync_folder((self._root / path).parent)
 
-    def leftovers(self) -> bool:
-        """Whether there are temporary files."""
+    def has_incomplete_writes(self) -> bool:
+        """Return whether there are temporary files."""
         with suppress(OSError), os.scandir(self._work) as entries:
             return next(entries, None) is not None
         return False
 
     def recover(self) -> None:
-        """Carry complete batches to their end, and sweep what else a crashed process left."""
+        """Finish complete batches of a crashed process, and remove its other temporary files."""
         with disk_errors(self._work):
             if not self._work.is_dir():
                 return
             for left in list(self._work.iterdir()):
                 if (left / _MANIFEST).is_file():
                     paths: list[str] = json.loads((left / _MANIFEST).read_bytes())
-                    self._give_names(
-                        left,
-                        [
-                            self._unless_taken(left / f"{n}.md", path)
-                            for n, path in enumerate(paths)
-                        ],
-                    )
-                self._sweep(left)
+                    for number, path in enumerate(paths):
+                        staged, final = left / f"{number}.md", self._root / path
+                        is_published = staged.exists() and final.exists() and final.samefile(staged)
+                        if final.exists() and not is_published:
+                            # Another file took the name since: publish this one beside it.
+                            stem = path.removesuffix(".md")
+                            paths[number] = f"{stem}_{uuid.uuid4().hex[:12]}.md"
+                    self._publish_all(left, paths)
+                self._remove(left)
 
     def _create_one(self, path: str, data: bytes) -> None:
-        temporary, final = self._temporary(), self._root / path
+        temporary, final = self._make_name(), self._root / path
         self._disk.write_new(temporary, data)
         try:
             self._disk.publish(temporary, final)
@@ -90,13 +91,13 @@ class AtomicWriter:
         try:
             self._disk.sync_folder(final.parent)
         except BaseException:
-            self._disk.discard(final)  # not known to be durable, so not acknowledged, so not there
+            self._disk.discard(final)  # perhaps not durable, so it must not exist
             raise
 
-    def _create_all(self, planned: Sequence[Planned]) -> None:
-        """Stage all files, then a manifest: from there on a crash does not undo the batch, its successor finishes it."""
+    def _create_all(self, planned: Sequence[NewFile]) -> None:
+        """Stage all files, then a manifest: from then on `recover` finishes the batch."""
         paths = [path for path, _ in planned]
-        staging = self._temporary()
+        staging = self._make_name()
         self._disk.make_folder(staging)
         try:
             staged = [staging / f"{number}.md" for number in range(len(planned))]
@@ -107,40 +108,34 @@ class AtomicWriter:
             self._disk.write_new(staging / "draft", json.dumps(paths).encode())
             self._disk.move(staging / "draft", staging / _MANIFEST)
             self._disk.sync_folder(staging)
-            self._give_names(staging, paths)
+            self._publish_all(staging, paths)
         except BaseException:
-            self._take_back(staging, paths)
+            self._undo(staging, paths)
             raise
-        self._sweep(staging)
+        self._remove(staging)
 
-    def _give_names(self, staging: Path, paths: Sequence[str]) -> None:
-        """Link every staged file to its place. Staged files stay until the end, so that this can be repeated or undone."""
+    def _publish_all(self, staging: Path, paths: Sequence[str]) -> None:
+        """Link every staged file to its path. They stay, so that this can be repeated or undone."""
         for number, path in enumerate(paths):
             staged, final = staging / f"{number}.md", self._root / path
             if staged.exists() and not (final.exists() and final.samefile(staged)):
                 self._disk.make_folder(final.parent)
                 self._disk.publish(staged, final, keep=True)
-        for folder in self._folders(paths):
+        for folder in self._list_folders(paths):
             self._disk.sync_folder(folder)
 
-    def _take_back(self, staging: Path, paths: Sequence[str]) -> None:
-        """Undo a batch that failed: the manifest first, or a successor would finish it."""
+    def _undo(self, staging: Path, paths: Sequence[str]) -> None:
+        """Undo a batch that failed: the manifest first, or `recover` would finish the batch."""
         self._disk.discard(staging / _MANIFEST)
         for number, path in enumerate(paths):
             staged, final = staging / f"{number}.md", self._root / path
             with suppress(OSError):
                 if final.samefile(staged):
                     self._disk.discard(final)
-        self._sweep(staging)
+        self._remove(staging)
 
-    def _unless_taken(self, staged: Path, path: str) -> str:
-        """The path, or one beside it if somebody else has put a file there since."""
-        final = self._root / path
-        if not final.exists() or (staged.exists() and final.samefile(staged)):
-            return path
-        return f"{path.removesuffix('.md')}_{uuid.uuid4().hex[:12]}.md"
-
-    def _sweep(self, left: Path) -> None:
+    def _remove(self, left: Path) -> None:
+        """Remove a temporary file, or a folder with its files, the manifest first."""
         if left.is_dir() and not left.is_symlink():
             for file in sorted(left.iterdir(), key=lambda file: file.name != _MANIFEST):
                 self._disk.discard(file)
@@ -149,8 +144,8 @@ class AtomicWriter:
         else:
             self._disk.discard(left)
 
-    def _folders(self, paths: Sequence[str]) -> list[Path]:
+    def _list_folders(self, paths: Sequence[str]) -> list[Path]:
         return list(dict.fromkeys((self._root / path).parent for path in paths))
 
-    def _temporary(self) -> Path:
+    def _make_name(self) -> Path:
         return self._work / uuid.uuid4().hex

@@ -1,7 +1,7 @@
-"""Conversations: one JSON object a line, `conversations/{channel}_{chat_id}/YYYY-MM-DD.jsonl`, only ever appended to.
+"""Conversations: one JSON object per line in `conversations/{channel}_{chat_id}/YYYY-MM-DD.jsonl`.
 
-The order of messages is the order of lines. A clock that runs backwards does not change that: new lines go to the latest
-file of the chat, not to an earlier day's.
+The files are append-only, and messages are in the order of lines. New lines go to the latest file
+of a conversation, even if the clock was set back to an earlier day.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from muisti.storage.files.jsonl import (
     quarantine_torn_tail,
     read_complete_lines,
 )
-from muisti.storage.files.timestamps import to_file_stat, to_text
+from muisti.storage.files.timestamps import format_time, make_file_stat
 from muisti.storage.sync_state import ConversationDelta, ConversationOffset, FileStat, ReadOffset
 from muisti.text.redact import redact_meta, redact_texts
 
@@ -43,32 +43,29 @@ class FileConversations:
         self._settings = settings
         self._disk = disk or Disk()
         self._before: dict[str, FileStat] = {}
-        """What files looked like when they were last appended to from here: whether somebody edited them is told by this."""
+        """By file: its stat before this process last appended to it, to notice edits by others."""
         self._written: dict[str, dict[str, Message]] = {}
-        """By file, the messages that were last appended from here: they were redacted when they were made."""
+        """By file: the messages that this process appended last, which are redacted already."""
 
-    def append(self, chat: str, messages: Sequence[Message]) -> str:
-        """Add lines with one write. Call under the vault's lock."""
-        folder = self._root / FOLDER / chat
+    def append(self, conversation: str, messages: Sequence[Message]) -> str:
+        """Append messages with one write; return the file's path. Call under the vault's lock."""
+        folder = self._root / FOLDER / conversation
         with disk_errors(folder):
             if folder.is_symlink() or folder.parent.is_symlink():
                 raise VaultUnusable(
-                    f"{folder} is a link to another place; conversations are not written through links"
+                    f"{folder} is a symbolic link; muisti does not write through links"
                 )
             self._disk.make_folder(folder)
             day = folder / f"{messages[0].at.date().isoformat()}.jsonl"
-            latest = next(
-                (path for path in sorted(folder.glob("*.jsonl"), reverse=True) if path.is_file()),
-                day,
-            )
-            path = max(day, latest)
-            name = f"{FOLDER}/{chat}/{path.name}"
+            days = sorted(folder.glob("*.jsonl"), reverse=True)
+            path = max(day, next((path for path in days if path.is_file()), day))
+            name = f"{FOLDER}/{conversation}/{path.name}"
             existed = path.exists()
             if existed:
-                self._before[name] = _stat_of(path)
+                self._before[name] = _read_stat(path)
                 quarantine_torn_tail(self._disk, path, _is_object)
             self._disk.append(
-                path, b"".join(_to_line(message) for message in messages), durable=True
+                path, b"".join(_format_line(message) for message in messages), durable=True
             )
             if not existed:
                 self._disk.sync_folder(folder)
@@ -76,133 +73,132 @@ class FileConversations:
         return name
 
     def files(self) -> Iterator[tuple[str, FileStat]]:
-        """Every file of every conversation. Links are not followed: they may lead anywhere."""
-        for chat in _inside(self._root / FOLDER):
-            if chat.is_dir(follow_symlinks=False):
-                entries = {entry.name: entry for entry in _inside(Path(chat.path))}
-                for name, entry in entries.items():
-                    if name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
-                        stat = _stat(
-                            entry.stat(follow_symlinks=False),
-                            set_aside=f"{name}{CORRUPT}" in entries,
-                        )
-                        yield f"{FOLDER}/{chat.name}/{name}", stat
+        """Yield every file of every conversation. Symbolic links are not followed."""
+        for folder in _list_entries(self._root / FOLDER):
+            if not folder.is_dir(follow_symlinks=False):
+                continue
+            entries = {entry.name: entry for entry in _list_entries(Path(folder.path))}
+            for name, entry in entries.items():
+                if name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
+                    is_torn = f"{name}{CORRUPT}" in entries
+                    stat = _make_stat(entry.stat(follow_symlinks=False), is_torn=is_torn)
+                    yield f"{FOLDER}/{folder.name}/{name}", stat
 
     def exists(self, path: str) -> bool:
-        """Return whether there is a file of this name."""
+        """Return whether there is a file at this path."""
         file = self._root / path
         return file.is_file() and not file.is_symlink()
 
     def stat(self, path: str) -> FileStat:
-        """Return what the file system says of a file, as `files` does."""
+        """Return the stat of a file, as `files` does."""
         with disk_errors(path):
-            return _stat_of(self._root / path)
+            return _read_stat(self._root / path)
 
     def read(
-        self, path: str, known: ConversationOffset | None, *, mend: bool = False
+        self, path: str, known: ConversationOffset | None, *, repair: bool = False
     ) -> ConversationDelta:
-        """Whole lines after what is known; all, if the file is another than it was."""
+        """Read the lines after what is known, or all lines if the file was rewritten.
+
+        Repair: move an incomplete last line to a `.corrupt` file; needs the vault's lock.
+        """
         file = self._root / path
-        chat = path.split("/")[1]
+        conversation = path.split("/")[1]
         problems: list[Problem] = []
         with disk_errors(file):
-            if mend:
+            if repair:
                 quarantine_torn_tail(self._disk, file, _is_object)
             seen_ns = time.time_ns()
-            stat = _stat_of(file)
+            stat = _read_stat(file)
             before = self._before.pop(path, None)
-            read = (
-                known.read
-                if known is not None and _is_continued(file, stat, known, before)
-                else ReadOffset(0, "")
-            )
+            read = ReadOffset(0, "")
+            if known is not None and _is_continued(file, stat, known, before):
+                read = known.read
             data = read_complete_lines(file, read.offset) if stat.size > read.offset else b""
-            if not mend and stat.size and not ends_with_newline(file):
+            if not repair and stat.size and not ends_with_newline(file):
                 problems.append(Problem(path, _TORN))
             if stat.inode < 0:
-                problems.append(Problem(path, _SET_ASIDE.format(f"{path}{CORRUPT}")))
+                problems.append(Problem(path, _MOVED.format(f"{path}{CORRUPT}")))
             offset = read.offset + len(data)
-            after = ConversationOffset(
-                stat,
-                seen_ns,
-                ReadOffset(offset, hash_tail(file, offset)) if data or not offset else read,
-            )
-        lines = self._redact(
-            list(_parsed(path, data, read.offset, problems)), self._written.pop(path, {})
-        )
-        return ConversationDelta(chat, path, after, lines, read.offset == 0, tuple(problems))
+            after = read
+            if data or not offset:
+                after = ReadOffset(offset, hash_tail(file, offset))
+        lines = list(_parse_lines(path, data, read.offset, problems))
+        self._redact(lines, self._written.pop(path, {}))
+        seen = ConversationOffset(stat, seen_ns, after)
+        return ConversationDelta(conversation, path, seen, lines, read.offset == 0, tuple(problems))
 
-    def _redact(self, lines: list[MessageLine], written: dict[str, Message]) -> list[MessageLine]:
-        """People and programs write to these files too: what is private in their lines stays out of the index."""
-        foreign = [
-            at for at, line in enumerate(lines) if not _is_as_written(line, written.get(line.id))
-        ]
-        safe = redact_texts([lines[at].content for at in foreign], self._settings)
-        for at, text in zip(foreign, safe, strict=True):
-            if lines[at].content != text:
-                lines[at] = lines[at]._replace(content=text if text.strip() else PRIVATE)
+    def _redact(self, lines: list[MessageLine], written: dict[str, Message]) -> None:
+        """Redact lines that others wrote, so that private text stays out of the index."""
+        foreign = []
+        for at, line in enumerate(lines):
+            own = written.get(line.id)
+            if own is None or (line.content, line.meta) != (own.content, own.meta):
+                foreign.append(at)
+        contents = [lines[at].content for at in foreign]
+        redacted = redact_texts(contents, self._settings)
+        for at, before, after in zip(foreign, contents, redacted, strict=True):
+            if before != after:
+                lines[at] = lines[at]._replace(content=after if after.strip() else PRIVATE)
         with_meta = [at for at in foreign if lines[at].meta]
-        beside = [text for at in with_meta for text in collect_texts(lines[at].meta)]
-        if redact_texts(beside, self._settings) != beside:
-            for at in with_meta:
-                lines[at] = lines[at]._replace(meta=redact_meta(lines[at].meta, self._settings))
-        return lines
+        texts: list[str] = []
+        for at in with_meta:
+            texts += collect_texts(lines[at].meta)
+        if redact_texts(texts, self._settings) == texts:
+            return
+        for at in with_meta:
+            meta = redact_meta(lines[at].meta, self._settings)
+            lines[at] = lines[at]._replace(meta=meta)
 
 
-_TORN = "its last line is incomplete, as a crash leaves it: it is set aside when the vault can be written"
-_SET_ASIDE = (
-    "a crash cut a line short, which was set aside in {}: look at it, then remove that file"
-)
-
-
-def _is_as_written(line: MessageLine, message: Message | None) -> bool:
-    return message is not None and (line.content, line.meta) == (message.content, message.meta)
+_TORN = "its last line is incomplete after a crash, and will be moved when the vault is writable"
+_MOVED = "an incomplete line was moved to {} after a crash: check it, then remove that file"
 
 
 def _is_continued(
     file: Path, stat: FileStat, known: ConversationOffset, before: FileStat | None
 ) -> bool:
-    """Whether a file was only added to. One that was replaced, or changed without growing, is read from its beginning.
+    """Return whether a file was only appended to since it was last read.
 
-    Before: what it looked like when we last appended to it, if that is what is new. Had nobody else touched it, it was as known.
+    Before: its stat before our own last append; it differs from the known one if others changed it.
     """
     was, read = known.stat, known.read
-    if abs(stat.inode) != abs(was.inode) or (
-        stat.size == was.size and stat.mtime_ns != was.mtime_ns
-    ):
+    if abs(stat.inode) != abs(was.inode):
+        return False
+    if stat.size == was.size and stat.mtime_ns != was.mtime_ns:
         return False
     if before is not None and before[:2] != was[:2]:
         return False
-    return read.offset <= stat.size and (
-        not read.offset or hash_tail(file, read.offset) == read.tail_sha
-    )
+    if read.offset > stat.size:
+        return False
+    return not read.offset or hash_tail(file, read.offset) == read.tail_sha
 
 
-def _inside(folder: Path) -> list[os.DirEntry[str]]:
+def _list_entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(
-                (entry for entry in entries if not entry.name.startswith(".")),
-                key=lambda entry: entry.name,
-            )
+            visible = [entry for entry in entries if not entry.name.startswith(".")]
+            return sorted(visible, key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
         return []
 
 
-def _stat(status: os.stat_result, *, set_aside: bool) -> FileStat:
-    """Below zero while a line is set aside beside the file: that it was looked at and removed is a change, too."""
-    stat = to_file_stat(status)
-    return stat._replace(inode=-stat.inode) if set_aside else stat
+def _make_stat(status: os.stat_result, *, is_torn: bool) -> FileStat:
+    """Return a file's stat. The inode is negative while there is a `.corrupt` file beside it.
+
+    So the removal of that file counts as a change.
+    """
+    stat = make_file_stat(status)
+    return stat._replace(inode=-stat.inode) if is_torn else stat
 
 
-def _stat_of(file: Path) -> FileStat:
-    return _stat(file.stat(), set_aside=file.with_name(file.name + CORRUPT).exists())
+def _read_stat(file: Path) -> FileStat:
+    return _make_stat(file.stat(), is_torn=file.with_name(file.name + CORRUPT).exists())
 
 
-def _to_line(message: Message) -> bytes:
+def _format_line(message: Message) -> bytes:
     line: dict[str, object] = {
         "id": message.id,
-        "ts": to_text(message.at),
+        "ts": format_time(message.at),
         "role": message.role,
         "content": message.content,
         "type": message.type,
@@ -212,81 +208,81 @@ def _to_line(message: Message) -> bytes:
         return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     except UnicodeEncodeError as error:
         raise InvalidRequest(
-            "content", error.object[error.start], "half of a surrogate pair is no text; remove it"
+            "content", error.object[error.start], "must not contain half of a surrogate pair"
         ) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidRequest(
-            "meta", type(message.meta).__name__, f"must be plain JSON ({error})"
+            "meta", type(message.meta).__name__, f"must be JSON ({error})"
         ) from error
 
 
-def _parsed(path: str, data: bytes, start: int, problems: list[Problem]) -> Iterator[MessageLine]:
+def _parse_lines(
+    path: str, data: bytes, start: int, problems: list[Problem]
+) -> Iterator[MessageLine]:
     place = start
     own = derive_meta(path.split("/")[1])
     day = Path(path).stem
     for raw in data.split(b"\n"):
         if raw:
             try:
-                yield _from_line(raw if place else raw.removeprefix(BOM_UTF8), day, place, own)
+                yield _parse_line(raw if place else raw.removeprefix(BOM_UTF8), day, place, own)
             except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
+                reason = str(error)
+                if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+                    reason = "not JSON"
+                elif isinstance(error, KeyError):
+                    reason = f"has no {error}"
                 if raw.strip():
-                    told = f"skipped the line at byte {place}, which is no message ({_reason(error)}): mend it"
-                    problems.append(Problem(path, told))
+                    skipped = f"skipped the line at byte {place} ({reason}): fix it"
+                    problems.append(Problem(path, skipped))
         place += len(raw) + 1
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-        return "no JSON"
-    return f"without {error}" if isinstance(error, KeyError) else str(error)
-
-
 def _is_object(raw: bytes) -> bool:
-    """Whether a line is whole: what is cut short is no JSON."""
+    """Return whether a line is complete: one that was cut short is not JSON."""
     try:
         return isinstance(json.loads(raw), dict)
     except (ValueError, RecursionError):
         return False
 
 
-_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
-"""What `json.loads` calls in the end; there are many lines."""
+_scan: Callable[[str, int], tuple[Any, int]]
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+"""The core of `json.loads`, which is faster: there are many lines."""
 
 
 def _read_json(text: str) -> Any:
     try:
         parsed, end = _scan(text, 0)
     except StopIteration:
-        return json.loads(text)  # which knows blanks before it, and what is wrong
+        return json.loads(text)  # handles leading spaces, and explains errors
     return parsed if end == len(text) else json.loads(text)
 
 
-def _from_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> MessageLine:
+def _parse_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> MessageLine:
+    """Parse one line at byte `place`. Own: meta values that every line of the conversation has."""
     parsed = _read_json(raw.decode())
     if not isinstance(parsed, dict):
-        raise TypeError("no object")
-    role, content, at, meta = (
-        parsed["role"],
-        parsed["content"],
-        parsed["ts"],
-        parsed.get("meta") or {},
-    )
+        raise TypeError("not an object")
+    role, content, at = parsed["role"], parsed["content"], parsed["ts"]
+    meta = parsed.get("meta") or {}
     if role not in ROLES:
-        raise ValueError(f"the role {str(role)[:40]!r} is none of {', '.join(ROLES)}")
+        raise ValueError(f"role must be one of {', '.join(ROLES)}, not {str(role)[:40]!r}")
     if not isinstance(content, str):
         content = "" if content is None else json.dumps(content, ensure_ascii=False)
     if b"\\u" in raw:
-        json.dumps(
-            parsed, ensure_ascii=False
-        ).encode()  # raises for half of a surrogate pair, which no index can hold
+        # Raises for half of a surrogate pair, which the index cannot store.
+        json.dumps(parsed, ensure_ascii=False).encode()
     if not isinstance(at, str) or not isinstance(meta, dict):
         raise TypeError("ts must be a time and meta an object")
-    moment = datetime.fromisoformat(at)
-    if moment.tzinfo is not UTC:
-        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    id_, type_ = parsed.get("id"), parsed.get("type")
+    sent_at = datetime.fromisoformat(at)
+    if sent_at.tzinfo is None:
+        sent_at = sent_at.replace(tzinfo=UTC)
+    elif sent_at.tzinfo is not UTC:
+        sent_at = sent_at.astimezone(UTC)
     others = {key: value for key, value in meta.items() if key not in own or str(value) != own[key]}
     if raw.count(b"[") + raw.count(b"{") > DEEPEST_META:
-        collect_texts(others)  # raises if it is too deep to be walked
-    id_ = str(id_) if id_ else f"line-{day}-{place}"
-    return MessageLine(place, id_, moment, role, content, str(type_) if type_ else None, others)
+        collect_texts(others)  # raises if it is nested too deeply
+    id_ = str(parsed.get("id") or f"line-{day}-{place}")
+    type_ = parsed.get("type")
+    return MessageLine(place, id_, sent_at, role, content, str(type_) if type_ else None, others)

@@ -1,4 +1,4 @@
-"""Core memory: `core_memory.json`, two short tables that stand at the head of every context."""
+"""Core memory on disk: `core_memory.json` with the sections `user` and `agent`."""
 
 from __future__ import annotations
 
@@ -13,28 +13,36 @@ from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
 
 NAME = "core_memory.json"
-FIRST = "USER.md"
-MOST_READ = 1_000_000
+USER_FILE = "USER.md"
+MAX_USER_FILE = 1_000_000
 PREVIOUS = ".history/core_memory.json"
-_CURE = "mend it by hand, or put the one before it back, which is in .history"
+_FIX = "fix it, or restore the copy in .history"
 
 
-class FileCore:
-    """The file, and the one before it."""
+class FileCoreMemory:
+    """The file, and a copy of the previous one."""
 
     def __init__(self, root: Path, disk: Disk | None = None) -> None:
         self._root = root
         self._disk = disk or Disk()
-        self._publisher = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
+        self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
 
     def read(self) -> CoreMemory:
-        """What it says. Raises BrokenFile."""
-        table = self._table()
-        return CoreMemory(**{section: _texts(table.get(section, {})) for section in CORE_SECTIONS})
+        """Return the core memory. Raises BrokenFile."""
+        table = self._read_table()
+        sections: dict[str, dict[str, str]] = {}
+        for section in CORE_SECTIONS:
+            entries = table.get(section, {})
+            # A number or a list that a person wrote is shown as JSON.
+            sections[section] = {
+                key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                for key, value in entries.items()
+            }
+        return CoreMemory(**sections)
 
     def write(self, section: str, changes: Mapping[str, str | None]) -> None:
-        """Set or (None) remove entries of one section; all else in the file stays. Call under the vault's lock."""
-        table = self._table()
+        """Set entries of one section, or remove those with None. Call under the vault's lock."""
+        table = self._read_table()
         entries: dict[str, Any] = table.setdefault(section, {})
         for key, value in changes.items():
             if value is None:
@@ -43,31 +51,29 @@ class FileCore:
                 entries[key] = value
         for known in CORE_SECTIONS:
             table.setdefault(known, {})
-        self._keep_previous()
+        if (self._root / NAME).exists():
+            with disk_errors(NAME):
+                self._disk.make_folder((self._root / PREVIOUS).parent)
+                previous = (self._root / NAME).read_bytes()
+            self._writer.replace(PREVIOUS, previous)
         data = json.dumps(table, ensure_ascii=False, indent=2).encode() + b"\n"
-        self._publisher.replace(NAME, data)
+        self._writer.replace(NAME, data)
 
-    def first_text(self) -> str | None:
-        """What `USER.md` says, unless core memory is there already."""
-        source = self._root / FIRST
+    def read_user_file(self) -> str | None:
+        """Return the text of `USER.md`; None if core memory exists already. Raises BrokenFile."""
+        source = self._root / USER_FILE
         if (self._root / NAME).exists() or not source.is_file():
             return None
         try:
             with source.open("rb") as file:
-                return file.read(MOST_READ).decode("utf-8-sig")
+                return file.read(MAX_USER_FILE).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise BrokenFile(FIRST, f"cannot be read ({error}): save it as UTF-8 text") from error
+            raise BrokenFile(
+                USER_FILE, f"cannot be read ({error}): save it as UTF-8 text"
+            ) from error
 
-    def _keep_previous(self) -> None:
-        with disk_errors(NAME):
-            if not (self._root / NAME).exists():
-                return
-            self._disk.make_folder((self._root / PREVIOUS).parent)
-            data = (self._root / NAME).read_bytes()
-        self._publisher.replace(PREVIOUS, data)
-
-    def _table(self) -> dict[str, Any]:
-        """The file as it is, with whatever a person added to it."""
+    def _read_table(self) -> dict[str, Any]:
+        """Return the parsed file, with everything that a person added to it."""
         try:
             data = (self._root / NAME).read_bytes()
         except FileNotFoundError:
@@ -79,19 +85,11 @@ class FileCore:
         try:
             table = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
         except (ValueError, RecursionError) as error:
-            raise BrokenFile(NAME, f"is not valid JSON ({error}): {_CURE}") from error
+            raise BrokenFile(NAME, f"is not valid JSON ({error}): {_FIX}") from error
         if not isinstance(table, dict) or not all(
             isinstance(table.get(name, {}), dict) for name in CORE_SECTIONS
         ):
             raise BrokenFile(
-                NAME, f'must be an object like {{"user": {{}}, "agent": {{}}}}: {_CURE}'
+                NAME, f'must be an object like {{"user": {{}}, "agent": {{}}}}: {_FIX}'
             )
         return table
-
-
-def _texts(entries: dict[str, Any]) -> dict[str, str]:
-    """What a person wrote as a number or a list is shown as JSON."""
-    return {
-        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for key, value in entries.items()
-    }

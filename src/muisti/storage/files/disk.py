@@ -1,7 +1,7 @@
-"""Durable file operations: every write is whole-old or whole-new.
+"""Durable file operations.
 
-All changes to the disk go through one `Disk`, which announces each step before it takes it. Tests
-bring a disk that fails or dies at the k-th step, and so walk through every crash point.
+All changes to the disk go through one `Disk`, which calls `step` before each of them. Tests use a
+disk that fails or dies at the k-th step, and so try every crash point.
 """
 
 from __future__ import annotations
@@ -20,37 +20,35 @@ _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 @contextmanager
 def disk_errors(path: Path | str) -> Iterator[None]:
-    """Translate what the operating system says into what a person can act on."""
+    """Translate errors of the operating system into VaultError and its subclasses."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise VaultFull(
-                f"{path}: {reason}; free some space and try again, nothing was changed"
+                f"{path}: {reason}; nothing was changed, free some space and try again"
             ) from error
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            raise VaultReadOnly(
-                f"{path}: {reason}; make it writable for this user to save"
-            ) from error
+            raise VaultReadOnly(f"{path}: {reason}; make it writable for this user") from error
         if error.errno == errno.ENOENT:
             raise VaultNotFound(f"{path}: {reason}; is the vault still there?") from error
         raise VaultError(f"{path}: {reason}") from error
 
 
-def spelled_out(path: str) -> str:
-    """A path as text: bytes that are no UTF-8 become escapes with a backslash, which lead nowhere, but can be told of."""
+def escape_path(path: str) -> str:
+    """Return a path as text: bytes that are not UTF-8 become backslash escapes, for messages."""
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 class Disk:
-    """The real disk."""
+    """Changes files on the real disk."""
 
     def step(self, what: str, path: Path) -> None:
-        """Called before each change; does nothing here."""
+        """Do nothing. Called before each change; tests override it."""
 
     def write_new(self, path: Path, data: bytes) -> None:
-        """Create a file that must not exist yet, and bring its bytes to the disk."""
+        """Create a file that must not exist yet, and sync it."""
         self.write_unsynced(path, data)
         try:
             self.sync_file(path)
@@ -59,7 +57,7 @@ class Disk:
             raise
 
     def write_unsynced(self, path: Path, data: bytes) -> None:
-        """Create a file that must not exist yet. On failure nothing is left behind."""
+        """Create a file that must not exist yet, without syncing it. On failure nothing remains."""
         self.step("create", path)
         fd = os.open(
             path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
@@ -80,11 +78,11 @@ class Disk:
             view = view[os.write(fd, view) :]
 
     def sync_file(self, path: Path) -> None:
-        """Bring a file's bytes to the disk. A failed sync is never repeated on the same descriptor."""
+        """Sync a file's bytes. A failed sync is never repeated on the same descriptor."""
         self._sync(path, os.O_RDONLY)
 
     def sync_folder(self, path: Path) -> None:
-        """Bring a folder's entries to the disk."""
+        """Sync a folder's entries."""
         self._sync(path, os.O_RDONLY | os.O_DIRECTORY)
 
     def _sync(self, path: Path, flags: int) -> None:
@@ -96,7 +94,10 @@ class Disk:
             os.close(fd)
 
     def publish(self, temporary: Path, final: Path, *, keep: bool = False) -> None:
-        """Give a finished file its name. Raises FileExistsError rather than overwrite. Keep: the old name stays too."""
+        """Give a finished file its name; `keep` keeps the temporary name too.
+
+        Raises FileExistsError instead of overwriting a file.
+        """
         self.step("publish", final)
         try:
             os.link(temporary, final, follow_symlinks=False)
@@ -111,16 +112,14 @@ class Disk:
                 self.discard(temporary)
 
     def replace(self, temporary: Path, final: Path) -> None:
-        """Put a finished file in the place of another, in one step."""
+        """Replace a file with a finished one atomically, and keep its permissions."""
         self.step("replace", final)
         with suppress(FileNotFoundError):
-            os.chmod(
-                temporary, stat.S_IMODE(os.stat(final).st_mode)
-            )  # who may read a person's file is theirs to say
+            os.chmod(temporary, stat.S_IMODE(os.stat(final).st_mode))
         os.replace(temporary, final)
 
     def move(self, source: Path, target: Path) -> None:
-        """Rename to a name that is free."""
+        """Rename a file. Raises FileExistsError if the new name is taken."""
         self.step("move", target)
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, "exists", str(target))
@@ -132,12 +131,12 @@ class Disk:
         os.unlink(path)
 
     def discard(self, path: Path) -> None:
-        """Remove a file of our own that nobody needs; that it is gone already, or stays, does no harm."""
+        """Remove a temporary file; ignores errors."""
         with suppress(OSError):
             self.remove(path)
 
     def make_folder(self, path: Path) -> None:
-        """Create a folder and what is missing above it, durably."""
+        """Create a folder and its missing parents, durably."""
         if path.is_dir():
             return
         self.make_folder(path.parent)
@@ -147,7 +146,7 @@ class Disk:
         self.sync_folder(path.parent)
 
     def append(self, path: Path, data: bytes, *, durable: bool) -> None:
-        """Add bytes at the end of a file with one write."""
+        """Append bytes to a file, which is created if missing. Durable: sync it."""
         self.step("append", path)
         fd = os.open(
             path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
@@ -160,7 +159,7 @@ class Disk:
                     self.step("fsync", path)
                     os.fsync(fd)
             except OSError:
-                # Take back what may have been written in part: a half line must not greet the next writer.
+                # Undo a partial write: the next writer must not append to half a line.
                 with suppress(OSError):
                     os.ftruncate(fd, size)
                 raise
@@ -168,19 +167,19 @@ class Disk:
             os.close(fd)
 
     def truncate(self, path: Path, size: int) -> None:
-        """Cut a file's tail off."""
+        """Cut a file off at this size."""
         self.step("truncate", path)
         os.truncate(path, size)
 
 
 class ReadOnlyDisk(Disk):
-    """The disk of a vault whose lock cannot be had: nothing is changed, even where the operating system would allow it."""
+    """Refuses every change, even one that the operating system would allow."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def step(self, what: str, path: Path) -> None:
-        """Raises VaultReadOnly."""
+        """Raise VaultReadOnly."""
         raise VaultReadOnly(
-            f"{self._root} cannot be written by this user: search works, saving needs write permission"
+            f"{self._root} is not writable for this user: searching works, saving does not"
         )

@@ -1,4 +1,4 @@
-"""Markdown files that stay where they are: notes, manuals, `MEMORY.md`. They are read and never written."""
+"""Documents: Markdown files outside of the memories, such as `MEMORY.md`. Never written."""
 
 from __future__ import annotations
 
@@ -18,100 +18,90 @@ from muisti.errors import InvalidRequest
 from muisti.model import DocumentSource
 from muisti.remember.index_rows import Section
 from muisti.settings import SETTINGS_FILE, Settings
-from muisti.storage.files.disk import spelled_out
+from muisti.storage.files.disk import escape_path
 from muisti.storage.files.frontmatter import BadFrontMatter, parse
-from muisti.storage.files.memory_codec import Place
-from muisti.storage.files.timestamps import changed_at, to_file_stat
-from muisti.storage.files.vault import has_our_id
+from muisti.storage.files.memory_codec import PathInfo
+from muisti.storage.files.timestamps import make_file_stat, read_mtime
+from muisti.storage.files.vault import has_memory_id
 from muisti.storage.sync_state import FileStat, SeenFile
-from muisti.text.markdown import parse_blocks
+from muisti.text.markdown import Block, parse_blocks
 from muisti.text.redact import redact_text
 
-ENDINGS = (".md", ".markdown")
+SUFFIXES = (".md", ".markdown")
 NOTES = "memories"
-"""The vault's folder in which agents keep notes of their own: any text there is searched, whatever its name ends in."""
+"""The vault's folder for notes of agents: any text there is searched, whatever its suffix."""
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
-_MOST = 10
-"""Times the largest content of a memory: the largest document."""
+_MAX_SIZE_FACTOR = 10
+"""How much larger a document may be than the content of a memory."""
 _NO_ANCHOR = re.compile(r"[^\w-]+")
-_LATEST = 2**62
-"""Nanoseconds, the year 2116: some disks hold times that neither an index nor a calendar can."""
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 _HEAD = re.compile(
-    r"---[ \t]*\r?\n(?=[^\W\d_][\w-]*:[ \t\r\n])(?:(?!---|\.\.\.)[^\n]*\n)++(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
+    r"---[ \t]*\r?\n(?=[^\W\d_][\w-]*:[ \t\r\n])(?:(?!---|\.\.\.)[^\n]*\n)++"
+    r"(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
 )
-"""Front matter by its looks: few programs mind that `title: a: b` is no YAML."""
+"""Front matter that may not be valid YAML, such as `title: a: b`."""
+_MUST_BE = "must be a Markdown file, or a folder with some"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A Markdown file that stays where it is, as it was when it was read."""
+    """A document as it was when it was read."""
 
     path: str
     source: DocumentSource
     seen: SeenFile
     changed_at: datetime
     name: str
-    """What it is called in answers."""
+    """The name shown in results."""
     sections: Sequence[Section]
     problem: str = ""
     """Why it cannot be read; then it has no sections."""
 
 
 class FileDocuments:
-    """Reads what lies outside of the memories of one vault."""
+    """Finds and reads the documents of one vault."""
 
     def __init__(self, root: Path, settings: Settings) -> None:
         self._root = root
         self._settings = settings
 
-    def workspace(self) -> list[DocumentSource]:
-        """`MEMORY.md` and `memory/` of the workspace, which are the user's own."""
-        folder = (
-            (self._root / Path(self._settings.workspace).expanduser()).resolve()
-            if self._settings.workspace
-            else self._root
-        )
+    def list_workspace_sources(self) -> list[DocumentSource]:
+        """Return `MEMORY.md` and `memory/` of the workspace, which are trusted."""
+        folder = self._root
+        if self._settings.workspace:
+            folder = (self._root / Path(self._settings.workspace).expanduser()).resolve()
         return [
-            DocumentSource(self._shown(folder / name), "", trusted=True)
+            DocumentSource(self._make_relative(folder / name), "", trusted=True)
             for name in ("MEMORY.md", "memory")
         ]
 
-    def shelf_path(self, path: str) -> str:
-        """Relative to the vault if it lies within, else absolute."""
+    def resolve_source(self, path: str) -> str:
+        """Return a source's path, relative to the vault if it is inside. Raises InvalidRequest."""
         if not path.strip() or "\0" in path:
-            raise InvalidRequest("path", path, "name a Markdown file, or a folder with some")
+            raise InvalidRequest("path", path, _MUST_BE)
         try:
             found = Path(path).expanduser().resolve(strict=True)
         except (OSError, RuntimeError) as error:
-            raise InvalidRequest(
-                "path",
-                path,
-                f"it cannot be read ({error}); name a Markdown file, or a folder with some",
-            ) from error
-        if found.is_file() and found.suffix.lower() not in ENDINGS:
-            raise InvalidRequest(
-                "path", path, f"only Markdown is read; its name must end in {' or '.join(ENDINGS)}"
-            )
+            reason = f"{_MUST_BE}; it cannot be read ({error})"
+            raise InvalidRequest("path", path, reason) from error
+        if found.is_file() and found.suffix.lower() not in SUFFIXES:
+            reason = f"{_MUST_BE}; the name of a file must end in {' or '.join(SUFFIXES)}"
+            raise InvalidRequest("path", path, reason)
         if not found.is_file() and not found.is_dir():
-            raise InvalidRequest(
-                "path",
-                path,
-                "it is neither a file nor a folder; name a Markdown file, or a folder with some",
-            )
-        if spelled_out(str(found)) != str(found):
-            raise InvalidRequest(
-                "path", spelled_out(str(found)), "its name is not UTF-8 text; rename it"
-            )
-        shown = self._shown(found)
-        if shown in ("", ".") or (
-            not os.path.isabs(shown)
-            and (shown[0] == "." or Place.of(f"{shown}/x.md", self._settings).kind)
-        ):
-            raise InvalidRequest("path", path, "these are memories, which are searched already")
-        return shown
+            raise InvalidRequest("path", path, _MUST_BE)
+        if escape_path(str(found)) != str(found):
+            reason = "has a name that is not UTF-8; rename it"
+            raise InvalidRequest("path", escape_path(str(found)), reason)
+        relative = self._make_relative(found)
+        is_memories = relative in ("", ".")
+        if not is_memories and not os.path.isabs(relative):
+            kind = PathInfo.of(f"{relative}/x.md", self._settings).kind
+            is_memories = relative[0] == "." or bool(kind)
+        if is_memories:
+            raise InvalidRequest("path", path, "is a folder of memories, which are always searched")
+        return relative
 
-    def _shown(self, path: Path) -> str:
+    def _make_relative(self, path: Path) -> str:
         try:
             return path.relative_to(self._root.resolve()).as_posix()
         except ValueError:
@@ -119,157 +109,149 @@ class FileDocuments:
                 return path.relative_to(self._root).as_posix()
             return str(path)
 
-    def is_there(self, shelf: DocumentSource) -> bool:
-        """Whether there is a file or a folder of that name."""
-        return os.path.lexists(self._root / shelf.path)
+    def exists(self, source: DocumentSource) -> bool:
+        """Return whether the file or folder of a source exists."""
+        return os.path.lexists(self._root / source.path)
 
-    def scan(self, shelf: DocumentSource) -> list[tuple[str, FileStat]] | None:
-        """Hidden folders, other vaults and links are left out."""
-        place = self._root / shelf.path
+    def scan(self, source: DocumentSource) -> list[tuple[str, FileStat]] | None:
+        """Return the files of a source; None if the source is gone.
+
+        Hidden folders, other vaults and links are left out.
+        """
+        path = self._root / source.path
         try:
-            status = place.lstat()
+            status = path.lstat()
         except OSError:
             return None
         if stat.S_ISREG(status.st_mode):
-            return [(shelf.path, to_file_stat(status))]
-        return [*self._inside(place)] if stat.S_ISDIR(status.st_mode) else None
+            return [(source.path, make_file_stat(status))]
+        return list(self._scan_folder(path)) if stat.S_ISDIR(status.st_mode) else None
 
-    def _inside(self, folder: Path) -> Iterator[tuple[str, FileStat]]:
+    def _scan_folder(self, folder: Path) -> Iterator[tuple[str, FileStat]]:
         failed: list[OSError] = []
         vault = (self._root, self._root.resolve())
         any_text = folder.is_relative_to(self._root / NOTES)
-        for above, folders, names in os.walk(folder, onerror=failed.append):
-            if above != str(folder) and (SETTINGS_FILE in names or Path(above) in vault):
+        for parent, folders, names in os.walk(folder, onerror=failed.append):
+            if parent != str(folder) and (SETTINGS_FILE in names or Path(parent) in vault):
                 folders[:] = []  # a vault has memories, not documents
                 continue
             folders[:] = sorted(name for name in folders if name[0] != "." and name not in _SKIPPED)
             for name in sorted(names):
-                if name[0] != "." and (any_text or name.lower().endswith(ENDINGS)):
+                if name[0] != "." and (any_text or name.lower().endswith(SUFFIXES)):
                     with suppress(FileNotFoundError):
-                        status = os.lstat(os.path.join(above, name))
+                        status = os.lstat(os.path.join(parent, name))
                         if stat.S_ISREG(status.st_mode):
-                            yield spelled_out(self._shown(Path(above, name))), to_file_stat(status)
+                            path = escape_path(self._make_relative(Path(parent, name)))
+                            yield path, make_file_stat(status)
         for error in failed:
-            if not isinstance(error, FileNotFoundError):  # which was removed while we walked
-                yield (
-                    spelled_out(self._shown(Path(error.filename))),
-                    FileStat(0, 0, 0),
-                )  # reading it tells what is wrong
+            if not isinstance(error, FileNotFoundError):  # that was removed meanwhile
+                # List the folder as a file: reading it reports the problem.
+                yield escape_path(self._make_relative(Path(error.filename))), FileStat(0, 0, 0)
 
     def stat(self, path: str, source: DocumentSource) -> FileStat | None:
-        """Return the stat of one file of a source; None if it is gone, or is none that `scan` would list."""
-        place = self._place(path)
+        """Return the stat of one file of a source; None if `scan` would not list it."""
+        file = self._locate(path)
         folder = self._root / source.path
-        steps = place.relative_to(folder).parts
+        steps = file.relative_to(folder).parts
         any_text = folder.is_relative_to(self._root / NOTES)
         if any(name[0] == "." or name in _SKIPPED for name in steps):
             return None
-        if steps and not any_text and not steps[-1].lower().endswith(ENDINGS):
+        if steps and not any_text and not steps[-1].lower().endswith(SUFFIXES):
             return None
-        between = [folder.joinpath(*steps[:depth]) for depth in range(1, len(steps))]
-        if any(os.path.lexists(above / SETTINGS_FILE) for above in between):
+        parents = [folder.joinpath(*steps[:depth]) for depth in range(1, len(steps))]
+        if any(os.path.lexists(parent / SETTINGS_FILE) for parent in parents):
             return None  # a vault has memories, not documents
         try:
-            status = place.lstat()
+            status = file.lstat()
         except OSError:
             return None
-        return to_file_stat(status) if stat.S_ISREG(status.st_mode) else None
+        return make_file_stat(status) if stat.S_ISREG(status.st_mode) else None
 
-    def read(self, path: str, shelf: DocumentSource) -> Document | None:
-        """One file by its sections. One that cannot be read says why."""
-        place = self._place(path)
+    def read(self, path: str, source: DocumentSource) -> Document | None:
+        """Read one file; None if it is gone. If it cannot be used, the document has a problem."""
+        name = path
+        if os.path.isabs(path):  # begin with the name of the indexed folder
+            name = Path(path).relative_to(Path(source.path).parent).as_posix()
         seen_ns = time.time_ns()
+        limit = _MAX_SIZE_FACTOR * self._settings.max_content_bytes
         try:
-            fd = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            fd = os.open(self._locate(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with open(fd, "rb") as file:
                 status = os.fstat(fd)
-                most = _MOST * self._settings.max_content_bytes
-                data = file.read(most + 1)
+                data = file.read(limit + 1)
         except FileNotFoundError:
             return None
         except OSError as error:
-            return self._unread(
-                path, shelf, f"cannot be read ({error.strerror}): check its permissions"
-            )
-        seen = SeenFile(to_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
-        changed = changed_at(status)
-        source = shelf.source or self._called(path, shelf)
+            seen = SeenFile(FileStat(0, 0, 0), time.time_ns(), "", None)
+            problem = f"cannot be read ({error.strerror}): check its permissions"
+            return Document(path, source, seen, datetime.fromtimestamp(0, UTC), name, [], problem)
+        seen = SeenFile(make_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
         problem = ""
         sections: list[Section] = []
-        if has_our_id(data[:4096]) and not os.path.isabs(path):
+        if has_memory_id(data[:4096]) and not os.path.isabs(path):
             pass  # a memory, whatever its folder is called
-        elif len(data) > most:
-            problem = f"has more than {most} bytes and is not searched: split it, or raise max_content_bytes"
+        elif len(data) > limit:
+            problem = (
+                f"has more than {limit} bytes and is not searched:"
+                " split it, or raise max_content_bytes"
+            )
         else:
             try:
-                sections = _sections(redact_text(_body(data.decode("utf-8-sig")), self._settings))
+                body = _strip_front_matter(data.decode("utf-8-sig"))
+                sections = _split_sections(redact_text(body, self._settings))
             except UnicodeDecodeError as error:
-                if path.lower().endswith(ENDINGS):  # among notes there may be a picture
-                    problem = f"is not UTF-8 text (byte {error.start}) and is not searched: save it as UTF-8"
-        return Document(path, shelf, seen, changed, source, sections, problem)
+                if path.lower().endswith(SUFFIXES):  # notes may have a picture among them
+                    problem = (
+                        f"is not UTF-8 text (byte {error.start}) and is not searched:"
+                        " save it as UTF-8"
+                    )
+        changed_at = read_mtime(status)
+        return Document(path, source, seen, changed_at, source.source or name, sections, problem)
 
-    def _place(self, path: str) -> Path:
-        """Where a file lies. One whose name is not UTF-8 is spelled with escapes."""
-        place = self._root / path
-        if "\\x" not in path or os.path.lexists(place):
-            return place
-        return self._root / os.fsdecode(
-            _ESCAPED.sub(lambda hex_: bytes.fromhex(hex_[1].decode()), path.encode())
-        )
-
-    def _unread(self, path: str, shelf: DocumentSource, problem: str) -> Document:
-        seen = SeenFile(FileStat(0, 0, 0), time.time_ns(), "", None)
-        return Document(
-            path,
-            shelf,
-            seen,
-            datetime.fromtimestamp(0, UTC),
-            self._called(path, shelf),
-            [],
-            problem,
-        )
-
-    def _called(self, path: str, shelf: DocumentSource) -> str:
-        """As a person would call it: with the name of the folder that was indexed, without what is above that."""
-        return (
-            path
-            if not os.path.isabs(path)
-            else Path(path).relative_to(Path(shelf.path).parent).as_posix()
-        )
+    def _locate(self, path: str) -> Path:
+        """Return the absolute path of a file, whose name has escapes where it is not UTF-8."""
+        file = self._root / path
+        if "\\x" not in path or os.path.lexists(file):
+            return file
+        raw = _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), path.encode())
+        return self._root / os.fsdecode(raw)
 
 
-def _body(text: str) -> str:
-    """Without front matter, even if that is not quite YAML."""
+def _strip_front_matter(text: str) -> str:
     with suppress(BadFrontMatter):
         return parse(text).body
     head = _HEAD.match(text)
     return text[head.end() :] if head else text
 
 
-def _sections(text: str) -> list[Section]:
-    """From each heading to the next. A heading with nothing but smaller ones below it is only the beginning of their paths."""
+def _split_sections(text: str) -> list[Section]:
+    """Split a text at its headings.
+
+    A heading that is followed by a smaller one has no section: it is only part of that one's path.
+    """
     text = text.replace("\0", " ")
     found: list[Section] = []
-    path: list[tuple[int, str]] = []
+    headings: list[Block] = []
     used: dict[str, int] = {}
-    parts = parse_blocks(text)
-    starts = [at for at, block in enumerate(parts) if block.level or at == 0]
-    for first, end in pairwise([*starts, len(parts)]):
-        head = parts[first] if parts[first].level else None
-        if head is not None:
-            path = [*(step for step in path if step[0] < head.level), (head.level, head.title)]
-            if end == first + 1 and end < len(parts) and parts[end].level > head.level:
+    blocks = parse_blocks(text)
+    starts = [at for at, block in enumerate(blocks) if block.level or at == 0]
+    for first, end in pairwise([*starts, len(blocks)]):
+        head = blocks[first]
+        if head.level:
+            headings = [above for above in headings if above.level < head.level]
+            headings.append(head)
+            is_empty = end == first + 1 and end < len(blocks)
+            if is_empty and blocks[end].level > head.level:
                 continue
-        content = text[parts[first].start : parts[end - 1].end]
-        titles = [title for _, title in path if title] if head is not None else []
-        found.append(
-            Section(_anchor(titles[-1] if titles else "", used), " > ".join(titles), content)
-        )
+        content = text[head.start : blocks[end - 1].end]
+        titles = [heading.title for heading in headings if heading.title]
+        anchor = _make_anchor(titles[-1] if titles else "", used)
+        found.append(Section(anchor, " > ".join(titles), content))
     return found
 
 
-def _anchor(title: str, used: dict[str, int]) -> str:
-    """Unique: the same heading for the second time is `heading-1`. Used: how often each name was asked for."""
+def _make_anchor(title: str, used: dict[str, int]) -> str:
+    """Return a unique anchor: a repeated heading is `heading-1`. Used: the count by name."""
     anchor = plain = _NO_ANCHOR.sub("-", title.casefold()).strip("-")[:80]
     while anchor in used:
         anchor = f"{plain}-{used[plain]}"

@@ -1,4 +1,4 @@
-"""File names: the date and the title, in any script."""
+"""File names of memories: the date and the title, in any script."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ MAX_BYTES = 120
 
 
 def make_file_name(memory: Memory, settings: Settings) -> str:
-    """The path that a memory would like to have: `projects/NAME/decisions/2026-01-31_title.md`."""
+    """Return the preferred path of a memory: `projects/NAME/decisions/2026-01-31_title.md`."""
     kind = settings.kinds[memory.kind]
     above = f"projects/{memory.project}/" if memory.project else ""
     return f"{above}{kind.folder}/{memory.created_at:%Y-%m-%d}_{make_slug(memory.title)}.md"
 
 
 def make_slug(title: str) -> str:
-    """Letters and digits of any script, joined by underscores; never empty, never too long for a file system."""
+    """Return letters and digits of any script, joined by underscores; never empty or too long."""
     from slugify import slugify  # 14 ms to import, and only writers need it
 
-    text = slugify(title, allow_unicode=True, separator="_", lowercase=True)
-    text = (
-        unicodedata.normalize("NFC", text).encode()[:MAX_BYTES].decode("utf-8", "ignore").strip("_")
-    )
-    return text or "memory"
+    slug = slugify(title, allow_unicode=True, separator="_", lowercase=True)
+    data = unicodedata.normalize("NFC", slug).encode()[:MAX_BYTES]
+    return data.decode("utf-8", "ignore").strip("_") or "memory"

@@ -1,9 +1,9 @@
 """YAML front matter, read and edited in place.
 
-A rewrite replaces only the characters of the values that changed: keys, order, comments, quoting and
-line ends that a person chose stay byte for byte. What muisti itself wrote is recognised by a strict
-line grammar and read in microseconds; anything else goes through a real YAML parser. Either way only
-the text of a value is taken, never a constructed object, so `no`, `1.10` and `!!python/object` are text.
+A rewrite replaces only the characters of values that changed: other keys, order, comments, quoting
+and line ends stay byte for byte. What muisti wrote is parsed by a strict line grammar in
+microseconds; anything else by a YAML parser. Either way a value is read as text, never as an
+object, so `no`, `1.10` and `!!python/object` are text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Node = Any
-"""A node of ruamel.yaml, whose stubs do not tell what its nodes have."""
+"""A node of ruamel.yaml, whose stubs do not describe it."""
 MAX_HEAD = 64 * 1024
 MAX_DEPTH = 40
 
@@ -22,19 +22,19 @@ Value = str | tuple[str, ...]
 
 
 class BadFrontMatter(Exception):
-    """The front matter cannot be understood; the message says why and what to do."""
+    """The front matter cannot be parsed. The message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One `key: value` with the places of its parts in the text."""
+    """One `key: value` with the positions of its parts in the text."""
 
     value: Value | None
-    """None for a value that is neither a text nor a list of texts."""
+    """None for a value that is neither text nor a list of texts."""
     start: int
-    """Where the key's line begins."""
+    """The start of the key's line."""
     after_key: int
-    """Just behind the colon."""
+    """The position after the colon."""
     value_start: int
     value_end: int
     items: tuple[tuple[str, int, int], ...] = ()
@@ -43,7 +43,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A Markdown file taken apart."""
+    """A parsed Markdown file."""
 
     text: str
     entries: Mapping[str, Entry] = field(default_factory=dict)
@@ -58,16 +58,14 @@ class Document:
 
     @property
     def body(self) -> str:
-        """The text below the front matter, without the blank line above it and the line end below it."""
+        """The text below the front matter, without the blank line before and the last line end."""
         body = self.text[self.body_start :]
         if self.head is not None:
             body = body.removeprefix("\r\n") if body.startswith("\r\n") else body.removeprefix("\n")
-        # A text may end with a carriage return of its own: only a file of CRLF lines ends its last line with both.
-        return (
-            body.removesuffix("\r\n")
-            if self.newline == "\r\n" and body.endswith("\r\n")
-            else body.removesuffix("\n")
-        )
+        # Only in a file of CRLF lines is the last carriage return part of the line end.
+        if self.newline == "\r\n" and body.endswith("\r\n"):
+            return body.removesuffix("\r\n")
+        return body.removesuffix("\n")
 
     @property
     def newline(self) -> str:
@@ -81,7 +79,7 @@ _CLOSE = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
 
 def parse(text: str) -> Document:
-    """Take a file apart. Raises BadFrontMatter."""
+    """Parse a file. Raises BadFrontMatter."""
     opening = _OPEN.match(text)
     if opening is None:
         return Document(text, body_start=1 if text.startswith("\ufeff") else 0)
@@ -89,9 +87,9 @@ def parse(text: str) -> Document:
     if closing is None:
         if len(text) > MAX_HEAD:
             raise BadFrontMatter(
-                f"the front matter is longer than {MAX_HEAD} characters: close it with a line ---"
+                f"the front matter has over {MAX_HEAD} characters: close it with a line ---"
             )
-        raise BadFrontMatter("the front matter is never closed: add a line --- below its last key")
+        raise BadFrontMatter("the front matter is not closed: add a line --- below its last key")
     span = (opening.end(), closing.start())
     entries = _read_own(text, *span)
     if entries is None:
@@ -99,7 +97,7 @@ def parse(text: str) -> Document:
     return Document(text, entries, span, closing.end())
 
 
-# -- What muisti wrote: a strict subset of YAML, line by line.
+# -- Parse what muisti wrote: a strict subset of YAML, line by line.
 
 _PLAIN = r"[^\W_][\w./+-]*(?: [\w./+-]+)*"
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
@@ -111,33 +109,32 @@ _SIMPLE = {'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
 
 
 def _read_own(text: str, start: int, end: int) -> dict[str, Entry] | None:
+    """Parse front matter as muisti writes it; None if it has another form."""
     entries: dict[str, Entry] = {}
     at = start
     while at < end:
         line = _OWN_LINE.match(text, at, end)
         if line is None or line[1] in entries:
             return None
+        key_end = line.end(1) + 1
         if line[2] is not None:
-            entries[line[1]] = Entry(
-                _unquoted(line[2]), at, line.end(1) + 1, line.start(2), line.end(2)
-            )
+            entries[line[1]] = Entry(_unquote(line[2]), at, key_end, line.start(2), line.end(2))
             at = line.end()
             continue
         items = []
         after = line.end()
         while item := _OWN_ITEM.match(text, after, end):
-            items.append((_unquoted(item[1]), after, item.end()))
+            items.append((_unquote(item[1]), after, item.end()))
             after = item.end()
         if not items:
             return None
-        key_end = line.end(1) + 1
         values = tuple(value for value, _, _ in items)
         entries[line[1]] = Entry(values, at, key_end, items[0][1], after - 1, tuple(items))
         at = after
     return entries
 
 
-def _unquoted(scalar: str) -> str:
+def _unquote(scalar: str) -> str:
     if not scalar.startswith('"'):
         return scalar
     inner = scalar[1:-1]
@@ -146,11 +143,11 @@ def _unquoted(scalar: str) -> str:
     return _ESCAPE.sub(lambda m: _SIMPLE[m[1]] if m[1] else chr(int(m[2] or m[3], 16)), inner)
 
 
-# -- What people and other tools wrote.
+# -- Parse what people and other programs wrote.
 
 
 def _read_yaml(text: str, start: int, end: int) -> dict[str, Entry]:
-    from ruamel.yaml import YAML  # 22 ms to import, and only hand-made front matter needs it
+    from ruamel.yaml import YAML  # takes 22 ms to import, and is rarely needed
     from ruamel.yaml.error import YAMLError
     from ruamel.yaml.events import AliasEvent
 
@@ -165,37 +162,33 @@ def _read_yaml(text: str, start: int, end: int) -> dict[str, Entry]:
                     "the front matter uses a YAML alias (*name): write the value out instead"
                 )
             if anchor in anchors:
-                raise BadFrontMatter(f"the front matter has the anchor &{anchor} twice: remove it")
+                raise BadFrontMatter(f"the front matter has the anchor &{anchor} twice: remove one")
             if anchor:
                 anchors.add(anchor)
-            depth += type(event).__name__.endswith("StartEvent") - type(event).__name__.endswith(
-                "EndEvent"
-            )
+            kind = type(event).__name__
+            depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
             if depth > MAX_DEPTH:
                 raise BadFrontMatter(
                     f"the front matter is nested deeper than {MAX_DEPTH} levels: make it flatter"
                 )
         root = YAML(typ="safe", pure=True).compose(source)
     except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 2}: " if mark is not None else ""
+        what = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
         raise BadFrontMatter(
-            f"the front matter is not valid YAML ({_first_line(error)}): mend that line"
+            f"the front matter is not valid YAML ({where}{what}): fix that line"
         ) from error
     except (RecursionError, ValueError, OverflowError) as error:
-        raise BadFrontMatter(f"the front matter is not valid YAML ({error}): mend it") from error
+        raise BadFrontMatter(f"the front matter is not valid YAML ({error}): fix it") from error
     if root is None:
         return {}
     if root.id != "mapping" or getattr(root, "flow_style", False):
         raise BadFrontMatter("the front matter must be lines of the form `key: value`")
-    return _entries(text, start, root)
+    return _read_entries(text, start, root)
 
 
-def _first_line(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    where = f"line {mark.line + 2}: " if mark is not None else ""
-    return where + (getattr(error, "problem", None) or str(error).split("\n", 1)[0])
-
-
-def _entries(text: str, start: int, root: Node) -> dict[str, Entry]:
+def _read_entries(text: str, start: int, root: Node) -> dict[str, Entry]:
     entries: dict[str, Entry] = {}
     for key, value in root.value:
         if key.id != "scalar":
@@ -209,14 +202,13 @@ def _entries(text: str, start: int, root: Node) -> dict[str, Entry]:
             raise BadFrontMatter(
                 f"the front matter has the key {key.value!r} without a colon: write `key: value`"
             )
-        first, last = start + value.start_mark.index, start + _end(value)
-        if _is_empty(value):  # the parser puts it where the next thing begins
+        first, last = start + value.start_mark.index, start + _find_end(value)
+        if _is_empty(value):  # the parser puts it at the start of the next token
             first = last = colon.end()
         line = text.rfind("\n", 0, start + key.start_mark.index) + 1
-        last = max(first, _without_space(text, last))
-        entries[key.value] = Entry(
-            _node_value(value), line, colon.end(), first, last, _items(text, start, value)
-        )
+        last = max(first, _strip_space(text, last))
+        items = _read_items(text, start, value)
+        entries[key.value] = Entry(_read_node(value), line, colon.end(), first, last, items)
     return entries
 
 
@@ -227,24 +219,19 @@ def _is_empty(node: Node) -> bool:
     return bool(node.id == "scalar" and node.start_mark.index == node.end_mark.index)
 
 
-def _without_space(text: str, end: int) -> int:
-    """White space behind a value is nobody's: block texts claim it, and would take the line end along."""
+def _strip_space(text: str, end: int) -> int:
+    """Return the end without white space before it, which the parser counts to block texts."""
     while end and text[end - 1] in " \t\r\n":
         end -= 1
     return end
 
 
-def _node_value(node: Node) -> Value | None:
+def _read_node(node: Node) -> Value | None:
     if node.id == "scalar":
         _check_text(node)
-        plain_null = getattr(node, "style", None) is None and node.value in (
-            "",
-            "~",
-            "null",
-            "Null",
-            "NULL",
-        )
-        return "" if plain_null else str(node.value)
+        is_null = node.value in ("", "~", "null", "Null", "NULL")
+        is_plain = getattr(node, "style", None) is None
+        return "" if is_plain and is_null else str(node.value)
     if node.id == "sequence" and all(item.id == "scalar" for item in node.value):
         for item in node.value:
             _check_text(item)
@@ -253,71 +240,75 @@ def _node_value(node: Node) -> Value | None:
 
 
 def _check_text(node: Node) -> None:
-    """An escape can name half of a surrogate pair, which no file can hold."""
+    """Raise BadFrontMatter for half of a surrogate pair, which an escape can produce."""
     if any("\ud800" <= char <= "\udfff" for char in node.value):
         where = f"line {node.start_mark.line + 2}"
         raise BadFrontMatter(
-            f"the front matter holds half of a surrogate pair ({where}): remove that escape"
+            f"the front matter has half of a surrogate pair ({where}): remove that escape"
         )
 
 
-def _end(node: Node) -> int:
-    """Where the last character of a value is; block collections of YAML claim what follows them too."""
+def _find_end(node: Node) -> int:
+    """Return the end of a value's last item: the end mark of a block collection is too late."""
     if node.id != "scalar" and not node.flow_style and node.value:
         last = node.value[-1]
-        return _end(last[1] if node.id == "mapping" else last)
+        return _find_end(last[1] if node.id == "mapping" else last)
     return int(node.end_mark.index)
 
 
-def _items(text: str, start: int, node: Node) -> tuple[tuple[str, int, int], ...]:
-    """Spans of a block list's items, each with the comment lines above it."""
-    if (
-        node.id != "sequence"
-        or node.flow_style
-        or not all(item.id == "scalar" for item in node.value)
-    ):
+def _read_items(text: str, start: int, node: Node) -> tuple[tuple[str, int, int], ...]:
+    """Return the items of a block list with their spans, each with the comments above it.
+
+    Returns none for a list that cannot be edited item by item.
+    """
+    if node.id != "sequence" or node.flow_style:
+        return ()
+    if not all(item.id == "scalar" for item in node.value):
         return ()
     spans = []
-    at = text.rfind("\n", 0, start + node.start_mark.index) + 1
-    if text[at : start + node.start_mark.index].strip() or any(
-        _is_empty(item) for item in node.value
-    ):
-        return ()  # a tag before the list, or an item without a place: such a list is written anew
+    first = start + node.start_mark.index
+    at = text.rfind("\n", 0, first) + 1
+    has_tag = bool(text[at:first].strip())
+    if has_tag or any(_is_empty(item) for item in node.value):
+        return ()
     for item in node.value:
-        line_end = text.find("\n", max(_without_space(text, start + item.end_mark.index) - 1, at))
+        item_end = _strip_space(text, start + item.end_mark.index)
+        line_end = text.find("\n", max(item_end - 1, at))
         end = len(text) if line_end < 0 else line_end + 1
         spans.append((str(item.value), at, end))
         at = end
     return tuple(spans)
 
 
-# -- Writing.
+# -- Format and edit.
 
 
 def render(value: Value) -> str:
-    """A value as it stands behind `key:`, with its line end."""
+    """Return a value as it follows `key:`, with its line end."""
     if isinstance(value, str):
-        return f" {scalar(value)}\n"
-    return "\n" + "".join(f"  - {scalar(item)}\n" for item in value)
+        return f" {format_scalar(value)}\n"
+    return "\n" + "".join(f"  - {format_scalar(item)}\n" for item in value)
 
 
 _SAFE = re.compile(rf"(?:{_PLAIN}|{_TIME})\Z")
 _TYPED = re.compile(
-    r"(?:true|false|yes|no|on|off|null|y|n|[+-]?[\d.][\d._]*(?:e[+-]?\d+)?|0[xob][\da-f]+|\.inf|\.nan"
+    r"(?:true|false|yes|no|on|off|null|y|n"
+    r"|[+-]?[\d.][\d._]*(?:e[+-]?\d+)?|0[xob][\da-f]+|\.inf|\.nan"
     r"|\d{4}-\d\d?-\d\d?(?:[t ]\s*\d.*)?)\Z",
     re.IGNORECASE,
 )
+_BLOCK_HEADER = re.compile(r"[|>][^\s#]*([ \t]+#[^\r\n]*)")
 _NEEDS_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]')
 
 
-def scalar(text: str, *, number: bool = False) -> str:
-    """A text as YAML that every parser reads back as this text."""
+def format_scalar(text: str, *, number: bool = False) -> str:
+    """Return a text as YAML that every parser reads back as this text. Number: do not quote it."""
     if _SAFE.match(text) and (number or not _TYPED.match(text)):
         return text
-    return f'"{_NEEDS_ESCAPE.sub(_escaped, text)}"'
+    return f'"{_NEEDS_ESCAPE.sub(_escape, text)}"'
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     char = match[0]
     known = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(char)
     if known:
@@ -328,15 +319,15 @@ def _escaped(match: re.Match[str]) -> str:
 def compose(
     values: Mapping[str, Value], body: str, *, numbers: frozenset[str] = frozenset()
 ) -> str:
-    """A new file."""
-    lines = [f"{key}:{_rendered(key, value, numbers)}" for key, value in values.items()]
+    """Return the text of a new file. Numbers: the keys whose values are not quoted."""
+    lines = [_format_entry(key, value, numbers) for key, value in values.items()]
     return f"---\n{''.join(lines)}---\n\n{body}\n"
 
 
-def _rendered(key: str, value: Value, numbers: frozenset[str]) -> str:
+def _format_entry(key: str, value: Value, numbers: frozenset[str]) -> str:
     if isinstance(value, str) and key in numbers:
-        return f" {scalar(value, number=True)}\n"
-    return render(value)
+        return f"{key}: {format_scalar(value, number=True)}\n"
+    return f"{key}:{render(value)}"
 
 
 def edit(
@@ -346,7 +337,7 @@ def edit(
     *,
     numbers: frozenset[str] = frozenset(),
 ) -> str:
-    """The file with these keys set (None: removed) and, if given, another body. All else stays as it is."""
+    """Return the file with these keys set, or removed if None, and another body if given."""
     text, newline = document.text, document.newline
     if document.head is None:
         kept = {key: value for key, value in changes.items() if value is not None}
@@ -362,11 +353,11 @@ def edit(
         if entry is not None:
             edits.append(_edit_entry(text, key, entry, value, newline, numbers))
         elif value is not None:
-            added += f"{key}:{_rendered(key, value, numbers)}".replace("\n", newline)
+            added += _format_entry(key, value, numbers).replace("\n", newline)
     edits.append((document.head[1], document.head[1], added))
     if body is not None:
         edits.append((document.body_start, len(text), newline + body + newline))
-    for start, end, replacement in sorted(edits, key=lambda e: e[0], reverse=True):
+    for start, end, replacement in sorted(edits, key=lambda edited: edited[0], reverse=True):
         text = text[:start] + replacement + text[end:]
     return text
 
@@ -374,46 +365,36 @@ def edit(
 def _edit_entry(
     text: str, key: str, entry: Entry, value: Value | None, newline: str, numbers: frozenset[str]
 ) -> tuple[int, int, str]:
+    """Return the span of an entry to replace, and the new text."""
     line_end = text.find("\n", max(entry.value_end - 1, entry.after_key)) + 1
     if value is None:
         return entry.start, line_end, ""
     if isinstance(value, tuple) and value and entry.items:
         return entry.items[0][1], entry.items[-1][2], _edit_items(text, entry, value, newline)
-    if isinstance(entry.value, str) or (entry.value is not None and text[entry.value_start] == "["):
+    is_inline_list = entry.value is not None and text[entry.value_start] == "["
+    if isinstance(entry.value, str) or is_inline_list:
         gap = "" if entry.value_start > entry.after_key else " "
-        if (
-            text[entry.value_start - 1] == "\n"
-        ):  # a block text may begin at the margin below its key, other values may not
-            gap = "  "
-        shown = scalar(value, number=key in numbers) if isinstance(value, str) else _flow(value)
-        behind = (
-            " " if text[entry.value_end] == "#" else ""
-        )  # a comment may touch a quote, but not a plain word
-        return (
-            entry.value_start,
-            entry.value_end,
-            gap + shown + _header_comment(text, entry) + behind,
-        )
-    return entry.start, line_end, f"{key}:{_rendered(key, value, numbers)}".replace("\n", newline)
-
-
-def _flow(value: tuple[str, ...]) -> str:
-    """A list on the line of its key, so that a comment behind it keeps its place."""
-    return f"[{', '.join(scalar(item) for item in value)}]"
-
-
-def _header_comment(text: str, entry: Entry) -> str:
-    """The comment behind the `|` or `>` of a block text, which stands inside the span of the value."""
-    header = re.compile(r"[|>][^\s#]*([ \t]+#[^\r\n]*)").match(
-        text, entry.value_start, entry.value_end
-    )
-    return header[1] if header else ""
+        if text[entry.value_start - 1] == "\n":
+            gap = "  "  # only a block text may start at the margin below its key
+        if isinstance(value, str):
+            shown = format_scalar(value, number=key in numbers)
+        else:  # on the line of its key, so that a comment after it keeps its place
+            shown = f"[{', '.join(format_scalar(item) for item in value)}]"
+        # The comment after the `|` or `>` of a block text is inside the span of the value.
+        header = _BLOCK_HEADER.match(text, entry.value_start, entry.value_end)
+        comment = header[1] if header else ""
+        # A comment may follow a quote directly, but not a plain word.
+        space = " " if text[entry.value_end] == "#" else ""
+        return entry.value_start, entry.value_end, gap + shown + comment + space
+    return entry.start, line_end, _format_entry(key, value, numbers).replace("\n", newline)
 
 
 def _edit_items(text: str, entry: Entry, wanted: tuple[str, ...], newline: str) -> str:
-    """A block list with other items: the lines of those that stay are taken over with their comments."""
+    """Return a block list with these items. Items that stay keep their lines and comments."""
     lines = {value: text[start:end] for value, start, end in entry.items}
     first = text[entry.items[0][1] : entry.items[0][2]]
     indent = re.search(r"^[ \t]*(?=- )", first, re.MULTILINE)
     prefix = indent[0] if indent else "  "
-    return "".join(lines.get(value) or f"{prefix}- {scalar(value)}{newline}" for value in wanted)
+    return "".join(
+        lines.get(value) or f"{prefix}- {format_scalar(value)}{newline}" for value in wanted
+    )

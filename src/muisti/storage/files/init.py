@@ -1,4 +1,4 @@
-"""Makes a new vault."""
+"""Create a new vault."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from muisti.settings import SETTINGS_FILE
 from muisti.storage.files.disk import Disk, disk_errors
 
 _SETTINGS = """\
-# The settings of this vault. All of them are optional; `muisti settings` shows them with their defaults.
-# A kind of memory of your own:
+# Settings of this vault. All are optional; `muisti settings` shows them with their defaults.
+# To add a kind of memory:
 # [kinds.idea]
 # folder = "ideas"
 """
 _IGNORE = """\
-# The search index is rebuilt from the files at any time: `muisti reindex`.
+# The search index, which `muisti reindex` rebuilds from the files.
 /.muisti/
 """
 _ATTRIBUTES = """\
-# Logs that are only appended to: after a merge both sides' lines are kept.
+# Append-only logs: a merge keeps the lines of both sides.
 /journal/*.jsonl merge=union
 /conversations/**/*.jsonl merge=union
 """
 
 
 def is_vault(root: Path) -> bool:
-    """Whether there is a vault. Raises VaultUnusable for a path that cannot be one."""
+    """Return whether there is a vault. Raises VaultUnusable for a path that is a file."""
     if root.exists() and not root.is_dir():
-        raise VaultUnusable(f"{root} is a file; a vault is a folder: name another path")
+        raise VaultUnusable(f"{root} is a file; a vault is a folder: choose another path")
     return (root / SETTINGS_FILE).is_file()
 
 
 def create_vault(root: Path, disk: Disk) -> None:
-    """Make the folder and its first files. What is there already stays as it is."""
+    """Create the folder and its first files. Existing files are left unchanged."""
     with disk_errors(root):
         disk.make_folder(root)
         for name, text in (

@@ -1,4 +1,4 @@
-"""Files of lines that are only ever appended to: how far they were read, and a last line that a crash cut short."""
+"""Append-only files of lines: reading from an offset, and a last line that a crash cut short."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TAIL = 256
 
 
 def read_complete_lines(path: Path, offset: int) -> bytes:
-    """What follows the offset, up to the last line end."""
+    """Return the bytes from the offset to the last line end; none if there is no file."""
     with suppress(FileNotFoundError), path.open("rb") as file:
         file.seek(offset)
         data = file.read()
@@ -24,7 +24,7 @@ def read_complete_lines(path: Path, offset: int) -> bytes:
 
 
 def hash_tail(path: Path, offset: int) -> str:
-    """Stands for what came right before the offset: whether a file was only added to is told by this."""
+    """Return a hash of the bytes before the offset, to notice that a file was rewritten."""
     start = max(0, offset - _TAIL)
     with path.open("rb") as file:
         file.seek(start)
@@ -32,7 +32,7 @@ def hash_tail(path: Path, offset: int) -> str:
 
 
 def ends_with_newline(path: Path) -> bool:
-    """Whether the last line of a file is whole, or there is none."""
+    """Return whether a file's last line is complete, or the file is empty."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         if size == 0:
@@ -44,13 +44,13 @@ def ends_with_newline(path: Path) -> bool:
 def quarantine_torn_tail(
     disk: Disk, path: Path, is_whole: Callable[[bytes], bool] | None = None
 ) -> bool:
-    """A line that a crash cut short goes to a file beside; what is whole stays. Answers whether there was one.
+    """Move a last line that a crash cut short to a `.corrupt` file. Return whether there was one.
 
-    A last line that `is_whole` finds nothing missing from but its end, as other programs and editors leave it, gets that.
-    Raises VaultUnusable for a link: what it leads to is not ours to cut.
+    If `is_whole` says that only the line end is missing, as some programs leave it, append that.
+    Raises VaultUnusable for a symbolic link.
     """
     if path.is_symlink():
-        raise VaultUnusable(f"{path} is a link to another place; nothing is written through links")
+        raise VaultUnusable(f"{path} is a symbolic link; muisti does not write through links")
     if ends_with_newline(path):
         return False
     whole = len(read_complete_lines(path, 0))
@@ -60,10 +60,10 @@ def quarantine_torn_tail(
     if is_whole is not None and is_whole(tail):
         disk.append(path, b"\n", durable=True)
         return False
-    beside = path.with_name(path.name + CORRUPT)
-    existed = beside.exists()
-    disk.append(beside, tail + b"\n", durable=True)
+    corrupt = path.with_name(path.name + CORRUPT)
+    existed = corrupt.exists()
+    disk.append(corrupt, tail + b"\n", durable=True)
     if not existed:
-        disk.sync_folder(path.parent)  # before the tail is cut off: a power cut must not take both
+        disk.sync_folder(path.parent)  # before truncating: a power cut must not lose both
     disk.truncate(path, whole)
     return True

@@ -18,7 +18,7 @@ INDEX = ".muisti"
 
 
 class FileLocation:
-    """A folder on a disk."""
+    """A folder on the disk."""
 
     def __init__(
         self,
@@ -45,25 +45,22 @@ class FileLocation:
 
     @property
     def is_writable(self) -> bool:
-        """Whether the folder could be written when the vault was opened."""
+        """Whether the folder was writable when the vault was opened."""
         return self._writable
 
     def check_available(self) -> None:
-        """Raise VaultNotFound if the folder is gone.
-
-        An empty answer, or a new folder in its place, would look as if nothing had been remembered.
-        """
+        """Raise VaultNotFound if the folder is gone, which would look like an empty vault."""
         if not (self._root / SETTINGS_FILE).is_file():
             raise VaultNotFound(
-                f"there is no vault at {self._root} any more: mount it or bring it back; nothing is lost here"
+                f"the vault at {self._root} is gone: mount its disk or restore the folder"
             )
 
     def disk_usage(self) -> int:
-        """Return the size of all files but those of the index. Walks over all of them."""
+        """Return the size of all files but the index. Visits all of them."""
         return _size_below(str(self._root))
 
     def watch(self, stop: threading.Event) -> FileWatch:
-        """Return what reports changed files until `stop` is set."""
+        """Return an object that reports changed files until `stop` is set."""
         from muisti.storage.files.watch import FolderWatch  # needs a package that only servers have
 
         return FolderWatch(self._root, stop)
@@ -85,5 +82,5 @@ def _size_below(folder: str) -> int:
                 elif entry.is_file(follow_symlinks=False):
                     size += entry.stat(follow_symlinks=False).st_size
     except OSError:
-        return size  # deleted while we look
+        return size  # deleted meanwhile
     return size

@@ -20,7 +20,10 @@ except ImportError:  # Windows
 
 
 class FileLock:
-    """An exclusive lock on a file. Re-entrant within a thread; released by the system when a process dies."""
+    """An exclusive lock on a file, re-entrant within a thread.
+
+    The operating system releases it when the process dies.
+    """
 
     def __init__(self, path: Path, timeout: float) -> None:
         self._path = path
@@ -30,7 +33,7 @@ class FileLock:
 
     @contextmanager
     def hold(self, timeout: float | None = None) -> Iterator[None]:
-        """Hold the lock. Raises VaultBusy after the time-out, naming the holder."""
+        """Hold the lock. Raises VaultBusy after the timeout, naming the process that holds it."""
         patience = self._timeout if timeout is None else timeout
         if not self._thread.acquire(timeout=patience):
             raise VaultBusy(
@@ -55,33 +58,31 @@ class FileLock:
         while True:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             if try_lock(fd):
-                if self._is_current(fd):
-                    _note_holder(fd)
+                is_current = False
+                with suppress(FileNotFoundError):
+                    is_current = os.path.samestat(os.fstat(fd), os.stat(self._path))
+                if is_current:
+                    # The process ID is only a hint for others that wait: failing here is harmless.
+                    with suppress(OSError, AttributeError):
+                        os.pwrite(fd, f"{os.getpid():<20}".encode(), 0)
                     return fd
-                os.close(fd)  # the file was deleted under us: lock the one that is there now
+                os.close(fd)  # the file was deleted meanwhile: lock the one that is there now
                 continue
-            holder = (
-                os.pread(fd, 20, 0).decode("ascii", "replace").strip()
-                if hasattr(os, "pread")
-                else ""
-            )
+            holder = ""
+            if hasattr(os, "pread"):
+                holder = os.pread(fd, 20, 0).decode("ascii", "replace").strip()
             os.close(fd)
             if time.monotonic() >= deadline:
-                who = f"process {holder}" if holder else "another process"
+                writer = f"process {holder}" if holder else "another process"
                 raise VaultBusy(
-                    f"{who} has been writing to the vault for over {patience:g} s; try again later"
+                    f"{writer} has been writing to the vault for over {patience:g} s; try again later"
                 )
             time.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(pause * 1.5, 0.01)
 
-    def _is_current(self, fd: int) -> bool:
-        with suppress(FileNotFoundError):
-            return os.path.samestat(os.fstat(fd), os.stat(self._path))
-        return False
-
 
 def try_lock(fd: int) -> bool:
-    """Lock an open file for ourselves, unless somebody else has it. The system lets go of it when the process ends."""
+    """Lock an open file exclusively, without waiting. Return whether that succeeded."""
     try:
         if fcntl is not None:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -90,9 +91,3 @@ def try_lock(fd: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _note_holder(fd: int) -> None:
-    """Leave our process id for whoever waits too long; only a hint, so failing to write it does no harm."""
-    with suppress(OSError, AttributeError):
-        os.pwrite(fd, f"{os.getpid():<20}".encode(), 0)

@@ -1,4 +1,4 @@
-"""The text forms of the vault's files, for importers and exporters."""
+"""Parse and format memories, links and times as the vault's files have them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ from muisti.model import Link, Memory
 from muisti.settings import Settings
 from muisti.storage.files import frontmatter
 from muisti.storage.files.link_codec import parse_link
-from muisti.storage.files.memory_codec import TYPED, check_conflict, from_document, to_fields
-from muisti.storage.files.timestamps import from_text
+from muisti.storage.files.memory_codec import (
+    TYPED,
+    check_conflict_markers,
+    format_fields,
+    parse_memory,
+)
+from muisti.storage.files.timestamps import parse_time
 
 
 class MarkdownCodec:
@@ -20,27 +25,27 @@ class MarkdownCodec:
         self._settings = settings
 
     def parse_memory(self, path: str, text: str, modified: datetime) -> Memory:
-        """Return the memory that a file holds. Raises ImportFailed."""
+        """Parse the text of a file. Raises ImportFailed."""
         try:
-            check_conflict(text)
-            return from_document(path, frontmatter.parse(text), self._settings, modified)
+            check_conflict_markers(text)
+            return parse_memory(path, frontmatter.parse(text), self._settings, modified)
         except frontmatter.BadFrontMatter as error:
             raise ImportFailed(str(error)) from error
 
     def format_memory(self, memory: Memory) -> str:
-        """Return a memory's file."""
-        return frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
+        """Return the text of a memory's file."""
+        return frontmatter.compose(format_fields(memory), memory.content, numbers=TYPED)
 
     def parse_link(self, line: str) -> Link:
-        """Return the link that a line of front matter stands for. Raises ImportFailed."""
+        """Parse a link in front matter. Raises ImportFailed."""
         try:
             return parse_link("", line, datetime.fromtimestamp(0, UTC))
         except frontmatter.BadFrontMatter as error:
             raise ImportFailed(str(error)) from error
 
     def parse_time(self, field: str, text: str) -> datetime:
-        """Return the time that a text stands for. Raises ImportFailed, which names the field."""
+        """Parse a time. Raises ImportFailed, which names the field."""
         try:
-            return from_text(field, text)
+            return parse_time(field, text)
         except frontmatter.BadFrontMatter as error:
             raise ImportFailed(str(error)) from error

@@ -1,10 +1,11 @@
-"""A memory as front matter and body, and back."""
+"""Convert a memory to front matter and body, and back."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -20,7 +21,7 @@ from muisti.remember.validate import validate_id, validate_memory, validate_valu
 from muisti.settings import Settings
 from muisti.storage.files.frontmatter import BadFrontMatter, Document, Value
 from muisti.storage.files.link_codec import format_link, parse_link
-from muisti.storage.files.timestamps import from_text, to_text
+from muisti.storage.files.timestamps import format_time, parse_time
 from muisti.text.redact import redact_fields, redact_labels, redact_text
 
 TRASH = ".trash"
@@ -30,36 +31,36 @@ TYPED = frozenset(
     for field in FRONT_MATTER
     if field.value_type in (ValueType.SHARE, ValueType.TIME, ValueType.FLAG)
 )
-"""Keys whose values other YAML parsers shall read as what they are; all else is text to them."""
+"""Keys whose values YAML parsers should read as numbers, times or booleans, not as text."""
 _TRASHED = re.compile(r"(?P<stem>.*)\.(?P<at>\d{8}T\d{12}Z)\.md\Z", re.DOTALL)
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d)[_ -]")
 _CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 _BY_KEY = {field.name: field for field in FRONT_MATTER} | {
     field.alias: field for field in FRONT_MATTER if field.alias
 }
 
 
-def to_fields(memory: Memory) -> dict[str, Value]:
-    """What the front matter says; what has its default value is left out, to keep files easy to read."""
-    known: dict[str, Value | None] = {
-        field.name: _written(field, getattr(memory, field.name)) for field in FRONT_MATTER
+def format_fields(memory: Memory) -> dict[str, Value]:
+    """Return the front matter of a memory. Fields with their default value are left out."""
+    fields: dict[str, Value | None] = {
+        field.name: _format_value(field, getattr(memory, field.name)) for field in FRONT_MATTER
     }
-    known["conflict_markers"] = "intended" if has_conflict(memory.content) else None
-    return {key: value for key, value in known.items() if value}
+    fields["conflict_markers"] = "intended" if has_conflict_markers(memory.content) else None
+    return {key: value for key, value in fields.items() if value}
 
 
-def _written(field: Field, value: Any) -> Value | None:
-    """A value as front matter has it; None if it is left out."""
+def _format_value(field: Field, value: Any) -> Value | None:
+    """Return a value as it is written to front matter; None if it is left out."""
     if value is None or (value == field.default and not field.always_written):
         return None
     match field.value_type:
         case ValueType.SHARE:
-            return repr(float(value)).removesuffix(
-                ".0"
-            )  # all digits, so that reading gives the same number
+            return repr(float(value)).removesuffix(".0")  # all digits, to read the same number
         case ValueType.TIME:
-            return to_text(value)
+            return format_time(value)
         case ValueType.FLAG:
             return "true" if value else "false"
         case ValueType.WORD:
@@ -67,30 +68,37 @@ def _written(field: Field, value: Any) -> Value | None:
         case ValueType.LINKS:
             return tuple(format_link(link) for link in value)
         case _:
-            return value  # type: ignore[no-any-return]  # a text or a list of texts
+            return value  # type: ignore[no-any-return]  # text or a list of texts
 
 
 def find_changed_fields(
     document: Document, memory: Memory, settings: Settings
 ) -> dict[str, Value | None]:
-    """Which keys must be written so that the file says what the memory says. What a person wrote that is private stays theirs."""
-    wanted = to_fields(memory)
-    have = redact_fields(_understood(document, settings), settings)
-    for field in FRONT_MATTER:  # what a person calls otherwise keeps that name
+    """Return the keys to write, or with None to remove, so that a file holds a memory's fields.
+
+    A private value in the file that equals the memory's after redaction is unchanged.
+    """
+    wanted = format_fields(memory)
+    have = redact_fields(_read_values(document, settings), settings)
+    for field in FRONT_MATTER:  # keep an alias that the file uses
         if field.alias and field.alias in have and field.name not in have and field.name in wanted:
             wanted[field.alias] = wanted.pop(field.name)
     changes: dict[str, Value | None] = {
-        key: value for key, value in wanted.items() if not _says(key, have.get(key), value)
+        key: value for key, value in wanted.items() if not _is_equal(key, have.get(key), value)
     }
     for field in FRONT_MATTER:
-        said = have.get(field.name, "")
-        if field.name not in wanted and said not in ("", ()) and not _is_default(field, said):
-            changes[field.name] = None
+        value = have.get(field.name, "")
+        if field.name in wanted or value in ("", ()):
+            continue
+        can_be_default = isinstance(value, str) and not field.required
+        if can_be_default and _parse_value(field, field.name, value) == field.default:
+            continue
+        changes[field.name] = None
     return changes
 
 
-def _says(key: str, have: Value | None, wanted: Value) -> bool:
-    """Whether a person's way of writing a value means the same as ours."""
+def _is_equal(key: str, have: Value | None, wanted: Value) -> bool:
+    """Return whether a value in a file, written in any way, means the same as ours."""
     if have == wanted:
         return True
     field = _BY_KEY.get(key)
@@ -98,142 +106,151 @@ def _says(key: str, have: Value | None, wanted: Value) -> bool:
         return False
     try:
         if field.value_type is ValueType.LINKS:
-            return _same_links(have, wanted)
+            return _is_same_links(have, wanted)
         if field.value_type is ValueType.LIST:
-            return _listed(have) == wanted
+            return _split_list(have) == wanted
         if not isinstance(have, str) or not isinstance(wanted, str):
             return False
         match field.value_type:
             case ValueType.KIND:
-                return have.strip().casefold() in (
-                    wanted,
-                    KINDS[wanted].folder if wanted in KINDS else wanted,
-                )
+                folder = KINDS[wanted].folder if wanted in KINDS else wanted
+                return have.strip().casefold() in (wanted, folder)
             case ValueType.TEXT:
                 return False
             case ValueType.SHARE | ValueType.TIME | ValueType.FLAG:
-                return bool(_parsed(field, key, have) == _parsed(field, key, wanted))
+                return bool(_parse_value(field, key, have) == _parse_value(field, key, wanted))
             case _:
                 return have.rstrip("\r\n") == wanted
     except BadFrontMatter:
         return False
 
 
-def _is_default(field: Field, have: Value | None) -> bool:
-    if field.required or not isinstance(have, str):
-        return False
-    return bool(_parsed(field, field.name, have) == field.default)
-
-
-def from_document(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
-    """The memory that a file holds. Raises BadFrontMatter that names the field and the cure."""
-    values = _understood(document, settings)
+def parse_memory(path: str, document: Document, settings: Settings, modified: datetime) -> Memory:
+    """Return the memory of a file. Raises BadFrontMatter, which names the field and the fix."""
+    values = _read_values(document, settings)
     content = redact_text(document.body, settings)
-    place = Place.of(path, settings)
-    said = {
-        field.name: value for field in FRONT_MATTER if (value := _read(field, values)) is not None
-    }
-    said.setdefault("id", "")
-    created = said.setdefault("created_at", place.dated or modified)
-    said.setdefault("updated_at", created)
-    said.setdefault("project", place.project)
-    said["links"] = _links(said["id"], values, created)
-    if "title" not in said:
-        said["title"] = derive_title(content)
-    if "kind" not in said:
-        said["kind"] = place.kind or classify_kind(content, settings)
-    if "sector" not in said:
-        said["sector"] = classify_sector(content, settings)
-    memory = Memory(**said, content=content, deleted_at=place.deleted_at, file_path=path)
+    info = PathInfo.of(path, settings)
+    fields: dict[str, Any] = {}
+    for field in FRONT_MATTER:
+        value = _read_field(field, values)
+        if value is not None:
+            fields[field.name] = value
+    fields.setdefault("id", "")
+    created = fields.setdefault("created_at", info.date or modified)
+    fields.setdefault("updated_at", created)
+    fields.setdefault("project", info.project)
+    fields["links"] = _read_links(fields["id"], values, created)
+    if "title" not in fields:
+        fields["title"] = derive_title(content)
+    if "kind" not in fields:
+        fields["kind"] = info.kind or classify_kind(content, settings)
+    if "sector" not in fields:
+        fields["sector"] = classify_sector(content, settings)
+    memory = Memory(**fields, content=content, deleted_at=info.deleted_at, file_path=path)
     try:
         memory = validate_memory(redact_labels(memory, settings), settings)
         if memory.id:
             validate_id(memory.id)
     except InvalidMemory as error:
         raise BadFrontMatter(str(error)) from error
-    return derive_fields(replace(memory, concepts=_listed(values.get("concepts"))))
+    return derive_fields(replace(memory, concepts=_split_list(values.get("concepts"))))
 
 
-def _understood(document: Document, settings: Settings) -> dict[str, Value | None]:
-    """The values of the front matter, without those of keys that a person uses for something else (`Field.lenient`)."""
+def _read_values(document: Document, settings: Settings) -> dict[str, Value | None]:
+    """Return the values of front matter, without invalid ones of lenient fields.
+
+    Such a key is not ours: a person uses it for something else (`Field.lenient`).
+    """
     values = document.values
     for field in FRONT_MATTER:
         if field.lenient and field.name in values:
             try:
-                value = validate_value(
-                    field, _text(field, field.name, values[field.name]), settings
-                )
+                text = _read_text(field, field.name, values[field.name])
+                value = validate_value(field, text, settings)
                 redact_fields({field.name: value}, settings)
             except (BadFrontMatter, InvalidMemory):
                 del values[field.name]
     return values
 
 
-def _read(field: Field, values: Mapping[str, Value | None]) -> Any:
-    """What the front matter says of a field, under its name or its other one; None if it says nothing."""
+def _read_field(field: Field, values: Mapping[str, Value | None]) -> Any:
+    """Return the value of a field, under its name or its alias; None if there is none."""
     if field.value_type is ValueType.LINKS:
-        return (
-            None  # a link without a time is as old as its memory: they are read when that is known
-        )
+        return None  # read later: a link without a time gets that of its memory
     if field.value_type is ValueType.LIST:
-        said = _texts(values, field.name)
-        if not said and field.alias:
-            said = _listed(values.get(field.alias))
-        return said or None
+        if values.get(field.name, "") is None:
+            raise BadFrontMatter(f"{field.name} must be a list of texts, not a table or nested")
+        items = _split_list(values.get(field.name))
+        if not items and field.alias:
+            items = _split_list(values.get(field.alias))
+        return items or None
     for key in (field.name, field.alias) if field.alias else (field.name,):
-        if text := _text(field, key, values.get(key, "")):
-            return _parsed(field, key, text)
+        if text := _read_text(field, key, values.get(key, "")):
+            return _parse_value(field, key, text)
     return None
 
 
-def _parsed(field: Field, key: str, text: str) -> Any:
-    """A value from its text. Raises BadFrontMatter."""
+def _parse_value(field: Field, key: str, text: str) -> Any:
+    """Parse the text of a value. Raises BadFrontMatter."""
     match field.value_type:
         case ValueType.TIME:
-            return from_text(key, text)
+            return parse_time(key, text)
         case ValueType.SHARE:
-            return _number(key, text)
+            try:
+                number = float(text)
+            except ValueError:
+                number = math.nan
+            if math.isnan(number):
+                raise BadFrontMatter(f"{key} must be a number between 0 and 1 (got {text!r})")
+            return number
         case ValueType.FLAG:
-            return _flag(field, text)
+            word = text.strip().casefold()
+            if not word:
+                return bool(field.default)
+            if word not in _FLAGS:
+                raise BadFrontMatter(f"{field.name} must be true or false (got {text!r})")
+            return _FLAGS[word]
         case _:
             return text
 
 
-class Place:
-    """What a path tells: project, kind, whether it lies in the trash, the date in its name."""
+class PathInfo:
+    """What a path says of a memory: kind, project, when it was deleted, the date in its name."""
 
     def __init__(
-        self, kind: str, project: str, deleted_at: datetime | None, dated: datetime | None
+        self, kind: str, project: str, deleted_at: datetime | None, date: datetime | None
     ) -> None:
         self.kind = kind
         self.project = project
         self.deleted_at = deleted_at
-        self.dated = dated
+        self.date = date
 
     @classmethod
-    def of(cls, path: str, settings: Settings) -> Place:
-        """Read a path."""
+    def of(cls, path: str, settings: Settings) -> PathInfo:
+        """Parse a path."""
         parts = PurePosixPath(path).parts
         deleted_at = None
         if parts[0] == TRASH:
             parts = parts[1:]
-            stamped = _TRASHED.match(parts[-1])
-            deleted_at = _stamped(stamped["at"] if stamped else "")
+            deleted_at = _EPOCH  # if a person moved it there, its name has no time
+            if stamped := _TRASHED.match(parts[-1]):
+                with suppress(ValueError):
+                    at = datetime.strptime(stamped["at"], "%Y%m%dT%H%M%S%fZ")
+                    deleted_at = at.replace(tzinfo=UTC)
         project = ""
         if parts[0] == "projects" and len(parts) > 2:
             project, parts = parts[1], parts[2:]
         by_folder = {kind.folder: kind.name for kind in settings.kinds.values()}
-        dated = _DATED.match(parts[-1])
-        return cls(
-            by_folder.get(parts[0], "") if len(parts) > 1 else "",
-            project,
-            deleted_at,
-            _midnight(dated[1]) if dated else None,
-        )
+        kind = by_folder.get(parts[0], "") if len(parts) > 1 else ""
+        date = None
+        if dated := _DATED.match(parts[-1]):
+            with suppress(ValueError):
+                date = datetime.fromisoformat(dated[1]).replace(tzinfo=UTC)
+        return cls(kind, project, deleted_at, date)
 
 
 def make_trash_path(path: str, at: datetime) -> str:
-    """The name of a file in the trash: where it was and when it went, so that one rename says it all."""
+    """Return the path in the trash, which has the old path and the time of deletion."""
     stem = path.removesuffix(".md")
     folder, _, name = stem.rpartition("/")
     name = name.encode()[:200].decode("utf-8", "ignore")
@@ -241,106 +258,66 @@ def make_trash_path(path: str, at: datetime) -> str:
 
 
 def make_restored_path(path: str) -> str:
-    """Where a file of the trash was before."""
+    """Return the path that a file in the trash had before."""
     inside = path.removeprefix(f"{TRASH}/")
     stamped = _TRASHED.match(inside)
     return f"{stamped['stem']}.md" if stamped else inside
 
 
-def check_conflict(text: str) -> None:
-    """Raises BadFrontMatter if a merge was left unresolved, in the front matter or below it."""
-    if has_conflict(text) and "\nconflict_markers:" not in text:
+def check_conflict_markers(text: str) -> None:
+    """Raise BadFrontMatter if a file has conflict markers of an unresolved merge."""
+    if has_conflict_markers(text) and "\nconflict_markers:" not in text:
         raise BadFrontMatter(
-            "it holds conflict markers (<<<<<<< … >>>>>>>): resolve the merge and save the file"
+            "has conflict markers (<<<<<<< … >>>>>>>): resolve the merge and save the file"
         )
 
 
-def has_conflict(text: str) -> bool:
-    """Whether a merge left its three markers, in their order, at the beginning of lines."""
+def has_conflict_markers(text: str) -> bool:
+    """Return whether a text has the three markers of a merge in order, each starting a line."""
     if not all(marker in text for marker in _CONFLICT):
         return False
-    awaited = 0
+    found = 0
     for line in text.splitlines():
-        if line.startswith(_CONFLICT[awaited]):
-            awaited += 1
-            if awaited == len(_CONFLICT):
+        if line.startswith(_CONFLICT[found]):
+            found += 1
+            if found == len(_CONFLICT):
                 return True
     return False
 
 
-def _stamped(moment: str) -> datetime:
-    """When a file went to the trash; long ago, if a person put it there under another name."""
-    try:
-        return datetime.strptime(moment, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
-    except ValueError:
-        return datetime.fromtimestamp(0, UTC)
-
-
-def _midnight(date: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(date).replace(tzinfo=UTC)
-    except ValueError:
-        return None
-
-
-def _text(field: Field, key: str, value: Value | None) -> str:
+def _read_text(field: Field, key: str, value: Value | None) -> str:
     if not isinstance(value, str):
-        raise BadFrontMatter(f"{key}: must be one text, not a list or a table")
-    # A title that is written as block text has a line end.
+        raise BadFrontMatter(f"{key} must be a single text, not a list or a table")
+    # A title that is written as a YAML block ends with a newline.
     return value if field.value_type is ValueType.TEXT else value.rstrip("\r\n")
 
 
-def _number(key: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if math.isnan(number):
-        raise BadFrontMatter(f"{key}: {text!r} is not a number: write a value between 0 and 1")
-    return number
-
-
-def _flag(field: Field, text: str) -> bool:
-    word = text.strip().casefold()
-    if word in ("", "true", "yes", "on"):
-        return True if word else bool(field.default)
-    if word in ("false", "no", "off"):
-        return False
-    raise BadFrontMatter(f"{field.name}: {text!r} is neither true nor false: write one of the two")
-
-
-def _links(source: str, values: Mapping[str, Value | None], created: datetime) -> tuple[Link, ...]:
+def _read_links(
+    source: str, values: Mapping[str, Value | None], created: datetime
+) -> tuple[Link, ...]:
     if values.get("links", "") is None:
-        raise BadFrontMatter("links: must be a list of texts such as `SUPERSEDES 0197…`")
-    links = tuple(parse_link(source, item, created) for item in _listed(values.get("links")))
+        raise BadFrontMatter("links must be a list of texts such as `SUPERSEDES 0197…`")
+    links = tuple(parse_link(source, item, created) for item in _split_list(values.get("links")))
     if source and any(link.target == source for link in links):
-        raise BadFrontMatter("links: a memory cannot be linked to itself: remove that line")
+        raise BadFrontMatter("links must not lead to the memory itself: remove that line")
     return links
 
 
-def _same_links(have: Value | None, wanted: Value) -> bool:
-    """A line without a time says the same as one that names the time that was taken for it."""
-    mine, theirs = (
-        [parse_link("", item, _NEVER) for item in _listed(value)] for value in (have, wanted)
-    )
-    return len(mine) == len(theirs) and all(
-        replace(one, created_at=_NEVER) == replace(other, created_at=_NEVER)
-        and one.created_at in (other.created_at, _NEVER)
-        for one, other in zip(mine, theirs, strict=True)
-    )
+def _is_same_links(have: Value | None, wanted: Value) -> bool:
+    """Compare links. One without a time equals one with any: it got that time when it was read."""
+    old = [parse_link("", item, _EPOCH) for item in _split_list(have)]
+    new = [parse_link("", item, _EPOCH) for item in _split_list(wanted)]
+    if len(old) != len(new):
+        return False
+    timed = [
+        replace(after, created_at=_EPOCH) if before.created_at == _EPOCH else after
+        for before, after in zip(old, new, strict=True)
+    ]
+    return old == timed
 
 
-_NEVER = datetime.fromtimestamp(0, UTC)
-
-
-def _texts(values: Mapping[str, Value | None], key: str) -> tuple[str, ...]:
-    if values.get(key, "") is None:
-        raise BadFrontMatter(f"{key}: must be a list of texts, not a table or a list of lists")
-    return _listed(values.get(key))
-
-
-def _listed(value: Value | None) -> tuple[str, ...]:
-    """Lists, and the comma-separated line that people write instead of one."""
+def _split_list(value: Value | None) -> tuple[str, ...]:
+    """Return the items of a list, or of the comma-separated line that people write instead."""
     if not value:
         return ()
     items = [item.strip() for item in (value.split(",") if isinstance(value, str) else value)]

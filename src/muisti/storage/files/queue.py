@@ -1,7 +1,7 @@
-"""Exchanges that wait to be made memories of: `.queue/*.jsonl`, one file for each process, which alone writes to it.
+"""Exchanges that wait for extraction: `.queue/*.jsonl`, one file per process.
 
-So nobody waits for anybody's lock. A process holds a lock on its file as long as it lives; whoever can get the lock of
-another's file knows that its owner is dead, and takes over what waits there.
+Only its process writes to a file, so that no process waits for another. A process holds a lock on
+its file while it lives; a process that gets the lock of another's file takes over what waits there.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
 from muisti.storage.files.jsonl import CORRUPT, ends_with_newline, read_complete_lines
 from muisti.storage.files.lock import try_lock
-from muisti.storage.files.timestamps import from_text, to_text
+from muisti.storage.files.timestamps import format_time, parse_time
 
 log = logging.getLogger("muisti")
 FOLDER = ".queue"
-_KEYS = tuple(one.name for one in fields(Exchange) if one.name != "at")
+_KEYS = tuple(field.name for field in fields(Exchange) if field.name != "at")
 
 
 class FileQueue:
-    """The queue of one process, and what dead ones left."""
+    """The queue of one process, and what ended processes left."""
 
     def __init__(self, root: Path, disk: Disk | None = None, *, writable: bool = True) -> None:
         self._folder = root / FOLDER
@@ -39,42 +39,44 @@ class FileQueue:
         self._writable = writable
         self._guard = threading.Lock()
         self._held: dict[Path, int] = {}
-        """Files that are ours, with the descriptor that holds their lock."""
+        """Files of this process, with the descriptor that holds their lock."""
         self._waiting: dict[str, Path] = {}
-        """In which file each exchange is that is not done."""
+        """The file of each exchange that is not done, by the exchange's ID."""
         self._left: Counter[Path] = Counter()
-        """How many wait in each."""
+        """The number of waiting exchanges in each file."""
         self._own: Path | None = None
 
     def put(self, exchange: Exchange) -> None:
-        """One write and one sync."""
+        """Append an exchange with one write and one sync."""
+        line = {"at": format_time(exchange.at)} | {key: getattr(exchange, key) for key in _KEYS}
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
         with self._guard, disk_errors(self._folder):
-            path = self._own if self._own is not None and self._own.exists() else self._begin()
-            self._disk.append(path, _to_line(exchange), durable=True)
-            self._note(exchange, path)
+            path = (
+                self._own if self._own is not None and self._own.exists() else self._create_file()
+            )
+            self._disk.append(path, text.encode("utf-8", "replace") + b"\n", durable=True)
+            self._add(exchange, path)
 
-    def _note(self, exchange: Exchange, path: Path) -> None:
+    def _add(self, exchange: Exchange, path: Path) -> None:
         self._waiting[exchange.id] = path
         self._left[path] += 1
 
-    def _begin(self) -> Path:
+    def _create_file(self) -> Path:
         if not self._writable:
             raise VaultReadOnly(
-                f"{self._folder}: the vault cannot be written; make it writable for this user to save"
+                f"{self._folder} is not writable: make the vault writable for this user"
             )
-        if self._folder.is_symlink():  # what is done with is removed: only from a folder of our own
-            raise OSError(errno.ELOOP, "is a link to elsewhere; remove it", str(self._folder))
+        if self._folder.is_symlink():  # files are removed when done, so the folder must be ours
+            raise OSError(errno.ELOOP, "is a symbolic link; remove it", str(self._folder))
         self._disk.make_folder(self._folder)
         ignore = self._folder / ".gitignore"
         if not ignore.exists():
             with suppress(FileExistsError):
-                self._disk.write_unsynced(
-                    ignore, b"*\n"
-                )  # on its way to become memories: not for git
+                self._disk.write_unsynced(ignore, b"*\n")
         while True:
             path = self._folder / f"{uuid.uuid4().hex}.jsonl"
             self._disk.append(path, b"", durable=False)
-            if self._hold(path):  # else somebody took it for a dead process's before it was locked
+            if self._hold(path):  # else another process took it over before it was locked
                 break
         self._disk.sync_folder(self._folder)
         self._own = path
@@ -90,67 +92,62 @@ class FileQueue:
         return False
 
     def take_over(self) -> list[Exchange]:
-        """What dead processes accepted and did not get done, in the order in which they accepted it."""
+        """Take over what ended processes left undone. Return it in the order of acceptance."""
         found: list[Exchange] = []
         with self._guard, disk_errors(self._folder):
             if not self._writable or not self._folder.is_dir() or self._folder.is_symlink():
                 return []
             for path in sorted(self._folder.glob("*.jsonl")):
                 if path not in self._held:
-                    found += self._taken_over(path)
+                    found += self._take_over_file(path)
         return sorted(found, key=lambda exchange: exchange.id)
 
-    def _taken_over(self, path: Path) -> list[Exchange]:
-        """One file that cannot be read, another user's perhaps, does not keep the others back."""
+    def _take_over_file(self, path: Path) -> list[Exchange]:
+        """Take over one file. If it cannot be read, perhaps another user's, skip it."""
         try:
             if not self._hold(path):
                 return []
-            here, broken = _pending(path)
+            waiting, broken = _parse_file(path)
             if not ends_with_newline(path):
                 self._disk.truncate(path, len(read_complete_lines(path, 0)))
             if broken:
-                aside = path.with_name(path.name + CORRUPT)
-                log.warning(
-                    "%s: %d lines are no exchanges; they are set aside in %s",
-                    path,
-                    len(broken),
-                    aside.name,
-                )
-                self._disk.append(aside, b"\n".join(broken) + b"\n", durable=True)
-            for exchange in here:
-                self._note(exchange, path)
-            self._sweep(path)
+                corrupt = path.with_name(path.name + CORRUPT)
+                count = f"{len(broken)} line" if len(broken) == 1 else f"{len(broken)} lines"
+                log.warning("%s: moved %s that cannot be read to %s", path, count, corrupt.name)
+                self._disk.append(corrupt, b"\n".join(broken) + b"\n", durable=True)
+            for exchange in waiting:
+                self._add(exchange, path)
+            self._clear_if_done(path)
         except OSError as error:
-            log.warning("%s is left for later: %s", path, error.strerror or error)
-            self._let_go(path)
+            log.warning("%s is skipped for now: %s", path, error.strerror or error)
+            self._release(path)
             return []
-        return here
+        return waiting
 
-    def _let_go(self, path: Path) -> None:
+    def _release(self, path: Path) -> None:
         fd = self._held.pop(path, None)
         if fd is not None:
             os.close(fd)
-        self._waiting = {id_: where for id_, where in self._waiting.items() if where != path}
+        self._waiting = {id_: file for id_, file in self._waiting.items() if file != path}
         del self._left[path]
 
     def status(self) -> QueueStatus:
         """Count the exchanges in the files of all processes."""
-        return queue_status(self._folder)
+        return read_queue_status(self._folder)
 
     def done(self, exchange_id: str) -> None:
-        """Not synced: whoever finds the exchange again looks into the journal before doing it twice."""
+        """Mark an exchange as done. Not synced: the journal prevents a second extraction."""
         with self._guard, disk_errors(self._folder):
             path = self._waiting.pop(exchange_id, None)
             if path is None:
                 return
             self._left[path] -= 1
-            if not self._sweep(path):
-                self._disk.append(
-                    path, json.dumps({"done": exchange_id}).encode() + b"\n", durable=False
-                )
+            if not self._clear_if_done(path):
+                line = json.dumps({"done": exchange_id}).encode() + b"\n"
+                self._disk.append(path, line, durable=False)
 
-    def _sweep(self, path: Path) -> bool:
-        """Empty our own file, and remove another's, once nothing waits in it. That somebody deleted it does no harm."""
+    def _clear_if_done(self, path: Path) -> bool:
+        """If nothing waits in a file, empty our own or remove another's, and return True."""
         if self._left[path]:
             return False
         with suppress(FileNotFoundError):
@@ -159,11 +156,11 @@ class FileQueue:
                 return True
             self._disk.remove(path)
         if path != self._own:
-            self._let_go(path)
+            self._release(path)
         return True
 
     def close(self) -> None:
-        """Let go of the files; an empty one goes away."""
+        """Release the files, and remove those in which nothing waits."""
         with self._guard:
             for path, fd in self._held.items():
                 with suppress(OSError):
@@ -173,14 +170,14 @@ class FileQueue:
             self._held, self._waiting, self._left, self._own = {}, {}, Counter(), None
 
 
-def queue_status(folder: Path) -> QueueStatus:
-    """Return what waits in a queue's folder. Takes no lock, changes nothing and never raises."""
+def read_queue_status(folder: Path) -> QueueStatus:
+    """Return how much waits in a queue's folder. Takes no lock, changes nothing, never raises."""
     if folder.is_symlink():
         return QueueStatus()
     waiting: list[Exchange] = []
     for path in folder.glob("*.jsonl"):
-        with suppress(OSError):  # its process has just ended, or it is another user's
-            waiting += _pending(path)[0]
+        with suppress(OSError):  # just removed, or another user's
+            waiting += _parse_file(path)[0]
     return QueueStatus(
         waiting=len(waiting),
         oldest=min((exchange.at for exchange in waiting), default=None),
@@ -188,16 +185,11 @@ def queue_status(folder: Path) -> QueueStatus:
     )
 
 
-def _to_line(exchange: Exchange) -> bytes:
-    line = {"at": to_text(exchange.at)} | {key: getattr(exchange, key) for key in _KEYS}
-    return (
-        json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        + b"\n"
-    )
+def _parse_file(path: Path) -> tuple[list[Exchange], list[bytes]]:
+    """Return the waiting exchanges in order, and the lines that cannot be read.
 
-
-def _pending(path: Path) -> tuple[list[Exchange], list[bytes]]:
-    """In their order, and lines that are none. A last line without an end was never acknowledged."""
+    A last line without an end is ignored: it was never acknowledged.
+    """
     waiting: dict[str, Exchange] = {}
     broken: list[bytes] = []
     for line in read_complete_lines(path, 0).split(b"\n"):
@@ -208,15 +200,11 @@ def _pending(path: Path) -> tuple[list[Exchange], list[bytes]]:
             if "done" in parsed:
                 waiting.pop(str(parsed["done"]), None)
             else:
-                exchange = _exchange(parsed)
-                waiting[exchange.id] = exchange
+                known = {key: parsed[key] for key in _KEYS if parsed.get(key) is not None}
+                "".join(known.values()).encode()  # raises if a value is not text, or not encodable
+                uuid.UUID(known["id"])
+                at = parse_time("at", str(parsed["at"]))
+                waiting[known["id"]] = Exchange(at=at, **known)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError, BadFrontMatter):
             broken.append(line)
     return list(waiting.values()), broken
-
-
-def _exchange(parsed: dict[str, str | None]) -> Exchange:
-    known = {key: parsed[key] for key in _KEYS if parsed.get(key) is not None}
-    "".join(known.values()).encode()  # type: ignore[arg-type]  # raises if one is no text, or none that can be written
-    uuid.UUID(known["id"])
-    return Exchange(at=from_text("at", str(parsed["at"])), **known)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Reads the bytes of a file that may be a memory."""
+"""Read the bytes of a file that may be a memory."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ MAX_FILE = 4 * frontmatter.MAX_HEAD + 64
 
 
 def read_bytes(root: Path, path: str, settings: Settings) -> tuple[bytes, os.stat_result]:
-    """A file's bytes and its status, which are of the same file even if somebody replaces or moves it meanwhile.
+    """Return a file's bytes and its status, both of the same file even if it is replaced meanwhile.
 
-    Links are not followed, and no more than a memory can have is read. Raises BrokenFile.
+    Raises BrokenFile for a symbolic link, and for a file that is larger than a memory can be.
     """
-    most = settings.max_content_bytes + MAX_FILE
+    limit = settings.max_content_bytes + MAX_FILE
     try:
         fd = os.open(root / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        unspelt = "\\x" in path
-        reason = "has a name that is not UTF-8: rename it" if unspelt else "is not there any more"
+        is_escaped = "\\x" in path
+        reason = "has a name that is not UTF-8: rename it" if is_escaped else "no longer exists"
         raise BrokenFile(path, reason) from None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise BrokenFile(
-                path, "is a link, which muisti does not follow: put the file itself there"
+                path, "is a symbolic link, which muisti does not follow: put the file itself there"
             ) from error
         raise BrokenFile(
             path, f"cannot be read ({error.strerror}): check its permissions"
@@ -39,10 +39,11 @@ def read_bytes(root: Path, path: str, settings: Settings) -> tuple[bytes, os.sta
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
             raise BrokenFile(path, "is not a regular file")
-        data = file.read(most + 1)
-    if len(data) > most:
+        data = file.read(limit + 1)
+    if len(data) > limit:
         raise BrokenFile(
             path,
-            f"has {status.st_size} bytes; the limit is {most}: make it shorter, or raise max_content_bytes",
+            f"has {status.st_size} bytes, the limit is {limit}:"
+            " make it shorter, or raise max_content_bytes",
         )
     return data, status

@@ -1,4 +1,4 @@
-"""Changes one line of a vault's settings, and leaves the rest as the person wrote it."""
+"""Change single lines of a vault's settings file."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from muisti.storage.files.disk import Disk, disk_errors
 
 
 def change_settings(root: Path, values: Mapping[str, str], disk: Disk | None = None) -> None:
-    """Set top-level keys to texts. Raises VaultNotFound, VaultError."""
+    """Set top-level keys; other lines are unchanged. Raises VaultNotFound, VaultError."""
     disk = disk or Disk()
     path = root / SETTINGS_FILE
     if not path.is_file():
-        raise VaultNotFound(f"there is no vault at {root}: `muisti init` makes one")
+        raise VaultNotFound(f"there is no vault at {root}: create one with `muisti init`")
     with disk_errors(path):
         text = path.read_text("utf-8")
         for key, value in values.items():
-            text = _with(text, key, value)
+            text = _set_key(text, key, value)
         temporary = root / f".{SETTINGS_FILE}-{os.getpid()}"
         disk.write_new(temporary, text.encode())
         disk.replace(temporary, path)
         disk.sync_folder(root)
 
 
-def _with(text: str, key: str, value: str) -> str:
-    """The key in its own line, or as a new one before the first table, to which it would belong otherwise."""
+def _set_key(text: str, key: str, value: str) -> str:
     line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
+    # A new key goes above the first table, or it would become part of that.
     table = re.search(r"^\s*\[", text, re.MULTILINE)
     end = table.start() if table else len(text)
     top, rest = text[:end], text[end:]

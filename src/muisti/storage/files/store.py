@@ -1,7 +1,8 @@
-"""The vault as a store: Markdown files, journal, conversations and core memory are the truth, the index follows them.
+"""The vault as a Store: files are the source of truth, and the index follows them.
 
-Files come first, then the journal, then one transaction of the index. If the index cannot follow (it is locked, damaged, its
-disk is full), the change stands all the same: the index is marked as stale and catches up at the next call.
+A change is written to the files, then to the journal, then to the index in one transaction. If the
+index cannot be written (locked, damaged, disk full), the change is saved nevertheless: the index is
+marked as stale, and catches up at the next call.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from muisti.model import CoreMemory, Event, EventName, Memory
 from muisti.ports.store import ChangeSet, Clock, Committed, Stored, StoredVersion, Update
 from muisti.settings import Settings
 from muisti.storage.files.conversations import FileConversations
-from muisti.storage.files.core_memory import FileCore
+from muisti.storage.files.core_memory import FileCoreMemory
 from muisti.storage.files.disk import Disk, ReadOnlyDisk
 from muisti.storage.files.journal import FileJournal
 from muisti.storage.files.queue import FileQueue
 from muisti.storage.files.sync.batch import IndexBatch
-from muisti.storage.files.vault import FileVault, ReadOnlyVault
+from muisti.storage.files.vault import FileVault, ReadOnlyVault, require_path
 from muisti.storage.files.versions import FileVersions
 from muisti.storage.sync_state import StoredFile, SyncedIndex
 
@@ -64,39 +65,37 @@ class FileStore:
         self.journal = FileJournal(root, clock, disk)
         self.conversations = FileConversations(root, settings, disk)
         self.queue = FileQueue(root, disk, writable=writable)
-        self._core = FileCore(root, disk)
+        self._core = FileCoreMemory(root, disk)
         self._clock = clock
         self._preparing = threading.Lock()
         self.catch_up: Callable[[float | None], object] = lambda _: None
-        """Set by the reconciler: picks up everything that the index lacks, waiting so long for the lock."""
+        """Set by the reconciler: update a stale index, waiting so many seconds for the lock."""
 
     # -- The index
 
     def prepare(self, *, wait: bool) -> None:
-        """Follow the index if it was replaced or removed, and catch up if it is stale."""
+        """Open the current index if it was replaced or removed, and catch up if it is stale."""
         if self.index.is_current() and not self.index.stale:
             return
         with self._preparing:
             if not self.index.open_complete():
                 with self.vault.lock():
                     self.index.open()
-            if self.index.stale:
-                self._catch_up(wait=wait)
-
-    def _catch_up(self, *, wait: bool) -> None:
-        """Read what the index lacks. A reader does not wait for another's lock, a writer not for a disk that is full."""
-        tolerated = (IndexBusy, VaultFull) if wait else (VaultBusy,)
-        try:
-            self.catch_up(None if wait else 0.0)
-        except tolerated as error:
-            # An index that was never filled knows no duplicates: saving again would make a second memory.
-            if not self.index.open_complete():
-                raise
-            level = logging.WARNING if wait else logging.DEBUG
-            log.log(level, "the index does not have all files yet and catches up later: %s", error)
+            if not self.index.stale:
+                return
+            # A reader does not wait for another's lock, a writer not for a full disk.
+            tolerated = (IndexBusy, VaultFull) if wait else (VaultBusy,)
+            try:
+                self.catch_up(None if wait else 0.0)
+            except tolerated as error:
+                # An incomplete index misses duplicates: saving again would make a second memory.
+                if not self.index.open_complete():
+                    raise
+                level = logging.WARNING if wait else logging.DEBUG
+                log.log(level, "the index is not up to date yet, and catches up later: %s", error)
 
     def repair(self) -> None:
-        """Quarantine the damaged index and build it anew."""
+        """Quarantine the damaged index and build a new one."""
         with self._preparing, self.vault.lock():
             self.index.quarantine()
             self.index.open()
@@ -104,18 +103,18 @@ class FileStore:
 
     @contextmanager
     def lock(self, timeout: float | None = None) -> Iterator[None]:
-        """Hold the vault, with the index that is in use now."""
+        """Hold the vault, with the current index open. Raises VaultBusy, IndexCorrupt."""
         with self.vault.lock(timeout):
             if not self.index.is_current() and self.index.open():
                 raise IndexCorrupt(
-                    "the index was removed while the vault was in use; it is rebuilt from the files"
+                    "the index was removed while in use; it is rebuilt from the files"
                 )
             try:
                 yield
             except (Conflict, InvalidMemory, InvalidRequest, NotFound):
                 raise  # refused before anything was written
             except BaseException:
-                self.index.stale = True  # the disk may have got further than the index
+                self.index.stale = True  # files may be written that the index does not have
                 raise
 
     # -- Writing
@@ -137,14 +136,14 @@ class FileStore:
             conversation = self.conversations.append(
                 changes.messages[0].conversation, changes.messages
             )
-        indexed = self._index(batch, conversation)
+        indexed = self._update_index(batch, conversation)
         for version in changes.dropped:
             self.versions_folder.drop(version.reference)
         if changes.erased and indexed:
             try:
                 self.index.purge()
             except IndexProblem as error:
-                log.warning("the memory is removed; %s", error)
+                log.warning("the memory is deleted, but the index is not purged yet: %s", error)
         return Committed({file.memory.id: file.memory for file in files}, indexed)
 
     def _write_files(self, changes: ChangeSet, batch: IndexBatch) -> list[StoredFile]:
@@ -157,34 +156,43 @@ class FileStore:
         for update in changes.updated:
             files += self._update(update, events, batch)
         for memory in changes.trashed:
-            trashed = self.vault.trash(_path_of(memory), now)
-            batch.forget_file(_path_of(memory), memory.id)
-            files += [file for file in [self.vault.read(trashed)] if file is not None]
+            trashed = self.vault.read(self.vault.trash(require_path(memory), now))
+            batch.forget_file(require_path(memory), memory.id)
+            if trashed is not None:
+                files.append(trashed)
         for memory_id in changes.restored:
             files.append(self._restore(memory_id, batch))
         if changes.archived:
             self.versions_folder.archive(
-                {_path_of(memory): memory.id for memory in changes.archived}
+                {require_path(memory): memory.id for memory in changes.archived}
             )
             for memory in changes.archived:
-                batch.forget_file(_path_of(memory), memory.id)
+                batch.forget_file(require_path(memory), memory.id)
         for memory_id in changes.erased:
-            self._erase(memory_id, batch)
+            self.versions_folder.forget(memory_id)
+            known = self.index.get(memory_id, include_deleted=True)
+            if known is not None and known.file_path is not None:
+                self.vault.erase(known.file_path)
+                batch.forget_file(known.file_path, memory_id)
+            while archived := self.versions_folder.archived_path(memory_id):
+                self.vault.erase(archived)
         for section, entries in changes.core.items():
             self._core.write(section, entries)
         self.journal.append(events, durable=changes.durable)
         return files
 
     def _update(self, update: Update, events: list[Event], batch: IndexBatch) -> list[StoredFile]:
-        path = _path_of(update.memory)
+        path = require_path(update.memory)
         memory_id = update.memory.id
         try:
             if update.keep_version:
                 kept = self.versions_folder.keep_version(path, memory_id, self._clock.now())
-                events[:] = [_with_version(event, memory_id, kept) for event in events]
+                for number, event in enumerate(events):
+                    if event.name == EventName.UPDATED and memory_id in event.memory_ids:
+                        events[number] = replace(event, data={**event.data, "kept": kept})
             file = self.vault.rewrite(update.memory, update.revision)
         except (BrokenFile, Conflict):
-            if update.optional:  # if a person is editing it just now, theirs is the last word
+            if update.optional:  # an edit by a person wins
                 return []
             raise
         if file.path != path:
@@ -208,17 +216,8 @@ class FileStore:
             raise MemoryNotFound(memory_id)
         return file
 
-    def _erase(self, memory_id: str, batch: IndexBatch) -> None:
-        """Remove a memory's file, its versions, and all that the archive has of it: it may be there several times."""
-        self.versions_folder.forget(memory_id)
-        known = self.index.get(memory_id, include_deleted=True)
-        if known is not None and known.file_path is not None:
-            self.vault.erase(known.file_path)
-            batch.forget_file(known.file_path, memory_id)
-        while path := self.versions_folder.archived_path(memory_id):
-            self.vault.erase(path)
-
-    def _index(self, batch: IndexBatch, conversation: str | None) -> bool:
+    def _update_index(self, batch: IndexBatch, conversation: str | None) -> bool:
+        """Write the batch with new journal and conversation lines. Return whether it worked."""
         try:
             with self.index.snapshot():
                 if conversation is not None:
@@ -227,7 +226,7 @@ class FileStore:
                 batch.read_journal(self.journal.read(self.index.journal_offsets()))
             batch.write()
         except (IndexProblem, VaultError) as error:
-            log.warning("the change is saved, the index follows later: %s", error)
+            log.warning("the change is saved, but not in the index yet: %s", error)
             self.index.stale = True
             return False
         return True
@@ -235,8 +234,11 @@ class FileStore:
     # -- Reading
 
     def current(self, memory: Memory) -> Stored | None:
-        """Return a memory of the index as its file has it now: a person may have edited it since the index looked."""
-        path = _path_of(memory)
+        """Return a memory as its file has it now, which may be newer than the index; None if gone.
+
+        Raises BrokenFile. Marks the index as stale where the two differ.
+        """
+        path = require_path(memory)
         try:
             file = self.vault.read(path)
         except BrokenFile:
@@ -256,7 +258,7 @@ class FileStore:
         return self.versions_folder.versions(memory_id)
 
     def merged_ids(self) -> list[str]:
-        """Return the ids of memories that have merged texts, the latest merged first."""
+        """Return the IDs of memories that have merged texts, the latest merge first."""
         return self.versions_folder.merged_ids()
 
     def archived(self, limit: int | None = None, offset: int = 0) -> list[Memory]:
@@ -268,30 +270,17 @@ class FileStore:
         return self.versions_folder.archived_memory(memory_id)
 
     def archived_ids(self) -> list[str]:
-        """Return the ids of everything in the archive; no file is read."""
+        """Return the IDs of everything in the archive. Reads no file."""
         return self.versions_folder.archived_ids()
 
     def events(self, memory_id: str) -> list[Event]:
-        """Return all journal events that name a memory, in their order."""
-        return self.journal.about(memory_id)
+        """Return all journal events that name a memory, in order."""
+        return self.journal.list_events(memory_id)
 
     def core(self) -> CoreMemory:
         """Return the core memory. Raises BrokenFile."""
         return self._core.read()
 
-    def first_core_text(self) -> str | None:
-        """Return what `USER.md` says, as long as there is no core memory yet. Raises BrokenFile."""
-        return self._core.first_text()
-
-
-def _path_of(memory: Memory) -> str:
-    if memory.file_path is None:
-        raise MemoryNotFound(memory.id)
-    return memory.file_path
-
-
-def _with_version(event: Event, memory_id: str, kept: str) -> Event:
-    """The event says where the version before it is kept."""
-    if event.name != EventName.UPDATED or memory_id not in event.memory_ids:
-        return event
-    return replace(event, data={**event.data, "kept": kept})
+    def read_user_file(self) -> str | None:
+        """Return the text of `USER.md`; None if core memory exists already. Raises BrokenFile."""
+        return self._core.read_user_file()

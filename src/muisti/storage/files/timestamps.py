@@ -1,4 +1,4 @@
-"""Times as the files write them."""
+"""Times in files and of files."""
 
 from __future__ import annotations
 
@@ -9,38 +9,34 @@ from muisti.storage.files.frontmatter import BadFrontMatter
 from muisti.storage.sync_state import FileStat
 
 _LATEST_NS = 2**63 - 1
-"""What the index can hold; it is the year 2262."""
+"""The largest integer that the index can store; as a time, the year 2262."""
 
 
-def to_file_stat(status: os.stat_result) -> FileStat:
-    """What the file system says of a file; times that make no sense are cut to what can be kept."""
-    return FileStat(
-        status.st_size, min(max(status.st_mtime_ns, -_LATEST_NS), _LATEST_NS), status.st_ino
-    )
+def make_file_stat(status: os.stat_result) -> FileStat:
+    """Return size, time and inode of a file; the time is clamped to what the index can store."""
+    mtime_ns = min(max(status.st_mtime_ns, -_LATEST_NS), _LATEST_NS)
+    return FileStat(status.st_size, mtime_ns, status.st_ino)
 
 
-def changed_at(status: os.stat_result) -> datetime:
-    """When a file was last changed; 1970 if that makes no sense."""
+def read_mtime(status: os.stat_result) -> datetime:
+    """Return when a file was last changed; 1970 if the time is out of range."""
     try:
         return datetime.fromtimestamp(status.st_mtime, UTC)
     except (OverflowError, ValueError, OSError):
         return datetime.fromtimestamp(0, UTC)
 
 
-def to_text(at: datetime) -> str:
-    """A time as the files write it."""
+def format_time(at: datetime) -> str:
+    """Return a time as it is written to files."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def from_text(key: str, text: str) -> datetime:
-    """A time as people and files write it: a date, or a date and a time; without a zone it is UTC."""
+def parse_time(key: str, text: str) -> datetime:
+    """Parse a date, or a date and a time; UTC if it has no zone. Raises BadFrontMatter."""
     try:
         at = datetime.fromisoformat(text.strip())
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    except (
-        ValueError,
-        OverflowError,
-    ):  # the latter: a zone that leads before year 1 or beyond 9999
+    except (ValueError, OverflowError):  # the latter: the zone leads out of the years 1 to 9999
         raise BadFrontMatter(
-            f"{key}: {text!r} is no time: write it like 2026-01-31T12:00:00Z"
+            f"{key} must be a time such as 2026-01-31T12:00:00Z (got {text!r})"
         ) from None

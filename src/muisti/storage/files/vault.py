@@ -1,4 +1,4 @@
-"""The vault: a folder of Markdown files that a person can read, edit and put in git."""
+"""The vault: a folder of Markdown files that people can read, edit and commit."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from muisti.ports import Clock
 from muisti.remember.identity import make_id
 from muisti.settings import RESERVED_FOLDERS, SETTINGS_FILE, Settings
 from muisti.storage.files import frontmatter
-from muisti.storage.files.atomic_write import AtomicWriter, Planned
-from muisti.storage.files.disk import Disk, ReadOnlyDisk, disk_errors, spelled_out
+from muisti.storage.files.atomic_write import AtomicWriter, NewFile
+from muisti.storage.files.disk import Disk, ReadOnlyDisk, disk_errors, escape_path
 from muisti.storage.files.file_names import make_file_name
 from muisti.storage.files.lock import FileLock
 from muisti.storage.files.memory_codec import (
     TRASH,
     TYPED,
-    Place,
-    check_conflict,
+    PathInfo,
+    check_conflict_markers,
     find_changed_fields,
-    from_document,
+    format_fields,
     make_restored_path,
     make_trash_path,
-    to_fields,
+    parse_memory,
 )
 from muisti.storage.files.safe_read import read_bytes
-from muisti.storage.files.timestamps import changed_at, to_file_stat
+from muisti.storage.files.timestamps import make_file_stat, read_mtime
 from muisti.storage.sync_state import FileStat, SeenFile, StoredFile
 from muisti.text.redact import redact_text
 
 
 class LoadedFile(NamedTuple):
-    """The bytes of a file, and what was seen of it when they were read."""
+    """The bytes of a file, and its state when they were read."""
 
     path: str
     data: bytes
@@ -53,7 +53,7 @@ class LoadedFile(NamedTuple):
 
 
 class FileVault:
-    """Memories as Markdown files below one folder."""
+    """Memories as Markdown files in one folder and its subfolders."""
 
     def __init__(
         self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None
@@ -63,18 +63,18 @@ class FileVault:
         self._clock = clock
         self._disk = disk or Disk()
         self._work = root / ".muisti" / "tmp"
-        self._publisher = AtomicWriter(root, self._work, self._disk)
+        self._writer = AtomicWriter(root, self._work, self._disk)
         self._lock = FileLock(root / ".muisti" / "lock", settings.lock_timeout)
 
     @contextmanager
     def lock(self, timeout: float | None = None) -> Iterator[None]:
-        """Hold the vault for writing. Raises VaultBusy, and VaultNotFound if the folder is gone or another is in its place."""
+        """Hold the vault for writing. Raises VaultBusy, VaultReadOnly, VaultNotFound."""
         if not (self.root / SETTINGS_FILE).exists() and not (self.root / ".muisti").exists():
             raise VaultNotFound(
-                f"{self.root}: the vault is gone; is its disk mounted? Nothing was changed"
+                f"{self.root}: the vault is gone; nothing was changed. Is its disk mounted?"
             )
         with disk_errors(self.root):
-            self._publisher.prepare()
+            self._writer.prepare()
             held = self._lock.hold(timeout)
             held.__enter__()
         try:
@@ -85,68 +85,59 @@ class FileVault:
     # -- Writing
 
     def create(self, memories: Sequence[Memory]) -> list[StoredFile]:
-        """Write new files; several at once become visible together, even if the process dies on the way."""
-        planned: list[Planned] = []
+        """Write new files, all or none, even if the process dies. Raises InvalidMemory."""
+        new_files: list[NewFile] = []
         taken: set[str] = set()
         for memory in memories:
-            path = self._free_path(make_file_name(memory, self._settings), memory.id, taken)
+            path = self._find_free_path(make_file_name(memory, self._settings), memory.id, taken)
             taken.add(path)
-            text = frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
-            planned.append((path, _readable(text, memory)))
-        self._publisher.create(planned)
+            text = frontmatter.compose(format_fields(memory), memory.content, numbers=TYPED)
+            new_files.append((path, _encode(text, memory)))
+        self._writer.create(new_files)
         return [
-            self._stored(replace(memory, file_path=path), data)
-            for memory, (path, data) in zip(memories, planned, strict=True)
+            self._make_stored(replace(memory, file_path=path), data)
+            for memory, (path, data) in zip(memories, new_files, strict=True)
         ]
 
     def rewrite(self, memory: Memory, expected_sha: str) -> StoredFile:
-        """Replace a file's known fields and body; move it if its kind or project changed."""
-        path = _file_of(memory)
+        """Update a file's fields and body, and move it if its kind or project changed.
+
+        Raises Conflict if the file is not the expected one, BrokenFile, InvalidMemory.
+        """
+        path = require_path(memory)
         data = read_bytes(self.root, path, self._settings)[0]
         if hashlib.sha256(data).hexdigest() != expected_sha:
             raise Conflict(
-                f"{path} was changed by somebody else; read the memory again and repeat the change"
+                f"{path} was changed in the meantime; read the memory again and repeat the change"
             )
         document = frontmatter.parse(data.decode())
         changes = find_changed_fields(document, memory, self._settings)
-        body = (
-            memory.content if memory.content != redact_text(document.body, self._settings) else None
-        )
+        is_same = memory.content == redact_text(document.body, self._settings)
+        body = None if is_same else memory.content
         text = frontmatter.edit(document, changes, body, numbers=TYPED)
-        written = _readable(text, memory)
-        if not _says(text, {**document.values, **changes}):
+        written = _encode(text, memory)
+        if not _has_values(text, {**document.values, **changes}):
             raise BrokenFile(
-                path,
-                "has front matter that cannot be changed safely: write it more simply, as `key: value` lines",
+                path, "has front matter that cannot be edited safely: use simple `key: value` lines"
             )
-        self._publisher.replace(path, written)
-        moved = self._moved_to_its_folder(path, memory, changes)
-        return self._stored(replace(memory, file_path=moved), written)
-
-    def _moved_to_its_folder(
-        self, path: str, memory: Memory, changes: dict[str, frontmatter.Value | None]
-    ) -> str:
-        if not {"kind", "category", "project"} & set(changes) or path.startswith(f"{TRASH}/"):
-            return path
-        target = make_file_name(memory, self._settings)
-        if Path(target).parent == Path(path).parent:
-            return path
-        return self._move(
-            path,
-            self._free_path(
-                f"{Path(target).parent.as_posix()}/{Path(path).name}", memory.id, set()
-            ),
-        )
+        self._writer.replace(path, written)
+        if changes.keys() & {"kind", "category", "project"} and not path.startswith(f"{TRASH}/"):
+            folder = Path(make_file_name(memory, self._settings)).parent
+            if folder != Path(path).parent:
+                wanted = f"{folder.as_posix()}/{Path(path).name}"
+                path = self._move(path, self._find_free_path(wanted, memory.id, set()))
+        return self._make_stored(replace(memory, file_path=path), written)
 
     def trash(self, path: str, at: datetime) -> str:
-        """One rename: the new name tells where the file was and when it went."""
+        """Move a file to the trash, and return its new path."""
         while os.path.lexists(self.root / make_trash_path(path, at)):
             at += timedelta(microseconds=1)  # the clock stood still or was set back
         return self._move(path, make_trash_path(path, at))
 
     def restore(self, path: str) -> str:
-        """Back to where it was, or beside what has taken its place since."""
-        return self._move(path, self._free_path(make_restored_path(path), uuid.uuid4().hex, set()))
+        """Move a file back to its old path, or beside it if that is taken. Return the new path."""
+        wanted = make_restored_path(path)
+        return self._move(path, self._find_free_path(wanted, uuid.uuid4().hex, set()))
 
     def _move(self, path: str, target: str) -> str:
         source, final = (self.root / path), (self.root / target)
@@ -159,7 +150,7 @@ class FileVault:
         return target
 
     def erase(self, path: str) -> None:
-        """Remove a file for good; that it is gone already is fine."""
+        """Delete a file permanently, if it exists."""
         with disk_errors(path), suppress(FileNotFoundError):
             self._disk.remove(self.root / path)
             self._disk.sync_folder((self.root / path).parent)
@@ -170,113 +161,107 @@ class FileVault:
         """Read a file's bytes. Raises BrokenFile."""
         seen_ns = time.time_ns()
         data, status = read_bytes(self.root, path, self._settings)
-        seen = SeenFile(to_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
-        return LoadedFile(path, data, seen, changed_at(status))
+        seen = SeenFile(make_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
+        return LoadedFile(path, data, seen, read_mtime(status))
 
     def parse(self, file: LoadedFile, *, adopt: bool = False) -> StoredFile | None:
-        """Return the memory of a file; None if it is none. A new file in a kind's folder is given an id, written into it
-        if `adopt` is set. Raises BrokenFile.
+        """Return the memory of a file; None if it is not a memory. Raises BrokenFile.
+
+        A new file in a kind's folder gets an ID. Adopt: write it into the file.
         """
         path, data = file.path, file.data
         try:
-            if not self.is_memory_folder(path) and not has_our_id(data[:4096]):
-                return None  # somebody's README, or a page of another program
+            if not self.is_memory_folder(path) and not has_memory_id(data[:4096]):
+                return None  # a README, or a page of another program
             text = data.decode("utf-8")
-            check_conflict(text)
+            check_conflict_markers(text)
             document = frontmatter.parse(text)
-            memory = from_document(path, document, self._settings, file.changed_at)
+            memory = parse_memory(path, document, self._settings, file.changed_at)
         except UnicodeDecodeError as error:
             raise BrokenFile(
                 path, f"is not UTF-8 text (byte {error.start}): save it as UTF-8"
             ) from error
-        except (
-            frontmatter.BadFrontMatter
-        ) as error:  # which quotes the file: not what is private in it
+        except frontmatter.BadFrontMatter as error:
+            # The message quotes the file, which may have private text.
             raise BrokenFile(path, redact_text(str(error), self._settings)) from error
         if not memory.id and adopt:
-            memory = _identified(memory, make_id(self._clock.now()))
-            text = frontmatter.edit(
-                document, find_changed_fields(document, memory, self._settings), numbers=TYPED
-            )
-            self._publisher.replace(path, text.encode())
-            return self._stored(memory, text.encode())
+            memory = _set_id(memory, make_id(self._clock.now()))
+            return self._write_fields(document, memory)
         if not memory.id:
-            memory = _identified(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
+            memory = _set_id(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
         return StoredFile(memory, file.seen._replace(memory_id=memory.id))
 
     def read(self, path: str) -> StoredFile | None:
-        """Read one file; None if it is no memory. Raises BrokenFile."""
+        """Read one file; None if it is not a memory. Raises BrokenFile."""
         return self.parse(self.load(path))
 
     def stat(self, path: str) -> FileStat | None:
-        """Return what the file system says of a file or link; None if there is none, or it is a folder."""
+        """Return the stat of a file or link; None if it does not exist or is a folder."""
         try:
             status = (self.root / path).lstat()
         except OSError:
             return None
-        return None if stat.S_ISDIR(status.st_mode) else to_file_stat(status)
+        return None if stat.S_ISDIR(status.st_mode) else make_file_stat(status)
 
     def is_memory_folder(self, path: str) -> bool:
-        """Return whether a path lies in a kind's folder, where every Markdown file is a memory."""
-        return bool(Place.of(path, self._settings).kind)
+        """Return whether a path is in a kind's folder, where every Markdown file is a memory."""
+        return bool(PathInfo.of(path, self._settings).kind)
 
     def scan(self, folder: str = "") -> Iterator[tuple[str, FileStat]]:
-        """Yield every Markdown file that may be a memory, of all or below a folder, trash included."""
+        """Yield every Markdown file that may be a memory, trash included, or those of a folder."""
         steps = folder.split("/") if folder else []
         if not all(_may_hold_memories(name, top=depth == 0) for depth, name in enumerate(steps)):
             return
         with disk_errors(self.root):
-            yield from _scan_folder((self.root / folder), f"{folder}/" if folder else "")
+            yield from _scan_folder(self.root / folder, f"{folder}/" if folder else "")
 
     def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
-        """Let the front matter follow the folder, if it said what the old folder said."""
+        """Update kind and project of a moved file, unless they differed from the old folder's."""
+        before = PathInfo.of(old_path, self._settings)
+        after = PathInfo.of(file.path, self._settings)
         memory = file.memory
-        before, after = (
-            Place.of(old_path, self._settings),
-            Place.of(_file_of(memory), self._settings),
-        )
-        kind = after.kind if after.kind and memory.kind == before.kind else memory.kind
-        project = after.project if memory.project == before.project else memory.project
-        if (kind, project) == (memory.kind, memory.project):
+        if after.kind and memory.kind == before.kind:
+            memory = replace(memory, kind=after.kind)
+        if memory.project == before.project:
+            memory = replace(memory, project=after.project)
+        if memory == file.memory:
             return file
-        data = read_bytes(self.root, _file_of(memory), self._settings)[0]
-        document = frontmatter.parse(data.decode())
-        moved = replace(memory, kind=kind, project=project)
-        text = frontmatter.edit(
-            document, find_changed_fields(document, moved, self._settings), numbers=TYPED
-        )
-        self._publisher.replace(_file_of(memory), text.encode())
-        return self._stored(moved, text.encode())
+        data = read_bytes(self.root, file.path, self._settings)[0]
+        return self._write_fields(frontmatter.parse(data.decode()), memory)
 
     def has_incomplete_writes(self) -> bool:
-        """Whether there are temporary files."""
-        return self._publisher.leftovers()
+        """Return whether there are temporary files."""
+        return self._writer.has_incomplete_writes()
 
     def recover(self) -> None:
-        """Finish or undo what a crashed process left half done."""
-        self._publisher.recover()
+        """Finish or undo incomplete writes of a crashed process."""
+        self._writer.recover()
 
-    # -- Small things
+    # -- Shared by the above
 
-    def _free_path(self, wanted: str, memory_id: str, taken: set[str]) -> str:
+    def _find_free_path(self, wanted: str, memory_id: str, taken: set[str]) -> str:
+        """Return a path that neither exists nor is in `taken`: the wanted one, or with a suffix."""
         stem = wanted.removesuffix(".md")
-        candidates = [
-            f"{stem}{suffix}.md"
-            for suffix in ("", *(f"_{n}" for n in range(2, 6)), f"_{memory_id[-12:]}")
-        ]
-        for path in candidates:
+        for suffix in ("", "_2", "_3", "_4", "_5", f"_{memory_id[-12:]}"):
+            path = f"{stem}{suffix}.md"
             if path not in taken and not os.path.lexists(self.root / path):
                 return path
         return f"{stem}_{uuid.uuid4().hex}.md"
 
-    def _stored(self, memory: Memory, data: bytes) -> StoredFile:
-        seen = time.time_ns()
-        with disk_errors(_file_of(memory)):
-            status = (self.root / _file_of(memory)).stat(follow_symlinks=False)
-        return StoredFile(
-            memory,
-            SeenFile(to_file_stat(status), seen, hashlib.sha256(data).hexdigest(), memory.id),
-        )
+    def _write_fields(self, document: frontmatter.Document, memory: Memory) -> StoredFile:
+        """Write changed fields into a memory's file. The body stays."""
+        changes = find_changed_fields(document, memory, self._settings)
+        data = frontmatter.edit(document, changes, numbers=TYPED).encode()
+        self._writer.replace(require_path(memory), data)
+        return self._make_stored(memory, data)
+
+    def _make_stored(self, memory: Memory, data: bytes) -> StoredFile:
+        path = require_path(memory)
+        seen_ns = time.time_ns()
+        with disk_errors(path):
+            status = (self.root / path).stat(follow_symlinks=False)
+        sha = hashlib.sha256(data).hexdigest()
+        return StoredFile(memory, SeenFile(make_file_stat(status), seen_ns, sha, memory.id))
 
 
 def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, FileStat]]:
@@ -287,7 +272,7 @@ def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, FileSta
     except FileNotFoundError:
         if not prefix:
             raise
-        return  # removed while we walked
+        return  # removed meanwhile
     if prefix and any(entry.name == SETTINGS_FILE for entry in entries):
         return  # a vault of its own
     for entry in entries:
@@ -297,30 +282,31 @@ def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, FileSta
                 folders.append((entry.path, f"{prefix}{name}/"))
         elif name.endswith(".md") and name[0] != ".":
             with suppress(FileNotFoundError):
-                yield spelled_out(prefix + name), to_file_stat(entry.stat(follow_symlinks=False))
+                yield escape_path(prefix + name), make_file_stat(entry.stat(follow_symlinks=False))
     for path, below in folders:
         yield from _scan_folder(path, below)
 
 
 def _may_hold_memories(name: str, *, top: bool) -> bool:
-    """Whether a folder may hold memories."""
+    """Return whether a folder may have memories. Top: it is directly in the vault."""
     if top:
         return name == TRASH or (name[0] != "." and name not in _NOT_MEMORIES)
     return name[0] != "." and name != "node_modules"
 
 
 _NOT_MEMORIES = RESERVED_FOLDERS - {"projects"} | {"node_modules"}
-_OUR_ID = re.compile(
+_MEMORY_ID = re.compile(
     rb"^id: *[\"']?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.MULTILINE
 )
 
 
-def has_our_id(head: bytes) -> bool:
-    """Whether a file begins with front matter that has an id of ours: a page may show such lines as an example further down."""
+def has_memory_id(head: bytes) -> bool:
+    """Return whether a file starts with front matter that has an ID in muisti's format."""
     text = head.removeprefix(b"\xef\xbb\xbf")
-    return text.startswith(b"---") and bool(
-        _OUR_ID.search(text, 3, max(text.find(b"\n---", 3), text.find(b"\n...", 3)))
-    )
+    if not text.startswith(b"---"):
+        return False
+    end = max(text.find(b"\n---", 3), text.find(b"\n...", 3))
+    return bool(_MEMORY_ID.search(text, 3, end))
 
 
 class ReadOnlyVault(FileVault):
@@ -334,59 +320,57 @@ class ReadOnlyVault(FileVault):
 
     @contextmanager
     def lock(self, timeout: float | None = None) -> Iterator[None]:
-        """Nobody else is concerned: the index is a private copy."""
+        """Hold a lock of this process only: the index is a private copy."""
         with self._thread:
             yield
 
     def parse(self, file: LoadedFile, *, adopt: bool = False) -> StoredFile | None:
-        """Return the memory of a file; nothing is written into it."""
+        """Return the memory of a file, without writing an ID into it."""
         return super().parse(file)
 
     def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
-        """The file stays as it is."""
+        """Return the file unchanged."""
         return file
 
     def has_incomplete_writes(self) -> bool:
-        """Whatever there is, it is for somebody who can write."""
+        """Return False: incomplete writes cannot be recovered here."""
         return False
 
     def recover(self) -> None:
-        """Nothing can be recovered here."""
+        """Do nothing."""
 
 
-def _identified(memory: Memory, memory_id: str) -> Memory:
-    return replace(
-        memory, id=memory_id, links=tuple(replace(link, source=memory_id) for link in memory.links)
-    )
+def _set_id(memory: Memory, memory_id: str) -> Memory:
+    links = tuple(replace(link, source=memory_id) for link in memory.links)
+    return replace(memory, id=memory_id, links=links)
 
 
-def _readable(text: str, memory: Memory) -> bytes:
-    """The bytes of a file that will be understood when it is read. Raises InvalidMemory."""
+def _encode(text: str, memory: Memory) -> bytes:
+    """Return the bytes of a file. Raises InvalidMemory if its front matter is too long to read."""
     head = len(text) - len(memory.content)
     if head > frontmatter.MAX_HEAD:
-        name = max(
-            ("summary", "keywords", "files"), key=lambda name: len(repr(getattr(memory, name)))
-        )
+        fields = ("summary", "keywords", "files")
+        longest = max(fields, key=lambda name: len(repr(getattr(memory, name))))
         raise InvalidMemory(
-            name,
+            longest,
             f"{head} characters",
-            f"what is said about a memory may have {frontmatter.MAX_HEAD} in all: shorten it",
+            f"must be shorter: all fields together may have {frontmatter.MAX_HEAD} characters",
         )
     return text.encode()
 
 
-def _says(text: str, values: Mapping[str, frontmatter.Value | None]) -> bool:
-    """Whether a file would be read as it is meant: people's YAML knows more forms than anybody has tried."""
+def _has_values(text: str, values: Mapping[str, frontmatter.Value | None]) -> bool:
+    """Return whether an edited file would be read back with these values."""
     try:
         found = frontmatter.parse(text).values
     except frontmatter.BadFrontMatter:
         return False
-    return {k: v for k, v in found.items() if v is not None} == {
-        k: v for k, v in values.items() if v is not None
-    }
+    present = {key: value for key, value in found.items() if value is not None}
+    return present == {key: value for key, value in values.items() if value is not None}
 
 
-def _file_of(memory: Memory) -> str:
+def require_path(memory: Memory) -> str:
+    """Return the path of a memory's file. Raises MemoryNotFound if it has none."""
     if memory.file_path is None:
         raise MemoryNotFound(memory.id)
     return memory.file_path

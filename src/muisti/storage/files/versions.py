@@ -1,4 +1,4 @@
-"""What is out of the way but not gone: `.history/ID/` for earlier versions and merged texts, `archive/` for whole files."""
+"""Earlier versions and merged texts in `.history/ID/`, and archived files in `archive/`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from muisti.settings import Settings
 from muisti.storage.files import frontmatter
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
-from muisti.storage.files.memory_codec import TYPED, from_document, to_fields
-from muisti.storage.files.timestamps import changed_at
+from muisti.storage.files.memory_codec import TYPED, format_fields, parse_memory
+from muisti.storage.files.timestamps import read_mtime
 
 HISTORY = ".history"
 ARCHIVE = "archive"
@@ -29,38 +29,39 @@ _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
 
 
 class FileVersions:
-    """Folders beside the memories, which no search looks into."""
+    """The folders `.history` and `archive`, which are not searched."""
 
     def __init__(self, root: Path, settings: Settings, disk: Disk | None = None) -> None:
         self._root = root
         self._settings = settings
         self._disk = disk or Disk()
-        self._publisher = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
-        self._moment: datetime | None = None
-        self._following: dict[str, datetime] = {}
-        """Of the latest moment, for each memory: where its next free name may be. A batch keeps thousands of texts at one."""
+        self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
+        self._last_at: datetime | None = None
+        self._next_at: dict[str, datetime] = {}
+        """By memory: the next time that may be free, as a batch keeps many texts at `_last_at`."""
 
     # -- Versions and merged texts
 
     def keep_version(self, path: str, memory_id: str, at: datetime) -> str:
-        """A copy, not a link: an editor that writes in place must not change what was."""
+        """Copy a file to the versions, and return the copy's path.
+
+        It is no hard link, so that an editor that writes in place does not change the copy.
+        """
         with disk_errors(path):
             data = (self._root / path).read_bytes()
-        kept = self._free(memory_id, at, "")
-        self._publisher.create([(kept, data)])
-        return kept
+        version = self._find_free_path(memory_id, at, "")
+        self._writer.create([(version, data)])
+        return version
 
     def keep_merged(self, memory: Memory, into: str, at: datetime) -> None:
-        """The text as the file that it would have been."""
-        text = frontmatter.compose(to_fields(memory), memory.content, numbers=TYPED)
-        self._publisher.create([(self._free(into, at, _MERGED), text.encode())])
+        """Store a merged text as the file that it would have been."""
+        text = frontmatter.compose(format_fields(memory), memory.content, numbers=TYPED)
+        self._writer.create([(self._find_free_path(into, at, _MERGED), text.encode())])
 
     def versions(self, memory_id: str) -> list[StoredVersion]:
-        """Oldest first. What cannot be read is left out."""
-        if (
-            not _SAFE_ID.match(memory_id)
-            or not (folder := self._root / HISTORY / memory_id).is_dir()
-        ):
+        """Return versions and merged texts, oldest first. Unreadable files are left out."""
+        folder = self._root / HISTORY / memory_id
+        if not _SAFE_ID.match(memory_id) or not folder.is_dir():
             return []
         found = []
         for name in sorted(os.listdir(folder)):
@@ -74,7 +75,7 @@ class FileVersions:
         return found
 
     def merged_ids(self) -> list[str]:
-        """Return the ids of memories that have merged texts, the latest merged first. Only names are looked at."""
+        """Return the IDs of memories with merged texts, the latest merge first. Reads no file."""
         latest: dict[str, str] = {}
         with suppress(OSError), os.scandir(self._root / HISTORY) as folders:
             for folder in folders:
@@ -85,8 +86,8 @@ class FileVersions:
         return sorted(latest, key=lambda memory_id: (latest[memory_id], memory_id), reverse=True)
 
     def forget(self, memory_id: str) -> None:
-        """Remove the memory's folder."""
-        self._following.pop(memory_id, None)
+        """Remove all versions and merged texts of a memory."""
+        self._next_at.pop(memory_id, None)
         folder = self._root / HISTORY / memory_id
         if not _SAFE_ID.match(memory_id) or not folder.is_dir():
             return
@@ -97,45 +98,43 @@ class FileVersions:
             folder.rmdir()
 
     def drop(self, path: str) -> None:
-        """Remove one file; that it is gone already is fine."""
-        self._following.clear()
+        """Remove one file, if it exists."""
+        self._next_at.clear()
         with disk_errors(path), suppress(FileNotFoundError):
             self._disk.remove(self._root / path)
 
-    def _free(self, memory_id: str, at: datetime, mark: str) -> str:
-        if at != self._moment:
-            self._moment, self._following = at, {}
-        at = self._following.get(memory_id, at)
-        while any(
-            (self._root / HISTORY / memory_id / f"{at:{_STAMP}}{m}.md").exists()
-            for m in ("", _MERGED)
-        ):
+    def _find_free_path(self, memory_id: str, at: datetime, mark: str) -> str:
+        if at != self._last_at:
+            self._last_at, self._next_at = at, {}
+        at = self._next_at.get(memory_id, at)
+        folder = self._root / HISTORY / memory_id
+        while any((folder / f"{at:{_STAMP}}{taken}.md").exists() for taken in ("", _MERGED)):
             at += timedelta(microseconds=1)  # the clock stood still or was set back
-        self._following[memory_id] = at + timedelta(microseconds=1)
+        self._next_at[memory_id] = at + timedelta(microseconds=1)
         return f"{HISTORY}/{memory_id}/{at:{_STAMP}}{mark}.md"
 
     # -- The archive
 
     def archive(self, files: Mapping[str, str]) -> None:
-        """One rename each: the new name tells where the file was and whose it is."""
+        """Move files to the archive. Each new name has the old path and the memory's ID."""
         folders: dict[Path, None] = {}
         for path, memory_id in files.items():
-            target, number = _archived(path, memory_id), 1
-            while os.path.lexists(self._root / target):  # it was copied back, and goes once more
+            target, number = _make_archive_path(path, memory_id), 1
+            while os.path.lexists(self._root / target):  # a copy was archived before
                 number += 1
-                target = _archived(path, memory_id, f"~{number}")
-            folders |= dict.fromkeys(self._renamed(path, target))
+                target = _make_archive_path(path, memory_id, f"~{number}")
+            folders |= dict.fromkeys(self._rename(path, target))
         with disk_errors(ARCHIVE):
             for folder in folders:
                 self._disk.sync_folder(folder)
 
     def is_archived(self, path: str, memory_id: str) -> bool:
-        """Whether it is there under the name that it would get."""
-        return os.path.lexists(self._root / _archived(path, memory_id))
+        """Return whether the archive has the file under the name that it would get."""
+        return os.path.lexists(self._root / _make_archive_path(path, memory_id))
 
     def archived(self, limit: int | None = None, offset: int = 0) -> list[Memory]:
-        """A page of the files, the latest day first and, within a day, the latest id: their names tell both."""
-        paths = sorted(self._root.glob(f"{ARCHIVE}/**/*.md"), key=_latest, reverse=True)
+        """Return a page of the archive, by day and ID in the file names, the latest first."""
+        paths = sorted(self._root.glob(f"{ARCHIVE}/**/*.md"), key=_make_sort_key, reverse=True)
         found = []
         for path in paths[offset : None if limit is None else offset + limit]:
             with suppress(BrokenFile):
@@ -143,17 +142,17 @@ class FileVersions:
         return found
 
     def archived_memory(self, memory_id: str) -> Memory | None:
-        """The memory of the file whose name ends with the id."""
+        """Return a memory of the archive, found by the ID in the file name. Raises BrokenFile."""
         path = self.archived_path(memory_id)
         found = None if path is None else self._read(path)
         return found if found is not None and found.id == memory_id else None
 
     def archived_ids(self) -> list[str]:
-        """As the names of the files end."""
+        """Return the IDs of archived memories, from the file names."""
         return [path.stem.rpartition(".")[2] for path in self._root.glob(f"{ARCHIVE}/**/*.md")]
 
     def archived_path(self, memory_id: str) -> str | None:
-        """The file whose name ends with the id; if there are several, the one that went last."""
+        """Return the path of a memory's archived file; of several, the last one archived."""
         if not _SAFE_ID.match(memory_id):
             return None
         found = max(
@@ -164,24 +163,23 @@ class FileVersions:
         return None if found is None else found.relative_to(self._root).as_posix()
 
     def unarchive(self, path: str, memory_id: str) -> str:
-        """Back to where it was, or beside what has taken its place since."""
-        stem = _AGAIN.sub("", path.removeprefix(f"{ARCHIVE}/").removesuffix(f".{memory_id}.md"))
+        """Move a file back to its old path, or beside it if that is taken. Returns the new path."""
+        stem = _COPY_NUMBER.sub(
+            "", path.removeprefix(f"{ARCHIVE}/").removesuffix(f".{memory_id}.md")
+        )
         beside = f"{stem}_{memory_id[-12:]}"
         names = itertools.chain(
             (f"{stem}.md", f"{beside}.md"),
             (f"{beside}_{number}.md" for number in itertools.count(2)),
         )
         free = next(name for name in names if not os.path.lexists(self._root / name))
-        self._move(path, free)
+        with disk_errors(path):
+            for folder in self._rename(path, free):
+                self._disk.sync_folder(folder)
         return free
 
-    def _move(self, path: str, target: str) -> None:
-        with disk_errors(path):
-            for folder in self._renamed(path, target):
-                self._disk.sync_folder(folder)
-
-    def _renamed(self, path: str, target: str) -> tuple[Path, Path]:
-        """Give a file another name; answers the folders that have to be brought to the disk, the new one first."""
+    def _rename(self, path: str, target: str) -> tuple[Path, Path]:
+        """Rename a file. Returns the folders to sync, the new one first."""
         source, final = self._root / path, self._root / target
         with disk_errors(path):
             self._disk.make_folder(final.parent)
@@ -191,26 +189,26 @@ class FileVersions:
     def _read(self, path: str) -> Memory:
         try:
             data = (self._root / path).read_bytes()
-            modified = changed_at((self._root / path).stat())
-            return from_document(path, frontmatter.parse(data.decode()), self._settings, modified)
+            modified = read_mtime((self._root / path).stat())
+            return parse_memory(path, frontmatter.parse(data.decode()), self._settings, modified)
         except (OSError, UnicodeDecodeError, frontmatter.BadFrontMatter) as error:
             raise BrokenFile(path, f"cannot be read ({error})") from error
 
 
-_AGAIN = re.compile(r"~\d+\Z")
+_COPY_NUMBER = re.compile(r"~\d+\Z")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?=_)")
 
 
-def _latest(path: Path) -> tuple[str, str, str]:
-    """By the day that begins a file's name, and by the id that ends it, which ascends with time."""
+def _make_sort_key(path: Path) -> tuple[str, str, str]:
+    """Sort by the day at the start of a file's name, then by the ID at its end."""
     name, _, memory_id = path.stem.rpartition(".")
     day = _DAY.match(name)
     return day[0] if day else "", memory_id, path.as_posix()
 
 
-def _archived(path: str, memory_id: str, again: str = "") -> str:
-    """A file's name may have 255 bytes; of a longer one the end is lost."""
+def _make_archive_path(path: str, memory_id: str, copy_number: str = "") -> str:
     folder, _, name = path.removesuffix(".md").rpartition("/")
-    end = f"{again}.{memory_id}.md"
+    end = f"{copy_number}.{memory_id}.md"
+    # A file name may have at most 255 bytes.
     short = name.encode()[: 255 - len(end)].decode("utf-8", "ignore")
     return f"{ARCHIVE}/{folder}/{short}{end}".replace("//", "/")

@@ -1,4 +1,4 @@
-"""Hears of changes to files, by watchfiles."""
+"""Watch the files of a vault, with watchfiles."""
 
 from __future__ import annotations
 
@@ -11,41 +11,40 @@ from watchfiles import Change, watch
 
 log = logging.getLogger("muisti")
 IGNORED = frozenset({"archive", "journal"})
-"""Written by every process for itself: what it tells is in the index already. So it is with hidden folders, but for one."""
+"""Only muisti writes here and in hidden folders, and it updates the index itself."""
 TRASH = ".trash"
 NOTES = "memories"
-"""What programs keep here may be of any form."""
+"""Agents keep notes here, in files of any type."""
 ENDINGS = (".md", ".json", ".jsonl", ".toml")
 
 
 class FolderWatch:
-    """The files of a vault that a person may edit."""
+    """Reports changes of files that a person may edit."""
 
     def __init__(self, root: Path, stop: threading.Event) -> None:
         self._root = root
         self._stop = stop
 
     def batches(self, settle: float, wake: float) -> Iterator[set[str]]:
-        """Paths that changed, relative to the root: those of one moment together. An empty set after so many seconds without."""
+        """Yield the paths that changed at about the same time, relative to the root.
+
+        Settle: seconds to wait for further changes. Wake: seconds after which an empty set is
+        yielded if nothing changed.
+        """
         for polling in (None, True):
             try:
-                yield from self._watched(settle, wake, polling=polling)
-            except (
-                OSError,
-                RuntimeError,
-            ) as error:  # too many watches, or a disk that cannot be watched
-                log.warning(
-                    "files are looked at every second, for they cannot be watched: %s", error
-                )
+                yield from self._watch(settle, wake, polling=polling)
+            except (OSError, RuntimeError) as error:  # too many watches, or an unsupported disk
+                log.warning("cannot watch files, polling every second instead: %s", error)
             else:
                 return
             if self._stop.is_set():
                 return
 
-    def _watched(self, settle: float, wake: float, *, polling: bool | None) -> Iterator[set[str]]:
+    def _watch(self, settle: float, wake: float, *, polling: bool | None) -> Iterator[set[str]]:
         changes = watch(
             self._root,
-            watch_filter=self._is_theirs,
+            watch_filter=self._is_relevant,
             debounce=max(1, int(settle * 5000)),
             step=max(1, int(settle * 1000)),
             stop_event=self._stop,
@@ -56,13 +55,10 @@ class FolderWatch:
             poll_delay_ms=1000,
         )
         for batch in changes:
-            yield {self._name(path) for _, path in batch}
+            yield {Path(path).relative_to(self._root).as_posix() for _, path in batch}
 
-    def _name(self, path: str) -> str:
-        return Path(path).relative_to(self._root).as_posix()
-
-    def _is_theirs(self, change: Change, path: str) -> bool:
-        """Whether it may be a memory, a conversation, core memory, a setting, or a folder of such."""
+    def _is_relevant(self, change: Change, path: str) -> bool:
+        """Return whether a path may be a memory, a conversation, a setting or a folder of such."""
         try:
             parts = Path(path).relative_to(self._root).parts
         except ValueError:
@@ -74,5 +70,5 @@ class FolderWatch:
             return False
         if name.endswith(ENDINGS) or parts[0] == NOTES:
             return True
-        # A folder that comes or goes is told by its own name only.
+        # If a folder is added or removed, only its own path is reported.
         return change is not Change.modified and ("." not in name or Path(path).is_dir())

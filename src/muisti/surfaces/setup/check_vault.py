@@ -10,7 +10,7 @@ from muisti.bootstrap import known_models
 from muisti.errors import IndexTooNew, MuistiError
 from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
 from muisti.storage.files.queue import FOLDER as QUEUE
-from muisti.storage.files.queue import queue_status
+from muisti.storage.files.queue import read_queue_status
 from muisti.surfaces.extras import NEEDS, how_to_install, missing_packages
 from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
 
@@ -202,7 +202,7 @@ def _check_embedder(settings: Settings) -> Iterator[Finding]:
 def _check_queue(root: Path) -> Iterator[Finding]:
     """Check the extraction queue without opening the vault, which may be broken."""
     folder = root / QUEUE
-    status = queue_status(folder)
+    status = read_queue_status(folder)
     if status.waiting:
         what = (
             f"{count_noun(status.waiting, 'exchange is', 'exchanges are')} waiting for extraction"

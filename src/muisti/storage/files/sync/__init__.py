@@ -1,1 +1,1 @@
-"""Keep the index in step with the files of a vault."""
+"""Keep the index up to date with the files of a vault."""

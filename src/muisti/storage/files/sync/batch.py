@@ -1,4 +1,4 @@
-"""What was read of files, on its way into the index: rows, and what was seen of the files, for one transaction."""
+"""Collect rows and file states for one transaction of the index."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from muisti.storage.sync_state import (
 
 JOURNAL = "journal/"
 SKIPPED = "skipped "
-"""How the reason of a line begins that could not be read; it stays a problem until somebody mends the file."""
+"""The start of the reason for a line that cannot be read: a problem until the file is fixed."""
 
 
 class IndexBatch:
-    """Collects changes of one index and writes them as one transaction."""
+    """Collects changes to one index and writes them in one transaction."""
 
     def __init__(self, index: IndexState) -> None:
         self._index = index
@@ -49,29 +49,31 @@ class IndexBatch:
 
     @property
     def changes_rows(self) -> bool:
-        """Whether more than times of looking would be written."""
-        rows = self._memories, self._removed, self._texts, self._emptied, self._journal
-        gone = [path for path, seen in self._seen.items() if seen is None or seen.memory_id is None]
-        return any(rows) or bool(gone) or bool(self._documents) or bool(self._conversations)
+        """Whether there is more to write than new times of known files."""
+        if self._memories or self._removed or self._texts or self._emptied:
+            return True
+        if self._journal is not None or self._documents or self._conversations:
+            return True
+        return any(seen is None or seen.memory_id is None for seen in self._seen.values())
 
     # -- Memories
 
     def put_file(self, file: StoredFile) -> None:
-        """The file holds this memory."""
+        """Add or update the memory of a file."""
         self._memories.append(project_memory(file.memory))
-        self.note_file(file.path, file.seen)
+        self.record_file(file.path, file.seen)
 
-    def note_file(self, path: str, seen: SeenFile, problem: str = "") -> None:
-        """The file was looked at; its row stays as it is."""
+    def record_file(self, path: str, seen: SeenFile, problem: str = "") -> None:
+        """Record the state of a file. The row of its memory is unchanged."""
         self._seen[path] = seen
         self._problems[path] = [problem] if problem else ()
 
     def remove_memory(self, memory_id: str) -> None:
-        """The memory is gone."""
+        """Remove a memory."""
         self._removed.append(memory_id)
 
     def forget_file(self, path: str, memory_id: str | None = None) -> None:
-        """The file is gone, and with it the memory that it held."""
+        """Forget a file that is gone, and remove its memory if given."""
         self._seen.setdefault(path, None)
         self._problems.setdefault(path, ())
         if memory_id is not None:
@@ -80,7 +82,7 @@ class IndexBatch:
     # -- The journal
 
     def read_journal(self, delta: JournalDelta) -> None:
-        """Fold new events into what is known of memories and sessions."""
+        """Fold new events into the usage of memories, sessions and document sources."""
         self._offsets = dict(delta.offsets)
         self._journal = project_events(delta.events, self._index, restart=delta.restarted)
         self._reread = [path for path, source in self._journal.sources.items() if source]
@@ -89,9 +91,9 @@ class IndexBatch:
         problems: dict[str, list[str]] = {}
         for known in self._index.problems():
             if known.path.startswith(JOURNAL):
-                kept = problems.setdefault(known.path, [])
+                reasons = problems.setdefault(known.path, [])
                 if not delta.restarted:
-                    kept.append(known.reason)
+                    reasons.append(known.reason)
         for new in delta.problems:
             problems.setdefault(new.path, []).append(new.reason)
         self._problems.update(problems)
@@ -99,7 +101,7 @@ class IndexBatch:
     # -- Conversations
 
     def read_conversation(self, delta: ConversationDelta) -> None:
-        """Add the new lines of a conversation's file, or all of them if the file was replaced."""
+        """Add the new lines of a conversation, or replace all if its file was rewritten."""
         path = delta.path
         reasons = [problem.reason for problem in delta.problems]
         if delta.restarted:
@@ -117,7 +119,7 @@ class IndexBatch:
         self._problems[path] = reasons
 
     def forget_conversation(self, path: str) -> None:
-        """The file is gone."""
+        """Remove the messages of a file that is gone."""
         self._emptied.append(("message", path))
         self._conversations[path] = None
         self._problems[path] = ()
@@ -134,13 +136,13 @@ class IndexBatch:
         self._problems[document.path] = [document.problem] if document.problem else ()
 
     def forget_document(self, path: str) -> None:
-        """The file is gone, or is no longer searched."""
+        """Remove the sections of a document that is gone or no longer indexed."""
         self._emptied.append(("document", path))
         self._documents[path] = None
         self._problems[path] = ()
 
     def write(self) -> None:
-        """Write everything as one transaction. Raises IndexBusy; then nothing was changed."""
+        """Write everything in one transaction. Raises IndexBusy, and then changes nothing."""
         self._index.write(
             IndexChanges(
                 memories=self._memories,

@@ -1,19 +1,19 @@
-"""Whether a file may have changed, by what the file system says of it. Pure."""
+"""Decide from stats whether files may have changed. Pure."""
 
 from __future__ import annotations
 
 from muisti.storage.sync_state import FileStat, SeenFile
 
 TICK_NS = 10_000_000
-"""File systems keep times in ticks of a few milliseconds: a file looked at within one may change unseen."""
-FEW = 3
-"""Fewer files than this may vanish without a question, however small the vault."""
+"""File times have a resolution of a few milliseconds: a change within one may not be visible."""
+MIN_VANISHED = 3
+"""Fewer missing files than this need no confirmation, however small the vault."""
 NO_MEMORY = "none"
-"""Stands for the hash of a file that is somebody's, but no memory. One that is broken has an empty one."""
+"""Stored as the hash of a file that is not a memory. The hash of a broken file is empty."""
 
 
 def may_have_changed(known: FileStat, seen_ns: int, now: FileStat) -> bool:
-    """Return whether a file may have changed: its stat says so, or it was looked at too soon after it was written."""
+    """Return whether a stat differs, or was taken too soon after the file was written."""
     return known != now or seen_ns - now.mtime_ns < TICK_NS
 
 
@@ -23,10 +23,13 @@ def is_changed(known: SeenFile | None, now: FileStat) -> bool:
 
 
 def too_many_vanished(gone: int, known: int, share: float) -> bool:
-    """Return whether so many files vanished at once that somebody should be asked."""
-    return gone >= FEW and gone > known * share
+    """Return whether so many files are gone that forgetting them needs confirmation."""
+    return gone >= MIN_VANISHED and gone > known * share
 
 
 def precedence(path: str) -> tuple[bool, int, str]:
-    """Order files with one id: the live, the shorter-named, the first wins; copies have longer names."""
+    """Return the sort key of files with the same ID: live before trash, short names before long.
+
+    A copy usually has a longer name than its original.
+    """
     return path.startswith("."), len(path), path

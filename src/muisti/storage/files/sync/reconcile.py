@@ -1,4 +1,4 @@
-"""Reconcile an index with the files of memories: what a person did outside wins (contract B5)."""
+"""Reconcile an index with the files of memories; external edits win (contract B5)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from muisti.storage.sync_state import FileStat, IndexState, SeenFile, StoredFile
 log = logging.getLogger("muisti")
 BATCH = 1000
 _CANNOT_WRITE = (VaultFull, IndexBusy)
-_DUPLICATE = "has the same id as {}: delete one of the two, or remove the line `id:` from the copy"
+_DUPLICATE = "has the same ID as {}: delete one of them, or remove the line `id:` from the copy"
 
 
 class FileLookup(Protocol):
-    """Where memories were when the index last looked, and which files there are."""
+    """Finds the files of memories, as the index has them and as they are now."""
 
     def old_path(self, memory_id: str) -> str | None:
         """Return the path at which the index has a memory."""
@@ -48,13 +48,13 @@ class FileLookup(Protocol):
 
 
 class AllFiles:
-    """A pass over all files: everything is in memory."""
+    """The lookup for a pass over all files: everything is in memory."""
 
     def __init__(
         self, files: Mapping[str, FileStat], seen: Mapping[str, SeenFile], read: Collection[str]
     ) -> None:
         self._files = files
-        self._old = {one.memory_id: path for path, one in seen.items() if one.memory_id}
+        self._old = {file.memory_id: path for path, file in seen.items() if file.memory_id}
         settled = seen.keys() & files.keys() - set(read)
         self._settled = {id_: path for path in settled if (id_ := seen[path].memory_id)}
 
@@ -72,7 +72,7 @@ class AllFiles:
 
 
 class SomeFiles:
-    """A pass over a few files: the index and the disk are asked for the others, one at a time."""
+    """The lookup for a pass over a few files: asks the index and the disk for the others."""
 
     def __init__(self, index: SearchIndex, vault: FileVault, read: Collection[str]) -> None:
         self._index = index
@@ -87,7 +87,9 @@ class SomeFiles:
     def settled_path(self, memory_id: str) -> str | None:
         """Return the path that holds a memory and is not being read in this pass."""
         path = self.old_path(memory_id)
-        return path if path is not None and path not in self._read and self.exists(path) else None
+        if path is None or path in self._read or not self.exists(path):
+            return None
+        return path
 
     def exists(self, path: str) -> bool:
         """Return whether there is a file."""
@@ -96,17 +98,17 @@ class SomeFiles:
 
 @dataclass
 class Reconciliation:
-    """One pass over files of memories, for one index. Needs the vault's lock, unless it fills an index being built."""
+    """One pass over files of memories for one index, under the vault's lock if that is in use."""
 
     store: FileStore
     settings: Settings
     clock: Clock
     index: IndexState
     own_edits: bool = False
-    """True when changes since the index last looked are muisti's own and need no event."""
+    """Whether changes are muisti's own and need no event."""
     confirm: bool = False
     adopt: bool = True
-    """Write an id into new files that lack one."""
+    """Whether to write an ID into new files that have none."""
     progress: Progress | None = None
     added: int = 0
     changed: int = 0
@@ -114,34 +116,33 @@ class Reconciliation:
     removed: int = 0
     missing: int = 0
     loaded: dict[str, LoadedFile] = field(default_factory=dict)
-    """Files that were read before the lock was taken."""
+    """Files that were read before the lock was acquired."""
     events: list[Event] = field(default_factory=list)
     postponed: list[Problem] = field(default_factory=list)
     _owners: dict[str, str] = field(default_factory=dict)
-    """Which path holds an id, as far as is known in this pass."""
+    """The path of each ID found in this pass."""
     _kept: set[str] = field(default_factory=set)
-    """Paths that are gone, but whose rows stay until their files can be read at their new place."""
+    """Paths that are gone, but whose rows stay until the moved files can be read."""
     _gone: list[str] = field(default_factory=list)
 
     def run(self, files: Mapping[str, FileStat]) -> None:
-        """Bring the index up to date with these files, which are all there are."""
+        """Update the index from all files."""
         self._gone = []
         seen = self.index.seen()
         suspects = [
             path for path, stat in files.items() if self._must_read(path, seen.get(path), stat)
         ]
-        # A file may have been made, and indexed, by another process since the files were listed.
-        vanished = [
-            path for path in seen if path not in files and self.store.vault.stat(path) is None
-        ]
+        # Another process may have created and indexed a file since the files were listed.
+        missing = [path for path in seen if path not in files]
+        vanished = [path for path in missing if self.store.vault.stat(path) is None]
         self._read(suspects, files, seen, AllFiles(files, seen, suspects))
         self._forget([*vanished, *self._gone], seen)
         self.read_journal()
 
     def run_paths(self, files: Mapping[str, FileStat], vanished: Collection[str]) -> bool:
-        """Bring the index up to date with these files only. False if `run` has to go on with all files.
+        """Update the index from these files only. Return False if `run` has to look at all files.
 
-        That is so if a memory's file is gone, and none of these has the memory now: it may be anywhere.
+        That is the case if a memory's file is gone and none of these has the memory.
         """
         seen = self.index.seen([*files, *vanished])
         suspects = [
@@ -157,7 +158,7 @@ class Reconciliation:
         return True
 
     def _must_read(self, path: str, seen: SeenFile | None, stat: FileStat) -> bool:
-        """Whether a file is new, may have changed, or is no memory but may have become one."""
+        """Return whether a file is new, may have changed, or may have become a memory."""
         if seen is None or is_changed(seen, stat):
             return True
         return seen.memory_id is None and may_be_memory(self.store.vault, path, seen)
@@ -176,8 +177,10 @@ class Reconciliation:
                 try:
                     self._read_file(path, files[path], seen, lookup, batch)
                 except VaultError as error:
-                    self._postpone(path, error)
-            # If only times of looking are new, a full disk or another writer is not worth an error.
+                    # A file that cannot be written now is left for later. The index keeps its row.
+                    self.postponed.append(Problem(path, f"is not indexed yet: {error}"))
+                    log.warning("%s is not indexed yet: %s", path, error)
+            # If only the times of file states are new, a full disk or busy index is no error.
             with suppress(*(() if batch.changes_rows else _CANNOT_WRITE)):
                 batch.write()
             if self.progress:
@@ -193,69 +196,64 @@ class Reconciliation:
     ) -> None:
         known = seen.get(path)
         try:
-            loaded = self._load(path)
-            if self._is_same(path, known, loaded, lookup):
-                batch.note_file(
-                    path, loaded.seen._replace(memory_id=known.memory_id if known else None)
-                )
+            loaded = self.loaded.pop(path, None)
+            if loaded is None or self.store.vault.stat(path) != loaded.seen.stat:
+                loaded = self.store.vault.load(path)
+            if self._is_unchanged(path, known, loaded, lookup):
+                memory_id = known.memory_id if known else None
+                batch.record_file(path, loaded.seen._replace(memory_id=memory_id))
                 return
             file = self.store.vault.parse(loaded, adopt=self.adopt)
         except BrokenFile as error:
-            # Names that are not UTF-8 are spelled with escapes, and so are never found: those are a problem to tell.
+            # A name that is not UTF-8 has escapes, so its file is never found: report it.
             if self.store.vault.stat(path) is None and "\\x" not in path:
                 self._gone += [path] if known else []
                 return
-            self._set_aside(
-                path, SeenFile(stat, time.time_ns(), "", None), error.reason, known, batch
-            )
+            broken = SeenFile(stat, time.time_ns(), "", None)
+            self._record_no_memory(path, broken, error.reason, known, batch)
             return
         if file is None:
-            self._set_aside(path, SeenFile(stat, time.time_ns(), NO_MEMORY, None), "", known, batch)
+            other = SeenFile(stat, time.time_ns(), NO_MEMORY, None)
+            self._record_no_memory(path, other, "", known, batch)
             return
         loser = self._claim(file.memory.id, path, lookup)
         if loser is not None:
             winner = self._owners[file.memory.id]
-            lost = self.store.vault.stat(loser) or stat
-            nothing = SeenFile(lost, time.time_ns(), "", None)
-            self._set_aside(loser, nothing, _DUPLICATE.format(winner), seen.get(loser), batch)
+            loser_stat = self.store.vault.stat(loser) or stat
+            copy = SeenFile(loser_stat, time.time_ns(), "", None)
+            reason = _DUPLICATE.format(winner)
+            self._record_no_memory(loser, copy, reason, seen.get(loser), batch)
         if loser != path:
             file = self._record_edit(file, known, lookup)
             if known is not None and known.memory_id not in (None, file.memory.id):
                 self._drop_row(path, known, batch)
             batch.put_file(file)
 
-    def _load(self, path: str) -> LoadedFile:
-        """The file's bytes, read once if nobody touched it since."""
-        loaded = self.loaded.pop(path, None)
-        if loaded is not None and self.store.vault.stat(path) == loaded.seen.stat:
-            return loaded
-        return self.store.vault.load(path)
-
-    def _is_same(
+    def _is_unchanged(
         self, path: str, known: SeenFile | None, loaded: LoadedFile, lookup: FileLookup
     ) -> bool:
-        """Whether a file with other times has the same bytes, as copies and checkouts make them, and holds its memory."""
+        """Return whether a file has the same bytes and memory, as after a git checkout."""
         if known is None or known.memory_id is None or loaded.seen.sha != known.sha:
             return False
         owner = self._owners.get(known.memory_id) or lookup.settled_path(known.memory_id) or path
         self._owners.setdefault(known.memory_id, owner)
         return owner == path
 
-    def _set_aside(
+    def _record_no_memory(
         self, path: str, seen: SeenFile, reason: str, known: SeenFile | None, batch: IndexBatch
     ) -> None:
-        """The file holds no memory of its own: it is broken, a copy, or somebody else's."""
-        batch.note_file(path, seen, reason)
+        """Record a file without a memory of its own: it is broken, a copy, or something else."""
+        batch.record_file(path, seen, reason)
         if known is not None:
             self._drop_row(path, known, batch)
 
     def _drop_row(self, path: str, known: SeenFile, batch: IndexBatch) -> None:
-        """Remove what the file held before, unless another file holds it now."""
+        """Remove the memory that a file had before, unless another file has it now."""
         if known.memory_id is not None and self._owners.get(known.memory_id, path) == path:
             batch.remove_memory(known.memory_id)
 
     def _claim(self, memory_id: str, path: str, lookup: FileLookup) -> str | None:
-        """Note who holds an id. If two files do, return the one that has to yield: the copy."""
+        """Record the path of an ID. If two files have it, return the copy."""
         owner = self._owners.get(memory_id) or lookup.settled_path(memory_id) or path
         if owner == path:
             self._owners[memory_id] = path
@@ -267,7 +265,7 @@ class Reconciliation:
     def _record_edit(
         self, file: StoredFile, known: SeenFile | None, lookup: FileLookup
     ) -> StoredFile:
-        """Count what happened to a file, and let its front matter follow a person's move."""
+        """Count an external change, and update the front matter of a file that was moved."""
         old_path = lookup.old_path(file.memory.id)
         if old_path is None:
             self.added += 1
@@ -290,20 +288,21 @@ class Reconciliation:
                 self.events.append(Event(EventName.EDITED, at, (file.memory.id,)))
         return file
 
-    def _postpone(self, path: str, error: VaultError) -> None:
-        """A file that must be written to is left until the disk lets us; the index keeps what it has of it."""
-        self.postponed.append(Problem(path, f"is taken in later: {error}"))
-        log.warning("%s is taken in later: %s", path, error)
-
     def _forget(self, vanished: Sequence[str], seen: Mapping[str, SeenFile]) -> None:
-        """Remove what is gone, unless it is so much at once that somebody should be asked."""
+        """Remove memories whose files are gone. Many at once need confirmation."""
         vanished = [path for path in vanished if path not in self._kept]
-        lost = [path for path in vanished if self._is_lost(path, seen[path])]
-        alive = sum(1 for path, one in seen.items() if one.memory_id and not path.startswith("."))
+        lost = []
+        for path in vanished:
+            memory_id = seen[path].memory_id
+            if memory_id is None or memory_id in self._owners or path.startswith("."):
+                continue  # not a live memory, or moved
+            if not self.store.versions_folder.is_archived(path, memory_id):
+                lost.append(path)
+        alive = sum(1 for path, file in seen.items() if file.memory_id and path[0] != ".")
         if too_many_vanished(len(lost), alive, self.settings.vanished_share) and not self.confirm:
             self.missing = len(lost)
             log.warning(
-                "%d of %d files have vanished; nothing is forgotten until `muisti sync --confirm`",
+                "%d of %d files are missing; run `muisti sync --confirm` to forget their memories",
                 len(lost),
                 alive,
             )
@@ -320,20 +319,14 @@ class Reconciliation:
                 self._drop_row(path, seen[path], batch)
             batch.write()
 
-    def _is_lost(self, path: str, seen: SeenFile) -> bool:
-        """Whether a live memory is gone: neither moved nor archived."""
-        if seen.memory_id is None or seen.memory_id in self._owners or path.startswith("."):
-            return False
-        return not self.store.versions_folder.is_archived(path, seen.memory_id)
-
     def read_journal(self) -> None:
-        """Record what was changed by hand, and read the journal."""
+        """Record external changes in the journal, and read its new events."""
         if self.events:
             try:
                 self.store.journal.append(self.events, durable=True)
             except VaultError as error:
-                # The files tell the rest: whoever can only read, or has a full disk, still gets answers.
-                log.warning("could not note in the journal what was changed by hand: %s", error)
+                # The files are enough to go on: reading works on a full or read-only disk.
+                log.warning("external changes are not recorded in the journal: %s", error)
         offsets = self.index.journal_offsets()
         delta = self.store.journal.read(offsets)
         if delta.events or delta.restarted or dict(delta.offsets) != offsets:
@@ -344,17 +337,20 @@ class Reconciliation:
             except _CANNOT_WRITE as error:
                 if delta.restarted:
                     raise
-                # Only use and sessions lag a little, and the next change takes them along: no reason not to answer.
-                log.warning("what the journal tells is taken in later: %s", error)
+                # Only usage and sessions are out of date, until the next change.
+                log.warning("new journal events are not indexed yet: %s", error)
 
 
 def may_be_memory(vault: FileVault, path: str, seen: SeenFile) -> bool:
-    """Return whether a file that is no memory may become one without being changed: a kind was added, its original removed."""
+    """Return whether an unchanged file without a memory may have one now.
+
+    That is so if its folder became a kind's, or the file that it is a copy of was removed.
+    """
     return seen.sha != NO_MEMORY or vault.is_memory_folder(path)
 
 
 def is_memory_now(store: FileStore, path: str, seen: SeenFile) -> bool:
-    """Return whether a file that was no memory, or had a problem, is one now."""
+    """Return whether a file that had no memory, or a problem, is a memory now."""
     if seen.memory_id is not None or not may_be_memory(store.vault, path, seen):
         return False
     try:
@@ -363,5 +359,5 @@ def is_memory_now(store: FileStore, path: str, seen: SeenFile) -> bool:
         return False
     if file is None:
         return False
-    holder = store.index.get(file.memory.id, include_deleted=True)
-    return holder is None or precedence(path) < precedence(str(holder.file_path))
+    owner = store.index.get(file.memory.id, include_deleted=True)
+    return owner is None or precedence(path) < precedence(str(owner.file_path))

@@ -1,9 +1,10 @@
-"""Keeps the index of a vault in step with its files: sync, rebuild, verify, and which documents are searched."""
+"""Keep the index up to date with the files: sync, rebuild, verify, document sources."""
 
 from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
@@ -28,11 +29,11 @@ from muisti.storage.sync_state import FileStat, IndexState
 
 log = logging.getLogger("muisti")
 NOT_UTF8 = "\ufffd"
-"""Stands for what of a name is not UTF-8: such a file is not found by that name."""
+"""Replaces bytes of a name that are not UTF-8: such a file is not found by that name."""
 
 
 class FileReconciler:
-    """The one who reads what others wrote into a vault."""
+    """Picks up external changes of a vault; implements the port Reconciler."""
 
     def __init__(
         self, store: FileStore, settings: Settings, clock: Clock, documents: FileDocuments
@@ -46,51 +47,49 @@ class FileReconciler:
     # -- Sync
 
     def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
-        """Pick up changes made outside: of all files, or of these paths only."""
-        if (
-            paths is not None
-            and not self._index.stale
-            and not self._store.vault.has_incomplete_writes()
-        ):
+        """Pick up external changes of all files, or of these paths only.
+
+        Confirm: forget memories whose files are missing, however many.
+        """
+        if paths is not None and not self._needs_recovery():
             report = self._sync_paths(paths, confirm=confirm)
             if report is not None:
                 return report
         return self._sync_all(confirm=confirm, timeout=None)
 
     def sync_within(self, timeout: float | None) -> SyncReport:
-        """Pick up all changes, waiting so long for the lock. Raises VaultBusy."""
+        """Pick up all changes, waiting so many seconds for the lock. Raises VaultBusy."""
         return self._sync_all(confirm=False, timeout=timeout)
 
     def _sync_all(self, *, confirm: bool, timeout: float | None) -> SyncReport:
-        """List the files once; take the lock only if something is new."""
+        """List the files once; take the lock only if something changed."""
         files: dict[str, FileStat] | None = None
         listing: Listing | None = None
-        if not self._index.stale and not self._store.vault.has_incomplete_writes():
+        if not self._needs_recovery():
             files = dict(self._store.vault.scan())
-            listing = self._sources(self._index).list_files()
-            if not self._is_anything_new(files, listing):
+            listing = self._make_sources(self._index).list_files()
+            if not self._has_changes(files, listing):
                 return SyncReport(problems=tuple(self._index.problems()))
         with self._store.lock(timeout):
-            recovered = self._recover()
+            try:
+                self._store.vault.recover()
+                recovered = True
+            except VaultError as error:  # on a disk that cannot be written; read it anyway
+                log.warning("incomplete writes of another process are not finished yet: %s", error)
+                recovered = False
             if files is None:
                 files = dict(self._store.vault.scan())
-            work = self._reconciliation(self._index, confirm=confirm)
+            work = self._make_reconciliation(self._index, confirm=confirm)
             work.run(files)
-            sources = self._sources(self._index, confirm=confirm, mend=True)
+            sources = self._make_sources(self._index, confirm=confirm, repair=True)
             sources.run(listing)
             self._index.stale = not recovered
-        return self._report(work, sources)
+        return self._make_report(work, sources)
 
-    def _recover(self) -> bool:
-        """Finish what a crashed process left. On a disk that cannot be written this waits; what is there is read."""
-        try:
-            self._store.vault.recover()
-        except VaultError as error:
-            log.warning("what another process left half done is finished later: %s", error)
-            return False
-        return True
+    def _needs_recovery(self) -> bool:
+        return self._index.stale or self._store.vault.has_incomplete_writes()
 
-    def _is_anything_new(self, files: dict[str, FileStat], listing: Listing) -> bool:
+    def _has_changes(self, files: dict[str, FileStat], listing: Listing) -> bool:
         seen = self._index.seen()
         if len(seen) != len(files):
             return True
@@ -101,10 +100,12 @@ class FileReconciler:
         delta = self._store.journal.read(self._index.journal_offsets())
         if delta.events or delta.restarted or delta.problems:
             return True
-        sources = self._sources(self._index)
-        return next(sources.changed(listing), None) is not None or bool(sources.missing_sources())
+        sources = self._make_sources(self._index)
+        return next(sources.find_changed(listing), None) is not None or bool(
+            sources.find_missing_sources()
+        )
 
-    def _report(self, work: Reconciliation, sources: Sources) -> SyncReport:
+    def _make_report(self, work: Reconciliation, sources: Sources) -> SyncReport:
         return SyncReport(
             added=work.added,
             changed=work.changed,
@@ -117,44 +118,42 @@ class FileReconciler:
     # -- Sync of some paths
 
     def _sync_paths(self, paths: Collection[str], *, confirm: bool) -> SyncReport | None:
-        """Look at these files and no others. None if that is not enough: then all files have to be looked at."""
-        some = self._sort(paths)
+        """Pick up changes of these files. Return None if all files have to be looked at."""
+        some = self._sort_paths(paths)
         if some is None:
             return None
         if not self._is_changed(some):
             return SyncReport(problems=tuple(self._index.problems()))
         with self._store.lock():
-            # Whoever writes holds the lock from file to index: what seemed new may be known by now.
-            again = self._sort(paths)
+            # Another process that wrote these files may have updated the index meanwhile.
+            again = self._sort_paths(paths)
             if again is None:
                 return None
             if not self._is_changed(again, some.loaded):
                 return SyncReport(problems=tuple(self._index.problems()))
-            work = self._reconciliation(self._index, confirm=confirm)
+            work = self._make_reconciliation(self._index, confirm=confirm)
             work.loaded = some.loaded
-            sources = self._sources(self._index, confirm=confirm, mend=True)
+            sources = self._make_sources(self._index, confirm=confirm, repair=True)
             if not work.run_paths(again.files, again.vanished):
-                work.run(
-                    dict(self._store.vault.scan())
-                )  # goes on with what was counted and is to be journaled
+                work.run(dict(self._store.vault.scan()))  # keeps the counts and events so far
             sources.read_conversations(again.conversations, again.vanished_conversations)
             sources.read_documents(again.documents)
-        return self._report(work, sources)
+        return self._make_report(work, sources)
 
-    def _sort(self, paths: Collection[str]) -> _Paths | None:
-        """Tell memories, conversations and documents apart. None if one of them is a folder, or was one."""
+    def _sort_paths(self, paths: Collection[str]) -> _Paths | None:
+        """Sort paths by what they are. Return None if one is, or may have been, a folder."""
         some = _Paths()
-        sources = self._sources(self._index)
+        sources = self._make_sources(self._index)
         for path in paths:
             if NOT_UTF8 in path:
                 return None
             if path.startswith("conversations/"):
                 if not path.endswith(".jsonl"):
                     return None
-                there = self._store.conversations.exists(path)
-                (some.conversations if there else some.vanished_conversations).append(path)
+                exists = self._store.conversations.exists(path)
+                (some.conversations if exists else some.vanished_conversations).append(path)
                 continue
-            source = sources.source_of(path)
+            source = sources.find_source(path)
             if source is not None:
                 some.documents.append(path)
             if path.endswith(".md"):
@@ -168,7 +167,7 @@ class FileReconciler:
         return some
 
     def _is_changed(self, some: _Paths, loaded: dict[str, LoadedFile] | None = None) -> bool:
-        """Whether the index does not have these files as they are. Files that were read are kept in `some.loaded`."""
+        """Return whether the index differs from these files. Files it reads go to `some.loaded`."""
         known = self._index.seen([*some.files, *some.vanished])
         if any(path in known for path in some.vanished):
             return True
@@ -187,15 +186,14 @@ class FileReconciler:
                         return True
                     continue
                 sha = some.loaded[path].seen.sha
-            if seen is None or (
-                sha != seen.sha if seen.memory_id is not None else stat != seen.stat
-            ):
+            if seen is None:
                 return True
-        sources = self._sources(self._index)
-        if some.vanished_conversations and any(
-            path in self._index.conversation_offsets(path) for path in some.vanished_conversations
-        ):
-            return True
+            if sha != seen.sha if seen.memory_id is not None else stat != seen.stat:
+                return True
+        sources = self._make_sources(self._index)
+        for path in some.vanished_conversations:
+            if path in self._index.conversation_offsets(path):
+                return True
         if any(sources.is_conversation_changed(path) for path in some.conversations):
             return True
         return any(sources.is_document_changed(path) for path in some.documents)
@@ -203,7 +201,7 @@ class FileReconciler:
     # -- Rebuild and verify
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
-        """Build the index anew from files and journal, then swap. What happens meanwhile is read before the swap."""
+        """Build a new index from files and journal, catch up with later changes, and swap it in."""
         with self._index.builder() as builder:
             self.fill(builder, adopt=False, progress=progress)
             with self._store.lock():
@@ -214,45 +212,43 @@ class FileReconciler:
         return report
 
     def fill(self, index: IndexState, *, adopt: bool, progress: Progress | None = None) -> None:
-        """Bring an index that nobody reads yet up to date, without a word to the journal."""
-        work = self._reconciliation(
+        """Update an index that is not in use yet, without recording events."""
+        work = self._make_reconciliation(
             index, own_edits=True, confirm=True, adopt=adopt, progress=progress
         )
         files = dict(self._store.vault.scan())
         work.run(files)
         total = len(files)
 
-        def tell(done: int, more: int) -> None:
+        def report_progress(done: int, more: int) -> None:
             if progress is not None:
                 progress(total + done, total + more)
 
-        self._sources(index, confirm=True, mend=adopt, progress=tell if progress else None).run()
+        report = report_progress if progress else None
+        self._make_sources(index, confirm=True, repair=adopt, progress=report).run()
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
-        """Compare every file with the index. Deep: also with an index built anew."""
-        check = Verification(self._store, self._sources(self._index))
-        return check.run(progress, rebuilt=self._differences_to_rebuilt if deep else None)
+        """Compare every file with the index. Deep: also with a newly built index."""
+        check = Verification(self._store, self._make_sources(self._index))
+        return check.run(progress, rebuilt=self._compare_with_rebuilt if deep else None)
 
-    def _differences_to_rebuilt(self) -> list[Problem]:
+    def _compare_with_rebuilt(self) -> list[Problem]:
+        """Return a problem for each part in which the index differs from a newly built one."""
         try:
             with self._index.builder() as builder:
                 self.fill(builder, adopt=False)
-                with (
-                    self._store.vault.lock()
-                ):  # nobody writes while the last changes are read and the two are compared
+                with self._store.vault.lock():
                     self.fill(builder, adopt=False)
-                    here, anew = self._index.fingerprint(), builder.fingerprint()
+                    current, rebuilt = self._index.fingerprint(), builder.fingerprint()
         except IndexProblem as error:
             return [Problem(".muisti", f"cannot be compared ({error}): run `muisti reindex`")]
-        unreadable: set[str] = set()  # parts that a rebuild cannot make while a source is away
-        if self._sources(self._index).missing_sources():
+        unreadable: set[str] = set()  # parts that depend on a missing source
+        if self._make_sources(self._index).find_missing_sources():
             unreadable = {"texts", "documents", "words", "lexicon", "totals"}
         return [
-            Problem(
-                ".muisti", f"{part}: not what a rebuild makes of the files: run `muisti reindex`"
-            )
-            for part in here
-            if here[part] != anew[part] and part not in unreadable
+            Problem(".muisti", f"{part}: differs from a rebuilt index: run `muisti reindex`")
+            for part in current
+            if current[part] != rebuilt[part] and part not in unreadable
         ]
 
     # -- Document sources
@@ -260,11 +256,14 @@ class FileReconciler:
     def index_path(
         self, path: str, source: str | None, project: str | None, *, trusted: bool | None
     ) -> DocumentSource:
-        """Search a file or a folder from now on. Which, is noted in the journal, so that it outlives the index."""
+        """Index a file or a folder from now on, and record that in the journal.
+
+        None keeps the earlier value. Raises InvalidRequest.
+        """
         with self._store.lock():
-            place = self._documents.shelf_path(path)
-            known = {one.path: one for one in self._index.sources()}.get(place)
-            before = known or DocumentSource(place, "")
+            source_path = self._documents.resolve_source(path)
+            known = {one.path: one for one in self._index.sources()}.get(source_path)
+            before = known or DocumentSource(source_path, "")
             wanted = replace(
                 before,
                 source=before.source if source is None else source,
@@ -284,56 +283,49 @@ class FileReconciler:
             return next((one for one in self._index.sources() if one.path == wanted.path), wanted)
 
     def forget_path(self, path: str) -> DocumentSource:
-        """Search it no longer. The files stay as they are."""
+        """Stop indexing a file or a folder, which is left unchanged. Raises InvalidRequest."""
         with self._store.lock():
             known = {one.path: one for one in self._index.sources()}
-            own = {one.path for one in self._documents.workspace()} - known.keys()
+            own = {one.path for one in self._documents.list_workspace_sources()} - known.keys()
             wanted = path
             if path not in known.keys() | own:
                 try:
-                    wanted = self._documents.shelf_path(path)
+                    wanted = self._documents.resolve_source(path)
                 except InvalidRequest:  # it may be gone
                     wanted = os.path.abspath(os.path.expanduser(path))
             if wanted in own:
-                cure = "it belongs to the workspace, which is always searched; rename or move it"
-                raise InvalidRequest("path", path, cure)
+                reason = "is part of the workspace, which is always indexed; rename or move it"
+                raise InvalidRequest("path", path, reason)
             if wanted not in known:
-                there = f"there are: {', '.join(known)}" if known else "nothing is"
-                raise InvalidRequest("path", path, f"it is not searched; {there}")
+                indexed = f"indexed are: {', '.join(known)}" if known else "nothing is"
+                raise InvalidRequest("path", path, f"is not indexed; {indexed}")
             event = Event(EventName.DOCUMENTS_DROPPED, self._clock.now(), data={"path": wanted})
             self._store.commit(ChangeSet(events=[event]))
             self._read_sources()
             return known[wanted]
 
     def sources(self) -> list[DocumentSource]:
-        """Return what is searched beside the memories; the workspace's own files first, if there are any."""
+        """Return the document sources; those of the workspace first, if they have documents."""
         named = self._index.sources()
-        counts: dict[str, int] = {}
-        for source, _ in self._index.documents().values():
-            counts[source] = counts.get(source, 0) + 1
-        own = [
-            one
-            for one in self._documents.workspace()
-            if one.path not in {known.path for known in named}
-        ]
-        return [
-            *(replace(one, documents=counts[one.path]) for one in own if counts.get(one.path)),
-            *named,
-        ]
+        paths = {source.path for source in named}
+        counts = Counter(source_path for source_path, _ in self._index.documents().values())
+        workspace = self._documents.list_workspace_sources()
+        own = [source for source in workspace if source.path not in paths and counts[source.path]]
+        return [*(replace(source, documents=counts[source.path]) for source in own), *named]
 
     def _read_sources(self) -> None:
-        """The journal has the change: if the index cannot follow now, it catches up at the next call."""
+        """Index the sources. If that fails, the index catches up at the next call."""
         try:
-            self._sources(self._index).run()
+            self._make_sources(self._index).run()
         except IndexCorrupt:
             raise  # the caller repairs it
         except (IndexProblem, VaultError) as error:
-            log.warning("what is searched is noted, the index follows later: %s", error)
+            log.warning("the document sources are saved, but not indexed yet: %s", error)
             self._index.stale = True
 
-    # -- Services
+    # -- Passes over the files
 
-    def _reconciliation(
+    def _make_reconciliation(
         self,
         index: IndexState,
         *,
@@ -346,12 +338,12 @@ class FileReconciler:
             self._store, self._settings, self._clock, index, own_edits, confirm, adopt, progress
         )
 
-    def _sources(
+    def _make_sources(
         self,
         index: IndexState,
         *,
         confirm: bool = False,
-        mend: bool = False,
+        repair: bool = False,
         progress: Progress | None = None,
     ) -> Sources:
         return Sources(
@@ -360,14 +352,14 @@ class FileReconciler:
             self._settings,
             index,
             confirm,
-            mend,
+            repair,
             progress,
         )
 
 
 @dataclass
 class _Paths:
-    """Paths that are said to have changed, by what they are."""
+    """Paths that may have changed, by what they are."""
 
     files: dict[str, FileStat] = field(default_factory=dict)
     vanished: list[str] = field(default_factory=list)

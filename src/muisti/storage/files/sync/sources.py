@@ -1,9 +1,9 @@
-"""What is searched beside the memories: conversations, and documents that stay where they are."""
+"""Reconcile an index with the files of conversations and documents."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from muisti.errors import VaultError
@@ -14,21 +14,30 @@ from muisti.storage.files.conversations import FileConversations
 from muisti.storage.files.documents import FileDocuments
 from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.sync.differences import is_changed, may_have_changed, too_many_vanished
-from muisti.storage.sync_state import ConversationDelta, ConversationOffset, FileStat, IndexState
+from muisti.storage.sync_state import (
+    ConversationDelta,
+    ConversationOffset,
+    FileStat,
+    IndexState,
+    SeenFile,
+)
 
 log = logging.getLogger("muisti")
 BATCH_BYTES = 8_000_000
-"""Of files that become one transaction."""
-_GONE = "cannot be found; its documents are answered as they were last: bring it back, or `muisti index --forget` it"
+"""The size of files that are indexed in one transaction."""
+_GONE = (
+    "is missing; its documents are searched as they were last:"
+    " restore it, or `muisti index --forget` it"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The files there are, listed once."""
+    """The files of conversations and document sources, listed once."""
 
     conversations: dict[str, FileStat]
     sources: list[tuple[DocumentSource, list[tuple[str, FileStat]] | None]]
-    """Each source with its files; None if the source itself cannot be found."""
+    """Each source with its files; None if the source itself is missing."""
 
 
 @dataclass
@@ -40,91 +49,88 @@ class Sources:
     settings: Settings
     index: IndexState
     confirm: bool = False
-    mend: bool = False
-    """Set lines aside that a crash cut short. Needs the vault's lock."""
+    repair: bool = False
+    """Whether to move lines that a crash cut short to `.corrupt` files. Needs the vault's lock."""
     progress: Progress | None = None
     missing: int = 0
     problems: list[Problem] = field(default_factory=list)
 
     def list_files(self) -> Listing:
         """List all files of conversations and of document sources."""
-        sources = [(source, self.documents.scan(source)) for source in self.all_sources()]
+        sources = [(source, self.documents.scan(source)) for source in self.list_sources()]
         return Listing(dict(self.conversations.files()), sources)
 
-    def all_sources(self) -> list[DocumentSource]:
-        """Return the workspace's own and the named sources. Of two that have the same file, the closer one comes first."""
+    def list_sources(self) -> list[DocumentSource]:
+        """Return the workspace's and the named sources, nested ones before those around them."""
         named = self.index.sources()
-        names = {one.path for one in named}
-        own = [source for source in self.documents.workspace() if source.path not in names]
+        paths = {source.path for source in named}
+        workspace = self.documents.list_workspace_sources()
+        own = [source for source in workspace if source.path not in paths]
         return sorted([*own, *named], key=lambda source: (-len(source.path), source.path))
 
-    def missing_sources(self) -> list[Problem]:
-        """Return what somebody wants searched and cannot be found."""
+    def find_missing_sources(self) -> list[Problem]:
+        """Return a problem for each named source that is missing."""
         return [
-            Problem(one.path, _GONE)
-            for one in self.index.sources()
-            if not self.documents.is_there(one)
+            Problem(source.path, _GONE)
+            for source in self.index.sources()
+            if not self.documents.exists(source)
         ]
 
-    def changed(self, listing: Listing) -> Iterator[str]:
+    def find_changed(self, listing: Listing) -> Iterator[str]:
         """Yield files that are new, may have changed, or are gone."""
-        yield from self._changed_conversations(listing)
-        yield from self._vanished_conversations(listing)
-        yield from self._changed_documents(listing)
+        yield from self._find_changed_conversations(listing)
+        yield from self._find_vanished_conversations(listing)
+        yield from self._find_changed_documents(listing)
 
-    def differing(self) -> Iterator[str]:
-        """Yield files that are read and found to differ from the index."""
+    def find_differing(self) -> Iterator[str]:
+        """Yield files that differ from the index; reads those that may."""
         listing = self.list_files()
         offsets = self.index.conversation_offsets()
-        for path in self._changed_conversations(listing):
+        for path in self._find_changed_conversations(listing):
             delta = self.conversations.read(path, offsets.get(path))
             if delta.restarted or delta.lines:
                 yield path
-        yield from self._vanished_conversations(listing)
+        yield from self._find_vanished_conversations(listing)
         known = self.index.documents()
-        by_path = {source.path: source for source in self.all_sources()}
-        for path in self._changed_documents(listing):
-            of, seen = known.get(path, ("", None))
-            source = by_path.get(of)
+        by_path = {source.path: source for source in self.list_sources()}
+        for path in self._find_changed_documents(listing):
+            source_path, seen = known.get(path, ("", None))
+            source = by_path.get(source_path)
             document = self.documents.read(path, source) if source else None
             if seen is None or document is None or document.seen.sha != seen.sha:
                 yield path
 
     def run(self, listing: Listing | None = None) -> None:
-        """Read what is new and forget what is gone."""
-        if listing is None or [source for source, _ in listing.sources] != self.all_sources():
+        """Index what is new and remove what is gone."""
+        if listing is None or [source for source, _ in listing.sources] != self.list_sources():
             listing = self.list_files()
-        self._follow_conversations(listing)
-        self._follow_documents(listing)
-        self.problems += self.missing_sources()
+        self._sync_conversations(listing)
+        self._sync_documents(listing)
+        self.problems += self.find_missing_sources()
 
     # -- Conversations
 
-    def _changed_conversations(self, listing: Listing) -> Iterator[str]:
+    def _find_changed_conversations(self, listing: Listing) -> Iterator[str]:
         known = self.index.conversation_offsets()
         for path, stat in listing.conversations.items():
             if _is_unread(known.get(path), stat):
                 yield path
 
-    def _vanished_conversations(self, listing: Listing) -> list[str]:
+    def _find_vanished_conversations(self, listing: Listing) -> list[str]:
         known = self.index.conversation_offsets()
         return [path for path in known if path not in listing.conversations]
 
-    def _follow_conversations(self, listing: Listing) -> None:
+    def _sync_conversations(self, listing: Listing) -> None:
         known = self.index.conversation_offsets()
-        changed = list(self._changed_conversations(listing))
-        gone = [
-            path
-            for path in self._vanished_conversations(listing)
-            if not self.conversations.exists(path)
-        ]
-        if (
-            too_many_vanished(len(gone), len(known), self.settings.vanished_share)
-            and not self.confirm
-        ):
+        changed = list(self._find_changed_conversations(listing))
+        vanished = self._find_vanished_conversations(listing)
+        gone = [path for path in vanished if not self.conversations.exists(path)]
+        too_many = too_many_vanished(len(gone), len(known), self.settings.vanished_share)
+        if too_many and not self.confirm:
             self.missing += len(gone)
             log.warning(
-                "%d of %d files of conversations have vanished; `muisti sync --confirm` forgets them",
+                "%d of %d conversation files are missing;"
+                " run `muisti sync --confirm` to forget them",
                 len(gone),
                 len(known),
             )
@@ -132,14 +138,14 @@ class Sources:
         self.read_conversations(changed, gone)
 
     def read_conversations(self, changed: Collection[str], gone: Collection[str]) -> None:
-        """Read the new lines of these files, and forget those that are gone."""
+        """Index the new lines of these files, and remove those that are gone."""
         known = self.index.conversation_offsets()
         batch, size = IndexBatch(self.index), 0
         for done, path in enumerate(changed, start=1):
             try:
                 delta = self._read(path, known.get(path))
             except VaultError as error:
-                self.problems.append(Problem(path, f"is read later: {error}"))
+                self.problems.append(Problem(path, f"is not indexed yet: {error}"))
                 continue
             batch.read_conversation(delta)
             size += delta.offset.read.offset
@@ -155,48 +161,43 @@ class Sources:
 
     def _read(self, path: str, known: ConversationOffset | None) -> ConversationDelta:
         try:
-            return self.conversations.read(path, known, mend=self.mend)
+            return self.conversations.read(path, known, repair=self.repair)
         except VaultError:
-            if not self.mend:
+            if not self.repair:
                 raise
-            return self.conversations.read(
-                path, known
-            )  # a disk that cannot be written is read all the same
+            return self.conversations.read(path, known)  # on a disk that cannot be written
 
     def is_conversation_changed(self, path: str) -> bool:
-        """Return whether the index does not have one file of a conversation as it is."""
+        """Return whether a file of a conversation may differ from the index."""
         known = self.index.conversation_offsets(path).get(path)
         return _is_unread(known, self.conversations.stat(path))
 
     # -- Documents
 
-    def source_of(self, path: str) -> DocumentSource | None:
-        """Return the source that a file belongs to."""
-        sources = self.all_sources()
-        return next(
-            (one for one in sources if path == one.path or path.startswith(f"{one.path}/")), None
-        )
+    def find_source(self, path: str) -> DocumentSource | None:
+        """Return the source that a file belongs to; None if there is none."""
+        for source in self.list_sources():
+            if path == source.path or path.startswith(f"{source.path}/"):
+                return source
+        return None
 
     def is_document_changed(self, path: str) -> bool:
-        """Return whether the index does not have one document as it is."""
-        source = self.source_of(path)
+        """Return whether a document may differ from the index."""
+        source = self.find_source(path)
         stat = None if source is None else self.documents.stat(path, source)
-        of, seen = self.index.documents([path]).get(path, ("", None))
+        source_path, seen = self.index.documents([path]).get(path, ("", None))
         if source is None or stat is None:
             return seen is not None
-        return of != source.path or is_changed(seen, stat)
+        return source_path != source.path or is_changed(seen, stat)
 
     def read_documents(self, paths: Collection[str]) -> None:
-        """Read these documents, and forget those that are gone."""
+        """Index these documents, and remove those that are gone."""
         batch = IndexBatch(self.index)
         for path in paths:
-            source = self.source_of(path)
-            there = source is not None and self.documents.stat(path, source) is not None
-            document = (
-                self.documents.read(path, replace(source, documents=0))
-                if source and there
-                else None
-            )
+            source = self.find_source(path)
+            document = None
+            if source is not None and self.documents.stat(path, source) is not None:
+                document = self.documents.read(path, replace(source, documents=0))
             if document is not None:
                 batch.read_document(document)
             elif path in self.index.documents([path]):
@@ -204,36 +205,36 @@ class Sources:
         if batch.changes_rows:
             batch.write()
 
-    def _changed_documents(self, listing: Listing) -> Iterator[str]:
+    def _find_changed_documents(self, listing: Listing) -> Iterator[str]:
         known = self.index.documents()
         named = {source.path for source in self.index.sources()}
-        here: set[str] = set()
-        for source, found in listing.sources:
-            if found is None and source.path in named:
-                here |= {path for path, (of, _) in known.items() if of == source.path}
-            for path, stat in found or ():
+        present: set[str] = set()
+        for source, files in listing.sources:
+            if files is None and source.path in named:
+                present |= _select_paths(known, source)
+            for path, stat in files or ():
                 _, seen = known.get(path, ("", None))
-                if path not in here and is_changed(seen, stat):
+                if path not in present and is_changed(seen, stat):
                     yield path
-                here.add(path)
-        yield from (path for path in known if path not in here)
+                present.add(path)
+        yield from (path for path in known if path not in present)
 
-    def _follow_documents(self, listing: Listing) -> None:
+    def _sync_documents(self, listing: Listing) -> None:
         known = self.index.documents()
         named = {source.path for source in self.index.sources()}
-        kept: set[str] = set()
+        present: set[str] = set()
         batch, size = IndexBatch(self.index), 0
-        for source, found in listing.sources:
-            if found is None:
+        for source, files in listing.sources:
+            if files is None:
                 if source.path in named:
-                    kept |= {path for path, (of, _) in known.items() if of == source.path}
+                    present |= _select_paths(known, source)
                 continue
-            for path, stat in found:
-                if path in kept:
+            for path, stat in files:
+                if path in present:
                     continue  # another source has it already
-                kept.add(path)
-                of, seen = known.get(path, ("", None))
-                if of == source.path and not is_changed(seen, stat):
+                present.add(path)
+                source_path, seen = known.get(path, ("", None))
+                if source_path == source.path and not is_changed(seen, stat):
                     continue
                 document = self.documents.read(path, replace(source, documents=0))
                 if document is not None:
@@ -243,14 +244,21 @@ class Sources:
                     batch.write()
                     batch, size = IndexBatch(self.index), 0
         for path in known:
-            if path not in kept:
+            if path not in present:
                 batch.forget_document(path)
         if batch.changes_rows:
             batch.write()
 
 
 def _is_unread(known: ConversationOffset | None, stat: FileStat) -> bool:
-    """Whether a conversation's file is new or changed, or ends with a torn line that could not be set aside yet."""
+    """Return whether a file is new, may have changed, or still ends with an incomplete line."""
     if known is None or may_have_changed(known.stat, known.seen_ns, stat):
         return True
     return known.read.offset < stat.size
+
+
+def _select_paths(
+    documents: Mapping[str, tuple[str, SeenFile]], source: DocumentSource
+) -> set[str]:
+    """Return the paths of a source's documents."""
+    return {path for path, (source_path, _) in documents.items() if source_path == source.path}

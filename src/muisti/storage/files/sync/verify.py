@@ -1,4 +1,4 @@
-"""Check that files and index agree, without changing either."""
+"""Compare files and index, without changing either."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from muisti.storage.files.sync.sources import Sources
 from muisti.storage.sync_state import SeenFile
 
 _DIFFERS = "differs from the index: run `muisti sync`"
-_GONE = "is in the index, but the file is gone: run `muisti sync`, with --confirm if many are"
+_GONE = "is in the index, but the file is missing: run `muisti sync`, with --confirm if many are"
 
 
 class Verification:
@@ -26,11 +26,10 @@ class Verification:
     def run(
         self, progress: Progress | None, rebuilt: Callable[[], list[Problem]] | None
     ) -> VerifyReport:
-        """Return what is wrong. Rebuilt: also compares with an index built anew."""
-        doubtful = self._doubtful(progress)
-        with (
-            self._store.vault.lock()
-        ):  # others may have written while we looked: what seemed wrong is looked at again
+        """Return the problems. Rebuilt: compares with a newly built index."""
+        doubtful = self._find_doubtful(progress)
+        # Others may have written meanwhile: compare doubtful files again under the lock.
+        with self._store.vault.lock():
             problems = list(self._index.problems())
             reported = {problem.path for problem in problems}
             seen = self._index.seen()
@@ -41,8 +40,8 @@ class Verification:
             problems += [Problem(path, _GONE) for path in sorted(seen.keys() - paths)]
             delta = self._store.journal.read({})
         problems += [problem for problem in delta.problems if problem.path not in reported]
-        problems += [Problem(path, _DIFFERS) for path in self._sources.differing()]
-        problems += self._sources.missing_sources()
+        problems += [Problem(path, _DIFFERS) for path in self._sources.find_differing()]
+        problems += self._sources.find_missing_sources()
         problems += [
             Problem(".muisti", f"{what}: run `muisti reindex`") for what in self._index.check()
         ]
@@ -50,13 +49,13 @@ class Verification:
             problems += rebuilt()
         return VerifyReport(
             files=len(paths),
-            memories=sum(1 for one in seen.values() if one.memory_id),
+            memories=sum(1 for file in seen.values() if file.memory_id),
             journal_events=len(delta.events),
             problems=tuple(problems),
         )
 
-    def _doubtful(self, progress: Progress | None) -> list[str]:
-        """Files that do not look as the index says, or changed while we looked."""
+    def _find_doubtful(self, progress: Progress | None) -> list[str]:
+        """Return the files that differ from the index, perhaps because they are being written."""
         seen = self._index.seen()
         paths = [path for path, _ in self._store.vault.scan()]
         doubtful = []
@@ -78,8 +77,8 @@ class Verification:
             return [Problem(path, _DIFFERS)]
         row = self._index.get(file.memory.id, include_deleted=True)
         if row is None or row.file_path != path:
-            return [Problem(path, "has no row in the index: run `muisti reindex`")]
+            return [Problem(path, "is not in the index: run `muisti reindex`")]
         fields = ("content", "title", "kind", "project")
         if any(getattr(row, name) != getattr(file.memory, name) for name in fields):
-            return [Problem(path, "the index has other text than the file: run `muisti reindex`")]
+            return [Problem(path, "differs from its row in the index: run `muisti reindex`")]
         return []
