@@ -51,7 +51,7 @@ def list_merged(services: Services, limit: int | None, offset: int) -> list[Memo
     A memory whose file cannot be read is left out.
     """
     page = services.store.merged_ids()[offset : None if limit is None else offset + limit]
-    known = {memory.id: memory for memory in services.index.many(page, include_deleted=True)}
+    known = {memory.id: memory for memory in services.index.get_many(page, include_deleted=True)}
     found = []
     for memory_id in page:
         with suppress(BrokenFile):  # in the archive

@@ -89,7 +89,7 @@ def find_successor(services: Services, memory_id: str) -> Memory | None:
 def list_links(services: Services, memory_id: str) -> list[Link]:
     """Return the links from and to a memory, oldest first. Raises MemoryNotFound."""
     require_memory(services, memory_id)
-    return services.index.links_of([memory_id])
+    return services.index.get_links([memory_id])
 
 
 def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muisti.model import Memory
 from muisti.ports import SearchIndex
-from muisti.text.simhash import bands, far_apart, hamming
+from muisti.text.simhash import compute_bands, hamming_distance, is_far_apart
 from muisti.text.tokens import tokenize
 
 NEAR_BITS = 3
@@ -27,7 +27,7 @@ def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]
     distances = {
         id_: hamming(simhash, memory.simhash)
         for id_, simhash in found.items()
-        if not far_apart(simhash, memory.simhash, length)
+        if not is_far_apart(simhash, memory.simhash, length)
     }
     nearest = sorted(distances, key=lambda id_: (distances[id_], id_))[:limit]
     return index.current(nearest) if nearest else []
@@ -46,5 +46,5 @@ def _find_by_rare_words(index: SearchIndex, memory: Memory) -> dict[str, str]:
         chosen.append(word)
         total += counts[word]
     if total <= MOST_BY_WORDS:
-        return index.with_words(memory, chosen, MOST_BY_WORDS, all_of_them=False)
-    return index.with_words(memory, rarest, MOST_BY_WORDS, all_of_them=True)
+        return index.find_with_words(memory, chosen, MOST_BY_WORDS, all_of_them=False)
+    return index.find_with_words(memory, rarest, MOST_BY_WORDS, all_of_them=True)

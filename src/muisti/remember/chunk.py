@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from muisti.text.markdown import Block, parse_blocks, trim_span
-from muisti.text.sentences import sentence_ends
+from muisti.text.sentences import find_sentence_ends
 
 SIZE = 400
 OVERLAP = 80

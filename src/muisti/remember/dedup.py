@@ -12,7 +12,7 @@ from muisti.model import Link, LinkSource, LinkType, Memory
 from muisti.ports import Services
 from muisti.ports.lookups import find_stored
 from muisti.remember.candidates import find_similar
-from muisti.text.simhash import bands, far_apart, hamming
+from muisti.text.simhash import compute_bands, hamming_distance, is_far_apart
 from muisti.text.tokens import split_words
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def embed_missing(
     total = space.missing if limit is None else min(limit, space.missing)
     done = 0
     while done < total and not (stop is not None and stop.is_set()):
-        ids = services.vectors.missing(space, min(BATCH, total - done))
+        ids = services.vectors.find_missing(space, min(BATCH, total - done))
         if not ids:
             break
         _embed_batch(services, embedder, ids, timeout)
@@ -66,7 +66,7 @@ def embed_memories(services: Services, ids: Sequence[str], progress: Progress | 
 def _embed_batch(
     services: Services, embedder: Embedder, ids: Sequence[str], timeout: float | None = None
 ) -> None:
-    embedded = embed(embedder, services.index.many(ids, include_deleted=True, any_origin=True))
+    embedded = embed(embedder, services.index.get_many(ids, include_deleted=True, any_origin=True))
     with services.store.lock(timeout):
         services.vectors.add(embedded)
 
