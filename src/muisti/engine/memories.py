@@ -37,7 +37,7 @@ class Memories(Embedding):
         first, second = (
             split_progress(progress) if self.settings.embed_on_save else (progress, None)
         )
-        with self._meter.timed("save"):
+        with self._meter.measure("save"):
             saved = self._with_vectors(self._write(remember, drafts, first), second)
         self._meter.count("memory.saved.count", len(saved))
         return saved

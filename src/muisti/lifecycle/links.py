@@ -106,7 +106,7 @@ def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
         frontier = [memory_id]
         for _ in range(depth):
             neighbours: dict[str, None] = {}
-            for one in services.index.links_of(frontier):
+            for one in services.index.get_links(frontier):
                 found[one.source, one.type, one.target] = one
                 neighbours |= dict.fromkeys((one.source, one.target))
             beyond = [memory_id for memory_id in neighbours if memory_id not in reached]
@@ -115,7 +115,7 @@ def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
             if not frontier:
                 break
         inside = [one for one in found.values() if {one.source, one.target} <= reached.keys()]
-        return Graph(tuple(services.index.many(list(reached))), tuple(inside))
+        return Graph(tuple(services.index.get_many(list(reached))), tuple(inside))
 
 
 # -- Writing
@@ -218,7 +218,7 @@ def _check_no_cycle(services: Services, wanted: Link) -> None:
     while frontier:
         confirmed = [
             one
-            for one in services.index.links_of(frontier)
+            for one in services.index.get_links(frontier)
             if one.type is LinkType.SUPERSEDES and not one.proposed and one.target in frontier
         ]
         frontier = [one.source for one in confirmed if one.source not in seen]

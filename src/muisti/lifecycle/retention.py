@@ -36,7 +36,7 @@ def cleanup(services: Services, min_salience: float, *, dry_run: bool = False) -
     if not _is_share(min_salience):
         raise InvalidRequest("min_salience", min_salience, "must be a number between 0 and 1")
     protected = _list_protected_kinds(services)
-    weak = services.index.many(services.index.weakest(min_salience, protected))
+    weak = services.index.get_many(services.index.weakest(min_salience, protected))
     if dry_run:
         return weak
     trashed: list[Memory] = []
@@ -44,7 +44,7 @@ def cleanup(services: Services, min_salience: float, *, dry_run: bool = False) -
         with services.store.lock():
             # Check again under the lock: a memory may have been used in the meantime.
             still_weak = services.index.weakest(min_salience, protected, ids)
-            batch = _drop_protected(services, services.index.many(still_weak))
+            batch = _drop_protected(services, services.index.get_many(still_weak))
             if batch:
                 batch_ids = tuple(memory.id for memory in batch)
                 data: dict[str, str | float] = {"reason": "cleanup", "below": min_salience}
@@ -71,7 +71,7 @@ def evict(
     protected = _list_protected_kinds(services)
     surplus = live - int(limit_bytes * share)
     chosen = _choose_evicted(services.index.longest_unused(protected), surplus)
-    unused = services.index.many(chosen)
+    unused = services.index.get_many(chosen)
     if dry_run:
         return unused
     archived: list[Memory] = []
@@ -79,7 +79,7 @@ def evict(
         with services.store.lock():
             # Check again under the lock: a memory may have been pinned in the meantime.
             still_unused = services.index.longest_unused(protected, ids)
-            found = services.index.many([footprint.memory_id for footprint in still_unused])
+            found = services.index.get_many([footprint.memory_id for footprint in still_unused])
             batch = _drop_protected(services, found)
             if batch:
                 batch_ids = tuple(memory.id for memory in batch)

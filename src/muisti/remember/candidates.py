@@ -21,16 +21,18 @@ MOST_READ = 20_000
 
 def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]:
     """Return memories in the same scope that may be near duplicates, the nearest first."""
-    found = index.near_simhash(memory, bands(memory.simhash), NEAR_BITS, MOST_BY_SIMHASH)
+    found = index.find_near_simhash(
+        memory, compute_bands(memory.simhash), NEAR_BITS, MOST_BY_SIMHASH
+    )
     found |= _find_by_rare_words(index, memory)
     length = memory.content.count(" ") + 1
     distances = {
-        id_: hamming(simhash, memory.simhash)
+        id_: hamming_distance(simhash, memory.simhash)
         for id_, simhash in found.items()
         if not is_far_apart(simhash, memory.simhash, length)
     }
     nearest = sorted(distances, key=lambda id_: (distances[id_], id_))[:limit]
-    return index.current(nearest) if nearest else []
+    return index.filter_current(nearest) if nearest else []
 
 
 def _find_by_rare_words(index: SearchIndex, memory: Memory) -> dict[str, str]:

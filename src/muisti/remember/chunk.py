@@ -32,7 +32,7 @@ def _find_line_ends(content: str, start: int, end: int) -> Iterator[int]:
     return (match.end() for match in _LINE.finditer(content, start, end))
 
 
-_PROSE: tuple[_Ends, ...] = (sentence_ends, _find_line_ends)
+_PROSE: tuple[_Ends, ...] = (find_sentence_ends, _find_line_ends)
 _CODE: tuple[_Ends, ...] = (_find_line_ends,)  # a full stop in code ends no sentence
 _CACHED = 64
 """Characters; the counts of texts up to this length are cached: gaps, list marks, short lines."""
@@ -302,7 +302,7 @@ class _Packer:
         if piece.code or piece.level:
             return []
         found: list[_Piece] = []
-        spans = list(_split_at(self._content, piece.start, piece.end, sentence_ends))
+        spans = list(_split_at(self._content, piece.start, piece.end, find_sentence_ends))
         for start, end in reversed(spans[1:]):
             tokens = self._budget.count(self._content[start:end])
             sentence = _Piece(start, end, tokens, piece.path, code=False)

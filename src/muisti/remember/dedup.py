@@ -68,7 +68,7 @@ def resolve_duplicates(
 def _decide(
     services: Services, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool
 ) -> DuplicateDecision:
-    exact = batch.find_equal(memory) or services.index.same_content(memory)
+    exact = batch.find_equal(memory) or services.index.find_same_content(memory)
     if exact is not None and (exact in batch or _is_unchanged(services, exact)):
         return DuplicateDecision(memory, exact)
     settings = services.settings
@@ -217,7 +217,7 @@ class _Batch:
         self._memories.append(memory)
         self._ids.add(memory.id)
         self._by_content.setdefault(self._make_key(memory), memory)
-        for band in bands(memory.simhash):
+        for band in compute_bands(memory.simhash):
             self._by_band[band].append(number)
         for word in _split_words(memory):
             self._by_word[word].append(number)
@@ -231,7 +231,7 @@ class _Batch:
         if not self._memories:
             return []
         numbers: set[int] = set()
-        for band in bands(memory.simhash):
+        for band in compute_bands(memory.simhash):
             numbers.update(self._by_band.get(band, ())[:_FEW])
         words = _split_words(memory) & self._by_word.keys()
         for word in sorted(words, key=lambda word: len(self._by_word[word])):
@@ -243,9 +243,12 @@ class _Batch:
         found = [
             other
             for other in found
-            if other.place == memory.place and not far_apart(other.simhash, memory.simhash, length)
+            if other.place == memory.place
+            and not is_far_apart(other.simhash, memory.simhash, length)
         ]
-        return sorted(found, key=lambda other: hamming(other.simhash, memory.simhash))[:limit]
+        return sorted(found, key=lambda other: hamming_distance(other.simhash, memory.simhash))[
+            :limit
+        ]
 
     @staticmethod
     def _make_key(memory: Memory) -> tuple[object, ...]:

@@ -106,7 +106,7 @@ def store_extracted(
     ]
     prepared = prepare(services, drafts, now, skip_invalid=True)  # models return anything
     ids = [memory.id for memory in prepared]
-    known = {memory.id for memory in services.index.many(ids, include_deleted=True)}
+    known = {memory.id for memory in services.index.get_many(ids, include_deleted=True)}
     extracted = _list_extracted(services, exchange.session_id)
     least = min((memory.importance for memory in extracted), default=0.0)
     is_full = len(extracted) >= settings.extract_per_session
@@ -281,7 +281,7 @@ class ExtractionWorker:
         else:
             self._metrics.count("memory.extraction.count")
             try:
-                with self._metrics.timed("extraction"):
+                with self._metrics.measure("extraction"):
                     self._extract(exchange, again=again)
             except BaseException:
                 self._metrics.count("memory.extraction.errors")

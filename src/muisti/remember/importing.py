@@ -66,7 +66,7 @@ def import_memories(
 def _demote_links(services: Services, links: Sequence[Link]) -> tuple[Link, ...]:
     """Make links to stored memories suggestions: an untrusted import must not change them."""
     targets = [link.target for link in links]
-    stored = {memory.id for memory in services.index.many(targets, include_deleted=True)}
+    stored = {memory.id for memory in services.index.get_many(targets, include_deleted=True)}
     return tuple(
         replace(link, extracted_by=LinkSource.SYSTEM, confidence=min(0.99, link.confidence))
         if link.target in stored

@@ -153,7 +153,7 @@ def store(
         progress(len(prepared), len(prepared))
     stored = [decision.duplicate_of or decision.memory for decision in decisions]
     stored = [committed.memories.get(memory.id, memory) for memory in stored]
-    indexed = services.index.many([memory.id for memory in stored]) if committed.indexed else []
+    indexed = services.index.get_many([memory.id for memory in stored]) if committed.indexed else []
     by_id = {memory.id: memory for memory in indexed}
     return [by_id.get(memory.id) or replace(memory, index_pending=True) for memory in stored]
 

@@ -110,8 +110,8 @@ class IndexBatch:
         else:
             earlier = [known.reason for known in self._index.problems() if known.path == path]
             reasons = [reason for reason in earlier if reason.startswith(SKIPPED)] + reasons
-            taken = self._index.said(make_message_ids(path, delta.lines))
-            latest = self._index.last_message_at(delta.chat, path)
+            taken = self._index.get_message_texts(make_message_ids(path, delta.lines))
+            latest = self._index.last_message_at(delta.conversation, path)
             latest = LONG_AGO if latest is None else latest
             rows = project_messages(delta.conversation, path, delta.lines, taken, latest)
         self._texts += rows
