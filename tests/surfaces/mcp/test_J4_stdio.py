@@ -62,7 +62,7 @@ def test_J4_every_tool_does_its_work(vault: Path, mode: str) -> None:
                 client, "save", content="We chose PostgreSQL for the orders", kind="decision"
             )
             assert again["id"] == first["id"]
-            assert "known already" in again["note"]
+            assert "Already known" in again["note"]
             found = await said(client, "search", query="where are the orders?", limit=5)
             assert {one["id"] for one in found["results"]} == {first["id"], second["id"]}
             around = await said(client, "timeline", id=first["id"], before=0, after=1)
@@ -157,7 +157,7 @@ def test_J4_errors_tell_what_to_do_next_and_the_agent_goes_on(vault: Path) -> No
     async def work() -> None:
         async with agent(vault) as client:
             assert "there is no argument 'text'" in await refusal(client, "save", text="x")
-            assert "It takes: content, title" in await refusal(
+            assert "Arguments: content, title" in await refusal(
                 client, "save", content="x", colour="red"
             )
             assert "Search for it" in await refusal(client, "get", ids=["no-such-memory"])
