@@ -18,7 +18,7 @@ from tests.rest.conftest import served
 
 EXAMPLES = int(os.environ.get("MUISTI_FUZZ", "0"))
 ENDLESS = "/api/events"
-"""Does not end by itself; tested in `test_B5_live.py`."""
+"""Does not end by itself; tested in `test_B5_watcher.py`."""
 CONFIG = """\
 # What no schema can tell: whether a kind or a project's name is known, whether one time comes after another.
 [checks]

@@ -107,7 +107,7 @@ def test_J3_odd_meta_is_refused_not_an_error_of_the_server(client: TestClient) -
     for meta in ('{"a": NaN}', '{"a": "\\ud800"}', '{"a": ' + "[" * 200 + "]" * 200 + "}"):
         body = f'{{"role": "user", "content": "x", "meta": {meta}}}'
         response = client.post(
-            "/api/chats/a_b/messages", content=body, headers={"Content-Type": "application/json"}
+            "/api/conversations/a_b/messages", content=body, headers={"Content-Type": "application/json"}
         )
         assert response.status_code == 422, meta
 

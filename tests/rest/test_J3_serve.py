@@ -77,7 +77,7 @@ def test_J3_it_serves_until_it_is_told_to_stop(vault: Path, sign: signal.Signals
 
 def test_K3_it_refuses_other_machines_without_a_token(vault: Path) -> None:
     _, told = run("--vault", str(vault), "--host", "0.0.0.0").communicate(timeout=20)
-    assert "0.0.0.0 can be reached by other machines: give a token" in told
+    assert "0.0.0.0 can be reached by other machines: set a token" in told
 
 
 def test_K3_the_token_of_a_file(vault: Path, tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ CORPUS = [
 ROUTES = [
     ("GET", "/api/memories/{}"), ("DELETE", "/api/memories/{}"), ("DELETE", "/api/memories/{}?hard=true"), ("POST", "/api/memories/{}/restore"),
     ("POST", "/api/memories/{}/touch"), ("POST", "/api/memories/{}/unmerge"), ("GET", "/api/memories/{}/history"), ("GET", "/api/memories/{}/graph"),
-    ("GET", "/api/sessions/{}"), ("GET", "/api/sessions/{}/memories"), ("GET", "/api/sessions/s/memories/{}"), ("GET", "/api/chats/{}/messages"),
-    ("POST", "/api/chats/{}/break"), ("DELETE", "/api/core/user/{}"), ("GET", "/api/search/timeline/{}"), ("DELETE", "/api/documents?path={}"),
+    ("GET", "/api/sessions/{}"), ("GET", "/api/sessions/{}/memories"), ("GET", "/api/sessions/s/memories/{}"), ("GET", "/api/conversations/{}/messages"),
+    ("POST", "/api/conversations/{}/break"), ("DELETE", "/api/core/user/{}"), ("GET", "/api/search/timeline/{}"), ("DELETE", "/api/documents?path={}"),
     ("GET", "/api/search?query=x&project={}"), ("GET", "/api/search?query=x&source={}"), ("GET", "/api/memories?files={}"), ("GET", "/docs/{}"), ("GET", "/{}"),
 ]  # fmt: skip
 BODIES = [
@@ -117,7 +117,7 @@ def test_K3_in_every_chat_and_core_entry(client: TestClient, memory: Muisti) -> 
         said = {"role": "user", "content": "hello", "id": name if name.strip() else "x"}
         for chat in (name, f"telegram_{name}"):
             assert (
-                client.post(f"/api/chats/{quote(chat, safe='')}/messages", json=said).status_code
+                client.post(f"/api/conversations/{quote(chat, safe='')}/messages", json=said).status_code
                 < 500
             )
         assert (

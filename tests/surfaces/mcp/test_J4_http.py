@@ -166,5 +166,5 @@ def test_J4_the_sdk_is_not_imported_before_an_agent_asks() -> None:
 
 
 def test_K3_another_address_needs_a_token() -> None:
-    with pytest.raises(Exception, match="give a token"):
+    with pytest.raises(Exception, match="set a token"):
         ServerConfig(host="0.0.0.0")

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from muisti import Muisti
 from muisti.errors import SettingsError
-from muisti.surfaces.rest.config import ServerConfig, host_name, is_loopback
+from muisti.surfaces.rest.config import ServerConfig, is_loopback, parse_host
 from muisti.surfaces.rest.security import RateLimitMiddleware
 from tests.rest.conftest import BASE, check_problem, client_of
 
@@ -259,7 +259,7 @@ def test_K3_the_bucket_fills_again_for_each_client_by_itself() -> None:
     )
 
     def take(client: str) -> bool:
-        return pace._take({"client": (client, 1)})
+        return pace._take_token({"client": (client, 1)})
 
     assert [take("a") for _ in range(3)] == [True, True, False]
     assert take("b")
@@ -286,7 +286,7 @@ def test_K3_every_answer_has_safe_headers(client: TestClient, path: str) -> None
 
 
 def test_K3_a_cookie_or_a_host_that_is_no_such_thing() -> None:
-    assert [host_name(one) for one in ("a:0", "a:99999", "[::1", "a b", "a/b")] == [None] * 5
+    assert [parse_host(one) for one in ("a:0", "a:99999", "[::1", "a b", "a/b")] == [None] * 5
     assert [
         is_loopback(one) for one in ("localhost", "127.9.9.9", "::1", "10.0.0.1", "evil.com", "")
     ] == [

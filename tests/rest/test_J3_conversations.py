@@ -59,25 +59,50 @@ def test_J3_an_unknown_session(client: TestClient, end: str) -> None:
 
 def test_J3_conversations(client: TestClient) -> None:
     said = {"role": "user", "content": "Where is the office?", "meta": {"model": "x"}, "id": "m1"}
-    first = client.post("/api/chats/telegram_1/messages", json=said)
+    first = client.post("/api/conversations/telegram_1/messages", json=said)
     assert first.status_code == 201
-    assert client.post("/api/chats/telegram_1/messages", json=said).json()["id"] == "m1"
-    client.post("/api/chats/telegram_1/messages", json={"role": "assistant", "content": "In Oulu"})
-    assert [one["content"] for one in client.get("/api/chats/telegram_1/messages").json()] == [
+    assert client.post("/api/conversations/telegram_1/messages", json=said).json()["id"] == "m1"
+    client.post(
+        "/api/conversations/telegram_1/messages", json={"role": "assistant", "content": "In Oulu"}
+    )
+    assert [
+        one["content"] for one in client.get("/api/conversations/telegram_1/messages").json()
+    ] == [
         "Where is the office?",
         "In Oulu",
     ]
-    assert client.get("/api/chats").json()[0] | {"firstAt": "", "lastAt": ""} == {
+    assert client.get("/api/conversations").json()[0] | {"firstAt": "", "lastAt": ""} == {
         "name": "telegram_1", "messages": 2, "firstAt": "", "lastAt": "", "sinceBreak": 2,
     }  # fmt: skip
-    assert client.post("/api/chats/telegram_1/break").status_code == 201
-    assert client.get("/api/chats/telegram_1/messages").json() == []
+    assert client.post("/api/conversations/telegram_1/break").status_code == 201
+    assert client.get("/api/conversations/telegram_1/messages").json() == []
     check_problem(
-        client.post("/api/chats/telegram_1/messages", json={**said, "content": "Another"}),
+        client.post("/api/conversations/telegram_1/messages", json={**said, "content": "Another"}),
         422,
         "invalid-request",
     )
-    check_problem(client.post("/api/chats/..%5C../messages", json=said), 422, "invalid-request")
+    check_problem(
+        client.post("/api/conversations/..%5C../messages", json=said), 422, "invalid-request"
+    )
+
+
+def test_M2_the_old_paths_and_the_old_field_of_conversations(client: TestClient) -> None:
+    said = {"role": "user", "content": "Where is the office?"}
+    made = client.post("/api/chats/telegram_1/messages", json=said)
+    assert made.status_code == 201
+    assert made.json()["chat"] == made.json()["conversation"] == "telegram_1"
+    for path in ("", "/telegram_1/messages"):
+        old, new = client.get(f"/api/chats{path}"), client.get(f"/api/conversations{path}")
+        assert old.json() == new.json() != []
+    assert client.post("/api/chats/telegram_1/break").status_code == 201
+    assert client.get("/api/conversations/telegram_1/messages").json() == []
+    wrong = client.put("/api/chats/telegram_1/messages", json=said)
+    assert wrong.headers["Allow"] == "GET, POST"
+    described = client.get("/openapi.json").json()
+    assert not any(path.startswith("/api/chats") for path in described["paths"])
+    message = described["components"]["schemas"]["Message"]["properties"]
+    assert message["chat"]["deprecated"] is True
+    assert "deprecated" not in message["conversation"]
 
 
 def test_J3_core_memory(client: TestClient) -> None:
