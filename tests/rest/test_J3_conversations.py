@@ -11,7 +11,7 @@ from muisti import Muisti
 from tests.rest.conftest import check_problem, client_of
 
 
-def test_J3_a_session_begins_and_ends(client: TestClient) -> None:
+def test_J3_start_and_end_a_session(client: TestClient) -> None:
     begun = client.post("/api/sessions", json={"project": "shop"})
     assert (begun.status_code, begun.json()["status"]) == (201, "active")
     id_ = begun.json()["id"]
@@ -36,7 +36,7 @@ def test_J3_a_session_begins_and_ends(client: TestClient) -> None:
     assert [one["use"] for one in client.get(f"/api/sessions/{id_}/uses").json()] == ["created"]
 
 
-def test_J3_a_session_notes_what_it_used(client: TestClient, memory: Muisti) -> None:
+def test_J3_record_session_uses(client: TestClient, memory: Muisti) -> None:
     one = memory.save("Redis holds the sessions")
     assert client.post("/api/sessions", json={"sessionId": "mine"}).json()["id"] == "mine"
     assert (
@@ -86,7 +86,7 @@ def test_J3_conversations(client: TestClient) -> None:
     )
 
 
-def test_M2_the_old_paths_and_the_old_field_of_conversations(client: TestClient) -> None:
+def test_M2_old_conversation_paths_and_field(client: TestClient) -> None:
     said = {"role": "user", "content": "Where is the office?"}
     made = client.post("/api/chats/telegram_1/messages", json=said)
     assert made.status_code == 201
@@ -123,9 +123,7 @@ def test_J3_core_memory(client: TestClient) -> None:
     )
 
 
-def test_J3_no_path_of_a_client_is_read_unless_the_server_says_so(
-    client: TestClient, tmp_path: Path
-) -> None:
+def test_J3_document_paths_must_be_allowed(client: TestClient, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n\nThe office is in Oulu\n")
     for path in (str(tmp_path / "notes.md"), "/etc", "../..", "~", "/nowhere"):
         check_problem(client.post("/api/documents", json={"path": path}), 403, "path-not-allowed")
@@ -183,13 +181,13 @@ def test_J3_extraction(client: TestClient, memory: Muisti) -> None:
     )
 
 
-def test_J3_extraction_can_be_looked_at_first(client: TestClient, memory: Muisti) -> None:
+def test_J3_extraction_preview(client: TestClient, memory: Muisti) -> None:
     talk = {"messages": [{"text": "I prefer short answers with bullet points."}]}
     assert client.post("/api/extract/preview", json=talk).json()[0]["kind"] == "preference"
     assert memory.get_stats().total_count == 0
 
 
-def test_J3_a_full_queue_refuses(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_J3_extraction_with_a_full_queue(opened, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = opened(embedder="none")
     monkeypatch.setattr(memory, "extract_and_save", lambda **_: False)
     with client_of(memory) as client:
