@@ -290,33 +290,31 @@ def define_filter_field(field: MemoryField) -> tuple[Any, Any]:
     if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
         return NameOrEmpty | None, Field(default=None, description=field.match_help)
     given = Line if field.value_type is ValueType.LIST else _request_type(field)
-    return list[given], Field(default=[])  # type: ignore[valid-type]  # made at run time
+    many = list[given]  # type: ignore[valid-type]  # made at run time
+    return many, Field(default=[], description=field.match_help)
 
 
 @add_fields(FILTERED, define_filter_field)
 class FilterQuery(QueryModel):
     """Filters of a search or a list."""
 
-    project: (
-        Annotated[str, Field(max_length=200, description="Only this project; `*`: all projects.")]
-        | None
-    ) = None
-    unfiled: Annotated[
-        Flag, Field(description="With a project: include memories without a project.")
-    ] = False
-    session_id: (
-        Annotated[Name, Field(description="The session that this request belongs to.")] | None
-    ) = None
-    session: Annotated[Name, Field(description="Only memories of this session.")] | None = None
-    min_salience: Fraction = 0.0
-    since: Annotated[Timestamp, Field(description="Only memories from this time on.")] | None = None
-    until: Annotated[Timestamp, Field(description="Only memories up to this time.")] | None = None
-    as_of: Annotated[Timestamp, Field(description="Only what was valid at this time.")] | None = (
-        None
+    project: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="Only this project; `*`: all projects."
     )
-    known_at: (
-        Annotated[Timestamp, Field(description="Only what was known at this time.")] | None
-    ) = None
+    unfiled: Flag = Field(
+        default=False, description="With a project: include memories without a project."
+    )
+    session_id: Name | None = Field(
+        default=None, description="The session that this request belongs to."
+    )
+    session: Name | None = Field(default=None, description="Only memories of this session.")
+    min_salience: Fraction = 0.0
+    since: Timestamp | None = Field(default=None, description="Only memories from this time on.")
+    until: Timestamp | None = Field(default=None, description="Only memories up to this time.")
+    as_of: Timestamp | None = Field(default=None, description="Only what was valid at this time.")
+    known_at: Timestamp | None = Field(
+        default=None, description="Only what was known at this time."
+    )
 
 
 class PageQuery(QueryModel):
@@ -339,8 +337,8 @@ class ListQuery(FilterQuery):
 class GetQuery(QueryModel):
     """Where to look for a memory."""
 
-    include_deleted: Annotated[Flag, Field(description="Also look in the trash.")] = False
-    include_archived: Annotated[Flag, Field(description="Also look in the archive.")] = False
+    include_deleted: Flag = Field(default=False, description="Also look in the trash.")
+    include_archived: Flag = Field(default=False, description="Also look in the archive.")
 
 
 class DeleteQuery(QueryModel):

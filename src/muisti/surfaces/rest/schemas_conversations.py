@@ -41,13 +41,9 @@ class NewSessionMemory(RequestModel):
     """A memory to add to a session."""
 
     content: NonBlankText
-    type: (
-        Annotated[
-            Name,
-            Field(description="fact, preference, insight or another kind. Default: inferred."),
-        ]
-        | None
-    ) = None
+    type: Name | None = Field(
+        default=None, description="fact, preference, insight or another kind. Default: inferred."
+    )
     importance: Fraction | None = None
 
 
@@ -134,12 +130,9 @@ class NewMessage(RequestModel):
     type: Annotated[str, Field(min_length=1, max_length=60)] | None = None
     meta: dict[str, Any] = Field(default={})
     at: Timestamp | None = None
-    id: (
-        Annotated[
-            str, Field(min_length=1, max_length=120, description="Makes a repeated request safe.")
-        ]
-        | None
-    ) = None
+    id: Annotated[str, Field(min_length=1, max_length=120)] | None = Field(
+        default=None, description="Makes a repeated request safe."
+    )
 
 
 class Conversation(ResponseModel):

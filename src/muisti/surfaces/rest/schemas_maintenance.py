@@ -55,14 +55,14 @@ class SupersedingMemory(ResponseModel):
 
 
 class ReinforceRequest(RequestModel):
-    """How much to reinforce. Default: by the settings."""
+    """How much to raise the salience, and for which session."""
 
     amount: Annotated[float, Field(gt=0, le=1)] | None = None
     session_id: Name | None = None
 
 
 class DeemphasizeRequest(RequestModel):
-    """How much to de-emphasize. Default: by the settings."""
+    """How much to lower the salience."""
 
     amount: Annotated[float, Field(gt=0, le=1)] | None = None
 

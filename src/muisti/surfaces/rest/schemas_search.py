@@ -39,21 +39,17 @@ class SearchQuery(FilterQuery):
     query: Query
     limit: Limit = 10
     mode: ModeName = "hybrid"
-    asked_at: (
-        Annotated[
-            Timestamp, Field(description="The time that “yesterday” is relative to. Default: now.")
-        ]
-        | None
-    ) = None
-    source: Annotated[
-        list[Name],
-        Field(description="memory, document, message, or the name of a document source."),
-    ] = Field(default=[])
+    asked_at: Timestamp | None = Field(
+        default=None, description="The time that “yesterday” is relative to. Default: now."
+    )
+    source: list[Name] = Field(
+        default=[], description="memory, document, message, or the name of a document source."
+    )
     include_deleted: Flag = False
 
 
 class CompactQuery(FilterQuery):
-    """A search for ids and titles."""
+    """A search for IDs and titles."""
 
     query: Query
     limit: Limit = 10
