@@ -259,7 +259,7 @@ def test_B5_open_pages_are_told_of_an_edit_and_show_it(memory: Muisti) -> None:
         listening(base) as heard,
     ):
         client = httpx2.Client(base_url=base, headers=READING, timeout=PATIENT)
-        assert 'data-watch="/pulse"' in client.get("/").text
+        assert 'data-live="/pulse"' in client.get("/").text
         before = client.get("/pulse").text
         path.write_text(path.read_text().replace("Redis", "Valkey"))
         while not heard.get(timeout=60)[1].get("changed"):

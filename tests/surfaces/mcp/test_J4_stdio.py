@@ -173,7 +173,7 @@ def test_J4_errors_say_what_to_do_next(vault: Path) -> None:
                 told := await call_failing_tool(client, "save", content="x" * 1_048_577)
             )
             assert "several smaller memories" in told
-            assert "it must be one of decision" in await call_failing_tool(
+            assert "kind must be one of decision" in await call_failing_tool(
                 client, "save", content="x", kind="poem"
             )
             assert "at least one of content" in await call_failing_tool(

@@ -25,7 +25,7 @@ _HOST = (
     "entered, start the server with <code>--allow-host NAME</code>."
 )
 _ORIGIN = (
-    "Another site sent you here or submitted a form. "
+    "You came from another site, or it submitted a form. "
     'Open the page directly: <a href="/">search</a>.'
 )
 _ADVICE = {"wrong-token": _TOKEN, "wrong-host": _HOST, "wrong-origin": _ORIGIN}
