@@ -70,7 +70,6 @@ def rest_names() -> Iterator[str]:
     with _app() as app:
         document = app.openapi()
         routes = set(_routes(app.routes))  # those of the page too, which no description lists
-    yield from routes
     for path, operations in document["paths"].items():
         for method in METHODS:
             if method in operations:
@@ -79,8 +78,10 @@ def rest_names() -> Iterator[str]:
         for method, operation in document["paths"][new].items():
             served = f"{method.upper()} {old}".replace("{chat}", "{conversation}")
             assert served in routes, f"{served} is gone"
+            routes.discard(served)
             for name in _operation(f"{method.upper()} {old}", operation, document):
                 yield name.replace("path conversation", "path chat")
+    yield from routes
 
 
 def _routes(routes: list[Any]) -> Iterator[str]:
