@@ -27,6 +27,12 @@ from muisti import Muisti, MuistiError, errors
 
 SOURCES = str(Path(muisti.__file__).parents[1])
 METHODS = ("get", "put", "post", "patch", "delete")
+HIDDEN_PATHS = {
+    "/api/chats": "/api/conversations",
+    "/api/chats/{chat}/messages": "/api/conversations/{conversation}/messages",
+    "/api/chats/{chat}/break": "/api/conversations/{conversation}/break",
+}
+"""Old paths that keep working and are not in the schema, with their new names (contract M2)."""
 VAULT = "VAULT"
 """Stands for the path of the vault in recorded commands."""
 INTERRUPTED = """\
@@ -62,12 +68,20 @@ def _app() -> Iterator[Any]:
 def rest_names() -> Iterator[str]:
     """Addresses with their methods, parameters and the fields of their JSON."""
     with _app() as app:
-        told = app.openapi()
-        yield from _routes(app.routes)  # those of the page too, which no description lists
-    for path, operations in told["paths"].items():
+        document = app.openapi()
+        routes = set(_routes(app.routes))  # those of the page too, which no description lists
+    for path, operations in document["paths"].items():
         for method in METHODS:
             if method in operations:
-                yield from _operation(f"{method.upper()} {path}", operations[method], told)
+                yield from _operation(f"{method.upper()} {path}", operations[method], document)
+    for old, new in HIDDEN_PATHS.items():
+        for method, operation in document["paths"][new].items():
+            served = f"{method.upper()} {old}".replace("{chat}", "{conversation}")
+            assert served in routes, f"{served} is gone"
+            routes.discard(served)
+            for name in _operation(f"{method.upper()} {old}", operation, document):
+                yield name.replace("path conversation", "path chat")
+    yield from routes
 
 
 def _routes(routes: list[Any]) -> Iterator[str]:
@@ -155,10 +169,10 @@ def metric_names() -> Iterator[str]:
 
 def mcp_names() -> Iterator[str]:
     """Tools with what they take and answer, resources, prompts."""
-    from muisti.surfaces.mcp.server import build
-    from muisti.surfaces.mcp.vault import vault_at
+    from muisti.surfaces.mcp.server import build_server
+    from muisti.surfaces.mcp.vault import make_vault
 
-    server: Any = build(vault_at(None))  # opens nothing before it is asked something
+    server: Any = build_server(make_vault(None))  # opens nothing before it is asked something
     for tool in anyio.run(server.list_tools):
         yield f"tool {tool.name}"
         yield from (f"tool {tool.name}({name})" for name in tool.input_schema["properties"])

@@ -1,4 +1,4 @@
-"""The application: routes, layers around them, and what runs beside them."""
+"""The FastAPI application: routes, middleware and background work."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from muisti.engine import Muisti
 from muisti.surfaces.rest import docs
 from muisti.surfaces.rest.body_limit import BodyLimitMiddleware
 from muisti.surfaces.rest.config import ServerConfig
-from muisti.surfaces.rest.events import Events
+from muisti.surfaces.rest.events import EventBroadcaster
 from muisti.surfaces.rest.metrics import MetricsRegistry, TimingMiddleware
 from muisti.surfaces.rest.problems import Problem, add_handlers
-from muisti.surfaces.rest.reindexing import Reindexing
+from muisti.surfaces.rest.reindexing import ReindexJob
 from muisti.surfaces.rest.routes import (
     conversations,
     health,
@@ -39,106 +39,81 @@ from muisti.surfaces.rest.watcher import VaultWatcher
 
 __all__ = ["ServerConfig", "create_app"]
 ROUTERS = (session_memories, memories, links, search, sessions, conversations, maintenance, health)
-WEB = "muisti.surfaces.web"
-AGENTS = "muisti.surfaces.mcp.http"
+WEB_MODULE = "muisti.surfaces.web"
+MCP_MODULE = "muisti.surfaces.mcp.http"
 
 
-def create_app(memory: Muisti, serving: ServerConfig | None = None) -> FastAPI:
-    """The memory over HTTP. Whoever opened the memory closes it, after the application has ended."""
-    serving = serving or ServerConfig()
+def create_app(memory: Muisti, config: ServerConfig | None = None) -> FastAPI:
+    """Return the application that serves a vault. The caller closes the vault afterwards."""
+    config = config or ServerConfig()
     app = FastAPI(
         title="muisti",
         version=__version__,
-        summary="Memory that you own.",
+        summary="Memory for AI agents, in files you own.",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_lifespan,
     )
-    app.state.memory, app.state.serving = memory, serving
-    app.state.events, app.state.measured, app.state.reindexing = (
-        Events(serving.listeners),
-        MetricsRegistry(),
-        Reindexing(),
-    )
+    app.state.memory = memory
+    app.state.config = config
+    app.state.events = EventBroadcaster(config.listeners)
+    app.state.metrics = MetricsRegistry()
+    app.state.reindexing = ReindexJob()
+    app.state.mcp = None
     for module in ROUTERS:
         app.include_router(module.router)
     app.include_router(docs.router)
-    if serving.pages:
-        _add_pages(app, memory)
-    app.state.agents = _add_agents(app, memory)
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
-    add_handlers(
-        app,
-        {
-            path: [method.upper() for method in item]
-            for path, item in app.openapi()["paths"].items()
-        },
-    )
-    _add_layers(app, serving)
-    return app
+    if config.web_page and importlib.util.find_spec(WEB_MODULE) is not None:
+        web = importlib.import_module(WEB_MODULE)
+        app.include_router(web.pages(memory, changes=lambda: app.state.events.published))
+    if importlib.util.find_spec("mcp") is not None:
+        mcp = importlib.import_module(MCP_MODULE)
+        app.state.mcp = mcp.McpEndpoint(memory)
+        app.router.routes.append(Route(mcp.PATH, app.state.mcp, include_in_schema=False))
+    app.openapi = lambda: _build_openapi(app)  # type: ignore[method-assign]
+    add_handlers(app, [route for module in ROUTERS for route in module.router.routes])
 
-
-def _add_layers(app: FastAPI, serving: ServerConfig) -> None:
-    """The last one is the outermost."""
-    app.add_middleware(BodyLimitMiddleware, serving=serving)
-    app.add_middleware(RateLimitMiddleware, serving=serving)
-    app.add_middleware(AccessMiddleware, serving=serving)
-    app.add_middleware(TimingMiddleware, measured=app.state.measured)
+    # The last one added is the outermost.
+    app.add_middleware(BodyLimitMiddleware, config=config)
+    app.add_middleware(RateLimitMiddleware, config=config)
+    app.add_middleware(AccessMiddleware, config=config)
+    app.add_middleware(TimingMiddleware, metrics=app.state.metrics)
     app.add_middleware(SecurityHeadersMiddleware)
-
-
-def _add_pages(app: FastAPI, memory: Muisti) -> None:
-    """The page in the browser, where it is installed."""
-    if importlib.util.find_spec(WEB) is not None:
-        app.include_router(
-            importlib.import_module(WEB).pages(memory, changes=lambda: app.state.events.told)
-        )
-
-
-def _add_agents(app: FastAPI, memory: Muisti) -> Any:
-    """`/mcp` for agents, where the SDK is installed; what has to be closed in the end, or None."""
-    if importlib.util.find_spec("mcp") is None:
-        return None
-    agents = importlib.import_module(AGENTS)
-    serving = agents.OverHttp(memory)
-    app.router.routes.append(Route(agents.PATH, serving, include_in_schema=False))
-    return serving
+    return app
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    live = (
-        VaultWatcher(app.state.memory, app.state.events, app.state.serving)
-        if app.state.serving.live
-        else None
-    )
-    if live is not None:
-        live.start()
+    """Run the watcher while the application serves."""
+    watcher = None
+    if app.state.config.watch:
+        watcher = VaultWatcher(app.state.memory, app.state.events, app.state.config)
+        watcher.start()
     try:
         yield
     finally:
         app.state.events.close()
-        if app.state.agents is not None:
-            await app.state.agents.close()
-        if live is not None:
-            live.stop()
+        if app.state.mcp is not None:
+            await app.state.mcp.close()
+        if watcher is not None:
+            watcher.stop()
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
-    """OpenAPI, with the form of our problems instead of FastAPI's."""
+def _build_openapi(app: FastAPI) -> dict[str, Any]:
+    """Return the OpenAPI document, with our `Problem` instead of FastAPI's validation errors."""
     if app.openapi_schema is None:
-        told = get_openapi(
+        document = get_openapi(
             title=app.title, version=app.version, summary=app.summary, routes=app.routes
         )
-        schemas = told["components"]["schemas"]
+        schemas = document["components"]["schemas"]
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
         problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas.update(problem.pop("$defs"))
         schemas["Problem"] = problem
-        told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        if app.state.serving.token is not None:
-            told["security"] = [{"token": []}]
-        app.openapi_schema = told
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        if app.state.config.token is not None:
+            document["security"] = [{"token": []}]
+        app.openapi_schema = document
     return app.openapi_schema

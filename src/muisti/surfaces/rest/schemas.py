@@ -1,4 +1,4 @@
-"""The JSON of memories: what a client sends, and what it is told. Names are camelCase; what is not known is an error."""
+"""The JSON of memories, requests and responses. Names are camelCase; unknown fields are errors."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ from muisti.model.memory import FIELDS
 from muisti.recall.filters import FILTERED
 from muisti.recall.lookups import MAX_LIMIT
 
-MOST_OFFSET = 2**31
-_WHOLE = re.compile(r"\d{1,10}\Z")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)\Z")
+MAX_OFFSET = 2**31
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)\Z")
 
 
 class RequestModel(BaseModel):
-    """What a client sends as JSON: types are not guessed, and a field that we do not know is an error."""
+    """A request body: types are not coerced, and an unknown field is an error."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -38,12 +37,12 @@ class RequestModel(BaseModel):
     )
 
     def given_fields(self) -> dict[str, Any]:
-        """The fields that were named, by the names that the engine has for them."""
+        """Return the fields that the client sent, by their Python names."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
 class QueryModel(BaseModel):
-    """What a client asks for in the address."""
+    """The query of a URL."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -54,12 +53,12 @@ class QueryModel(BaseModel):
     )
 
     def given_fields(self) -> dict[str, Any]:
-        """The options that were named, by the names that the engine has for them."""
+        """Return the options that the client sent, by their Python names."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
 class ResponseModel(BaseModel):
-    """What a client is told."""
+    """A response body."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -70,57 +69,60 @@ class ResponseModel(BaseModel):
     )
 
 
-def _moment(value: object) -> object:
-    """Numbers and times without a zone are not guessed at."""
+def _parse_timestamp(value: object) -> object:
+    """Return the time in UTC. Numbers and times without a time zone are not accepted."""
     if isinstance(value, datetime) or value is None:
         return value
-    if not isinstance(value, str) or not _MOMENT.match(value):
-        raise ValueError("must be a time with a zone, such as 2026-01-31T12:00:00Z")
+    if not isinstance(value, str) or not _TIMESTAMP.match(value):
+        raise ValueError("must be a time with a time zone, such as 2026-01-31T12:00:00Z")
     try:
         return datetime.fromisoformat(value.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError("there is no such time between the years 1 and 9999") from None
+        raise ValueError("must be a valid time between the years 1 and 9999") from None
 
 
-def _whole(value: object) -> object:
-    if isinstance(value, str) and not _WHOLE.match(value):
-        raise ValueError("must be a whole number")
-    return value
-
-
-def _flag(value: object) -> object:
+def _parse_flag(value: object) -> object:
     if isinstance(value, str) and value not in ("true", "false"):
         raise ValueError("must be true or false")
     return value == "true" if isinstance(value, str) else value
 
 
-def _number(value: object) -> object:
-    if isinstance(value, str) and not re.fullmatch(
-        r"-?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?", value
-    ):
-        raise ValueError("must be a number")
-    return value
+def _check_pattern(pattern: str, message: str) -> BeforeValidator:
+    """Return a validator for numbers in a URL, which arrive as text."""
+
+    def check(value: object) -> object:
+        if isinstance(value, str) and not re.fullmatch(pattern, value):
+            raise ValueError(message)
+        return value
+
+    return BeforeValidator(check)
 
 
-Moment = Annotated[
-    datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+Timestamp = Annotated[
+    datetime,
+    BeforeValidator(_parse_timestamp),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-Whole = Annotated[int, BeforeValidator(_whole)]
-Flag = Annotated[bool, BeforeValidator(_flag)]
-Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_number)]
-_SAYING = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
+Integer = Annotated[int, _check_pattern(r"\d{1,10}", "must be a whole number")]
+Flag = Annotated[bool, BeforeValidator(_parse_flag)]
+Fraction = Annotated[
+    float,
+    Field(ge=0, le=1),
+    _check_pattern(r"-?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?", "must be a number"),
+]
+_NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
 _ONE_LINE = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
-_SAYING_LINE = (
+_NOT_BLANK_LINE = (
     _ONE_LINE.replace("]*$", "]*[^\\s\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]") + _ONE_LINE[1:]
 )
-Text = Annotated[str, Field(min_length=1, pattern=_SAYING)]
-"""Any text that says something."""
+NonBlankText = Annotated[str, Field(min_length=1, pattern=_NOT_BLANK)]
+"""Text that is not blank."""
 Title = Annotated[str, Field(max_length=300, pattern=_ONE_LINE)]
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_SAYING_LINE)]
-"""An id, a session, a chat: one short line."""
-NameOrNone = Annotated[str, Field(max_length=200, pattern=rf"^$|{_SAYING_LINE}")]
-"""A name, or the empty text for none."""
-Line = Annotated[str, Field(min_length=1, max_length=300, pattern=_SAYING_LINE)]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_NOT_BLANK_LINE)]
+"""An ID or a name: one short line."""
+NameOrEmpty = Annotated[str, Field(max_length=200, pattern=rf"^$|{_NOT_BLANK_LINE}")]
+"""A name, or the empty string for none."""
+Line = Annotated[str, Field(min_length=1, max_length=300, pattern=_NOT_BLANK_LINE)]
 Lines = Annotated[list[Line], Field(max_length=200)]
 SectorName = Literal["episodic", "semantic", "procedural", "emotional", "reflective"]
 TierName = Literal["session", "project", "global"]
@@ -137,7 +139,7 @@ LinkName = Literal[
 
 
 class Link(ResponseModel):
-    """A line from one memory to another."""
+    """A link from one memory to another."""
 
     source: str
     type: LinkName
@@ -153,10 +155,13 @@ class Link(ResponseModel):
 Extended = TypeVar("Extended", bound=BaseModel)
 
 
-def with_fields(
+def add_fields(
     fields: Iterable[MemoryField], make: Callable[[MemoryField], tuple[Any, Any]]
 ) -> Callable[[type[Extended]], type[Extended]]:
-    """A decorator that adds fields of a memory to a model. Make: the type and the default of one."""
+    """Return a decorator that adds memory fields to a model.
+
+    Make: returns the type and the default of a field.
+    """
 
     def extend(base: type[Extended]) -> type[Extended]:
         made: dict[str, Any] = {field.name: make(field) for field in fields}
@@ -167,12 +172,12 @@ def with_fields(
     return extend
 
 
-_WORDS: dict[type[StrEnum] | None, Any] = {
+_CHOICES: dict[type[StrEnum] | None, Any] = {
     model.Sector: SectorName,
     model.Tier: TierName,
     model.EntryType: Literal["memory", "document", "message"],
 }
-_TOLD: dict[ValueType, Any] = {
+_RESPONSE_TYPES: dict[ValueType, Any] = {
     ValueType.LIST: list[str],
     ValueType.SHARE: float,
     ValueType.COUNT: int,
@@ -180,35 +185,35 @@ _TOLD: dict[ValueType, Any] = {
     ValueType.FLAG: bool,
     ValueType.LINKS: list[Link],
 }
-_GIVEN: dict[ValueType, Any] = {
-    ValueType.BODY: Text,
+_REQUEST_TYPES: dict[ValueType, Any] = {
+    ValueType.BODY: NonBlankText,
     ValueType.TEXT: str,
     ValueType.LINE: Title,
     ValueType.NAME: Name,
     ValueType.KIND: Name,
     ValueType.PROJECT: Annotated[str, Field(max_length=100)],
     ValueType.LIST: Lines,
-    ValueType.SHARE: Share,
-    ValueType.TIME: Moment,
+    ValueType.SHARE: Fraction,
+    ValueType.TIME: Timestamp,
     ValueType.FLAG: bool,
 }
 
 
-def _told(field: MemoryField) -> tuple[Any, Any]:
-    """A field as an answer has it."""
-    plain = _WORDS.get(field.choices) or _TOLD.get(field.value_type, str)
-    return (plain | None if field.nullable else plain), ...
+def _define_response_field(field: MemoryField) -> tuple[Any, Any]:
+    """Return the type of a field in a response."""
+    value = _CHOICES.get(field.choices) or _RESPONSE_TYPES.get(field.value_type, str)
+    return (value | None if field.nullable else value), ...
 
 
-def _given_type(field: MemoryField) -> Any:
+def _request_type(field: MemoryField) -> Any:
     if field.value_type is ValueType.NAME and field.default == "":
-        return NameOrNone
-    return _WORDS.get(field.choices) or _GIVEN[field.value_type]
+        return NameOrEmpty
+    return _CHOICES.get(field.choices) or _REQUEST_TYPES[field.value_type]
 
 
-def _saved(field: MemoryField) -> tuple[Any, Any]:
-    """A field as a client gives it for a new memory; what a draft need not say may be null."""
-    given = _given_type(field)
+def _define_save_field(field: MemoryField) -> tuple[Any, Any]:
+    """Return type and default of a field of a new memory; an optional one may be null."""
+    given = _request_type(field)
     default = _DRAFT_DEFAULTS[field.name]
     if default is MISSING:
         return given, ...
@@ -217,9 +222,9 @@ def _saved(field: MemoryField) -> tuple[Any, Any]:
     return given, Field(default=list(default) if isinstance(default, tuple) else default)
 
 
-def _changed(field: MemoryField) -> tuple[Any, Any]:
-    """A field as a client gives it to change it. It has no default: what is not named stays."""
-    given = _given_type(field)
+def _define_update_field(field: MemoryField) -> tuple[Any, Any]:
+    """Return the type of a field of an update. It has no default: omitted fields are unchanged."""
+    given = _request_type(field)
     unset = Field(default=None, json_schema_extra=_drop_default)
     return (given | None if field.nullable else given), unset
 
@@ -229,106 +234,114 @@ def _drop_default(schema: dict[str, Any]) -> None:
 
 
 _DRAFT_DEFAULTS = {one.name: one.default for one in dataclass_fields(model.Draft)}
-_SAVED = [field for field in FIELDS if field.given >= Given.SAVE]
-_CHANGEABLE = [field for field in FIELDS if field.given is Given.UPDATE]
+_SAVE_FIELDS = [field for field in FIELDS if field.given >= Given.SAVE]
+_UPDATE_FIELDS = [field for field in FIELDS if field.given is Given.UPDATE]
 
 
-@with_fields(FIELDS, _told)
+@add_fields(FIELDS, _define_response_field)
 class Memory(ResponseModel):
-    """One thing worth remembering."""
+    """A memory."""
 
 
-class Memories(ResponseModel):
-    """One page of a list."""
+class MemoryPage(ResponseModel):
+    """One page of a list of memories."""
 
     items: list[Memory]
     next_offset: int | None = Field(
-        default=None, description="Where the next page begins; null on the last one."
+        default=None, description="The offset of the next page; null on the last one."
     )
 
 
-@with_fields(_SAVED, _saved)
+@add_fields(_SAVE_FIELDS, _define_save_field)
 class NewMemory(RequestModel):
-    """A text to remember. What is not said is worked out."""
+    """A memory to save. Omitted fields are inferred."""
 
 
-class NewMemories(RequestModel):
-    """Several texts to remember, all or none."""
+class NewMemoryBatch(RequestModel):
+    """Memories to save, all or none."""
 
     items: Annotated[list[NewMemory], Field(min_length=1, max_length=1000)]
 
 
-@with_fields(_CHANGEABLE, _changed)
-class Changes(RequestModel):
-    """What to change; what is not named stays."""
+@add_fields(_UPDATE_FIELDS, _define_update_field)
+class MemoryUpdate(RequestModel):
+    """The fields to update; omitted fields are unchanged."""
 
 
-class Replacement(RequestModel):
-    """A memory as it shall be: what is not named becomes empty, but kind, sector, tier, project and trust stay."""
+class MemoryReplacement(RequestModel):
+    """A replacement for a memory: omitted fields are reset.
 
-    content: Text
+    Kind, sector, tier, project and trust are kept.
+    """
+
+    content: NonBlankText
     title: Title = ""
     summary: str = ""
     keywords: Lines = Field(default=[])
     files: Lines = Field(default=[])
-    importance: Share = 0.5
-    valid_from: Moment | None = None
-    valid_until: Moment | None = None
+    importance: Fraction = 0.5
+    valid_from: Timestamp | None = None
+    valid_until: Timestamp | None = None
     pinned: bool = False
 
 
-def filtered(field: MemoryField) -> tuple[Any, Any]:
-    """A field as a client names the values that it is looking for."""
+def define_filter_field(field: MemoryField) -> tuple[Any, Any]:
+    """Return type and default of a filter."""
     if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
-        return NameOrNone | None, Field(default=None, description=field.match_help)
-    given = Line if field.value_type is ValueType.LIST else _given_type(field)
-    return list[given], Field(default=[])  # type: ignore[valid-type]  # made at run time
+        return NameOrEmpty | None, Field(default=None, description=field.match_help)
+    given = Line if field.value_type is ValueType.LIST else _request_type(field)
+    many = list[given]  # type: ignore[valid-type]  # made at run time
+    return many, Field(default=[], description=field.match_help)
 
 
-@with_fields(FILTERED, filtered)
-class Narrowing(QueryModel):
-    """What narrows a search or a list."""
+@add_fields(FILTERED, define_filter_field)
+class FilterQuery(QueryModel):
+    """Filters of a search or a list."""
 
-    project: Annotated[str, Field(max_length=200, description="`*`: of all projects.")] | None = (
-        None
+    project: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="Only this project; `*`: all projects."
     )
-    unfiled: Annotated[
-        Flag, Field(description="With a project: what belongs to no project, too.")
-    ] = False
-    session_id: Annotated[Name, Field(description="The session that asks.")] | None = None
-    session: Annotated[Name, Field(description="Only memories made in this session.")] | None = None
-    min_salience: Share = 0.0
-    since: Moment | None = None
-    until: Moment | None = None
-    as_of: Annotated[Moment, Field(description="What was true then.")] | None = None
-    known_at: Annotated[Moment, Field(description="What was known then.")] | None = None
+    unfiled: Flag = Field(
+        default=False, description="With a project: include memories without a project."
+    )
+    session_id: Name | None = Field(
+        default=None, description="The session that this request belongs to."
+    )
+    session: Name | None = Field(default=None, description="Only memories of this session.")
+    min_salience: Fraction = 0.0
+    since: Timestamp | None = Field(default=None, description="Only memories from this time on.")
+    until: Timestamp | None = Field(default=None, description="Only memories up to this time.")
+    as_of: Timestamp | None = Field(default=None, description="Only what was valid at this time.")
+    known_at: Timestamp | None = Field(
+        default=None, description="Only what was known at this time."
+    )
 
 
-class Page(QueryModel):
-    """Which part of a list."""
+class PageQuery(QueryModel):
+    """A page of a list."""
 
-    limit: Annotated[Whole, Field(ge=1, le=MAX_LIMIT)] = 100
-    offset: Annotated[Whole, Field(ge=0, le=MOST_OFFSET)] = 0
+    limit: Annotated[Integer, Field(ge=1, le=MAX_LIMIT)] = 100
+    offset: Annotated[Integer, Field(ge=0, le=MAX_OFFSET)] = 0
 
 
-class ListQuery(Narrowing):
+class ListQuery(FilterQuery):
     """A list of memories."""
 
-    limit: Annotated[Whole, Field(ge=1, le=MAX_LIMIT)] = 100
-    offset: Annotated[Whole, Field(ge=0, le=MOST_OFFSET)] = 0
+    limit: Annotated[Integer, Field(ge=1, le=MAX_LIMIT)] = 100
+    offset: Annotated[Integer, Field(ge=0, le=MAX_OFFSET)] = 0
     order_by: Literal["created_at", "salience", "last_accessed"] = "created_at"
     order: Literal["asc", "desc"] = "desc"
     include_deleted: Flag = False
 
 
-class OneQuery(QueryModel):
-    """Which memory, exactly."""
+class GetQuery(QueryModel):
+    """Where to look for a memory."""
 
-    include_deleted: Annotated[Flag, Field(description="From the trash too.")] = False
-    include_archived: Annotated[Flag, Field(description="From the archive too.")] = False
+    include_deleted: Flag = Field(default=False, description="Also look in the trash.")
+    include_archived: Flag = Field(default=False, description="Also look in the archive.")
 
 
 class DeleteQuery(QueryModel):
-    """How to delete."""
+    """Options of a deletion."""
 
-    hard: Annotated[Flag, Field(description="Not to the trash: leave no byte of it.")] = False
+    hard: Annotated[Flag, Field(description="Delete permanently, not to the trash.")] = False

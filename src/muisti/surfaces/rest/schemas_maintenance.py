@@ -1,4 +1,4 @@
-"""The JSON of links, history, upkeep, numbers and exchange."""
+"""The JSON of links, history, statistics, maintenance, import and export."""
 
 from __future__ import annotations
 
@@ -8,80 +8,80 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from muisti.surfaces.rest.schemas import (
+    FilterQuery,
     Flag,
+    Fraction,
+    Integer,
     Link,
     LinkName,
     Memory,
-    Moment,
     Name,
-    Narrowing,
     QueryModel,
     RequestModel,
     ResponseModel,
-    Share,
-    Whole,
+    Timestamp,
 )
 from muisti.surfaces.rest.schemas_conversations import ProjectName
 
 
 class NewLink(RequestModel):
-    """How this memory stands to another."""
+    """A link from this memory to another."""
 
     target: Name
     type: LinkName = "RELATED_TO"
-    confidence: Share = 1.0
+    confidence: Fraction = 1.0
     extracted_by: Literal["user", "llm", "system"] = "user"
-    valid_from: Moment | None = None
-    valid_until: Moment | None = None
+    valid_from: Timestamp | None = None
+    valid_until: Timestamp | None = None
 
 
 class LinkQuery(QueryModel):
-    """Which link to take back."""
+    """The link to remove."""
 
     target: Name
     type: LinkName = "RELATED_TO"
 
 
-class Successor(RequestModel):
-    """The memory that takes the place of this one."""
+class SupersedeRequest(RequestModel):
+    """The memory that replaces this one."""
 
     new_id: Name
 
 
-class Superseding(ResponseModel):
-    """The memory that took its place, if one did."""
+class SupersedingMemory(ResponseModel):
+    """The memory that replaced this one; null if it is current."""
 
     memory: Memory | None
 
 
-class Strength(RequestModel):
-    """By how much."""
+class ReinforceRequest(RequestModel):
+    """How much to raise the salience, and for which session."""
 
     amount: Annotated[float, Field(gt=0, le=1)] | None = None
     session_id: Name | None = None
 
 
-class Weakness(RequestModel):
-    """By how much."""
+class DeemphasizeRequest(RequestModel):
+    """How much to lower the salience."""
 
     amount: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
 class GraphQuery(QueryModel):
-    """How far."""
+    """How far to follow links."""
 
-    depth: Annotated[Whole, Field(ge=1, le=5)] = 1
+    depth: Annotated[Integer, Field(ge=1, le=5)] = 1
 
 
 class Graph(ResponseModel):
-    """A memory's surroundings, itself first."""
+    """A memory and those it links to, itself first."""
 
     memories: list[Memory]
     links: list[Link]
 
 
-class Happening(ResponseModel):
-    """One line of a memory's history."""
+class HistoryEntry(ResponseModel):
+    """One entry of a memory's history."""
 
     at: datetime
     what: str
@@ -92,14 +92,14 @@ class Happening(ResponseModel):
 
 
 class FileProblem(ResponseModel):
-    """A file that cannot be used as it is, and what to do."""
+    """A file with a problem, and how to fix it."""
 
     path: str
     reason: str
 
 
 class Stats(ResponseModel):
-    """The vault in numbers."""
+    """Statistics of the vault."""
 
     total_count: int
     by_kind: dict[str, int]
@@ -117,14 +117,14 @@ class Stats(ResponseModel):
     problems: list[FileProblem]
 
 
-class SyncBody(RequestModel):
-    """Whether to forget files that vanished, however many."""
+class SyncRequest(RequestModel):
+    """Whether to remove the memories of missing files, however many."""
 
     confirm: bool = False
 
 
-class Synced(ResponseModel):
-    """What was taken in."""
+class SyncReport(ResponseModel):
+    """The external changes that were picked up."""
 
     added: int
     changed: int
@@ -135,8 +135,8 @@ class Synced(ResponseModel):
     problems: list[FileProblem]
 
 
-class Verified(ResponseModel):
-    """Whether files and index agree."""
+class VerifyReport(ResponseModel):
+    """Whether the index matches the files."""
 
     ok: bool
     files: int
@@ -145,14 +145,14 @@ class Verified(ResponseModel):
     problems: list[FileProblem]
 
 
-class DryRun(RequestModel):
-    """Whether only to tell what would be done."""
+class MaintenanceRequest(RequestModel):
+    """Whether to only report what maintenance would do."""
 
     dry_run: bool = False
 
 
-class Upkeep(ResponseModel):
-    """What upkeep did, or would do."""
+class MaintenanceReport(ResponseModel):
+    """What maintenance did, or would do."""
 
     dry_run: bool
     decayed: int
@@ -162,50 +162,48 @@ class Upkeep(ResponseModel):
     limit_bytes: int
 
 
-class ReindexBody(RequestModel):
-    """Whether only to make the vectors that are missing."""
+class ReindexRequest(RequestModel):
+    """Whether to only create missing vectors."""
 
     vectors: bool = False
 
 
-class ExportQuery(Narrowing):
-    """What to export, and how."""
+class ExportQuery(FilterQuery):
+    """The memories to export, and the format."""
 
     format: Literal["json", "markdown"] = "json"
     include_deleted: Flag = False
 
 
-class ImportBody(RequestModel):
-    """Memories from elsewhere, such as an export. Other programs' names of fields are understood."""
+class ImportRequest(RequestModel):
+    """Memories to import, such as an export. Field names of other programs are understood."""
 
     memories: Annotated[list[dict[str, Any]], Field(max_length=10_000)]
     kind: Name | None = None
     project: ProjectName | None = None
-    trusted: Annotated[
-        bool, Field(description="Agents may rely on it as on your own memories.")
-    ] = False
+    trusted: Annotated[bool, Field(description="Treat the memories as confirmed by you.")] = False
 
 
-class Imported(ResponseModel):
-    """How many were new."""
+class ImportReport(ResponseModel):
+    """How many memories were new."""
 
     imported: int
 
 
-class Emptied(ResponseModel):
-    """How many were removed for good."""
+class EmptyTrashReport(ResponseModel):
+    """How many memories were deleted permanently."""
 
     removed: int
 
 
 class Health(ResponseModel):
-    """That the server lives."""
+    """The server is running."""
 
     status: Literal["ok"]
 
 
-class Ready(ResponseModel):
-    """Whether the memory can be used."""
+class Readiness(ResponseModel):
+    """Whether the vault can be used."""
 
     status: Literal["ready", "degraded"]
     version: str

@@ -1,4 +1,4 @@
-"""The JSON of searches and their answers."""
+"""The JSON of searches and their results."""
 
 from __future__ import annotations
 
@@ -10,47 +10,46 @@ from pydantic import Field
 from muisti.recall.filters import FILTERED
 from muisti.recall.lookups import MAX_LIMIT
 from muisti.surfaces.rest.schemas import (
+    FilterQuery,
     Flag,
+    Fraction,
+    Integer,
     Memory,
-    Moment,
     Name,
-    Narrowing,
+    NonBlankText,
     QueryModel,
     RequestModel,
     ResponseModel,
-    Share,
-    Text,
-    Whole,
-    filtered,
-    with_fields,
+    Timestamp,
+    add_fields,
+    define_filter_field,
 )
 from muisti.surfaces.rest.schemas_conversations import Message
 
 ModeName = Literal["hybrid", "vector", "keyword"]
-Limit = Annotated[Whole, Field(ge=1, le=MAX_LIMIT)]
-Query = Annotated[Text, Field(max_length=5000)]
-"""What an address has room for."""
-LongQuery = Annotated[Text, Field(max_length=100_000)]
+Limit = Annotated[Integer, Field(ge=1, le=MAX_LIMIT)]
+Query = Annotated[NonBlankText, Field(max_length=5000)]
+"""Short enough for a URL."""
+LongQuery = Annotated[NonBlankText, Field(max_length=100_000)]
 
 
-class SearchQuery(Narrowing):
+class SearchQuery(FilterQuery):
     """A search."""
 
     query: Query
     limit: Limit = 10
     mode: ModeName = "hybrid"
-    asked_at: (
-        Annotated[Moment, Field(description="From when on “yesterday” counts back; unset: now.")]
-        | None
-    ) = None
-    source: Annotated[
-        list[Name], Field(description="memory, document, message, or what a document is called.")
-    ] = Field(default=[])
+    asked_at: Timestamp | None = Field(
+        default=None, description="The time that “yesterday” is relative to. Default: now."
+    )
+    source: list[Name] = Field(
+        default=[], description="memory, document, message, or the name of a document source."
+    )
     include_deleted: Flag = False
 
 
-class CompactQuery(Narrowing):
-    """A search for ids and titles."""
+class CompactQuery(FilterQuery):
+    """A search for IDs and titles."""
 
     query: Query
     limit: Limit = 10
@@ -58,8 +57,8 @@ class CompactQuery(Narrowing):
     source: list[Name] = Field(default=[])
 
 
-class ExplainQuery(Narrowing):
-    """Why a memory is, or is not, found."""
+class ExplainQuery(FilterQuery):
+    """A search and the memory to explain."""
 
     query: Query
     memory_id: Name
@@ -67,41 +66,41 @@ class ExplainQuery(Narrowing):
 
 
 class TimelineQuery(QueryModel):
-    """How far to look around."""
+    """How many neighbours in time to return."""
 
-    before: Annotated[Whole, Field(ge=0, le=MAX_LIMIT)] = 5
-    after: Annotated[Whole, Field(ge=0, le=MAX_LIMIT)] = 5
+    before: Annotated[Integer, Field(ge=0, le=MAX_LIMIT)] = 5
+    after: Annotated[Integer, Field(ge=0, le=MAX_LIMIT)] = 5
 
 
-class RelatedQuery(Narrowing):
-    """How many, and which."""
+class RelatedQuery(FilterQuery):
+    """Filters for related memories."""
 
     limit: Limit = 10
 
 
-@with_fields(FILTERED, filtered)
-class SearchBody(RequestModel):
-    """A search whose text is too long, or too private, for an address."""
+@add_fields(FILTERED, define_filter_field)
+class SearchRequest(RequestModel):
+    """A search whose query is too long or too private for a URL."""
 
     query: LongQuery
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = 10
     mode: ModeName = "hybrid"
-    asked_at: Moment | None = None
+    asked_at: Timestamp | None = None
     source: list[Name] = Field(default=[])
     project: Annotated[str, Field(max_length=200)] | None = None
     session_id: Name | None = None
     session: Name | None = None
-    min_salience: Share = 0.0
-    since: Moment | None = None
-    until: Moment | None = None
-    as_of: Moment | None = None
-    known_at: Moment | None = None
+    min_salience: Fraction = 0.0
+    since: Timestamp | None = None
+    until: Timestamp | None = None
+    as_of: Timestamp | None = None
+    known_at: Timestamp | None = None
     include_deleted: bool = False
     unfiled: bool = False
 
 
-class ContextBody(RequestModel):
-    """A question, and how many tokens the context for it may have."""
+class ContextRequest(RequestModel):
+    """A question, and the token budget of its context."""
 
     query: LongQuery
     budget: Annotated[int, Field(ge=1, le=1_000_000)] = 2000
@@ -110,15 +109,15 @@ class ContextBody(RequestModel):
     session_id: Name | None = None
 
 
-class DetailsBody(RequestModel):
-    """Which memories to read as a whole."""
+class DetailsRequest(RequestModel):
+    """The memories to read."""
 
     ids: Annotated[list[Name], Field(min_length=1, max_length=100)]
     session_id: Name | None = None
 
 
 class Signal(ResponseModel):
-    """One reason for a result's place."""
+    """One reason for the rank of a result."""
 
     name: str
     rank: int | None
@@ -126,8 +125,8 @@ class Signal(ResponseModel):
     note: str
 
 
-class Result(ResponseModel):
-    """A memory that answers, and why."""
+class SearchResult(ResponseModel):
+    """A search result, and why it matched."""
 
     memory: Memory
     score: float
@@ -139,18 +138,16 @@ class Result(ResponseModel):
     message: Message | None
 
 
-class Found(ResponseModel):
-    """The answers to a search, best first."""
+class SearchResults(ResponseModel):
+    """The results of a search, best first."""
 
-    results: list[Result]
-    mode: str = Field(description="hybrid, vector or keyword: what the answers go by.")
-    degraded: str = Field(
-        description="Why the answers go by less than was asked for; empty when they do not."
-    )
+    results: list[SearchResult]
+    mode: str = Field(description="The mode that was used: hybrid, vector or keyword.")
+    degraded: str = Field(description="Why a lesser mode than requested was used; empty if not.")
 
 
-class Compact(ResponseModel):
-    """Enough to choose from."""
+class CompactResult(ResponseModel):
+    """A search result without its text."""
 
     id: str
     title: str
@@ -159,8 +156,8 @@ class Compact(ResponseModel):
     created_at: datetime
 
 
-class Explained(ResponseModel):
-    """Why a memory is, or is not, an answer."""
+class Explanation(ResponseModel):
+    """Why a memory matches a query, or does not."""
 
     id: str
     query: str
@@ -172,7 +169,7 @@ class Explained(ResponseModel):
     signals: list[Signal]
 
 
-class Context(ResponseModel):
-    """One block for a prompt."""
+class PromptContext(ResponseModel):
+    """One block of text for a prompt."""
 
     context: str

@@ -1,4 +1,4 @@
-"""Whether the server lives, whether the memory can be used, what happens, and in numbers."""
+"""Health, readiness, metrics and events."""
 
 from __future__ import annotations
 
@@ -9,60 +9,64 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import StreamingResponse
 
 from muisti import __version__
-from muisti.surfaces.rest.concurrency import Lane
-from muisti.surfaces.rest.dependencies import Asking
-from muisti.surfaces.rest.events import EVENT, Events
+from muisti.surfaces.rest.concurrency import ThreadedRoute
+from muisti.surfaces.rest.dependencies import MemoryDep
+from muisti.surfaces.rest.events import EVENT_SCHEMA, EventBroadcaster
 from muisti.surfaces.rest.metrics import MetricsRegistry
-from muisti.surfaces.rest.problems import may_fail
-from muisti.surfaces.rest.schemas_maintenance import FileProblem, Health, Ready
+from muisti.surfaces.rest.problems import document_errors
+from muisti.surfaces.rest.schemas_maintenance import FileProblem, Health, Readiness
 
-router = APIRouter(tags=["Health"], route_class=Lane)
-_NUMBERS: dict[str, Any] = {
+router = APIRouter(tags=["Health"], route_class=ThreadedRoute)
+_METRICS: dict[str, Any] = {
     "content": {"text/plain": {"schema": {"type": "string"}}},
-    "description": "For Prometheus.",
+    "description": "Prometheus text format.",
 }
 _EVENTS: dict[str, Any] = {
-    "content": {"text/event-stream": {"schema": EVENT}},
-    "description": "Events `changed`, `upkeep` and `problem`, until the client goes.",
+    "content": {"text/event-stream": {"schema": EVENT_SCHEMA}},
+    "description": "Events `changed`, `upkeep` and `problem`, until the client disconnects.",
 }
 
 
-@router.get("/health", responses=may_fail())
-async def health() -> Health:
-    """That the server lives. Needs no token."""
+@router.get("/health", responses=document_errors())
+async def check_health() -> Health:
+    """Return ok while the server is running. Needs no token."""
     return Health(status="ok")
 
 
-@router.get("/ready", responses=may_fail())
-def ready(memory: Asking) -> Ready:
-    """Whether the vault and the index answer, and what is not as it should be."""
+@router.get("/ready", responses=document_errors())
+def check_readiness(memory: MemoryDep) -> Readiness:
+    """Check that the vault and the index can be used, and report what is degraded."""
     stats = memory.get_stats()
-    notes = (
-        [f"{stats.waiting_count} memories wait for their vectors"] if stats.waiting_count else []
-    )
+    notes = []
+    if stats.waiting_count:
+        noun = "memory is" if stats.waiting_count == 1 else "memories are"
+        notes.append(f"{stats.waiting_count} {noun} not embedded yet")
     if stats.problems:
-        notes.append(f"{len(stats.problems)} files cannot be read")
-    return Ready(
+        noun = "file" if len(stats.problems) == 1 else "files"
+        notes.append(f"{len(stats.problems)} {noun} cannot be read")
+    return Readiness(
         status="degraded" if notes else "ready",
         version=__version__,
         vault=memory.name,
         memories=stats.total_count,
         embedding_model=stats.embedding_model,
         waiting_count=stats.waiting_count,
-        problems=[FileProblem.model_validate(one) for one in stats.problems],
+        problems=[FileProblem.model_validate(problem) for problem in stats.problems],
         notes=notes,
     )
 
 
-@router.get("/metrics", response_class=Response, responses={200: _NUMBERS, **may_fail()})
-def metrics(memory: Asking, request: Request) -> Response:
-    """Counters, latencies, queues and sizes."""
-    measured: MetricsRegistry = request.app.state.measured
-    return Response(measured.text(memory), media_type=CONTENT_TYPE_LATEST)
+@router.get("/metrics", response_class=Response, responses={200: _METRICS, **document_errors()})
+def get_metrics(memory: MemoryDep, request: Request) -> Response:
+    """Return counters, latencies, queue lengths and sizes for Prometheus."""
+    metrics: MetricsRegistry = request.app.state.metrics
+    return Response(metrics.render(memory), media_type=CONTENT_TYPE_LATEST)
 
 
-@router.get("/api/events", response_class=StreamingResponse, responses={200: _EVENTS, **may_fail()})
-async def events(_: Asking, request: Request) -> StreamingResponse:
-    """What changes in the vault, as it happens."""
-    heard: Events = request.app.state.events
-    return StreamingResponse(heard.listen(), media_type="text/event-stream")
+@router.get(
+    "/api/events", response_class=StreamingResponse, responses={200: _EVENTS, **document_errors()}
+)
+async def stream_events(_: MemoryDep, request: Request) -> StreamingResponse:
+    """Stream changes of the vault as server-sent events."""
+    events: EventBroadcaster = request.app.state.events
+    return StreamingResponse(events.subscribe(), media_type="text/event-stream")

@@ -1,4 +1,4 @@
-"""Search in its three layers, why it answers as it does, and a context for a prompt."""
+"""Search in three steps (IDs, neighbours, full memories), explanations, and prompt context."""
 
 from __future__ import annotations
 
@@ -6,80 +6,81 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from muisti.model import SearchResults
-from muisti.surfaces.rest.concurrency import Lane
-from muisti.surfaces.rest.dependencies import Asking, Id
-from muisti.surfaces.rest.problems import may_fail
+from muisti import model
+from muisti.surfaces.rest.concurrency import ThreadedRoute
+from muisti.surfaces.rest.dependencies import Id, MemoryDep
+from muisti.surfaces.rest.problems import document_errors
 from muisti.surfaces.rest.schemas import Memory
 from muisti.surfaces.rest.schemas_search import (
-    Compact,
     CompactQuery,
-    Context,
-    ContextBody,
-    DetailsBody,
-    Explained,
+    CompactResult,
+    ContextRequest,
+    DetailsRequest,
     ExplainQuery,
-    Found,
-    Result,
-    SearchBody,
+    Explanation,
+    PromptContext,
     SearchQuery,
+    SearchRequest,
+    SearchResult,
+    SearchResults,
     TimelineQuery,
 )
 
-router = APIRouter(tags=["Search"], route_class=Lane)
+router = APIRouter(tags=["Search"], route_class=ThreadedRoute)
 
 
-def found(results: SearchResults) -> Found:
-    """The answers, and how they were found."""
-    return Found(
-        results=[Result.model_validate(one) for one in results],
+def _to_response(results: model.SearchResults) -> SearchResults:
+    return SearchResults(
+        results=[SearchResult.model_validate(one) for one in results],
         mode=results.mode,
         degraded=results.degraded,
     )
 
 
-@router.get("/api/search", responses=may_fail())
-def search(memory: Asking, asked: Annotated[SearchQuery, Query()]) -> Found:
-    """The memories, messages and documents that answer a query, best first, with snippets and reasons."""
-    return found(memory.search(**asked.given_fields()))
+@router.get("/api/search", responses=document_errors())
+def search(memory: MemoryDep, query: Annotated[SearchQuery, Query()]) -> SearchResults:
+    """Search memories, messages and documents, best first, with snippets and reasons."""
+    return _to_response(memory.search(**query.given_fields()))
 
 
-@router.post("/api/search", responses=may_fail("body"))
-def search_long(memory: Asking, body: SearchBody) -> Found:
-    """The same, for a query that is too long, or too private, for an address."""
-    return found(memory.search(**body.given_fields()))
+@router.post("/api/search", responses=document_errors("body"))
+def search_with_body(memory: MemoryDep, body: SearchRequest) -> SearchResults:
+    """Search with a query that is too long or too private for a URL."""
+    return _to_response(memory.search(**body.given_fields()))
 
 
-@router.get("/api/search/compact", responses=may_fail())
-def search_compact(memory: Asking, asked: Annotated[CompactQuery, Query()]) -> list[Compact]:
-    """The first layer: ids, titles and scores to choose from. Counts as no recall."""
-    return [Compact.model_validate(one) for one in memory.search_compact(**asked.given_fields())]
+@router.get("/api/search/compact", responses=document_errors())
+def search_compact(
+    memory: MemoryDep, query: Annotated[CompactQuery, Query()]
+) -> list[CompactResult]:
+    """Search, IDs and titles only. Not recorded as a recall."""
+    found = memory.search_compact(**query.given_fields())
+    return [CompactResult.model_validate(one) for one in found]
 
 
-@router.get("/api/search/timeline/{memory_id}", responses=may_fail("one"))
-def timeline(
-    memory: Asking, memory_id: Id, asked: Annotated[TimelineQuery, Query()]
-) -> list[Compact]:
-    """The second layer: what came before and after in the same project."""
-    around = memory.timeline(memory_id, before=asked.before, after=asked.after)
-    return [Compact.model_validate(one) for one in around]
+@router.get("/api/search/timeline/{memory_id}", responses=document_errors("item"))
+def get_timeline(
+    memory: MemoryDep, memory_id: Id, query: Annotated[TimelineQuery, Query()]
+) -> list[CompactResult]:
+    """Return the memories before and after this one in its project."""
+    found = memory.timeline(memory_id, before=query.before, after=query.after)
+    return [CompactResult.model_validate(one) for one in found]
 
 
-@router.post("/api/search/details", responses=may_fail("one", "body"))
-def details(memory: Asking, body: DetailsBody) -> list[Memory]:
-    """The third layer: whole memories."""
-    return [
-        Memory.model_validate(one) for one in memory.details(body.ids, session_id=body.session_id)
-    ]
+@router.post("/api/search/details", responses=document_errors("item", "body"))
+def get_details(memory: MemoryDep, body: DetailsRequest) -> list[Memory]:
+    """Return full memories."""
+    found = memory.details(body.ids, session_id=body.session_id)
+    return [Memory.model_validate(one) for one in found]
 
 
-@router.get("/api/search/explain", responses=may_fail("one"))
-def explain(memory: Asking, asked: Annotated[ExplainQuery, Query()]) -> Explained:
-    """Why this memory is, or is not, an answer to the query."""
-    return Explained.model_validate(memory.explain(**asked.given_fields()))
+@router.get("/api/search/explain", responses=document_errors("item"))
+def explain_result(memory: MemoryDep, query: Annotated[ExplainQuery, Query()]) -> Explanation:
+    """Explain why a memory is found by a query, or is not."""
+    return Explanation.model_validate(memory.explain(**query.given_fields()))
 
 
-@router.post("/api/context", responses=may_fail("body"))
-def context(memory: Asking, body: ContextBody) -> Context:
-    """Core memory and the best memories as one block for a prompt, fenced as data, within a budget of tokens."""
-    return Context(context=memory.context(**body.given_fields()))
+@router.post("/api/context", responses=document_errors("body"))
+def compose_context(memory: MemoryDep, body: ContextRequest) -> PromptContext:
+    """Return core memory and the best memories for a prompt, fenced, within a token budget."""
+    return PromptContext(context=memory.context(**body.given_fields()))
