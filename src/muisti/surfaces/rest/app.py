@@ -92,7 +92,9 @@ def _add_pages(app: FastAPI, memory: Muisti) -> None:
     """The page in the browser, where it is installed."""
     if importlib.util.find_spec(WEB) is not None:
         app.include_router(
-            importlib.import_module(WEB).pages(memory, changes=lambda: app.state.events.told)
+            importlib.import_module(WEB).create_router(
+                memory, get_revision=lambda: app.state.events.told
+            )
         )
 
 
