@@ -10,8 +10,8 @@ from muisti.engine import Muisti
 from muisti.model import Message
 from muisti.surfaces.hooks import novelty, spool, transcript
 from muisti.surfaces.hooks.relevance import is_command
-from muisti.surfaces.hooks.strip_recalled import without_recalled
-from muisti.surfaces.hooks.summary import summary
+from muisti.surfaces.hooks.strip_recalled import strip_recalled
+from muisti.surfaces.hooks.summary import summarize_session
 from muisti.text.redact import redact_text
 
 MODE = "coding"
@@ -25,9 +25,9 @@ PATIENCE = 120.0
 Prompts = list[tuple[float, str]]
 
 
-def own_words(text: str) -> str:
+def clean_text(text: str) -> str:
     """What somebody said, without what muisti put there."""
-    return without_recalled(text[: 2 * LONGEST]).strip()[:LONGEST]
+    return strip_recalled(text[: 2 * LONGEST]).strip()[:LONGEST]
 
 
 def capture(memory: Muisti, entry: spool.Entry) -> None:
@@ -36,9 +36,9 @@ def capture(memory: Muisti, entry: spool.Entry) -> None:
     prompts = [
         (at, text)
         for at, said in entry.prompts
-        if (text := own_words(said)) and not is_command(text)
+        if (text := clean_text(said)) and not is_command(text)
     ]
-    answer = own_words(entry.answer)
+    answer = clean_text(entry.answer)
     if (prompts or answer) and not _told_before(memory, entry, chat, prompts, answer):
         _write_down(memory, entry, chat, prompts, answer)
     if entry.transcript:
@@ -78,8 +78,8 @@ def _write_down(
 
 def _learn(memory: Muisti, entry: spool.Entry, asked: str, answered: str) -> None:
     given = _given(memory, entry)
-    asked = novelty.without_known(asked, given, novelty.USER)
-    answered = novelty.without_known(answered, given, novelty.AGENT)
+    asked = novelty.remove_known(asked, given, novelty.USER)
+    answered = novelty.remove_known(answered, given, novelty.AGENT)
     if asked.strip() or answered.strip():
         memory.extract_and_save(
             entry.session,
@@ -93,22 +93,25 @@ def _learn(memory: Muisti, entry: spool.Entry, asked: str, answered: str) -> Non
 
 def _given(memory: Muisti, entry: spool.Entry) -> list[str]:
     """What the memories say that the session was given."""
-    found = [memory.get(id_) for id_ in spool.given(entry.agent, entry.session)]
+    found = [memory.get(id_) for id_ in spool.read_recalled(entry.agent, entry.session)]
     return [f"{one.title}\n{one.content}" for one in found if one is not None]
 
 
 def _catch_up(memory: Muisti, entry: spool.Entry, chat: str) -> None:
     """Write down what the transcript has and no hook told: of before hooks were there, of turns that were interrupted."""
     with suppress(OSError):
-        found = transcript.exchanges(entry.transcript)[
+        found = transcript.read_exchanges(entry.transcript)[
             -MOST_SAID // 4 :
         ]  # all that was told of these is among what is compared
         told = {
             (one.role, _plain(one.content)) for one in memory.window(chat, MOST_SAID, whole=True)
         }
-        pending = {_plain(own_words(text)) for _, text in spool.pending(entry.agent, entry.session)}
+        pending = {
+            _plain(clean_text(text))
+            for _, text in spool.read_pending_prompts(entry.agent, entry.session)
+        }
         for number, one in enumerate(found):
-            prompt, answer = own_words(one.prompt), own_words(one.answer)
+            prompt, answer = clean_text(one.prompt), clean_text(one.answer)
             if _plain(prompt) in pending and prompt:
                 continue  # it is being answered, and will be told then
             safe = redact_text(prompt, memory.settings), redact_text(answer, memory.settings)
@@ -123,12 +126,12 @@ def _catch_up(memory: Muisti, entry: spool.Entry, chat: str) -> None:
 
 def _end(memory: Muisti, entry: spool.Entry, chat: str) -> None:
     said: Sequence[Message] = memory.window(chat, MOST_SAID, whole=True)
-    calls = spool.tool_calls(entry.agent, entry.session)
+    calls = spool.get_tool_calls(entry.agent, entry.session)
     if not said and not calls:
         return  # nothing happened in it
     memory.start_session(entry.project or None, session_id=entry.session)
     memory.flush(timeout=PATIENCE)  # the summary tells what was learnt
-    text = summary(
+    text = summarize_session(
         [one for one in said if one.type is None], memory.get_session_context(entry.session)
     )
     memory.end_session(entry.session, text or None, tool_calls=calls)

@@ -25,16 +25,16 @@ LONGEST = 400_000
 """Characters of a prompt or an answer that are left for the worker."""
 
 
-def answer(options: Options, outcome: Outcome) -> None:
+def handle_event(options: Options, outcome: Outcome) -> None:
     """Do what an event asks for. Raises anything; whoever calls deals with it."""
     recall, capture = _wanted(os.environ.get(SWITCH, ""))
     if not recall and not capture:
         outcome.detail = f"switched off by {SWITCH}"
         return
-    call = events.call_of(options.name, _read())
+    call = events.parse_call(options.name, _read())
     if call.event == events.TOOL:
         if capture and call.session:
-            spool.count_tool(options.agent, call.session)
+            spool.count_tool_call(options.agent, call.session)
         return
     folder = _folder(call)
     vault = _vault(options, folder)
@@ -63,7 +63,7 @@ def _wanted(switch: str) -> tuple[bool, bool]:
 def _read() -> bytes:
     """Everything on standard input, up to a little more than is accepted. Raises OSError."""
     pieces = []
-    left = events.LARGEST + 1
+    left = events.MAX_BYTES + 1
     while left > 0 and (piece := os.read(0, min(left, 1 << 20))):
         pieces.append(piece)
         left -= len(piece)
@@ -97,17 +97,17 @@ def _begin(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
     from muisti.surfaces.hooks import recall, worker
 
     if call.session and call.source not in CONTEXT_KEPT:
-        spool.forget_given(options.agent, call.session)
-    memory = recall.opened(vault, foreign=outcome.foreign)
+        spool.clear_recalled(options.agent, call.session)
+    memory = recall.open_vault(vault, foreign=outcome.foreign)
     if memory is not None:
         _take_in(memory)
-        since = spool.given_at(options.agent, call.session) if call.session else None
-        text, ids = recall.for_session(
+        since = spool.get_recall_time(options.agent, call.session) if call.session else None
+        text, ids = recall.recall_for_session(
             memory, outcome.project, call.session, since, options.budget or recall.START_BUDGET
         )
         _tell(options, call, outcome, text, ids)
         recall.let_go(memory)
-    if memory is not None or spool.waiting():
+    if memory is not None or spool.list_entries():
         worker.start(str(vault) if memory is not None else "", foreign=outcome.foreign)
 
 
@@ -132,16 +132,16 @@ def _prompt(
     options: Options, call: Call, vault: Path, outcome: Outcome, *, recall: bool, capture: bool
 ) -> None:
     """Keep what is asked until it is answered, and tell what matters for it."""
-    from muisti.surfaces.hooks.strip_recalled import without_recalled
+    from muisti.surfaces.hooks.strip_recalled import strip_recalled
 
-    asked = without_recalled(call.prompt[:LONGEST])
+    asked = strip_recalled(call.prompt[:LONGEST])
     if capture and call.session and asked.strip():
-        spool.note_prompt(options.agent, call.session, _safe(asked, vault, outcome))
+        spool.add_prompt(options.agent, call.session, _safe(asked, vault, outcome))
     if not recall or not asked.strip():
         return
-    from muisti.surfaces.hooks.prompt import for_prompt, question_of
+    from muisti.surfaces.hooks.prompt import extract_query, recall_for_prompt
 
-    question = question_of(asked)
+    question = extract_query(asked)
     if not question:
         return
     from muisti import bootstrap
@@ -151,13 +151,13 @@ def _prompt(
         memory = bootstrap.open(vault, role="hook", foreign=outcome.foreign)
     except VaultNotFound:
         return
-    known = spool.given(options.agent, call.session) if call.session else set()
+    known = spool.read_recalled(options.agent, call.session) if call.session else set()
     with memory:
         _tell(
             options,
             call,
             outcome,
-            *for_prompt(memory, question, outcome.project, call.session, known),
+            *recall_for_prompt(memory, question, outcome.project, call.session, known),
         )
 
 
@@ -165,8 +165,8 @@ def _tell(options: Options, call: Call, outcome: Outcome, text: str, ids: list[s
     if not text:
         return
     if call.session:
-        spool.note_given(options.agent, call.session, ids)
-    outcome.answer = events.reply(call.name, text)
+        spool.record_recalled(options.agent, call.session, ids)
+    outcome.answer = events.build_reply(call.name, text)
     outcome.done = True
     outcome.detail = f"{len(ids)} memories recalled"
 
@@ -183,7 +183,7 @@ def _leave(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
     taken = None
     if call.event != events.COMPACT:  # a turn that is being compacted has its answer yet to come
         taken = spool.take_prompts(options.agent, call.session, entry.id)
-        entry.prompts = spool.prompts_in(taken)
+        entry.prompts = spool.read_prompts(taken)
     if call.event == events.STOP:
         if call.prompt and not entry.prompts:
             entry.prompts = [(entry.at, _safe(call.prompt[:LONGEST], vault, outcome))]
@@ -192,7 +192,7 @@ def _leave(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
         entry.transcript = call.transcript
     entry.end = call.event == events.SESSION_END
     if entry.prompts or entry.answer or entry.transcript or entry.end:
-        spool.put(entry)
+        spool.add_entry(entry)
         outcome.done = True
     if taken is not None:
         spool.forget(taken)

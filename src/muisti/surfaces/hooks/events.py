@@ -20,7 +20,7 @@ SESSION_START, PROMPT, TOOL, STOP, COMPACT, SESSION_END = (
 EVENTS = (SESSION_START, PROMPT, TOOL, STOP, COMPACT, SESSION_END)
 ALIASES = {"BeforeAgent": PROMPT, "AfterTool": TOOL, "AfterAgent": STOP, "PreCompress": COMPACT}
 """Gemini CLI's names, with what they are here."""
-LARGEST = 8 * 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 """Bytes of a message that are read."""
 _NAMES = {
     name.lower(): (name, event)
@@ -52,7 +52,7 @@ class Call:
         """What the agent calls the event."""
         self.event = event
         """One of EVENTS."""
-        self.session = as_session(_text(said, "session_id"))
+        self.session = clean_session_id(_text(said, "session_id"))
         self.cwd = _text(said, "cwd")
         self.transcript = _text(said, "transcript_path")
         self.prompt = _text(said, "prompt")
@@ -61,22 +61,22 @@ class Call:
         self.reason = _text(said, "reason")
 
 
-def event_of(name: str) -> tuple[str, str] | None:
+def parse_event(name: str) -> tuple[str, str] | None:
     """An agent's name for an event and ours; in any case, with or without hyphens. None for one that is none of ours."""
     return _NAMES.get(re.sub(r"[-_ ]", "", name).lower())
 
 
-def call_of(name: str, raw: bytes) -> Call:
+def parse_call(name: str, raw: bytes) -> Call:
     """A message, read. What has another type than it should have counts as not said. Raises BadPayload."""
-    known = event_of(name)
+    known = parse_event(name)
     if known is None:
         raise BadPayload(
             f"there is no event {name[:40]!r}; known are: {', '.join((*EVENTS, *ALIASES))}"
         )
     if not raw.strip():
         raise BadPayload("nothing came in on standard input; the agent's JSON was expected")
-    if len(raw) > LARGEST:
-        raise BadPayload(f"more than {LARGEST} bytes came in")
+    if len(raw) > MAX_BYTES:
+        raise BadPayload(f"more than {MAX_BYTES} bytes came in")
     try:
         said = json.loads(raw.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError) as error:
@@ -86,13 +86,13 @@ def call_of(name: str, raw: bytes) -> Call:
     return Call(*known, said)
 
 
-def reply(name: str, context: str) -> bytes:
+def build_reply(name: str, context: str) -> bytes:
     """The answer that puts a text into the agent's context."""
     answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
     return json.dumps(answer).encode() + b"\n"
 
 
-def as_session(text: str) -> str:
+def clean_session_id(text: str) -> str:
     """A session's id as files and chats may be called. May be ""."""
     clean = re.sub(r"[^\w@+=~.-]+|\.{2,}", "-", text.strip(), flags=re.ASCII)
     return clean.lstrip(".-")[:100].rstrip(".")

@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
-from muisti.surfaces.hooks.paths import made_folder, state_folder
+from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 
 FILE, EARLIER = "hooks.jsonl", "hooks.1.jsonl"
-LARGEST = 128 * 1024
+MAX_BYTES = 128 * 1024
 """Bytes of each of the two files."""
-LONGEST = 300
+MAX_CHARS = 300
 """Characters of a text that are kept."""
 
 
@@ -41,13 +41,13 @@ class Run:
 def record(run: Run) -> None:
     """Append a run. Never raises: a log that cannot be written is no reason to trouble an agent."""
     with suppress(Exception):
-        folder = made_folder(state_folder())
+        folder = create_folder(get_state_folder())
         _append(folder / FILE, folder / EARLIER, _to_line(run))
 
 
-def recent(limit: int = 50) -> list[Run]:
+def read_recent(limit: int = 50) -> list[Run]:
     """The latest runs, the latest first. Lines that are broken are left out; never raises."""
-    folder = state_folder()
+    folder = get_state_folder()
     runs = [run for name in (EARLIER, FILE) for run in _runs(folder / name)]
     return runs[::-1][: max(0, limit)]
 
@@ -55,7 +55,7 @@ def recent(limit: int = 50) -> list[Run]:
 def _append(path: Path, earlier: Path, line: bytes) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
-        if os.fstat(fd).st_size + len(line) > LARGEST and _set_aside(fd, path, earlier):
+        if os.fstat(fd).st_size + len(line) > MAX_BYTES and _set_aside(fd, path, earlier):
             os.close(fd)
             fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         os.write(fd, line)  # one write: lines of several processes do not mix
@@ -78,7 +78,7 @@ def _set_aside(fd: int, path: Path, earlier: Path) -> bool:
 
 def _to_line(run: Run) -> bytes:
     said = {
-        name: value[:LONGEST] if isinstance(value, str) else value
+        name: value[:MAX_CHARS] if isinstance(value, str) else value
         for name, value in asdict(run).items()
     }
     said["at"] = run.at.astimezone(UTC).isoformat(timespec="milliseconds")
@@ -89,7 +89,7 @@ def _to_line(run: Run) -> bytes:
 def _runs(path: Path) -> list[Run]:
     try:
         with path.open("rb") as file:
-            lines = file.read(2 * LARGEST).split(b"\n")
+            lines = file.read(2 * MAX_BYTES).split(b"\n")
     except OSError:
         return []
     return [run for run in map(_run, lines) if run is not None]

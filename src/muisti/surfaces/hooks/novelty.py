@@ -39,7 +39,7 @@ _NAME = re.compile(r"(?<=\w[ ,] )[A-Z]\w+|(?<=\w )[A-Z]\w+|\w+(?:[._/]\w+)+")
 """A word with a capital within a sentence, or with a dot or the like inside."""
 
 
-def without_known(text: str, given: Sequence[str], share: float) -> str:
+def remove_known(text: str, given: Sequence[str], share: float) -> str:
     """The text without sentences that say what one of the given texts says."""
     if not given or not text.strip():
         return text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from muisti.surfaces.hooks.events import ALIASES, EVENTS, event_of
+from muisti.surfaces.hooks.events import ALIASES, EVENTS, parse_event
 
-AGENT = "claude-code"
-LEAST_BUDGET = 200
+DEFAULT_AGENT = "claude-code"
+MIN_BUDGET = 200
 
 
 class BadOptions(ValueError):
@@ -25,12 +25,12 @@ class Options:
         self.event = ""
         """One of EVENTS."""
         self.vault: str | None = None
-        self.agent = AGENT
+        self.agent = DEFAULT_AGENT
         self.budget: int | None = None
         """Tokens for the context of a session; None: the usual ones."""
 
 
-def options_of(arguments: list[str]) -> Options:
+def parse_options(arguments: list[str]) -> Options:
     """The command line, read. Raises BadOptions."""
     options = Options()
     waiting = list(arguments)
@@ -44,7 +44,7 @@ def options_of(arguments: list[str]) -> Options:
         if not given and not waiting:
             raise BadOptions(f"{name} needs a value")
         _set(options, name, value if given else waiting.pop(0))
-    known = event_of(names[0]) if len(names) == 1 else None
+    known = parse_event(names[0]) if len(names) == 1 else None
     if known is None:
         raise BadOptions(f"name one event: {', '.join((*EVENTS, *ALIASES))}")
     options.name, options.event = known
@@ -55,10 +55,10 @@ def _set(options: Options, name: str, value: str) -> None:
     if name == "--vault":
         options.vault = value
     elif name == "--agent":
-        options.agent = re.sub(r"[^a-z0-9-]+", "-", value.lower()).strip("-")[:40] or AGENT
+        options.agent = re.sub(r"[^a-z0-9-]+", "-", value.lower()).strip("-")[:40] or DEFAULT_AGENT
     elif name == "--budget":
-        if not value.isascii() or not value.isdigit() or int(value) < LEAST_BUDGET:
-            raise BadOptions(f"--budget must be a number of tokens of at least {LEAST_BUDGET}")
+        if not value.isascii() or not value.isdigit() or int(value) < MIN_BUDGET:
+            raise BadOptions(f"--budget must be a number of tokens of at least {MIN_BUDGET}")
         options.budget = min(int(value), 100_000)
     else:
         raise BadOptions("known options are --vault, --agent and --budget")

@@ -16,7 +16,7 @@ READING: dict[str, str | int | float | bool] = {
 """How the start of a session opens a vault: only to read, and waiting for nobody for long."""
 
 
-def state_folder() -> Path:
+def get_state_folder() -> Path:
     """The user's folder for state; `MUISTI_STATE` names another."""
     named = os.environ.get("MUISTI_STATE", "").strip()
     if named:
@@ -33,10 +33,10 @@ def state_folder() -> Path:
     return Path(platformdirs.user_state_path("muisti", appauthor=False))
 
 
-def made_folder(folder: Path) -> Path:
+def create_folder(folder: Path) -> Path:
     """The folder, for this user alone. Raises OSError."""
     if not folder.is_dir():
-        state_folder().mkdir(
+        get_state_folder().mkdir(
             mode=0o700, parents=True, exist_ok=True
         )  # the mode holds for the last one only
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

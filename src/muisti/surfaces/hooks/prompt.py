@@ -17,29 +17,27 @@ if TYPE_CHECKING:
     from muisti.model import Memory, SearchResult
 
 BUDGET = 500
-MOST = 5
+MAX_MEMORIES = 5
 """Memories that a prompt gets."""
-LONG = 120
+LONG_MEMORY = 120
 """Tokens of a memory from which on a prompt gets the passage that matters instead of the whole."""
 
 
-def question_of(prompt: str) -> str:
+def extract_query(prompt: str) -> str:
     """What of a prompt is to be looked for; "" if that says too little to look for anything."""
-    question = relevance.asked(prompt)
+    question = relevance.extract_text(prompt)
     return (
-        question
-        if question and relevance.worth_asking(question, len(split_query(question)))
-        else ""
+        question if question and relevance.is_specific(question, len(split_query(question))) else ""
     )
 
 
-def for_prompt(
+def recall_for_prompt(
     memory: Search, question: str, project: str, session: str, known: set[str]
 ) -> tuple[str, list[str]]:
     """The few memories that matter for a question as one block, and their ids; ("", []) if none does."""
     found = memory.search(
         question,
-        limit=MOST + 3,
+        limit=MAX_MEMORIES + 3,
         mode="keyword",
         record=False,
         project=project,
@@ -67,16 +65,16 @@ def _that_matter(
     return [
         one
         for one in current
-        if relevance.matters(
+        if relevance.is_relevant(
             asks, told, common.counts, common.documents, f"{one.memory.title}\n{one.memory.content}"
         )
-    ][:MOST]
+    ][:MAX_MEMORIES]
 
 
 def _shortened(found: Iterable[SearchResult]) -> list[Memory]:
     return [
         one.memory
-        if count_tokens(one.memory.content) <= LONG
+        if count_tokens(one.memory.content) <= LONG_MEMORY
         else replace(one.memory, content=one.matched_snippet)
         for one in found
     ]

@@ -22,7 +22,7 @@ HALF_LIFE_DAYS = 14.0
 _SESSION_END = "\n</memory-session>"
 
 
-def opened(vault: Path, *, foreign: bool) -> Muisti | None:
+def open_vault(vault: Path, *, foreign: bool) -> Muisti | None:
     """The vault, to be read for a moment; None if there is none. Waits for nobody for long. Raises MuistiError."""
     from muisti import bootstrap
 
@@ -38,7 +38,7 @@ def let_go(memory: Muisti) -> None:
         memory.close()
 
 
-def for_session(
+def recall_for_session(
     memory: Muisti, project: str, session: str, since: datetime | None, budget: int
 ) -> tuple[str, list[str]]:
     """Core memory, how the last session ended, and what is most important of late, as one block; and the memories' ids.

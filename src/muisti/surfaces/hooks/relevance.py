@@ -46,7 +46,7 @@ _CODE = re.compile(r"(?s)```.*?(?:```|\Z)")
 _COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|\Z)")
 
 
-def asked(prompt: str) -> str:
+def extract_text(prompt: str) -> str:
     """What of a prompt is worth a search: no pasted code, the beginning and the end of a long one. May be ""."""
     text = _CODE.sub(" ", prompt).strip()
     if is_command(text):
@@ -63,7 +63,7 @@ def is_command(prompt: str) -> bool:
     return bool(_COMMAND.match(prompt.strip()))
 
 
-def matters(
+def is_relevant(
     asks: bool, told: Sequence[str], counts: Mapping[str, int], texts: int, memory: str
 ) -> bool:
     """Whether a memory matters for a prompt.
@@ -91,7 +91,7 @@ def matters(
     )
 
 
-def worth_asking(prompt: str, telling: int) -> bool:
+def is_specific(prompt: str, telling: int) -> bool:
     """Whether a prompt with so many telling words says enough to look for anything."""
     return telling >= (1 if is_question(prompt) else FEWEST)
 

@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from typing import NoReturn
 
-from muisti.surfaces.hooks.options import Options, options_of
+from muisti.surfaces.hooks.options import Options, parse_options
 
 LIMITS = {"SessionStart": 4.0, "UserPromptSubmit": 3.0}
 LIMIT = 5.0
@@ -51,15 +51,15 @@ def main(arguments: list[str]) -> NoReturn:
     try:
         _ignore_signals()
         out = _own_output()
-        options = options_of(arguments)
+        options = parse_options(arguments)
         outcome.event = options.event
         limit = LIMITS.get(options.event, LIMIT)
         _thread.start_new_thread(_give_up, (began, limit, options, outcome, once))
         _thread.start_new_thread(_end_after, (limit + GRACE,))
         if options.event:
-            from muisti.surfaces.hooks.dispatch import answer
+            from muisti.surfaces.hooks.dispatch import handle_event
 
-            answer(options, outcome)
+            handle_event(options, outcome)
     except (
         BaseException
     ) as problem:  # also an interrupt: whoever called wants an answer, not our troubles
@@ -134,7 +134,7 @@ def _note(began: float, options: Options, outcome: Outcome, error: BaseException
 
     taken = (time.monotonic() - began) * 1000
     how = "error" if error is not None else "ok" if outcome.done else "nothing"
-    detail = outcome.detail if error is None else told(error)
+    detail = outcome.detail if error is None else describe_error(error)
     record(
         Run(
             datetime.now(UTC),
@@ -149,7 +149,7 @@ def _note(began: float, options: Options, outcome: Outcome, error: BaseException
     )
 
 
-def told(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What went wrong, without anything that was said or is remembered: only errors that never quote it are quoted."""
     from muisti.errors import MuistiError
 

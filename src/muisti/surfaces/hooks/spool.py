@@ -13,12 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muisti.surfaces.hooks.paths import made_folder, state_folder
+from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-MOST_GIVEN = 2_000
+MAX_RECALLED = 2_000
 """Memories of a session that are known to have been given."""
 
 
@@ -74,21 +74,21 @@ def new_entry(agent: str, vault: str, project: str, session: str) -> Entry:
     )
 
 
-def put(entry: Entry) -> None:
+def add_entry(entry: Entry) -> None:
     """Leave an entry for the worker: synced, so that it outlives a crash. Raises OSError."""
-    folder = made_folder(spool_folder())
+    folder = create_folder(get_spool_folder())
     said = {name: getattr(entry, name) for name in Entry.__slots__}
     _write(folder / f"{entry.id}.json", json.dumps(said).encode())
 
 
-def waiting() -> list[Path]:
+def list_entries() -> list[Path]:
     """The entries that wait, in their order."""
     with suppress(OSError):
-        return sorted(path for path in spool_folder().iterdir() if path.suffix == ".json")
+        return sorted(path for path in get_spool_folder().iterdir() if path.suffix == ".json")
     return []
 
 
-def read(path: Path) -> Entry:
+def read_entry(path: Path) -> Entry:
     """One entry. Raises ValueError for a file that is none, OSError if it cannot be read."""
     said = json.loads(path.read_bytes())
     try:
@@ -107,19 +107,19 @@ def read(path: Path) -> Entry:
     return entry
 
 
-def spool_folder() -> Path:
+def get_spool_folder() -> Path:
     """Where entries wait."""
-    return state_folder() / "waiting"
+    return get_state_folder() / "waiting"
 
 
-def note_prompt(agent: str, session: str, text: str) -> None:
+def add_prompt(agent: str, session: str, text: str) -> None:
     """Keep what was asked until it is answered. Raises OSError."""
     _append(_file(agent, session, "prompts"), json.dumps([time.time(), text]).encode() + b"\n")
 
 
-def pending(agent: str, session: str) -> list[tuple[float, str]]:
+def read_pending_prompts(agent: str, session: str) -> list[tuple[float, str]]:
     """What was asked since the last answer."""
-    return prompts_in(_file(agent, session, "prompts"))
+    return read_prompts(_file(agent, session, "prompts"))
 
 
 def take_prompts(agent: str, session: str, entry: str) -> Path:
@@ -130,7 +130,7 @@ def take_prompts(agent: str, session: str, entry: str) -> Path:
     return taken
 
 
-def prompts_in(path: Path) -> list[tuple[float, str]]:
+def read_prompts(path: Path) -> list[tuple[float, str]]:
     """What was asked; the same twice in a row, as two hooks of one agent say it, is once."""
     found: list[tuple[float, str]] = []
     with suppress(OSError):
@@ -148,22 +148,22 @@ def forget(taken: Path) -> None:
         taken.unlink()
 
 
-def note_given(agent: str, session: str, ids: list[str]) -> None:
+def record_recalled(agent: str, session: str, ids: list[str]) -> None:
     """Remember which memories stand in the session's context. Raises OSError."""
     if ids:
         _append(_file(agent, session, "given"), "".join(f"{id_}\n" for id_ in ids).encode())
 
 
-def given(agent: str, session: str) -> set[str]:
+def read_recalled(agent: str, session: str) -> set[str]:
     """The memories that stand in the session's context already."""
     with suppress(OSError):
         return set(
-            _file(agent, session, "given").read_text("ascii", "replace").split()[-MOST_GIVEN:]
+            _file(agent, session, "given").read_text("ascii", "replace").split()[-MAX_RECALLED:]
         )
     return set()
 
 
-def given_at(agent: str, session: str) -> datetime | None:
+def get_recall_time(agent: str, session: str) -> datetime | None:
     """When the session was last told something that it still knows; None if it was not."""
     with suppress(OSError):
         from datetime import UTC, datetime  # not free, and not needed after every tool
@@ -172,28 +172,28 @@ def given_at(agent: str, session: str) -> datetime | None:
     return None
 
 
-def forget_given(agent: str, session: str) -> None:
+def clear_recalled(agent: str, session: str) -> None:
     """The context was emptied."""
     with suppress(OSError):
         _file(agent, session, "given").unlink()
 
 
-def count_tool(agent: str, session: str) -> None:
+def count_tool_call(agent: str, session: str) -> None:
     """One more call of a tool: the file's size is the count. Raises OSError."""
     _append(_file(agent, session, "tools"), b".")
 
 
-def tool_calls(agent: str, session: str) -> int:
+def get_tool_calls(agent: str, session: str) -> int:
     """How many calls of tools there were."""
     with suppress(OSError):
         return _file(agent, session, "tools").stat().st_size
     return 0
 
 
-def sweep(older_than_days: float) -> None:
+def delete_old_files(older_than_days: float) -> None:
     """Remove what sessions left that nobody has gone on with for so long."""
     before = time.time() - older_than_days * 86_400
-    for folder in (state_folder() / "sessions", spool_folder()):
+    for folder in (get_state_folder() / "sessions", get_spool_folder()):
         with suppress(OSError):
             for path in folder.iterdir():
                 with suppress(OSError):
@@ -202,11 +202,11 @@ def sweep(older_than_days: float) -> None:
 
 
 def _file(agent: str, session: str, what: str) -> Path:
-    return state_folder() / "sessions" / f"{agent}_{session}.{what}"
+    return get_state_folder() / "sessions" / f"{agent}_{session}.{what}"
 
 
 def _append(path: Path, data: bytes) -> None:
-    made_folder(path.parent)
+    create_folder(path.parent)
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         os.write(fd, data)

@@ -37,7 +37,7 @@ Region = tuple[int, int]
 Tag = re.Match[str]
 
 
-def without_recalled(text: str) -> str:
+def strip_recalled(text: str) -> str:
     """The text without what muisti put into it; a text without a fence as it is. Doing it twice is doing it once."""
     for _ in range(ROUNDS):
         left = text

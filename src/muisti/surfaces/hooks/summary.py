@@ -19,7 +19,7 @@ _TELLING = ("decision", "preference", "insight", "bugfix", "discovery")
 _CODE = re.compile(r"(?s)```.*?(?:```|\Z)")
 
 
-def summary(said: Sequence[Message], learnt: Sequence[Memory]) -> str:
+def summarize_session(said: Sequence[Message], learnt: Sequence[Memory]) -> str:
     """May be "": a session in which nothing was asked needs none."""
     asked = list(
         dict.fromkeys(

@@ -22,7 +22,7 @@ _ASIDE = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnl
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Exchange:
     """What a user asked and, at last, was answered; either may be empty."""
 
     prompt: str
@@ -30,16 +30,16 @@ class Said:
     at: datetime | None = None
 
 
-def exchanges(path: str) -> list[Said]:
+def read_exchanges(path: str) -> list[Exchange]:
     """The exchanges of a transcript, in their order. Raises OSError if it is no plain file that can be read."""
-    found: list[Said] = []
+    found: list[Exchange] = []
     for role, text, at in _spoken(_lines(path)):
         if role == "user":
-            found.append(Said(text, "", at))
+            found.append(Exchange(text, "", at))
         elif found:  # of what an agent says between calls of tools, the last is its answer
-            found[-1] = Said(found[-1].prompt, text, found[-1].at)
+            found[-1] = Exchange(found[-1].prompt, text, found[-1].at)
         else:
-            found.append(Said("", text, at))
+            found.append(Exchange("", text, at))
     return found
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from muisti.surfaces.hooks import spool
 from muisti.surfaces.hooks.log import Run, record
-from muisti.surfaces.hooks.paths import made_folder
+from muisti.surfaces.hooks.paths import create_folder
 
 KEPT_DAYS = 30.0
 """How long entries of a vault that cannot be written wait, and how long a session's own files stay."""
@@ -34,7 +34,7 @@ def start(vault: str = "", *, foreign: bool = False) -> None:
     """
     import subprocess
 
-    folder = made_folder(spool.spool_folder())
+    folder = create_folder(spool.get_spool_folder())
     wanted = [vault, *(["foreign"] if foreign else [])] if vault else []
     # -P: whatever lies in the folder that the agent works in is not imported.
     command = [sys.executable, "-P", "-m", "muisti.surfaces.hooks.worker", *wanted]
@@ -55,10 +55,10 @@ def main() -> None:
     with suppress(AttributeError, ValueError, OSError):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         os.nice(5)
-    work(sys.argv[1] if len(sys.argv) > 1 else "", foreign=sys.argv[2:] == ["foreign"])
+    process_entries(sys.argv[1] if len(sys.argv) > 1 else "", foreign=sys.argv[2:] == ["foreign"])
 
 
-def work(vault: str = "", *, foreign: bool = False) -> None:
+def process_entries(vault: str = "", *, foreign: bool = False) -> None:
     """Deal with everything that waits, unless another worker does: it looks again when it has done."""
     left: set[Path] = set()
     while True:
@@ -66,9 +66,9 @@ def work(vault: str = "", *, foreign: bool = False) -> None:
             if not alone:
                 return
             left |= _deal_with_all(vault, foreign)
-            spool.sweep(KEPT_DAYS)
+            spool.delete_old_files(KEPT_DAYS)
         vault = ""
-        if not set(spool.waiting()) - left:
+        if not set(spool.list_entries()) - left:
             return
 
 
@@ -77,7 +77,7 @@ def _alone() -> Iterator[bool]:
     from muisti.storage.files.lock import try_lock
 
     fd = os.open(
-        made_folder(spool.spool_folder()) / "worker.lock",
+        create_folder(spool.get_spool_folder()) / "worker.lock",
         os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
         0o600,
     )
@@ -105,9 +105,9 @@ def _deal_with_all(vault: str, foreign: bool) -> set[Path]:
 
 def _entries() -> list[Waiting]:
     found = []
-    for path in spool.waiting():
+    for path in spool.list_entries():
         try:
-            found.append((path, spool.read(path)))
+            found.append((path, spool.read_entry(path)))
         except ValueError:
             _remove(path)
         except OSError:

@@ -35,7 +35,9 @@ def show_conversation(
     request: Request, context: Context, name: str = "", n: int = LIMITS[0], q: str = ""
 ) -> Response:
     """Show the messages of the current session; with a query, also matches in all sessions."""
-    conversation = next((one for one in context.memory.list_conversations() if one.name == name), None)
+    conversation = next(
+        (one for one in context.memory.list_conversations() if one.name == name), None
+    )
     if conversation is None:
         raise HTTPException(404, f"there is no conversation {name!r}; /conversations lists them")
     limit = max(1, min(n, LIMITS[-1]))
