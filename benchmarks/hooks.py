@@ -28,7 +28,7 @@ from benchmarks.quality import AskingClock
 from benchmarks.texts import Writer, vocabulary
 from benchmarks.timing import Times, interleaved, machine
 from muisti import Draft, Muisti, bootstrap
-from muisti.surfaces.hooks.prompt import MOST, for_prompt, question_of
+from muisti.surfaces.hooks.prompt import MAX_MEMORIES, extract_query, recall_for_prompt
 
 RESULTS = Path(__file__).parent / "results" / "hooks.json"
 SIZE = 10_000
@@ -184,17 +184,17 @@ def _filled(store: Store, vault: Path) -> Muisti:
 
 
 def _given(memory: Muisti, prompt: str, keys: dict[str, str]) -> set[str]:
-    question = question_of(prompt)
+    question = extract_query(prompt)
     if not question:
         return set()
     index = bootstrap.open(memory.root, role="hook")
-    return {keys[id_] for id_ in for_prompt(index, question, "", "", set())[1]}
+    return {keys[id_] for id_ in recall_for_prompt(index, question, "", "", set())[1]}
 
 
 def _searched(memory: Muisti, prompt: str, keys: dict[str, str]) -> set[str]:
     return {
         keys[one.memory.id]
-        for one in memory.search(prompt, mode="keyword", limit=MOST, record=False)
+        for one in memory.search(prompt, mode="keyword", limit=MAX_MEMORIES, record=False)
     }
 
 

@@ -110,7 +110,7 @@ def draw(memory: Muisti, address: str, browser: Any) -> None:
         ("memory", f"/memory/{one.id}", {**wide, "height": 1240}, "light"),
         ("timeline", "/timeline", wide, "light"),
         ("graph", "/graph", wide, "light"),
-        ("numbers", "/numbers", {**wide, "height": 1300}, "light"),
+        ("stats", "/stats", {**wide, "height": 1300}, "light"),
         ("changes", f"/memory/{one.id}/changes", {**wide, "height": 620}, "light"),
         ("dark", "/?q=why+was+the+report+slow", wide, "dark"),
         ("phone", "/?q=pilot", phone, "light"),
@@ -125,7 +125,7 @@ def draw(memory: Muisti, address: str, browser: Any) -> None:
         page.goto(f"{address}{path}")
         page.wait_for_load_state("networkidle")
         if name in ("search", "dark"):
-            page.get_by_text("Why this one").first.click()
+            page.get_by_text("Why this result").first.click()
         _write(name, page.screenshot())
         context.close()
 

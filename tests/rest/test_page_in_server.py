@@ -109,7 +109,7 @@ def test_J3_the_page_is_not_in_the_way_of_the_api(pages: TestClient, path: str, 
 
 
 def test_J5_the_api_is_not_in_the_way_of_the_page(pages: TestClient) -> None:
-    assert "Rebuild the index" in read(pages.get("/status"))
+    assert "Rebuild index" in read(pages.get("/status"))
     assert "openapi.json" in pages.get("/docs").text
     told = pages.get("/openapi.json").json()["paths"]
     assert not [
@@ -126,14 +126,14 @@ def test_J5_the_api_is_not_in_the_way_of_the_page(pages: TestClient) -> None:
         "/memory/unknown",
         "/memory/unknown/edit",
         "/memory/",
-        "/chat?name=nobody",
+        "/conversation?name=nobody",
         "/status/sync",
     ],
 )
 def test_J5_what_is_not_there_is_a_page_for_whoever_reads(pages: TestClient, path: str) -> None:
     text = read(pages.get(path), 404)
     assert "not found" in text.lower()
-    assert "To the search" in text
+    assert "Back to search" in text
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,9 @@ def test_J3_a_method_that_the_api_has_not_is_still_told_apart(pages: TestClient)
     check_problem(pages.get("/api/extract"), 405, "no-such-method")
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/pulse", "/graph/data", "/static/x/app.css", "/nowhere"])
+@pytest.mark.parametrize(
+    "path", [*PAGES, "/revision", "/graph/data", "/static/x/app.css", "/nowhere"]
+)
 def test_K3_the_doors_stand_before_the_page_too(pages: TestClient, path: str) -> None:
     outside(pages.get(path, headers={"Host": "evil.example"}), 421)
     outside(pages.get(path, headers={"Origin": "http://evil.example"}), 403)
@@ -201,7 +203,7 @@ def test_K3_a_form_of_another_page_changes_nothing(pages: TestClient, memory: Mu
 def test_K3_a_browser_is_let_in_by_the_address_with_the_token(memory: Muisti) -> None:
     memory.save("Redis holds the sessions")
     with paged(memory, token=TOKEN) as client:
-        for path in (*PAGES, "/pulse", "/static/x/app.css", "/nowhere"):
+        for path in (*PAGES, "/revision", "/static/x/app.css", "/nowhere"):
             outside(client.get(path), 401)
         outside(client.get(f"/?token={TOKEN}x"), 401)
         entered = client.get(f"/timeline?kind=note&token={TOKEN}", follow_redirects=False)
@@ -231,7 +233,7 @@ def test_J5_a_vault_that_is_gone_gives_a_page_that_says_what_to_do(
     text = read(pages.get(path), 503)
     assert "Vault not found" in text
     assert str(memory.root) in text
-    assert "Look again" in text
+    assert "Try again" in text
     part = pages.get(path, headers={"HX-Request": "true"})
     assert (part.status_code, "<html" in part.text) == (503, False)
     check_problem(pages.get("/api/stats"), 503, "vault-not-found")
@@ -259,12 +261,12 @@ def test_B5_open_pages_are_told_of_an_edit_and_show_it(memory: Muisti) -> None:
         listening(base) as heard,
     ):
         client = httpx2.Client(base_url=base, headers=READING, timeout=PATIENT)
-        assert 'data-live="/pulse"' in client.get("/").text
-        before = client.get("/pulse").text
+        assert 'data-revision-url="/revision"' in client.get("/").text
+        before = client.get("/revision").text
         path.write_text(path.read_text().replace("Redis", "Valkey"))
         while not heard.get(timeout=60)[1].get("changed"):
             pass
-        assert client.get("/pulse").text != before
+        assert client.get("/revision").text != before
         assert "Valkey holds the sessions" in client.get(f"/memory/{one.id}").text
         assert "Valkey" in client.get("/?q=sessions", headers={"HX-Request": "true"}).text
         client.close()
@@ -277,12 +279,12 @@ def test_B5_a_checkout_of_hundreds_does_not_set_open_pages_going_hundreds_of_tim
     folder.mkdir(exist_ok=True)
     with served(memory, web_page=True, watch=True, settle_seconds=0.1) as base, listening(base):
         client = httpx2.Client(base_url=base, headers=READING, timeout=PATIENT)
-        before = int(client.get("/pulse").text)
+        before = int(client.get("/revision").text)
         for n in range(300):
             (folder / f"note{n}.md").write_text(f"Note number {n} tells of topic{n}\n")
         until(lambda: memory.get_stats().total_count == 300)
-        until(lambda: int(client.get("/pulse").text) > before)
-        assert int(client.get("/pulse").text) - before <= 6
+        until(lambda: int(client.get("/revision").text) > before)
+        assert int(client.get("/revision").text) - before <= 6
         assert "of 300 memories" in client.get("/").text
         client.close()
 

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 import muisti
 from muisti import Muisti, bootstrap, errors
 from muisti.surfaces.cli import group
-from muisti.surfaces.hooks.run import told as logged
+from muisti.surfaces.hooks.run import describe_error as logged
 from muisti.surfaces.mcp.vault import LazyVault
 from muisti.surfaces.setup.errors import ConfigurationProblem
 from tests.rest.conftest import client_of

@@ -20,7 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from muisti import Muisti, bootstrap
-from muisti.surfaces.web import pages
+from muisti.surfaces.web import create_router
 
 INSTALLED = Path(__file__).parents[2] / ".venv" / "node" / "browser"
 CHROMIUM = os.environ.get("MUISTI_CHROMIUM") or str(INSTALLED / "chromium" / "chromium")
@@ -63,10 +63,10 @@ def launched() -> Iterator[Any]:
 
 
 @contextmanager
-def served(memory: Muisti, changes: Callable[[], int] | None = None) -> Iterator[str]:
+def served(memory: Muisti, get_revision: Callable[[], int] | None = None) -> Iterator[str]:
     """The address of the pages of a vault."""
     app = FastAPI()
-    app.include_router(pages(memory, changes=changes))
+    app.include_router(create_router(memory, get_revision=get_revision))
     server = uvicorn.Server(
         uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning", lifespan="off")
     )

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from muisti import Memory, Muisti
-from muisti.surfaces.web import pages
+from muisti.surfaces.web import create_router
 from tests.conftest import FakeClock, Opener
 
 ADDRESS = "http://127.0.0.1:8765"
@@ -113,7 +113,7 @@ def surf(opened: Opener) -> Iterator[Surf]:
     def begin(**options: Any) -> Browser:
         memory = opened(**{"embedder": "none", **options})
         app = FastAPI()
-        app.include_router(pages(memory))
+        app.include_router(create_router(memory))
         client = TestClient(app, base_url=ADDRESS, raise_server_exceptions=True)
         clients.append(client)
         return Browser(client, memory)

@@ -45,11 +45,11 @@ def test_J5_a_person_searches_as_they_type_and_asks_why(seen: Seen) -> None:
     playwright.expect(page.locator("#results .row")).to_have_count(1)
     playwright.expect(page.locator("#results mark").first).to_have_text("PostgreSQL")
     assert page.url.endswith("/?q=postgr")
-    page.get_by_text("Why this one").first.click()
+    page.get_by_text("Why this result").first.click()
     playwright.expect(page.locator("#results table").first).to_be_visible()
     seen.shot("1_search")
     page.locator("#q").fill("zebra")
-    playwright.expect(page.locator("#results h2")).to_contain_text("Nothing found for “zebra”")
+    playwright.expect(page.locator("#results h2")).to_contain_text("No results for “zebra”")
 
 
 def test_J5_a_person_uses_the_keyboard_alone(seen: Seen) -> None:
@@ -81,17 +81,17 @@ def test_J5_a_person_uses_the_keyboard_alone(seen: Seen) -> None:
     page.keyboard.press("Enter")
     playwright.expect(page.locator("h1")).to_have_text("Pilot deadline")
     page.keyboard.press("n")
-    playwright.expect(page.locator("h1")).to_have_text("Remember something")
+    playwright.expect(page.locator("h1")).to_have_text("New memory")
 
 
 def test_J5_a_screen_reader_hears_how_many_were_found(seen: Seen) -> None:
     page = seen.open("/")
-    heard = page.locator("#heard[role=status]")
+    heard = page.locator("#result-count[role=status]")
     playwright.expect(heard).to_have_text("")
     page.locator("#q").fill("pilot")
-    playwright.expect(heard).to_have_text("1 found")
+    playwright.expect(heard).to_have_text("1 result")
     page.locator("#q").fill("zebra")
-    playwright.expect(heard).to_have_text("Nothing found")
+    playwright.expect(heard).to_have_text("No results")
 
 
 def test_J5_a_person_goes_to_a_day_and_sees_what_changed(seen: Seen) -> None:
@@ -101,14 +101,14 @@ def test_J5_a_person_goes_to_a_day_and_sees_what_changed(seen: Seen) -> None:
     page.get_by_label("Day").fill("0202-01-01")  # not yet a year
     page.get_by_label("Day").fill("2020-01-01")
     playwright.expect(page.locator(".empty")).to_contain_text(
-        "Nothing was remembered on Wednesday, 1 January 2020 or before"
+        "There are none on Wednesday, 1 January 2020 or earlier"
     )
     page = seen.open(f"/memory/{one.id}")
-    page.get_by_role("link", name="What changed").click()
-    playwright.expect(page.locator(".compared ins")).to_have_text("29")
-    playwright.expect(page.locator(".compared del")).to_have_text("15")
+    page.get_by_role("link", name="Show changes").click()
+    playwright.expect(page.locator(".diff ins")).to_have_text("29")
+    playwright.expect(page.locator(".diff del")).to_have_text("15")
     page.get_by_label("to version").select_option("1")
-    playwright.expect(page.locator(".notice")).to_have_text("These two versions say the same.")
+    playwright.expect(page.locator(".notice")).to_have_text("These two versions are identical.")
 
 
 def test_J5_a_person_narrows_by_kind_and_project(seen: Seen) -> None:
@@ -117,8 +117,8 @@ def test_J5_a_person_narrows_by_kind_and_project(seen: Seen) -> None:
     page.get_by_label("Kind").select_option("preference")
     playwright.expect(page.locator("#results .row")).to_have_count(1)
     page.get_by_label("Project").select_option("orders")
-    playwright.expect(page.locator("#results h2")).to_contain_text("Nothing found")
-    page.get_by_text("Search everything instead").click()
+    playwright.expect(page.locator("#results h2")).to_contain_text("No results")
+    page.get_by_text("Search without filters").click()
     playwright.expect(page.locator("#results .row")).to_have_count(3)
 
 
@@ -126,8 +126,8 @@ def test_J5_a_person_remembers_something(seen: Seen) -> None:
     page = seen.open("/new")
     page.locator("textarea[name=content]").fill("We deploy on Tuesdays.\n\n- never on Fridays")
     page.get_by_label("Importance").fill("0.8")
-    page.get_by_role("button", name="Remember").click()
-    playwright.expect(page.locator(".said")).to_have_text("Remembered.")
+    page.get_by_role("button", name="Save").click()
+    playwright.expect(page.locator(".flash")).to_have_text("Memory saved.")
     playwright.expect(page.locator(".prose li")).to_have_text("never on Fridays")
     seen.shot("4_remembered")
 
@@ -143,19 +143,19 @@ def test_J5_a_person_edits_and_meets_another_editor(seen: Seen) -> None:
     assert page.locator("textarea[name=content]").input_value() == "We chose PostgreSQL 16."
     seen.shot("5_conflict")
     page.get_by_role("button", name="Save").click()
-    playwright.expect(page.locator(".said")).to_have_text("Saved.")
+    playwright.expect(page.locator(".flash")).to_have_text("Changes saved.")
     playwright.expect(page.locator(".history")).to_contain_text("updated")
 
 
 def test_H1_a_person_links_two_memories(seen: Seen) -> None:
     one = next(m for m in seen.memory.list() if m.title == "Pilot deadline")
     page = seen.open(f"/memory/{one.id}")
-    page.get_by_text("Link it to another memory").click()
-    page.get_by_label("This memory").select_option("DEPENDS_ON")
-    page.get_by_label("the memory", exact=False).last.press_sequentially("postgres", delay=20)
+    page.get_by_text("Add a link").click()
+    page.get_by_label("Relation").select_option("DEPENDS_ON")
+    page.get_by_label("Other memory").press_sequentially("postgres", delay=20)
     playwright.expect(page.get_by_role("radio")).to_have_count(1)
     seen.shot("6_link")
-    page.get_by_role("button", name="Link", exact=True).click()
+    page.get_by_role("button", name="Add link").click()
     playwright.expect(page.locator(".links")).to_contain_text("depends on")
 
 
@@ -165,7 +165,7 @@ def test_H1_a_person_replaces_what_is_true_no_longer(seen: Seen) -> None:
     page.get_by_role("link", name="Replace").click()
     page.get_by_label("Title").fill("Pilot deadline moved")
     page.locator("textarea[name=content]").fill("The deadline of the pilot is 29 March.")
-    page.get_by_role("button", name="Remember").click()
+    page.get_by_role("button", name="Save").click()
     playwright.expect(page.locator("h1")).to_have_text("Pilot deadline moved")
     seen.open(f"/memory/{one.id}")
     playwright.expect(page.locator(".notice")).to_contain_text("Pilot deadline moved")
@@ -176,39 +176,39 @@ def test_B6_a_person_deletes_brings_back_and_erases(seen: Seen) -> None:
     page = seen.open(f"/memory/{one.id}")
     page.get_by_role("button", name="Delete").click()
     playwright.expect(page.locator(".notice")).to_contain_text("In the trash")
-    page.get_by_role("button", name="Bring it back").click()
-    playwright.expect(page.locator(".said")).to_have_text("Brought back.")
+    page.get_by_role("button", name="Restore").click()
+    playwright.expect(page.locator(".flash")).to_have_text("Restored.")
     page.get_by_role("button", name="Delete").click()
-    page.get_by_role("link", name="Erase for good…").click()
-    page.get_by_role("button", name="Erase").click()
+    page.get_by_role("link", name="Delete permanently…").click()
+    page.get_by_role("button", name="Delete permanently").click()
     playwright.expect(page.locator("h1")).to_have_text(
-        "Erase for good?"
-    )  # the browser asks for the tick
+        "Delete permanently?"
+    )  # the browser requires the checkbox
     page.get_by_role("checkbox").check()
     seen.shot("8_erase")
-    page.get_by_role("button", name="Erase").click()
-    playwright.expect(page.locator(".said")).to_contain_text("Erased.")
+    page.get_by_role("button", name="Delete permanently").click()
+    playwright.expect(page.locator(".flash")).to_contain_text("Deleted permanently.")
 
 
-def test_J5_a_person_looks_at_the_graph_and_the_numbers(seen: Seen) -> None:
+def test_J5_a_person_looks_at_the_graph_and_the_stats(seen: Seen) -> None:
     first, second, _ = seen.memory.list()
     seen.memory.link(first.id, second.id, "BUILDS_ON")
     page = seen.open("/graph")
     playwright.expect(page.locator("#graph[data-drawn='2'] canvas").first).to_be_attached()
     playwright.expect(page.locator(".links")).to_contain_text("builds on")
     seen.shot("9_graph")
-    page = seen.open("/numbers")
+    page = seen.open("/stats")
     playwright.expect(page.locator(".plots[data-drawn='4']")).to_be_attached()
     assert page.locator(".plots canvas").count() == 4
-    seen.shot("9_numbers")
+    seen.shot("9_stats")
 
 
 def test_B3_a_person_rebuilds_the_index(seen: Seen) -> None:
     page = seen.open("/status")
-    page.get_by_role("button", name="Rebuild the index").click()
+    page.get_by_role("button", name="Rebuild index").click()
     playwright.expect(page.locator("#progress .notice")).to_contain_text("3 memories")
     page.get_by_role(
-        "button", name="Rebuild the index"
+        "button", name="Rebuild index"
     ).click()  # the form that came with the answer works too
     playwright.expect(page.locator("#progress .notice")).to_contain_text("3 memories")
     seen.shot("10_health")
@@ -216,18 +216,18 @@ def test_B3_a_person_rebuilds_the_index(seen: Seen) -> None:
 
 def test_F4_a_person_changes_core_memory(seen: Seen) -> None:
     page = seen.open("/core")
-    page.get_by_label("New entry").first.fill("language")
-    page.get_by_label("What it says").first.fill("Finnish")
+    page.get_by_label("New key").first.fill("language")
+    page.get_by_label("Value").first.fill("Finnish")
     page.get_by_role("button", name="Add").first.click()
-    playwright.expect(page.locator(".said")).to_contain_text("up to date")
+    playwright.expect(page.locator(".flash")).to_contain_text("Core memory updated.")
     page.get_by_role("button", name="Remove").click()
-    playwright.expect(page.locator(".said")).to_contain_text("up to date")
+    playwright.expect(page.locator(".flash")).to_contain_text("Core memory updated.")
 
 
 def test_B5_an_open_page_shows_what_was_written_elsewhere(seen: Seen) -> None:
     page = seen.open("/")
     playwright.expect(page.locator("#results .row")).to_have_count(3)
-    page.locator("body[data-heard]").wait_for(state="attached")  # it knows how things are now
+    page.locator("body[data-revision]").wait_for(state="attached")  # it knows how things are now
     (seen.vault / "notes").mkdir(exist_ok=True)
     (seen.vault / "notes" / "lighthouse.md").write_text("The lighthouse was painted white.")
     seen.memory.sync()
@@ -241,7 +241,7 @@ def _paths(one: str) -> list[str]:
         f"/memory/{one}/edit",
         f"/memory/{one}/erase",
         f"/memory/{one}/history",
-        "/chat?name=telegram_1",
+        "/conversation?name=telegram_1",
     ]
     return [*PAGES, *more, "/timeline?on=2026-03-10", "/?q=zebra", "/nowhere"]
 

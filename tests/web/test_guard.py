@@ -17,15 +17,15 @@ from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
 from muisti import Muisti
-from muisti.surfaces.web import pages
-from muisti.surfaces.web.csrf import COOKIE, posted
-from muisti.surfaces.web.markdown import rendered
-from muisti.surfaces.web.static import asset
+from muisti.surfaces.web import create_router
+from muisti.surfaces.web.csrf import COOKIE, parse_form
+from muisti.surfaces.web.markdown import render_markdown
+from muisti.surfaces.web.static import asset_url
 from tests.web.conftest import ADDRESS, Browser, Filled, Parsed
 from tests.web.test_pages import PAGES
 
 DATA = Path("/work/shared/data")
-OURS = {"htmx.min.js", "app.js", "cytoscape.min.js", "graph.js", "uPlot.iife.min.js", "numbers.js"}
+OURS = {"htmx.min.js", "app.js", "cytoscape.min.js", "graph.js", "uPlot.iife.min.js", "stats.js"}
 TAGS = set(
     """html head meta title link script body a img header nav ul ol li svg use span p kbd main h1 h2 h3 h4 h5 h6 form label div
     input select option noscript button details summary table thead tbody tr th td section mark code article textarea fieldset
@@ -58,11 +58,11 @@ def test_K3_the_cookie_is_for_this_page_alone(empty: Browser) -> None:
 
 
 def test_K3_every_change_is_guarded(empty: Browser) -> None:
-    router = pages(empty.memory)
+    router = create_router(empty.memory)
     changing = [route for route in _routes(router) if (route.methods or set()) - {"GET", "HEAD"}]
     assert len(changing) >= 13
     for route in changing:
-        assert any(one.call is posted for one in route.dependant.dependencies), route.path
+        assert any(one.call is parse_form for one in route.dependant.dependencies), route.path
 
 
 def _routes(router: object) -> list[APIRoute]:
@@ -136,15 +136,15 @@ def test_K3_only_forms_of_a_bounded_length_are_read(filled: Filled) -> None:
 
 
 def test_K3_no_word_is_put_into_the_pages_mouth(empty: Browser) -> None:
-    assert "Your vault is infected" not in empty.client.get("/?said=Your+vault+is+infected").text
-    assert 'class="said"' not in empty.client.get("/?said=nonsense").text
+    assert "Your vault is infected" not in empty.client.get("/?flash=Your+vault+is+infected").text
+    assert 'class="flash"' not in empty.client.get("/?flash=nonsense").text
 
 
 # -- Static files
 
 
 def test_K3_static_files_are_kept_by_browsers_and_none_but_ours_are_served(empty: Browser) -> None:
-    fresh = empty.client.get(asset("app.css"))
+    fresh = empty.client.get(asset_url("app.css"))
     assert fresh.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert fresh.headers["content-type"].startswith("text/css")
     for name in (
@@ -294,7 +294,7 @@ def _check(filled: Filled, texts: list[str], every: int) -> None:
     """All texts on every list, and some on the pages that show one memory."""
     ids = _saved(filled.memory, texts)
     assert len(ids) > 0.8 * len(texts)
-    for page in ("/?n=100", "/timeline", "/numbers", "/status", "/graph", "/trash", "/merged"):
+    for page in ("/?n=100", "/timeline", "/stats", "/status", "/graph", "/trash", "/merged"):
         _is_harmless(filled.get(page), page)
     for offset in range(0, len(ids), 50):
         _is_harmless(filled.get(f"/timeline?offset={offset}"), f"/timeline {offset}")
@@ -317,12 +317,12 @@ def test_K3_hostile_texts_stay_texts_on_every_page(filled: Filled) -> None:
     for query in ("script", "alert", "javascript"):
         _is_harmless(filled.get(f"/?q={query}&n=100"), query)
         _is_harmless(filled.get(f"/?q={query}", part=True), query)
-        _is_harmless(filled.get(f"/chat?name=telegram_1&q={query}"), query)
+        _is_harmless(filled.get(f"/conversation?name=telegram_1&q={query}"), query)
         _is_harmless(filled.get(f"/memory/{ids[1]}/pick?q={query}", part=True), query)
     for path in (
         "/core",
-        "/chats",
-        "/chat?name=telegram_1",
+        "/conversations",
+        "/conversation?name=telegram_1",
         "/trash",
         "/graph",
         "/timeline",
@@ -345,7 +345,7 @@ def test_K3_hostile_questions_names_and_fields(filled: Filled, text: str) -> Non
         ("/", "kind"),
         ("/", "source"),
         ("/timeline", "kind"),
-        ("/chat", "name"),
+        ("/conversation", "name"),
         ("/entry", "id"),
         ("/graph", "around"),
         ("/new", "replaces"),
@@ -378,7 +378,7 @@ def test_K3_commonmark_on_every_page(filled: Filled) -> None:
 
 def test_K3_no_markdown_makes_anything_but_its_own_tags() -> None:
     for text in [*_examples("commonmark.json"), *_examples("blns.json"), *HOSTILE]:
-        page = Parsed(rendered(text))
+        page = Parsed(render_markdown(text))
         _is_harmless(page, text)
         for link in page.all("a"):
             assert link["rel"] == "noopener noreferrer nofollow"
@@ -395,4 +395,4 @@ def test_K3_a_naughty_question_is_answered(filled: Filled) -> None:
 
 
 def test_J5_a_very_long_text_is_shown_as_it_is() -> None:
-    assert rendered("*" * 300_000).startswith('<pre class="plain">')
+    assert render_markdown("*" * 300_000).startswith('<pre class="plain">')

@@ -56,7 +56,7 @@ NAMES = [
     "{{7*7}}<script>alert(1)<",
     '" onfocus=alert(1) autofocus x="',
 ]
-"""As names: of projects, chats, sessions, files, keys."""
+"""As names: of projects, conversations, sessions, files, keys."""
 
 
 def watched(visit: Visit, **options: Any) -> Seen:
@@ -159,7 +159,7 @@ def test_K3_no_script_runs_of_any_text(visit: Visit) -> None:
     assert kept > 0.9 * len(drafts)
     said = [("user", text, None) for text in texts()]
     for number in (0, 1):  # the page shows a thousand
-        _write_chat(memory, f"telegram_{number}", said[number::2])
+        _write_conversation(memory, f"telegram_{number}", said[number::2])
     memory.sync()
     assert sum(one.messages for one in memory.list_conversations()) > 0.9 * len(said)
     asked = [
@@ -168,13 +168,13 @@ def test_K3_no_script_runs_of_any_text(visit: Visit) -> None:
         "/?q=script&n=100",
         "/?q=javascript",
         "/graph",
-        "/numbers",
+        "/stats",
     ]
     for path in [
         *asked,
-        "/chat?name=telegram_0&n=1000",
-        "/chat?name=telegram_1&n=1000",
-        "/chat?name=telegram_1&q=alert",
+        "/conversation?name=telegram_0&n=1000",
+        "/conversation?name=telegram_1&n=1000",
+        "/conversation?name=telegram_1&q=alert",
     ]:
         look(seen, path)
     for offset in range(0, kept, 50):
@@ -201,10 +201,17 @@ def test_K3_no_script_runs_of_any_name_on_any_page(visit: Visit, tmp_path: Path)
     ]
     paths += [f"/memory/{ids[0]}{rest}" for rest in ("/erase", "/changes", "/history", "/related")]
     paths += [f"/memory/{one}{rest}" for one in ids for rest in ("", "/edit")]
-    paths += [f"/chat?name={quote(one.name)}" for one in chats]
+    paths += [f"/conversation?name={quote(one.name)}" for one in chats]
     paths += [
         f"/{where}{quote(NAMES[0])}"
-        for where in ("?q=", "?kind=", "?project=", "timeline?on=", "chat?name=", "graph?around=")
+        for where in (
+            "?q=",
+            "?kind=",
+            "?project=",
+            "timeline?on=",
+            "conversation?name=",
+            "graph?around=",
+        )
     ]
     for path in [*paths, *(f"/entry?id={quote(one)}" for one in found)]:
         look(seen, path)
@@ -221,7 +228,7 @@ def _named(memory: Muisti, tmp_path: Path) -> list[str]:
         tried(partial(memory.append_message, "telegram_1", name, name, type=name))
         tried(partial(memory.start_session, session_id=name))
         file_name = name.replace("/", "")
-        _write_chat(
+        _write_conversation(
             memory, f"telegram_{file_name}", [("user", name, None), ("assistant", name, name)]
         )
         (memory.root / "notes" / f"{file_name}.md").write_text(f"alert by hand {name}")
@@ -259,7 +266,9 @@ def _save_named(memory: Muisti, name: str) -> None:
     memory.save(f"alert, with all of {sorted(taken)}: {name}", **taken)
 
 
-def _write_chat(memory: Muisti, chat: str, said: Sequence[tuple[str, str, str | None]]) -> None:
+def _write_conversation(
+    memory: Muisti, chat: str, said: Sequence[tuple[str, str, str | None]]
+) -> None:
     """As another program would, which does not ask us what may be a name."""
     folder = memory.root / "conversations" / chat
     folder.mkdir(parents=True, exist_ok=True)

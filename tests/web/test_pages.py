@@ -8,8 +8,8 @@ import pytest
 
 from muisti import Muisti
 from muisti.model import Message, SearchResult
-from muisti.surfaces.web.highlight import marked, plainly
-from muisti.surfaces.web.markdown import rendered
+from muisti.surfaces.web.highlight import highlight, strip_markdown
+from muisti.surfaces.web.markdown import render_markdown
 from tests.conftest import FakeClock
 from tests.web.conftest import Browser, Filled, Parsed, Surf
 
@@ -19,8 +19,8 @@ PAGES = [
     "/new",
     "/timeline",
     "/graph",
-    "/numbers",
-    "/chats",
+    "/stats",
+    "/conversations",
     "/core",
     "/trash",
     "/archive",
@@ -54,7 +54,7 @@ def test_J5_search_finds_shows_words_and_reasons(filled: Filled) -> None:
     assert "Pilot deadline moved" in page.text
     assert "keyword" in page.text  # a reason
     assert page.all("mark")
-    assert "said in a chat" in page.text
+    assert ("span", {"class": "source"}) in page.tags  # a message
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_J5_search_finds_shows_words_and_reasons(filled: Filled) -> None:
     [
         ("/?q=pilot&source=message", "telegram_1", "Pilot deadline moved"),
         ("/?q=pilot&source=memory", "Pilot deadline moved", "telegram_1"),
-        ("/?q=fridays&kind=note", "Fridays", "Nothing found"),
-        ("/?q=fridays&project=orders", "Filters are on", "README"),
+        ("/?q=fridays&kind=note", "Fridays", "No results"),
+        ("/?q=fridays&project=orders", "Filters are active", "README"),
         ("/?kind=decision", "PostgreSQL", "Fridays"),
-        ("/?source=message", "Filters are on", "Fridays"),
+        ("/?source=message", "Filters are active", "Fridays"),
     ],
 )
 def test_J5_filters_narrow(filled: Filled, path: str, there: str, gone: str) -> None:
@@ -96,15 +96,15 @@ def test_J5_looking_is_no_recall(filled: Filled) -> None:
 
 def test_J5_one_memory_with_its_links_history_and_neighbours(filled: Filled) -> None:
     page = filled.get(f"/memory/{filled.fact.id}")
-    assert "True no longer: Pilot deadline moved took its place" in page.text
+    assert "Outdated. Replaced by Pilot deadline moved." in page.text
     assert "supersedes" in page.text
     assert ("strong", {}) in filled.get(f"/memory/{filled.decision.id}").tags
     assert "Pilot deadline" in filled.get(f"/memory/{filled.newer.id}/related", part=True).text
     history = filled.get(f"/memory/{filled.decision.id}/history", part=True)
     assert "merged" in history.text
-    assert "What the merged text said" in history.text
+    assert "Merged text" in history.text
     assert "History of" in filled.get(f"/memory/{filled.decision.id}/history").text
-    assert "nobody has checked it" in filled.get(f"/memory/{filled.guess.id}").text
+    assert "No human has confirmed this memory" in filled.get(f"/memory/{filled.guess.id}").text
 
 
 def test_J5_what_is_out_of_the_way_is_still_readable(filled: Filled) -> None:
@@ -112,7 +112,7 @@ def test_J5_what_is_out_of_the_way_is_still_readable(filled: Filled) -> None:
     assert "In the archive" in filled.get(f"/memory/{filled.archived.id}").text
     assert "Weekend" in filled.get("/trash").text
     assert "Printer" in filled.get("/archive").text
-    assert "They are two" in filled.get("/merged").text
+    assert "Undo merge" in filled.get("/merged").text
 
 
 def test_J5_a_message_is_read_where_it_was_said(filled: Filled) -> None:
@@ -122,10 +122,23 @@ def test_J5_a_message_is_read_where_it_was_said(filled: Filled) -> None:
     page = filled.client.get("/entry", params={"id": found.memory.id})
     assert page.status_code == 200
     assert "telegram_1" in page.text
-    chat = filled.get("/chat?name=telegram_1")
-    assert "When is the pilot due?" in chat.text
-    assert ("strong", {}) in chat.tags
-    assert "2 messages found" in filled.get("/chat?name=telegram_1&q=pilot+march").text
+    conversation = filled.get("/conversation?name=telegram_1")
+    assert "When is the pilot due?" in conversation.text
+    assert ("strong", {}) in conversation.tags
+    assert "2 messages found" in filled.get("/conversation?name=telegram_1&q=pilot+march").text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/chats?offset=100", "/conversations?offset=100"),
+        ("/chat?name=telegram_1&q=a%20b", "/conversation?name=telegram_1&q=a%20b"),
+        ("/numbers", "/stats"),
+    ],
+)
+def test_M2_old_addresses_redirect(empty: Browser, old: str, new: str) -> None:
+    answer = empty.client.get(old, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (308, new)
 
 
 def test_J5_the_graph_as_picture_and_as_list(filled: Filled) -> None:
@@ -133,15 +146,13 @@ def test_J5_the_graph_as_picture_and_as_list(filled: Filled) -> None:
     data = filled.client.get("/graph/data").json()
     assert {edge["label"] for edge in data["edges"]} == {"supersedes", "related to"}
     around = filled.client.get("/graph/data", params={"around": filled.fact.id}).json()
-    assert [node["label"] for node in around["nodes"] if node["here"]] == ["Pilot deadline"]
+    assert [node["label"] for node in around["nodes"] if node["centre"]] == ["Pilot deadline"]
 
 
-def test_J5_numbers_add_up(filled: Filled) -> None:
+def test_J5_stats_add_up(filled: Filled) -> None:
     data = json.loads(
         next(
-            one["data-figures"]
-            for one in filled.get("/numbers").all("div")
-            if "data-figures" in one
+            one["data-figures"] for one in filled.get("/stats").all("div") if "data-figures" in one
         )
     )
     total = filled.memory.get_stats().total_count
@@ -164,8 +175,8 @@ def test_J5_a_timeline_goes_on(empty: Browser) -> None:
 def test_D5_a_page_says_when_search_goes_by_words_alone(surf: Surf) -> None:
     browser = surf(embedder="ollama", embedder_url="http://127.0.0.1:9", embedder_timeout=0.5)
     browser.memory.save("The pilot begins in March.")
-    assert "Found by words alone" in browser.get("/?q=pilot").text
-    assert "needs your attention" in browser.get("/status").text
+    assert "Keyword search only" in browser.get("/?q=pilot").text
+    assert "Problems found" in browser.get("/status").text
 
 
 @pytest.mark.parametrize(
@@ -184,10 +195,10 @@ def test_K3_an_id_that_is_none_is_not_found(filled: Filled, bad: str, rest: str)
     [
         ("/memory/unknown", 404, "No memory has the ID unknown"),
         ("/entry?id=message:nobody/1/2", 404, "No memory has the ID"),
-        ("/chat?name=../../etc", 404, "There is no conversation"),
-        ("/?q=x&kind=poem", 422, "It must be one of".lower()),
-        ("/timeline?kind=poem", 422, "it must be one of"),
-        ("/timeline?offset=many", 422, "is no number"),
+        ("/conversation?name=../../etc", 404, "There is no conversation"),
+        ("/?q=x&kind=poem", 422, "must be one of"),
+        ("/timeline?kind=poem", 422, "must be one of"),
+        ("/timeline?offset=many", 422, "is not a number"),
         ("/graph?around=unknown", 404, "No memory has the ID"),
     ],
 )
@@ -209,28 +220,28 @@ def test_J5_errors_are_sentences(filled: Filled, path: str, status: int, sentenc
     ],
 )
 def test_J5_words_are_marked(text: str, query: str, hits: list[str] | None) -> None:
-    pieces = marked(text, query)
+    pieces = highlight(text, query)
     assert "".join(piece for piece, _ in pieces) == text
     if hits is not None:
         assert [piece for piece, hit in pieces if hit] == hits
 
 
 def test_J5_snippets_are_plain() -> None:
-    assert plainly("## Why\n\n- **jsonb** and `ORDERS_DSN`") == "Why jsonb and ORDERS_DSN"
+    assert strip_markdown("## Why\n\n- **jsonb** and `ORDERS_DSN`") == "Why jsonb and ORDERS_DSN"
 
 
 def test_J5_open_pages_ask_whether_something_changed(opened, empty: Browser) -> None:
     from fastapi import FastAPI
     from fastapi.testclient import TestClient
 
-    from muisti.surfaces.web import pages
+    from muisti.surfaces.web import create_router
 
     app = FastAPI()
-    app.include_router(pages(empty.memory, changes=lambda: 7))
+    app.include_router(create_router(empty.memory, get_revision=lambda: 7))
     with TestClient(app) as client:
-        assert client.get("/pulse").text == "7"
-        assert 'data-live="/pulse"' in client.get("/").text
-    assert "data-live" not in empty.client.get("/").text
+        assert client.get("/revision").text == client.get("/pulse").text == "7"
+        assert 'data-revision-url="/revision"' in client.get("/").text
+    assert "data-revision-url" not in empty.client.get("/").text
 
 
 def test_J5_a_timeline_begins_at_the_day_that_is_asked_for(
@@ -257,11 +268,11 @@ def test_J5_a_timeline_begins_at_the_day_that_is_asked_for(
     newer = next(one["href"] for one in page.all("a") if one.get("rel") == "prev")
     assert "Place 60." in empty.get(newer).text
     assert (
-        "Nothing was remembered on Monday, 9 March 2026 or before"
+        "There are none on Monday, 9 March 2026 or earlier"
         in empty.get("/timeline?on=2026-03-09").text
     )
     assert "Place 119." in empty.get("/timeline?on=2030-01-01").text
-    assert "what came before follows" in empty.get("/timeline?on=2030-01-01").text
+    assert "showing earlier ones" in empty.get("/timeline?on=2030-01-01").text
     only = empty.get("/timeline?on=2026-03-12&project=odd").text
     assert "Place 3." in only
     assert "Place 4." not in only
@@ -299,11 +310,11 @@ def test_B6_the_trash_is_read_page_by_page_the_latest_first(
         empty.memory.delete(one.id)
     (empty.memory.root / ".trash" / "by_hand.md").write_text("Somebody put this here.")
     read, listed = (
-        _counted(monkeypatch, empty.memory, "trashed"),
+        _counted(monkeypatch, empty.memory, "list_trash"),
         _counted(monkeypatch, empty.memory, "list"),
     )
     page = empty.get("/trash")
-    assert "60 in the trash" in page.text
+    assert "60 memories in the trash" in page.text
     assert (len(read), listed) == (1, [])
     first = [one["href"] for one in page.all("a") if one.get("class") == "title"]
     older = next(one["href"] for one in page.all("a") if one.get("rel") == "next")
@@ -320,27 +331,27 @@ def test_C3_merges_are_read_page_by_page(empty: Browser, monkeypatch: pytest.Mon
     asked = _counted(monkeypatch, empty.memory, "history")
     page = empty.get("/merged")
     count = empty.memory.merged_count()
-    assert f"{count} memories were said again" in page.text
+    assert f"{count} memories have merged duplicates" in page.text
     assert len(asked) == 25 < count
     older = next(one["href"] for one in page.all("a") if one.get("rel") == "next")
-    assert empty.get(older).text.count("They are two") == count - 25
+    assert empty.get(older).text.count("Undo merge") == count - 25
 
 
 def test_B6_the_archive_is_read_only_for_what_is_in_it(
     filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = _counted(monkeypatch, filled.memory, "archived")
+    read = _counted(monkeypatch, filled.memory, "list_archive")
     filled.get("/memory/unknown", 404)
     assert "In the archive" in filled.get(f"/memory/{filled.archived.id}").text
     assert read == []
 
 
-def test_J5_chats_go_on(empty: Browser) -> None:
+def test_J5_conversations_are_paged(empty: Browser) -> None:
     for n in range(103):
         empty.memory.append_message(f"telegram_{n}", "user", "Hello")
-    page = empty.get("/chats")
-    assert page.text.count("in the present talk") == 100
-    assert empty.get("/chats?offset=100").text.count("in the present talk") == 3
+    page = empty.get("/conversations")
+    assert page.text.count("in the current session") == 100
+    assert empty.get("/conversations?offset=100").text.count("in the current session") == 3
 
 
 def test_B3_versions_are_compared(empty: Browser) -> None:
@@ -364,7 +375,7 @@ def test_B3_versions_are_compared(empty: Browser) -> None:
     assert addresses == ["old=2&new=3", "old=1&new=2"]
     assert "has 3 versions" in empty.get(f"/memory/{one.id}/changes?old=4", 404).text
     alone = empty.memory.save("The lighthouse is white.")
-    assert "never been changed" in empty.get(f"/memory/{alone.id}/changes").text
+    assert "No changes yet" in empty.get(f"/memory/{alone.id}/changes").text
 
 
 def test_I1_the_status_tells_what_waits(surf: Surf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -380,13 +391,13 @@ def test_I1_the_status_tells_what_waits(surf: Surf, monkeypatch: pytest.MonkeyPa
     )
     browser.memory.save("The pilot begins in March.")
     text = browser.get("/status").text
-    assert "Waiting for vectors1: they are found by words until then" in text
-    assert "Waiting to be read0" in text
+    assert "Not embedded yet1, found by keyword until then" in text
+    assert "Waiting0 exchanges" in text
     browser.memory.extract_and_save("s1", "I prefer short answers.", "Noted.")
-    assert "Waiting to be read1 exchange: they are safe" in browser.get("/status").text
+    assert "Waiting1 exchange, kept on disk" in browser.get("/status").text
 
 
 def test_J5_the_side_of_a_cell_is_kept_without_a_style() -> None:
-    page = Parsed(rendered("| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 | 3 |"))
+    page = Parsed(render_markdown("| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 | 3 |"))
     assert [one.get("class") for one in page.all("td")] == ["to-left", "to-center", "to-right"]
     assert not [one for one in page.all("th") if "style" in one]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.surfaces.web.versions import MOST_LINES, Piece, differences
+from muisti.surfaces.web.versions import MAX_LINES, DiffPart, diff
 
 LINES = st.lists(
     st.sampled_from(
@@ -22,43 +22,43 @@ LINES = st.lists(
         (
             "on 15 March",
             "on 29 March",
-            [("on ", "same"), ("15", "gone"), ("29", "new"), (" March", "same")],
+            [("on ", "equal"), ("15", "removed"), ("29", "added"), (" March", "equal")],
         ),
-        ("same", "same", [("same", "same")]),
-        ("", "new", [("new", "new")]),
-        ("old", "", [("old", "gone")]),
+        ("same", "same", [("same", "equal")]),
+        ("", "new", [("new", "added")]),
+        ("old", "", [("old", "removed")]),
         ("", "", []),
-        ("red green blue", "1 + 1 = 2", [("red green blue", "gone"), ("1 + 1 = 2", "new")]),
-        ("数据库", "数据 库", [("数据库", "gone"), ("数据 库", "new")]),
+        ("red green blue", "1 + 1 = 2", [("red green blue", "removed"), ("1 + 1 = 2", "added")]),
+        ("数据库", "数据 库", [("数据库", "removed"), ("数据 库", "added")]),
     ],
 )
 def test_B3_words_that_came_and_went(
     before: str, after: str, pieces: list[tuple[str, str]]
 ) -> None:
-    assert [(one.text, one.how) for one in differences(before, after)] == pieces
+    assert [(one.text, one.change) for one in diff(before, after)] == pieces
 
 
 def test_B3_lines_far_from_a_change_are_left_out() -> None:
     before = "".join(f"line {n}\n" for n in range(50))
-    found = list(differences(before, before.replace("line 25\n", "line 25 and more\n")))
-    assert [one.text for one in found if one.how == "left out"] == [
-        "23 lines as before",
-        "22 lines as before",
+    found = list(diff(before, before.replace("line 25\n", "line 25 and more\n")))
+    assert [one.text for one in found if one.change == "omitted"] == [
+        "23 unchanged lines",
+        "22 unchanged lines",
     ]
     assert "line 23\nline 24\n" in [one.text for one in found]
 
 
 @given(LINES, LINES)
 def test_B3_both_texts_can_be_read_out_of_it(before: str, after: str) -> None:
-    found = list(differences(before, after))
-    if not any(one.how == "left out" for one in found):
-        assert "".join(one.text for one in found if one.how != "new") == before
-        assert "".join(one.text for one in found if one.how != "gone") == after
+    found = list(diff(before, after))
+    if not any(one.change == "omitted" for one in found):
+        assert "".join(one.text for one in found if one.change != "added") == before
+        assert "".join(one.text for one in found if one.change != "removed") == after
 
 
 def test_B3_very_long_texts_are_not_compared() -> None:
-    before, after = "a\n" * MOST_LINES, "b\n" * MOST_LINES
-    assert list(differences(before, after)) == [Piece(before, "gone"), Piece(after, "new")]
+    before, after = "a\n" * MAX_LINES, "b\n" * MAX_LINES
+    assert list(diff(before, after)) == [DiffPart(before, "removed"), DiffPart(after, "added")]
 
 
 def test_B3_a_long_rewritten_passage_takes_no_square_of_time() -> None:
@@ -66,4 +66,4 @@ def test_B3_a_long_rewritten_passage_takes_no_square_of_time() -> None:
         " ".join(f"w{n}" for n in range(50_000)),
         " ".join(f"w{n}" for n in range(50_000, 0, -1)),
     )
-    assert [one.how for one in differences(before, after)] == ["gone", "new"]
+    assert [one.change for one in diff(before, after)] == ["removed", "added"]

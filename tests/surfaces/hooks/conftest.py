@@ -16,7 +16,7 @@ import pytest
 
 from muisti import Muisti, bootstrap
 from muisti.surfaces.hooks import spool
-from muisti.surfaces.hooks.log import Run, recent
+from muisti.surfaces.hooks.log import Run, read_recent
 
 COMMAND = [sys.executable, "-P", "-c", "from muisti.surfaces.cli.main import main; main()", "hook"]
 PATIENCE = 60.0
@@ -86,20 +86,20 @@ class Hook:
         """Wait for something that the worker brings about."""
         end = time.monotonic() + PATIENCE
         while not holds():
-            assert time.monotonic() < end, f"it did not come about; the log: {recent(10)}"
+            assert time.monotonic() < end, f"it did not come about; the log: {read_recent(10)}"
             time.sleep(0.05)
 
     def settled(self) -> list[Run]:
         """Wait until everything is dealt with; the log."""
-        self.until(lambda: not spool.waiting() and not _busy())
-        return recent(100)
+        self.until(lambda: not spool.list_entries() and not _busy())
+        return read_recent(100)
 
 
 def _busy() -> bool:
     """Whether a worker is at it."""
     import fcntl
 
-    lock = spool.spool_folder() / "worker.lock"
+    lock = spool.get_spool_folder() / "worker.lock"
     if not lock.exists():
         return False
     with lock.open("r+b") as file:

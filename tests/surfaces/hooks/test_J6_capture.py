@@ -250,7 +250,7 @@ def test_J6_a_transcript_is_a_plain_file(hook: Hook, tmp_path: Path, what: str) 
         os.mkfifo(path)
     hook("PreCompact", trigger="auto", transcript_path=str(path))
     hook.settled()
-    assert spool.waiting() == []
+    assert spool.list_entries() == []
     assert said(hook) == []
 
 
@@ -279,17 +279,17 @@ def test_K2_a_worker_that_is_killed_loses_nothing(
     monkeypatch.setattr(worker, "start", lambda vault="": None)
     entry = spool.new_entry("claude-code", str(hook.vault), "otters", "s1")
     entry.prompts, entry.answer = [(entry.at, CACHE)], DONE
-    spool.put(entry)
+    spool.add_entry(entry)
     for step in ("start_session", "append_message", "extract_and_save", "flush", "close"):
         child = os.fork()
         if child == 0:
             _work_and_die_at(step, hook.vault)
         _, status = os.waitpid(child, 0)
         assert os.WTERMSIG(status) == signal.SIGKILL
-    worker.work(str(hook.vault))
+    worker.process_entries(str(hook.vault))
     assert said(hook) == [("user", CACHE), ("assistant", DONE)]
     assert len([one for one in memories(hook) if "decided" in one]) == 1
-    assert spool.waiting() == []
+    assert spool.list_entries() == []
 
 
 def _work_and_die_at(step: str, vault: Path) -> None:
@@ -300,7 +300,7 @@ def _work_and_die_at(step: str, vault: Path) -> None:
 
     try:
         setattr(Muisti, step, die)
-        worker.work(str(vault))
+        worker.process_entries(str(vault))
         die()
     finally:
         os._exit(1)

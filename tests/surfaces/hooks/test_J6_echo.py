@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from muisti.recall.fence import OPENING, fence_text
 from muisti.surfaces.hooks import novelty
-from muisti.surfaces.hooks.strip_recalled import without_recalled
+from muisti.surfaces.hooks.strip_recalled import strip_recalled
 from tests.surfaces.hooks.conftest import Hook
 from tests.unit.making import a_memory
 
@@ -52,7 +52,7 @@ CORE = f'{OPENING}\n<memory-core section="user">\nname: {FACT}\n</memory-core>\n
     ],
 )
 def test_J6_the_fence_and_what_is_in_it_goes(text: str, left: str) -> None:
-    assert without_recalled(text) == left
+    assert strip_recalled(text) == left
 
 
 PIECES = st.sampled_from(
@@ -75,20 +75,20 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_J6_whatever_is_left_holds_no_fence(text: str) -> None:
-    left = without_recalled(text)
-    assert without_recalled(left) == left
+    left = strip_recalled(text)
+    assert strip_recalled(left) == left
     assert not re.search(r"<memories\b", left)
 
 
 @given(st.text())
 def test_J6_a_text_without_a_fence_stays_as_it_is(text: str) -> None:
     if "memor" not in text.lower():
-        assert without_recalled(text) == text
+        assert strip_recalled(text) == text
 
 
 @given(st.text(max_size=300))
 def test_J6_no_memory_gets_out_of_its_fence(content: str) -> None:
-    assert without_recalled(f"before {fence_text([a_memory(content=content)])} after").split() == [
+    assert strip_recalled(f"before {fence_text([a_memory(content=content)])} after").split() == [
         "before",
         "after",
     ]
@@ -107,7 +107,7 @@ def test_J6_no_memory_gets_out_of_its_fence(content: str) -> None:
     ],
 )
 def test_J6_endless_fences_end(bad: str) -> None:
-    assert len(without_recalled(bad * 20_000)) <= len(bad) * 20_000
+    assert len(strip_recalled(bad * 20_000)) <= len(bad) * 20_000
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_J6_endless_fences_end(bad: str) -> None:
 def test_J6_what_repeats_a_memory_is_nothing_new(sentence: str, user: bool, agent: bool) -> None:
     kept = "Herons fly south in September."
     for share, dropped in ((novelty.USER, user), (novelty.AGENT, agent)):
-        left = novelty.without_known(
+        left = novelty.remove_known(
             f"{sentence} {kept}" if sentence.endswith(".") else f"{sentence}. {kept}", [FACT], share
         )
         assert kept in left

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from muisti.surfaces.hooks import log
-from muisti.surfaces.hooks.paths import state_folder
+from muisti.surfaces.hooks.paths import get_state_folder
 
 AT = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
@@ -25,19 +25,19 @@ def run(number: int = 0, detail: str = "") -> log.Run:
 def test_J6_what_is_recorded_is_read_latest_first() -> None:
     for number in range(5):
         log.record(run(number))
-    assert log.recent(3) == [run(4), run(3), run(2)]
-    assert log.recent(0) == []
+    assert log.read_recent(3) == [run(4), run(3), run(2)]
+    assert log.read_recent(0) == []
 
 
 def test_J6_the_log_is_for_its_user_alone() -> None:
     log.record(run())
-    assert stat.S_IMODE((state_folder() / log.FILE).stat().st_mode) == 0o600
-    assert stat.S_IMODE(state_folder().stat().st_mode) == 0o700
+    assert stat.S_IMODE((get_state_folder() / log.FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE(get_state_folder().stat().st_mode) == 0o700
 
 
 def test_J6_broken_lines_are_left_out() -> None:
     log.record(run(1))
-    path = state_folder() / log.FILE
+    path = get_state_folder() / log.FILE
     with path.open("ab") as file:
         file.write(
             b'{"at": "yesterday"}\n\xff\xfe\n[]\nnull\n{"at":"2026-01-01T00:00:00","event":1}\n'
@@ -46,24 +46,24 @@ def test_J6_broken_lines_are_left_out() -> None:
         )
         file.write(b'"half a line\n')
     log.record(run(2))
-    assert log.recent(10) == [run(2), run(1)]
+    assert log.read_recent(10) == [run(2), run(1)]
 
 
 def test_J6_no_log_is_no_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert log.recent(5) == []
+    assert log.read_recent(5) == []
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("MUISTI_STATE", str(tmp_path / "file"))
     log.record(run())
-    assert log.recent(5) == []
+    assert log.read_recent(5) == []
 
 
 def test_J6_the_log_stays_small_and_keeps_the_latest() -> None:
     for number in range(3_000):
         log.record(run(number, "x" * 1_000))
-    sizes = [path.stat().st_size for path in state_folder().iterdir()]
-    assert sum(sizes) <= 2 * log.LARGEST
-    assert len(log.recent(200)) == 200
-    assert log.recent(1)[0].at == run(2_999).at
+    sizes = [path.stat().st_size for path in get_state_folder().iterdir()]
+    assert sum(sizes) <= 2 * log.MAX_BYTES
+    assert len(log.read_recent(200)) == 200
+    assert log.read_recent(1)[0].at == run(2_999).at
 
 
 def _record_many(first: int) -> None:
@@ -81,9 +81,9 @@ def test_J6_several_processes_write_whole_lines() -> None:
     lines = [
         line
         for name in (log.EARLIER, log.FILE)
-        for line in (state_folder() / name).read_bytes().splitlines()
+        for line in (get_state_folder() / name).read_bytes().splitlines()
     ]
-    assert len(log.recent(10_000)) == len(lines)
+    assert len(log.read_recent(10_000)) == len(lines)
     assert len(lines) > 300
 
 
@@ -96,4 +96,4 @@ def test_J6_the_place_is_the_usual_one(monkeypatch: pytest.MonkeyPatch, base: st
     monkeypatch.setenv("XDG_STATE_HOME", base)
     if base == "relative":
         monkeypatch.delenv("XDG_STATE_HOME")
-    assert state_folder() == Path(platformdirs.user_state_path("muisti", appauthor=False))
+    assert get_state_folder() == Path(platformdirs.user_state_path("muisti", appauthor=False))

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from muisti.surfaces.hooks import spool
-from muisti.surfaces.hooks.events import EVENTS, LARGEST
-from muisti.surfaces.hooks.log import recent
+from muisti.surfaces.hooks.events import EVENTS, MAX_BYTES
+from muisti.surfaces.hooks.log import read_recent
 from tests.conftest import file_store
 from tests.surfaces.hooks.conftest import COMMAND, PATIENCE, Hook
 
@@ -57,15 +57,15 @@ def test_J6_bad_input(filled: Hook, what: str) -> None:
 @pytest.mark.parametrize("given", [b"", b"{", b"[]"])
 def test_J6_what_is_no_message_is_an_error_in_the_log(hook: Hook, event: str, given: bytes) -> None:
     assert hook.raw(event, given).stdout == b""
-    (run,) = recent(5)
+    (run,) = read_recent(5)
     assert (run.event, run.outcome) == (event, "error")
     assert run.detail.startswith("BadPayload: ")
 
 
 def test_J6_too_much_input(filled: Hook) -> None:
-    huge = b'{"session_id": "s", "prompt": "' + b"x" * (LARGEST + 10) + b'"}'
+    huge = b'{"session_id": "s", "prompt": "' + b"x" * (MAX_BYTES + 10) + b'"}'
     assert filled.raw("UserPromptSubmit", huge).stdout == b""
-    assert "more than" in recent(1)[0].detail
+    assert "larger than" in read_recent(1)[0].detail
 
 
 def test_J6_much_input_that_is_accepted(filled: Hook) -> None:
@@ -94,8 +94,8 @@ def test_J6_a_wrong_call(hook: Hook, arguments: list[str]) -> None:
         [*COMMAND, *arguments], input=b"{}", capture_output=True, timeout=PATIENCE, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert recent(1)[0].outcome == "error"
-    assert recent(1)[0].detail.startswith("BadOptions: ")
+    assert read_recent(1)[0].outcome == "error"
+    assert read_recent(1)[0].detail.startswith("BadOptions: ")
 
 
 def test_J6_no_standard_streams_at_all(filled: Hook) -> None:
@@ -104,7 +104,7 @@ def test_J6_no_standard_streams_at_all(filled: Hook) -> None:
         ["sh", "-c", command, *COMMAND, "UserPromptSubmit"], timeout=PATIENCE, check=False
     )
     assert done.returncode == 0
-    assert recent(1)[0].outcome == "error"
+    assert read_recent(1)[0].outcome == "error"
 
 
 def test_J6_a_reader_that_has_gone(filled: Hook) -> None:
@@ -147,7 +147,7 @@ def test_J6_an_input_that_never_ends(hook: Hook) -> None:
         stderr=subprocess.PIPE,
     )
     assert running.wait(timeout=PATIENCE) == 0
-    assert recent(1)[0].detail.startswith("TimeoutError: it took longer than 3 s")
+    assert read_recent(1)[0].detail.startswith("TimeoutError: took longer than 3 s")
     running.communicate()
 
 
@@ -185,10 +185,12 @@ def test_J6_a_broken_vault(filled: Hook, what: str, answers: bool) -> None:
     kept = what not in ("bad settings", "a file in its place")
     filled.until(
         lambda: [
-            run for run in recent(20) if run.event == "Worker" and (run.outcome == "error" or kept)
+            run
+            for run in read_recent(20)
+            if run.event == "Worker" and (run.outcome == "error" or kept)
         ]
     )
-    assert bool(spool.waiting()) is not kept
+    assert bool(spool.list_entries()) is not kept
     if not kept:  # somebody mends it: what waits is kept then
         shutil.rmtree(filled.vault) if filled.vault.is_dir() else filled.vault.unlink()
         filled("Stop", last_assistant_message="It is PostgreSQL, I said.")
@@ -203,7 +205,7 @@ def test_J6_a_vault_that_another_process_holds(filled: Hook) -> None:
         assert "PostgreSQL" in filled("UserPromptSubmit", prompt=ASK)
         filled("Stop", last_assistant_message="It is PostgreSQL.")
         time.sleep(0.5)
-        assert spool.waiting()
+        assert spool.list_entries()
     filled.settled()
     with filled.open() as memory:
         assert memory.window("claude-code_s1")
@@ -217,9 +219,9 @@ def test_J6_a_read_only_vault(filled: Hook) -> None:
     try:
         assert "PostgreSQL" in filled("UserPromptSubmit", prompt=ASK)
         filled("Stop", last_assistant_message="It is PostgreSQL.")
-        filled.until(lambda: recent(1)[0].event == "Worker")
-        assert recent(1)[0].outcome == "error"
-        assert spool.waiting()
+        filled.until(lambda: read_recent(1)[0].event == "Worker")
+        assert read_recent(1)[0].outcome == "error"
+        assert spool.list_entries()
     finally:
         for path in folders:
             path.chmod(0o755)
@@ -253,13 +255,13 @@ def test_J6_a_full_disk(filled: Hook, tmp_path: Path) -> None:
 
 
 def test_J6_a_poisoned_entry_does_not_keep_the_others_back(filled: Hook) -> None:
-    folder = spool.spool_folder()
+    folder = spool.get_spool_folder()
     folder.mkdir(parents=True)
     (folder / "00000000000000000001-1.json").write_text("{broken")
     (folder / "00000000000000000002-1.json").write_text('{"id": 5}')
     bad = spool.new_entry("claude-code", str(filled.vault), "///", "s 1/..")
     bad.answer = "x"
-    spool.put(bad)
+    spool.add_entry(bad)
     filled.exchange("Where do otters sleep?", "On the water.")
     filled.settled()
     with filled.open() as memory:
@@ -274,7 +276,7 @@ def test_J6_the_log_says_nothing_of_what_was_said(filled: Hook) -> None:
     filled.raw("UserPromptSubmit", b'{"prompt": "zanzibar')
     filled("SessionEnd", reason="exit")
     filled.settled()
-    text = "".join(map(repr, recent(100)))
+    text = "".join(map(repr, read_recent(100)))
     assert "zanzibar" not in text
     assert "walrus" not in text
     assert "PostgreSQL" not in text

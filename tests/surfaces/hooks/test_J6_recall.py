@@ -10,9 +10,9 @@ import pytest
 
 from muisti.recall.fence import CLOSING, OPENING
 from muisti.recall.prompt_context import count_tokens
-from muisti.surfaces.hooks.log import recent
+from muisti.surfaces.hooks.log import read_recent
 from muisti.surfaces.hooks.prompt import BUDGET as PROMPT_BUDGET
-from muisti.surfaces.hooks.prompt import MOST
+from muisti.surfaces.hooks.prompt import MAX_MEMORIES
 from muisti.surfaces.hooks.recall import START_BUDGET
 from tests.surfaces.hooks.conftest import Hook
 
@@ -149,7 +149,7 @@ def test_J6_a_prompt_gets_a_few_within_its_budget(hook: Hook) -> None:
         )
     context = hook("UserPromptSubmit", prompt="Which heron server keeps backups of the archive?")
     assert 0 < count_tokens(context) <= PROMPT_BUDGET
-    assert 1 <= context.count("<memory id=") <= MOST
+    assert 1 <= context.count("<memory id=") <= MAX_MEMORIES
 
 
 def test_J6_superseded_memories_are_not_told(hook: Hook) -> None:
@@ -198,7 +198,7 @@ def test_J6_recall_loads_neither_model_nor_tables(filled: Hook) -> None:
     wrapped = ["sh", "-c", 'exec "$0" -c "$1" 3>&1 >/dev/null', sys.executable, code]
     done = subprocess.run(wrapped, input=said.encode(), capture_output=True, check=True)
     assert json.loads(done.stdout) == []
-    assert recent(1)[0].outcome == "ok"
+    assert read_recent(1)[0].outcome == "ok"
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_J6_names_of_other_agents(filled: Hook, event: str, name: str) -> None:
     answered = json.loads(filled.raw(event, said, "--agent", "gemini").stdout)
     assert answered["hookSpecificOutput"]["hookEventName"] == name
     assert DATABASE in answered["hookSpecificOutput"]["additionalContext"]
-    assert recent(1)[0].event == "UserPromptSubmit"
-    assert recent(1)[0].agent == "gemini"
+    assert read_recent(1)[0].event == "UserPromptSubmit"
+    assert read_recent(1)[0].agent == "gemini"
 
 
 def test_J6_the_vault_is_found_from_where_the_agent_works(filled: Hook) -> None:

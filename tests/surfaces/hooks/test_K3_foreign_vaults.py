@@ -11,7 +11,7 @@ from muisti import bootstrap
 from muisti.errors import SettingsError
 from muisti.settings import is_foreign, load_settings
 from muisti.surfaces.hooks import spool
-from muisti.surfaces.hooks.log import recent
+from muisti.surfaces.hooks.log import read_recent
 from tests.surfaces.hooks.conftest import Hook
 
 KEY = "sk-ant-api03-" + "Ab1" * 31 + "AA"
@@ -71,9 +71,9 @@ def test_K3_hooks_keep_nothing_for_it(hook: Hook, repository: Path) -> None:
     hook("UserPromptSubmit", prompt=f"My key is {KEY}, use it for staging", **told)
     hook("Stop", last_assistant_message=f"I will use {KEY}", **told)
     hook.until(
-        lambda: [run for run in recent(20) if run.event == "Worker" and run.outcome == "error"]
+        lambda: [run for run in read_recent(20) if run.event == "Worker" and run.outcome == "error"]
     )
-    assert any("SettingsError" in run.detail for run in recent(20))
+    assert any("SettingsError" in run.detail for run in read_recent(20))
     assert not list(repository.glob("conversations/**/*.jsonl"))
-    for file in spool.spool_folder().parent.rglob("*"):
+    for file in spool.get_spool_folder().parent.rglob("*"):
         assert not file.is_file() or KEY.encode() not in file.read_bytes()

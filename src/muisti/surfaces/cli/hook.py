@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from muisti.surfaces.hooks.events import ALIASES, EVENTS
-from muisti.surfaces.hooks.options import AGENT, LEAST_BUDGET
+from muisti.surfaces.hooks.options import DEFAULT_AGENT, MIN_BUDGET
 
 
 @click.command(
@@ -19,13 +19,13 @@ from muisti.surfaces.hooks.options import AGENT, LEAST_BUDGET
 )
 @click.option(
     "--agent",
-    default=AGENT,
+    default=DEFAULT_AGENT,
     show_default=True,
     help="Which agent calls: its chats are named after it.",
 )
 @click.option(
     "--budget",
-    type=click.IntRange(LEAST_BUDGET),
+    type=click.IntRange(MIN_BUDGET),
     help="Tokens for the context of a session; default: 1500.",
 )
 def hook(event: str, vault: str | None, agent: str, budget: int | None) -> None:

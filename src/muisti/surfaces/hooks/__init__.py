@@ -1,1 +1,1 @@
-"""What agents call at their own events: recall at the start and with each prompt, capture at the end."""
+"""Hooks: agents call these at their own events, to recall memories and to capture conversations."""

@@ -1,142 +1,137 @@
-"""An entry becomes messages of a conversation, an exchange to learn from, and the end of a session."""
+"""Store an entry: messages of a conversation, an exchange for extraction, the end of a session."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from muisti.engine import Muisti
-from muisti.model import Message
 from muisti.surfaces.hooks import novelty, spool, transcript
 from muisti.surfaces.hooks.relevance import is_command
-from muisti.surfaces.hooks.strip_recalled import without_recalled
-from muisti.surfaces.hooks.summary import summary
+from muisti.surfaces.hooks.strip_recalled import strip_recalled
+from muisti.surfaces.hooks.summary import summarize_session
 from muisti.text.redact import redact_text
 
 MODE = "coding"
-LONGEST = 200_000
-"""Characters of one message that are kept."""
-AT_ONCE = 10.0
-"""Seconds within which the same exchange again is the same one, told by a second hook."""
-MOST_SAID = 1_000
-"""Messages of a session that are compared with its transcript, and summed up."""
-PATIENCE = 120.0
+MAX_CHARS = 200_000
+"""Characters of one message that are stored."""
+REPEAT_SECONDS = 10.0
+"""The same exchange again within this time is a second hook's report of it."""
+MAX_MESSAGES = 1_000
+"""Messages of a session that are compared with its transcript, and summarized."""
+FLUSH_TIMEOUT = 120.0
 Prompts = list[tuple[float, str]]
 
 
-def own_words(text: str) -> str:
-    """What somebody said, without what muisti put there."""
-    return without_recalled(text[: 2 * LONGEST]).strip()[:LONGEST]
-
-
 def capture(memory: Muisti, entry: spool.Entry) -> None:
-    """Write down an entry. Safe to repeat. Raises MuistiError."""
-    chat = f"{entry.agent}_{entry.session}"
-    prompts = [
-        (at, text)
-        for at, said in entry.prompts
-        if (text := own_words(said)) and not is_command(text)
-    ]
-    answer = own_words(entry.answer)
-    if (prompts or answer) and not _told_before(memory, entry, chat, prompts, answer):
-        _write_down(memory, entry, chat, prompts, answer)
+    """Store an entry. Safe to repeat. Raises MuistiError."""
+    conversation = f"{entry.agent}_{entry.session}"
+    prompts = []
+    for at, text in entry.prompts:
+        prompt = clean_text(text)
+        if prompt and not is_command(prompt):
+            prompts.append((at, prompt))
+    answer = clean_text(entry.answer)
+    if (prompts or answer) and not _is_stored(memory, entry, conversation, prompts, answer):
+        _store_exchange(memory, entry, conversation, prompts, answer)
     if entry.transcript:
-        _catch_up(memory, entry, chat)
+        with suppress(OSError):
+            _store_transcript(memory, entry, conversation)
     if entry.end:
-        _end(memory, entry, chat)
+        _end_session(memory, entry, conversation)
 
 
-def _told_before(
-    memory: Muisti, entry: spool.Entry, chat: str, prompts: Prompts, answer: str
+def clean_text(text: str) -> str:
+    """Return a message without what muisti added to it, limited in length."""
+    return strip_recalled(text[: 2 * MAX_CHARS]).strip()[:MAX_CHARS]
+
+
+def _is_stored(
+    memory: Muisti, entry: spool.Entry, conversation: str, prompts: Prompts, answer: str
 ) -> bool:
-    """Whether the last that was written down says just this: agents with two sets of hooks tell everything twice."""
-    new = [("user", text) for _, text in prompts] + ([("assistant", answer)] if answer else [])
-    last = memory.window(chat, len(new), whole=True)
-    if not last or last[-1].id.startswith(
-        entry.id
-    ):  # a worker was killed while it was at this very entry
-        return False
-    same = [(one.role, one.content) for one in last] == [
-        (role, redact_text(text, memory.settings)) for role, text in new
-    ]
-    return same and (not prompts or abs(entry.at - last[-1].at.timestamp()) < AT_ONCE)
-
-
-def _write_down(
-    memory: Muisti, entry: spool.Entry, chat: str, prompts: Prompts, answer: str, part: str = ""
-) -> None:
-    memory.start_session(entry.project or None, session_id=entry.session)
-    for number, (at, text) in enumerate(prompts):
-        memory.append_message(chat, "user", text, at=_moment(at), id=f"{entry.id}{part}-u{number}")
+    """Return whether the last messages are just these: an agent may have two sets of hooks."""
+    new = [("user", text) for _, text in prompts]
     if answer:
-        memory.append_message(
-            chat, "assistant", answer, at=_moment(entry.at), id=f"{entry.id}{part}-a"
-        )
-    _learn(memory, entry, "\n\n".join(text for _, text in prompts), answer)
+        new.append(("assistant", answer))
+    last = memory.window(conversation, len(new), whole=True)
+    if not last or last[-1].id.startswith(entry.id):  # a worker was killed at this entry
+        return False
+    redacted = [(role, redact_text(text, memory.settings)) for role, text in new]
+    if [(one.role, one.content) for one in last] != redacted:
+        return False
+    return not prompts or abs(entry.at - last[-1].at.timestamp()) < REPEAT_SECONDS
 
 
-def _learn(memory: Muisti, entry: spool.Entry, asked: str, answered: str) -> None:
-    given = _given(memory, entry)
-    asked = novelty.without_known(asked, given, novelty.USER)
-    answered = novelty.without_known(answered, given, novelty.AGENT)
-    if asked.strip() or answered.strip():
+def _store_exchange(
+    memory: Muisti,
+    entry: spool.Entry,
+    conversation: str,
+    prompts: Prompts,
+    answer: str,
+    part: str = "",
+) -> None:
+    """Append the messages, and queue what is new in them for extraction."""
+    project = entry.project or None
+    answered_at = datetime.fromtimestamp(entry.at, UTC)
+    memory.start_session(project, session_id=entry.session)
+    for number, (at, text) in enumerate(prompts):
+        asked_at = datetime.fromtimestamp(at, UTC)
+        message_id = f"{entry.id}{part}-u{number}"
+        memory.append_message(conversation, "user", text, at=asked_at, id=message_id)
+    if answer:
+        message_id = f"{entry.id}{part}-a"
+        memory.append_message(conversation, "assistant", answer, at=answered_at, id=message_id)
+    found = [memory.get(memory_id) for memory_id in spool.read_recalled(entry.agent, entry.session)]
+    recalled = [f"{one.title}\n{one.content}" for one in found if one is not None]
+    prompt = "\n\n".join(text for _, text in prompts)
+    prompt = novelty.remove_known(prompt, recalled, novelty.USER)
+    answer = novelty.remove_known(answer, recalled, novelty.AGENT)
+    if prompt.strip() or answer.strip():
         memory.extract_and_save(
-            entry.session,
-            asked,
-            answered,
-            MODE,
-            project=entry.project or None,
-            at=_moment(entry.at),
+            entry.session, prompt, answer, MODE, project=project, at=answered_at
         )
 
 
-def _given(memory: Muisti, entry: spool.Entry) -> list[str]:
-    """What the memories say that the session was given."""
-    found = [memory.get(id_) for id_ in spool.given(entry.agent, entry.session)]
-    return [f"{one.title}\n{one.content}" for one in found if one is not None]
+def _store_transcript(memory: Muisti, entry: spool.Entry, conversation: str) -> None:
+    """Store what only the transcript has: from before hooks ran, or from interrupted exchanges.
+
+    Raises OSError if the transcript cannot be read.
+    """
+    # A quarter of the messages compared, so that everything stored of these is among them.
+    exchanges = transcript.read_exchanges(entry.transcript)[-MAX_MESSAGES // 4 :]
+    stored = {
+        (one.role, _normalize(one.content))
+        for one in memory.window(conversation, MAX_MESSAGES, whole=True)
+    }
+    prompts = spool.read_pending_prompts(entry.agent, entry.session)
+    pending = {_normalize(clean_text(text)) for _, text in prompts}
+    for number, exchange in enumerate(exchanges):
+        prompt, answer = clean_text(exchange.prompt), clean_text(exchange.answer)
+        if prompt and _normalize(prompt) in pending:
+            continue  # its reply is still to come, and will be captured with it
+        redacted = _normalize(redact_text(prompt, memory.settings))
+        if ("user", redacted) in stored or is_command(prompt):
+            prompt = ""
+        if ("assistant", _normalize(redact_text(answer, memory.settings))) in stored:
+            answer = ""
+        if prompt or answer:
+            at = exchange.at.timestamp() if exchange.at else entry.at
+            new = [(at, prompt)] if prompt else []
+            _store_exchange(memory, entry, conversation, new, answer, f"-t{number}")
 
 
-def _catch_up(memory: Muisti, entry: spool.Entry, chat: str) -> None:
-    """Write down what the transcript has and no hook told: of before hooks were there, of turns that were interrupted."""
-    with suppress(OSError):
-        found = transcript.exchanges(entry.transcript)[
-            -MOST_SAID // 4 :
-        ]  # all that was told of these is among what is compared
-        told = {
-            (one.role, _plain(one.content)) for one in memory.window(chat, MOST_SAID, whole=True)
-        }
-        pending = {_plain(own_words(text)) for _, text in spool.pending(entry.agent, entry.session)}
-        for number, one in enumerate(found):
-            prompt, answer = own_words(one.prompt), own_words(one.answer)
-            if _plain(prompt) in pending and prompt:
-                continue  # it is being answered, and will be told then
-            safe = redact_text(prompt, memory.settings), redact_text(answer, memory.settings)
-            prompt = "" if ("user", _plain(safe[0])) in told or is_command(prompt) else prompt
-            answer = "" if ("assistant", _plain(safe[1])) in told else answer
-            if prompt or answer:
-                at = one.at.timestamp() if one.at else entry.at
-                _write_down(
-                    memory, entry, chat, [(at, prompt)] if prompt else [], answer, f"-t{number}"
-                )
-
-
-def _end(memory: Muisti, entry: spool.Entry, chat: str) -> None:
-    said: Sequence[Message] = memory.window(chat, MOST_SAID, whole=True)
-    calls = spool.tool_calls(entry.agent, entry.session)
-    if not said and not calls:
+def _end_session(memory: Muisti, entry: spool.Entry, conversation: str) -> None:
+    messages = memory.window(conversation, MAX_MESSAGES, whole=True)
+    tool_calls = spool.get_tool_calls(entry.agent, entry.session)
+    if not messages and not tool_calls:
         return  # nothing happened in it
     memory.start_session(entry.project or None, session_id=entry.session)
-    memory.flush(timeout=PATIENCE)  # the summary tells what was learnt
-    text = summary(
-        [one for one in said if one.type is None], memory.get_session_context(entry.session)
+    memory.flush(timeout=FLUSH_TIMEOUT)  # the summary includes what was extracted
+    summary = summarize_session(
+        [one for one in messages if one.type is None], memory.get_session_context(entry.session)
     )
-    memory.end_session(entry.session, text or None, tool_calls=calls)
+    memory.end_session(entry.session, summary or None, tool_calls=tool_calls)
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.split())
-
-
-def _moment(at: float) -> datetime:
-    return datetime.fromtimestamp(at, UTC)

@@ -1,4 +1,4 @@
-"""What a hook does at each event: recall is answered, capture is left for the worker."""
+"""What a hook does at each event: recall replies at once, capture is left to the worker."""
 
 from __future__ import annotations
 
@@ -16,133 +16,107 @@ if TYPE_CHECKING:
     from muisti.surfaces.hooks.run import Outcome
 
 SWITCH = "MUISTI_HOOKS"
-"""The variable that switches hooks off: `off`, or `recall` or `capture` for only one of the two."""
-CONTEXT_KEPT = ("resume",)
-"""How a session begins whose context still holds what it was given."""
-SYNC_PATIENCE = 1.5
-"""Seconds that the start of a session waits for hand edits to be taken in; the worker takes in the rest."""
-LONGEST = 400_000
-"""Characters of a prompt or an answer that are left for the worker."""
+"""The variable that disables hooks: `off`; or `recall` or `capture` to allow only one of them."""
+SYNC_TIMEOUT = 1.5
+"""Seconds that the start of a session waits for a sync; the worker completes it."""
+MAX_CHARS = 400_000
+"""Characters of a prompt or a reply that are captured."""
 
 
-def answer(options: Options, outcome: Outcome) -> None:
-    """Do what an event asks for. Raises anything; whoever calls deals with it."""
-    recall, capture = _wanted(os.environ.get(SWITCH, ""))
-    if not recall and not capture:
-        outcome.detail = f"switched off by {SWITCH}"
+def handle_event(options: Options, outcome: Outcome) -> None:
+    """Handle one event, and fill in the outcome. May raise anything."""
+    switch = os.environ.get(SWITCH, "").strip().lower()
+    if switch in ("off", "0", "no", "false", "none"):
+        outcome.detail = f"disabled by {SWITCH}"
         return
-    call = events.call_of(options.name, _read())
+    recall, capture = switch != "capture", switch != "recall"
+    call = events.parse_call(options.name, _read_stdin())
     if call.event == events.TOOL:
         if capture and call.session:
-            spool.count_tool(options.agent, call.session)
+            spool.count_tool_call(options.agent, call.session)
         return
-    folder = _folder(call)
-    vault = _vault(options, folder)
-    outcome.vault, outcome.foreign, outcome.project = (
-        str(vault),
-        _is_foreign(options, vault),
-        _project(folder),
-    )
-    if call.event == events.SESSION_START:
-        if recall:
-            _begin(options, call, vault, outcome)
-    elif call.event == events.PROMPT:
-        _prompt(options, call, vault, outcome, recall=recall, capture=capture)
-    elif capture:
-        _leave(options, call, vault, outcome)
-
-
-def _wanted(switch: str) -> tuple[bool, bool]:
-    """Whether to recall, and whether to capture."""
-    said = switch.strip().lower()
-    if said in ("off", "0", "no", "false", "none"):
-        return False, False
-    return said != "capture", said != "recall"
-
-
-def _read() -> bytes:
-    """Everything on standard input, up to a little more than is accepted. Raises OSError."""
-    pieces = []
-    left = events.LARGEST + 1
-    while left > 0 and (piece := os.read(0, min(left, 1 << 20))):
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)
-
-
-def _folder(call: Call) -> Path:
-    return Path(call.cwd) if call.cwd and os.path.isdir(call.cwd) else Path.cwd()
-
-
-def _vault(options: Options, folder: Path) -> Path:
-    from muisti.settings import find_vault
-
-    return find_vault(options.vault, start=folder)
-
-
-def _is_foreign(options: Options, vault: Path) -> bool:
-    from muisti.settings import is_foreign
-
-    return is_foreign(vault, options.vault)
-
-
-def _project(folder: Path) -> str:
+    from muisti.settings import find_vault, is_foreign
     from muisti.surfaces.project import project_at
 
-    return project_at(folder)
+    folder = Path(call.cwd) if call.cwd and os.path.isdir(call.cwd) else Path.cwd()
+    vault = find_vault(options.vault, start=folder)
+    outcome.vault = str(vault)
+    outcome.foreign = is_foreign(vault, options.vault)
+    outcome.project = project_at(folder)
+    if call.event == events.SESSION_START:
+        if recall:
+            _start_session(options, call, vault, outcome)
+    elif call.event == events.PROMPT:
+        _handle_prompt(options, call, vault, outcome, recall=recall, capture=capture)
+    elif capture:
+        _capture(options, call, vault, outcome)
 
 
-def _begin(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
-    """What a session should know from the start."""
+def _read_stdin() -> bytes:
+    """Return standard input, up to one byte more than is accepted. Raises OSError."""
+    chunks = []
+    left = events.MAX_BYTES + 1
+    while left > 0 and (chunk := os.read(0, min(left, 1 << 20))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)
+
+
+def _start_session(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
+    """Recall the project's context for a new session."""
     from muisti.surfaces.hooks import recall, worker
 
-    if call.session and call.source not in CONTEXT_KEPT:
-        spool.forget_given(options.agent, call.session)
-    memory = recall.opened(vault, foreign=outcome.foreign)
-    if memory is not None:
-        _take_in(memory)
-        since = spool.given_at(options.agent, call.session) if call.session else None
-        text, ids = recall.for_session(
-            memory, outcome.project, call.session, since, options.budget or recall.START_BUDGET
-        )
-        _tell(options, call, outcome, text, ids)
-        recall.let_go(memory)
-    if memory is not None or spool.waiting():
-        worker.start(str(vault) if memory is not None else "", foreign=outcome.foreign)
+    if call.session and call.source != "resume":  # a resumed session keeps its context
+        spool.clear_recalled(options.agent, call.session)
+    memory = recall.open_vault(vault, foreign=outcome.foreign)
+    if memory is None:
+        if spool.list_entries():
+            worker.start()
+        return
+    _sync_briefly(memory)
+    since = spool.get_recall_time(options.agent, call.session) if call.session else None
+    budget = options.budget or recall.START_BUDGET
+    text, ids = recall.recall_for_session(memory, outcome.project, call.session, since, budget)
+    _reply(options, call, outcome, text, ids)
+    if not memory.is_writable:
+        memory.close()  # a writable one needs no cleanup, and closing takes time
+    worker.start(str(vault), foreign=outcome.foreign)
 
 
-def _take_in(memory: Muisti) -> None:
-    """Hand edits, as far as that is quick."""
+def _sync_briefly(memory: Muisti) -> None:
+    """Pick up external file changes, for as long as a session start may wait."""
     done = _thread.allocate_lock()
     done.acquire()
 
     def sync() -> None:
         try:
             memory.sync()
-        except Exception:  # then with what is known; the worker meets the same problem and notes it
+        except Exception:  # continue with the index as it is; the worker logs the same problem
             pass
         finally:
             done.release()
 
     _thread.start_new_thread(sync, ())
-    done.acquire(timeout=SYNC_PATIENCE)
+    done.acquire(timeout=SYNC_TIMEOUT)
 
 
-def _prompt(
+def _handle_prompt(
     options: Options, call: Call, vault: Path, outcome: Outcome, *, recall: bool, capture: bool
 ) -> None:
-    """Keep what is asked until it is answered, and tell what matters for it."""
-    from muisti.surfaces.hooks.strip_recalled import without_recalled
+    """Keep the prompt for the worker, and recall the memories that are relevant to it."""
+    from muisti.surfaces.hooks.strip_recalled import strip_recalled
 
-    asked = without_recalled(call.prompt[:LONGEST])
-    if capture and call.session and asked.strip():
-        spool.note_prompt(options.agent, call.session, _safe(asked, vault, outcome))
-    if not recall or not asked.strip():
+    prompt = strip_recalled(call.prompt[:MAX_CHARS])
+    if not prompt.strip():
         return
-    from muisti.surfaces.hooks.prompt import for_prompt, question_of
+    if capture and call.session:
+        spool.add_prompt(options.agent, call.session, _redact(prompt, vault, outcome))
+    if not recall:
+        return
+    from muisti.surfaces.hooks.prompt import extract_query, recall_for_prompt
 
-    question = question_of(asked)
-    if not question:
+    query = extract_query(prompt)
+    if not query:
         return
     from muisti import bootstrap
     from muisti.errors import VaultNotFound
@@ -151,56 +125,52 @@ def _prompt(
         memory = bootstrap.open(vault, role="hook", foreign=outcome.foreign)
     except VaultNotFound:
         return
-    known = spool.given(options.agent, call.session) if call.session else set()
+    recalled = spool.read_recalled(options.agent, call.session) if call.session else set()
     with memory:
-        _tell(
-            options,
-            call,
-            outcome,
-            *for_prompt(memory, question, outcome.project, call.session, known),
-        )
+        text, ids = recall_for_prompt(memory, query, outcome.project, call.session, recalled)
+        _reply(options, call, outcome, text, ids)
 
 
-def _tell(options: Options, call: Call, outcome: Outcome, text: str, ids: list[str]) -> None:
+def _reply(options: Options, call: Call, outcome: Outcome, text: str, ids: list[str]) -> None:
     if not text:
         return
     if call.session:
-        spool.note_given(options.agent, call.session, ids)
-    outcome.answer = events.reply(call.name, text)
+        spool.record_recalled(options.agent, call.session, ids)
+    outcome.reply = events.build_reply(call.name, text)
     outcome.done = True
-    outcome.detail = f"{len(ids)} memories recalled"
+    outcome.detail = f"{len(ids)} {'memory' if len(ids) == 1 else 'memories'} recalled"
 
 
-def _leave(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
-    """Stop, PreCompact, SessionEnd: an entry for the worker."""
+def _capture(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:
+    """Leave an entry for the worker at Stop, PreCompact and SessionEnd."""
     from muisti.surfaces.hooks import worker
 
     if not call.session:
-        outcome.detail = "no session_id: nothing is kept of it"
+        outcome.detail = "no session_id; nothing captured"
         return
     entry = spool.new_entry(options.agent, str(vault), outcome.project, call.session)
     entry.foreign = outcome.foreign
     taken = None
-    if call.event != events.COMPACT:  # a turn that is being compacted has its answer yet to come
+    if call.event != events.COMPACT:  # a prompt that is being compacted has no reply yet
         taken = spool.take_prompts(options.agent, call.session, entry.id)
-        entry.prompts = spool.prompts_in(taken)
+        entry.prompts = spool.read_prompts(taken)
     if call.event == events.STOP:
         if call.prompt and not entry.prompts:
-            entry.prompts = [(entry.at, _safe(call.prompt[:LONGEST], vault, outcome))]
-        entry.answer = _safe(call.answer[:LONGEST], vault, outcome)
+            entry.prompts = [(entry.at, _redact(call.prompt[:MAX_CHARS], vault, outcome))]
+        entry.answer = _redact(call.answer[:MAX_CHARS], vault, outcome)
     if call.event != events.STOP or not entry.answer:
         entry.transcript = call.transcript
     entry.end = call.event == events.SESSION_END
     if entry.prompts or entry.answer or entry.transcript or entry.end:
-        spool.put(entry)
+        spool.add_entry(entry)
         outcome.done = True
     if taken is not None:
-        spool.forget(taken)
+        spool.delete_file(taken)
     worker.start()
 
 
-def _safe(text: str, vault: Path, outcome: Outcome) -> str:
-    """Without what is private, before it is on a disk. Settings that cannot be read are for the worker to complain about."""
+def _redact(text: str, vault: Path, outcome: Outcome) -> str:
+    """Redact before anything reaches the disk. Invalid settings are reported by the worker."""
     from muisti.errors import SettingsError
     from muisti.settings import Settings, load_settings
     from muisti.text.redact import redact_text

@@ -1,7 +1,8 @@
-"""What an agent says when it calls a hook. Pure.
+"""The messages of agents: parsing a hook's input and building its reply. Pure.
 
-Claude Code, Codex and VS Code use the same names and fields; Gemini CLI has names of its own for the same moments.
-Plain classes: this is read after every call of a tool, and what would make them dataclasses takes longer than all the rest.
+Claude Code, Codex and VS Code use the same names and fields; Gemini CLI has its own event names.
+The classes are not dataclasses because this module is loaded after every tool call, and importing
+`dataclasses` takes longer than everything else here.
 """
 
 from __future__ import annotations
@@ -19,17 +20,15 @@ SESSION_START, PROMPT, TOOL, STOP, COMPACT, SESSION_END = (
 )
 EVENTS = (SESSION_START, PROMPT, TOOL, STOP, COMPACT, SESSION_END)
 ALIASES = {"BeforeAgent": PROMPT, "AfterTool": TOOL, "AfterAgent": STOP, "PreCompress": COMPACT}
-"""Gemini CLI's names, with what they are here."""
-LARGEST = 8 * 1024 * 1024
-"""Bytes of a message that are read."""
-_NAMES = {
-    name.lower(): (name, event)
-    for name, event in ((*((name, name) for name in EVENTS), *ALIASES.items()))
-}
+"""Gemini CLI's names of the same events."""
+MAX_BYTES = 8 * 1024 * 1024
+"""The largest message that is accepted."""
+_NAMES = {name.lower(): (name, name) for name in EVENTS}
+_NAMES |= {name.lower(): (name, event) for name, event in ALIASES.items()}
 
 
 class BadPayload(ValueError):
-    """What came in is no message of an agent; says why, without what it was."""
+    """The input is not an agent's message. Says why, without quoting it."""
 
 
 class Call:
@@ -47,62 +46,60 @@ class Call:
         "transcript",
     )
 
-    def __init__(self, name: str, event: str, said: dict[str, object]) -> None:
+    def __init__(self, name: str, event: str, payload: dict[str, object]) -> None:
         self.name = name
-        """What the agent calls the event."""
+        """The agent's name for the event."""
         self.event = event
         """One of EVENTS."""
-        self.session = as_session(_text(said, "session_id"))
-        self.cwd = _text(said, "cwd")
-        self.transcript = _text(said, "transcript_path")
-        self.prompt = _text(said, "prompt")
-        self.answer = _text(said, "last_assistant_message") or _text(said, "prompt_response")
-        self.source = _text(said, "source")
-        self.reason = _text(said, "reason")
+        self.session = clean_session_id(_get_text(payload, "session_id"))
+        self.cwd = _get_text(payload, "cwd")
+        self.transcript = _get_text(payload, "transcript_path")
+        self.prompt = _get_text(payload, "prompt")
+        self.answer = _get_text(payload, "last_assistant_message")
+        self.answer = self.answer or _get_text(payload, "prompt_response")
+        self.source = _get_text(payload, "source")
+        self.reason = _get_text(payload, "reason")
 
 
-def event_of(name: str) -> tuple[str, str] | None:
-    """An agent's name for an event and ours; in any case, with or without hyphens. None for one that is none of ours."""
+def parse_event(name: str) -> tuple[str, str] | None:
+    """Return the agent's name for an event and ours, or None. Case and hyphens do not matter."""
     return _NAMES.get(re.sub(r"[-_ ]", "", name).lower())
 
 
-def call_of(name: str, raw: bytes) -> Call:
-    """A message, read. What has another type than it should have counts as not said. Raises BadPayload."""
-    known = event_of(name)
-    if known is None:
-        raise BadPayload(
-            f"there is no event {name[:40]!r}; known are: {', '.join((*EVENTS, *ALIASES))}"
-        )
+def parse_call(name: str, raw: bytes) -> Call:
+    """Parse a message. Fields of the wrong type count as missing. Raises BadPayload."""
+    event = parse_event(name)
+    if event is None:
+        known = ", ".join((*EVENTS, *ALIASES))
+        raise BadPayload(f"unknown event {name[:40]!r}; known events: {known}")
     if not raw.strip():
-        raise BadPayload("nothing came in on standard input; the agent's JSON was expected")
-    if len(raw) > LARGEST:
-        raise BadPayload(f"more than {LARGEST} bytes came in")
+        raise BadPayload("standard input is empty; expected the agent's JSON")
+    if len(raw) > MAX_BYTES:
+        raise BadPayload(f"input is larger than {MAX_BYTES} bytes")
     try:
-        said = json.loads(raw.decode("utf-8-sig", "replace"))
+        payload = json.loads(raw.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError) as error:
-        raise BadPayload(f"what came in is no JSON ({type(error).__name__})") from error
-    if not isinstance(said, dict):
-        raise BadPayload("what came in is no JSON object")
-    return Call(*known, said)
+        raise BadPayload(f"input is not JSON ({type(error).__name__})") from error
+    if not isinstance(payload, dict):
+        raise BadPayload("input is not a JSON object")
+    return Call(*event, payload)
 
 
-def reply(name: str, context: str) -> bytes:
-    """The answer that puts a text into the agent's context."""
-    answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
-    return json.dumps(answer).encode() + b"\n"
+def build_reply(name: str, context: str) -> bytes:
+    """Return the reply that adds a text to the agent's context."""
+    reply = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": context}}
+    return json.dumps(reply).encode() + b"\n"
 
 
-def as_session(text: str) -> str:
-    """A session's id as files and chats may be called. May be ""."""
+def clean_session_id(text: str) -> str:
+    """Return a session ID that is safe in names of files and conversations. May be empty."""
     clean = re.sub(r"[^\w@+=~.-]+|\.{2,}", "-", text.strip(), flags=re.ASCII)
     return clean.lstrip(".-")[:100].rstrip(".")
 
 
-def _text(said: dict[str, object], key: str) -> str:
-    """What stands there; characters that no text file can hold are replaced."""
-    value = said.get(key)
-    return (
-        value.replace("\0", " ").encode("utf-8", "replace").decode()
-        if isinstance(value, str)
-        else ""
-    )
+def _get_text(payload: dict[str, object], key: str) -> str:
+    """Return a text field, without characters that a text file cannot hold."""
+    value = payload.get(key)
+    if not isinstance(value, str):
+        return ""
+    return value.replace("\0", " ").encode("utf-8", "replace").decode()

@@ -1,6 +1,7 @@
-"""The log of hook runs, which `muisti doctor` shows: how each ended and how long it took, never what was said.
+"""The log of hook runs, which `muisti doctor` shows: outcome and duration, never any content.
 
-One line of JSON a run in `hooks.jsonl`; what no longer fits moves to `hooks.1.jsonl`, over what was there.
+One JSON line for each run in `hooks.jsonl`. A full file is renamed to `hooks.1.jsonl`, replacing
+the previous one.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
-from muisti.surfaces.hooks.paths import made_folder, state_folder
+from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 
 FILE, EARLIER = "hooks.jsonl", "hooks.1.jsonl"
-LARGEST = 128 * 1024
-"""Bytes of each of the two files."""
-LONGEST = 300
+MAX_BYTES = 128 * 1024
+"""The size of each of the two files."""
+MAX_CHARS = 300
 """Characters of a text that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One call of a hook."""
+    """One hook call."""
 
     at: datetime
     event: str
@@ -33,78 +34,70 @@ class Run:
     project: str
     milliseconds: float
     outcome: str
-    """`ok`: something was recalled or kept; `nothing`: there was nothing to do; `error`."""
+    """`ok`: something was recalled or captured; `nothing`: there was nothing to do; `error`."""
     detail: str
-    """What went wrong, or how much was done. Neither prompts nor memories."""
+    """What went wrong, or how much was done. Never a prompt or a memory."""
 
 
 def record(run: Run) -> None:
-    """Append a run. Never raises: a log that cannot be written is no reason to trouble an agent."""
+    """Append a run. Never raises: a failing log must not disturb the agent."""
     with suppress(Exception):
-        folder = made_folder(state_folder())
-        _append(folder / FILE, folder / EARLIER, _to_line(run))
+        folder = create_folder(get_state_folder())
+        values = asdict(run)
+        for name, value in values.items():
+            if isinstance(value, str):
+                values[name] = value[:MAX_CHARS]
+        values["at"] = run.at.astimezone(UTC).isoformat(timespec="milliseconds")
+        values["milliseconds"] = round(run.milliseconds, 1)
+        line = json.dumps(values, separators=(",", ":")).encode() + b"\n"
+        _append(folder / FILE, folder / EARLIER, line)
 
 
-def recent(limit: int = 50) -> list[Run]:
-    """The latest runs, the latest first. Lines that are broken are left out; never raises."""
-    folder = state_folder()
-    runs = [run for name in (EARLIER, FILE) for run in _runs(folder / name)]
+def read_recent(limit: int = 50) -> list[Run]:
+    """Return the latest runs, the latest first, without broken lines. Never raises."""
+    folder = get_state_folder()
+    runs: list[Run] = []
+    for name in (EARLIER, FILE):
+        lines = []
+        with suppress(OSError), (folder / name).open("rb") as file:
+            lines = file.read(2 * MAX_BYTES).split(b"\n")
+        for line in lines:
+            with suppress(ValueError, TypeError, KeyError, RecursionError):
+                runs.append(_parse_run(line))
     return runs[::-1][: max(0, limit)]
 
 
 def _append(path: Path, earlier: Path, line: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    fd = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
-        if os.fstat(fd).st_size + len(line) > LARGEST and _set_aside(fd, path, earlier):
+        if os.fstat(fd).st_size + len(line) > MAX_BYTES and _rotate(fd, path, earlier):
             os.close(fd)
-            fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            fd = os.open(path, flags, 0o600)
         os.write(fd, line)  # one write: lines of several processes do not mix
     finally:
         os.close(fd)
 
 
-def _set_aside(fd: int, path: Path, earlier: Path) -> bool:
-    """Rename a file that is full, unless another process is at it or has done so."""
+def _rotate(fd: int, path: Path, earlier: Path) -> bool:
+    """Rename a full file, unless another process does or has done so."""
     from muisti.storage.files.lock import try_lock  # rarely needed
 
     if not try_lock(fd) or not os.path.samestat(os.fstat(fd), os.stat(path)):
         return False
     try:
         os.replace(path, earlier)
-    except PermissionError:  # Windows renames no open file
+    except PermissionError:  # Windows cannot rename an open file
         os.ftruncate(fd, 0)
     return True
 
 
-def _to_line(run: Run) -> bytes:
-    said = {
-        name: value[:LONGEST] if isinstance(value, str) else value
-        for name, value in asdict(run).items()
-    }
-    said["at"] = run.at.astimezone(UTC).isoformat(timespec="milliseconds")
-    said["milliseconds"] = round(run.milliseconds, 1)
-    return json.dumps(said, separators=(",", ":")).encode() + b"\n"
-
-
-def _runs(path: Path) -> list[Run]:
-    try:
-        with path.open("rb") as file:
-            lines = file.read(2 * LARGEST).split(b"\n")
-    except OSError:
-        return []
-    return [run for run in map(_run, lines) if run is not None]
-
-
-def _run(line: bytes) -> Run | None:
-    try:
-        said = json.loads(line)
-        values = {field.name: said[field.name] for field in fields(Run)}
-        at = datetime.fromisoformat(values.pop("at"))
-        if at.tzinfo is None or not all(
-            isinstance(value, str) for name, value in values.items() if name != "milliseconds"
-        ):
-            return None
-        values["milliseconds"] = float(values["milliseconds"])
-        return Run(at=at, **values)
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return None
+def _parse_run(line: bytes) -> Run:
+    """Parse one line. Raises ValueError, TypeError, KeyError or RecursionError."""
+    record = json.loads(line)
+    values = {field.name: record[field.name] for field in fields(Run)}
+    at = datetime.fromisoformat(values.pop("at"))
+    milliseconds = float(values.pop("milliseconds"))
+    if at.tzinfo is None or not all(isinstance(value, str) for value in values.values()):
+        raise ValueError("not a run")
+    return Run(at=at, milliseconds=milliseconds, **values)

@@ -1,7 +1,8 @@
-"""What only repeats a memory that the session was given teaches nothing new, even without its fence. Pure.
+"""Remove sentences that only repeat recalled memories, even outside a fence. Pure.
 
-An agent that says "as you decided, PostgreSQL is the database" has it from its memory: were that learnt, a memory would
-make itself stronger each time it is recalled. What changes a memory is kept: another number, another name, a "no longer".
+An agent that says "as you decided, PostgreSQL is the database" has it from its memory. If that
+were extracted, a memory would reinforce itself each time it is recalled. A sentence that changes a
+memory is kept: another number, another name, a "no longer".
 """
 
 from __future__ import annotations
@@ -14,47 +15,32 @@ from muisti.text.sentences import split_sentences
 from muisti.text.tokens import tokenize
 
 USER, AGENT = 1.0, 0.6
-"""Which share of a sentence's words a memory must have for it to be a repetition: an agent rewords what it was given."""
-FEWEST = 2
+"""The share of a sentence's words that a memory must contain; agents paraphrase."""
+MIN_WORDS = 2
 _CHANGE = frozenset(
-    (
-        "not",
-        "no",
-        "never",
-        "dont",
-        "longer",
-        "anymore",
-        "instead",
-        "stop",
-        "without",
-        "replac",
-        "switch",
-        "chang",
-        "move",
-        "now",
-    )
+    "not no never dont longer anymore instead stop without replac switch chang move now".split()
 )
+"""Stems that announce a change."""
 _NUMBER = re.compile(r"\d")
 _NAME = re.compile(r"(?<=\w[ ,] )[A-Z]\w+|(?<=\w )[A-Z]\w+|\w+(?:[._/]\w+)+")
-"""A word with a capital within a sentence, or with a dot or the like inside."""
+"""A capitalized word within a sentence, or a word with a dot or slash inside."""
 
 
-def without_known(text: str, given: Sequence[str], share: float) -> str:
-    """The text without sentences that say what one of the given texts says."""
-    if not given or not text.strip():
+def remove_known(text: str, recalled: Sequence[str], share: float) -> str:
+    """Return the text without sentences that repeat one of the recalled texts."""
+    if not recalled or not text.strip():
         return text
-    known = [frozenset(tokenize(one[:20_000])) for one in given]
-    return "".join(
-        one for one in split_sentences(text, lines=True) if not _repeats(one, known, share)
-    ).strip()
+    known = [frozenset(tokenize(one[:20_000])) for one in recalled]
+    sentences = split_sentences(text, lines=True)
+    return "".join(one for one in sentences if not _repeats(one, known, share)).strip()
 
 
 def _repeats(sentence: str, known: Sequence[frozenset[str]], share: float) -> bool:
-    said = set(tokenize(sentence[:2_000]))
-    telling = {word for word in split_query(sentence[:2_000]) if word not in _CHANGE}
-    if len(telling) < FEWEST:
+    words = set(tokenize(sentence[:2_000]))
+    significant = set(split_query(sentence[:2_000])) - _CHANGE
+    if len(significant) < MIN_WORDS:
         return False
-    must = {word for word in said if word in _CHANGE or _NUMBER.search(word)} | set(
-        tokenize(" ".join(_NAME.findall(sentence)))
-    )
-    return any(must <= one and len(telling & one) >= share * len(telling) for one in known)
+    required = {word for word in words if word in _CHANGE or _NUMBER.search(word)}
+    required.update(tokenize(" ".join(_NAME.findall(sentence))))
+    least = share * len(significant)
+    return any(required <= one and len(significant & one) >= least for one in known)

@@ -1,64 +1,67 @@
-"""How a hook is called: `muisti hook EVENT [--vault PATH] [--agent NAME] [--budget TOKENS]`. Read by hand, for speed."""
+"""The command line of a hook: `muisti hook EVENT [--vault PATH] [--agent NAME] [--budget TOKENS]`.
+
+Parsed without click: importing it would take longer than the hook itself.
+"""
 
 from __future__ import annotations
 
 import re
 
-from muisti.surfaces.hooks.events import ALIASES, EVENTS, event_of
+from muisti.surfaces.hooks.events import ALIASES, EVENTS, parse_event
 
-AGENT = "claude-code"
-LEAST_BUDGET = 200
+DEFAULT_AGENT = "claude-code"
+MIN_BUDGET = 200
+MAX_BUDGET = 100_000
 
 
 class BadOptions(ValueError):
-    """The hook is not called as it should be; says how."""
+    """The command line is invalid. Says what is expected."""
 
 
 class Options:
-    """What stands on the command line."""
+    """The parsed command line."""
 
     __slots__ = ("agent", "budget", "event", "name", "vault")
 
     def __init__(self) -> None:
         self.name = ""
-        """What the agent calls the event."""
+        """The agent's name for the event."""
         self.event = ""
         """One of EVENTS."""
         self.vault: str | None = None
-        self.agent = AGENT
+        self.agent = DEFAULT_AGENT
         self.budget: int | None = None
-        """Tokens for the context of a session; None: the usual ones."""
+        """Tokens for the context of a session; None for the default."""
 
 
-def options_of(arguments: list[str]) -> Options:
-    """The command line, read. Raises BadOptions."""
+def parse_options(arguments: list[str]) -> Options:
+    """Parse the command line. Raises BadOptions."""
     options = Options()
-    waiting = list(arguments)
+    rest = list(arguments)
     names = []
-    while waiting:
-        word = waiting.pop(0)
+    while rest:
+        word = rest.pop(0)
         if not word.startswith("--"):
             names.append(word)
             continue
-        name, given, value = word.partition("=")
-        if not given and not waiting:
-            raise BadOptions(f"{name} needs a value")
-        _set(options, name, value if given else waiting.pop(0))
-    known = event_of(names[0]) if len(names) == 1 else None
-    if known is None:
-        raise BadOptions(f"name one event: {', '.join((*EVENTS, *ALIASES))}")
-    options.name, options.event = known
+        name, equals, value = word.partition("=")
+        if not equals:
+            if not rest:
+                raise BadOptions(f"{name} needs a value")
+            value = rest.pop(0)
+        if name == "--vault":
+            options.vault = value
+        elif name == "--agent":
+            agent = re.sub(r"[^a-z0-9-]+", "-", value.lower()).strip("-")
+            options.agent = agent[:40] or DEFAULT_AGENT
+        elif name == "--budget":
+            if not value.isascii() or not value.isdigit() or int(value) < MIN_BUDGET:
+                raise BadOptions(f"--budget must be a number of at least {MIN_BUDGET} tokens")
+            options.budget = min(int(value), MAX_BUDGET)
+        else:
+            raise BadOptions("unknown option; known options: --vault, --agent, --budget")
+    event = parse_event(names[0]) if len(names) == 1 else None
+    if event is None:
+        raise BadOptions(f"expected one event: {', '.join((*EVENTS, *ALIASES))}")
+    options.name, options.event = event
     return options
-
-
-def _set(options: Options, name: str, value: str) -> None:
-    if name == "--vault":
-        options.vault = value
-    elif name == "--agent":
-        options.agent = re.sub(r"[^a-z0-9-]+", "-", value.lower()).strip("-")[:40] or AGENT
-    elif name == "--budget":
-        if not value.isascii() or not value.isdigit() or int(value) < LEAST_BUDGET:
-            raise BadOptions(f"--budget must be a number of tokens of at least {LEAST_BUDGET}")
-        options.budget = min(int(value), 100_000)
-    else:
-        raise BadOptions("known options are --vault, --agent and --budget")

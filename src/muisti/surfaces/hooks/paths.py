@@ -1,4 +1,4 @@
-"""Where hooks keep what is no memory: the log of their runs, and what each session was given."""
+"""Where hooks keep their state: the log of runs, waiting entries, and files of sessions."""
 
 from __future__ import annotations
 
@@ -6,38 +6,36 @@ import os
 import sys
 from pathlib import Path
 
-READING: dict[str, str | int | float | bool] = {
-    "sync_on_open": False,  # it has a time limit of its own
-    "embedder": "none",  # a model takes longer to load than all the rest
-    "record_recall": False,  # what is recalled unasked does not become stronger
+READ_SETTINGS: dict[str, str | int | float | bool] = {
+    "sync_on_open": False,  # syncing has a timeout of its own
+    "embedder": "none",  # loading a model takes longer than everything else
+    "record_recall": False,  # an unrequested recall does not reinforce a memory
     "lock_timeout": 0.5,
     "index_timeout": 0.5,
 }
-"""How the start of a session opens a vault: only to read, and waiting for nobody for long."""
+"""Settings for the start of a session: read only, with short timeouts."""
 
 
-def state_folder() -> Path:
-    """The user's folder for state; `MUISTI_STATE` names another."""
-    named = os.environ.get("MUISTI_STATE", "").strip()
-    if named:
-        return Path(named)
-    if (
-        sys.platform.startswith("linux") and "ANDROID_DATA" not in os.environ
-    ):  # importing platformdirs takes as long as a search
+def get_state_folder() -> Path:
+    """Return the user's state folder, or the one that `MUISTI_STATE` names."""
+    configured = os.environ.get("MUISTI_STATE", "").strip()
+    if configured:
+        return Path(configured)
+    if sys.platform.startswith("linux") and "ANDROID_DATA" not in os.environ:
+        # As platformdirs does; importing it takes as long as a search.
         base = os.environ.get("XDG_STATE_HOME", "").strip()
-        return (
-            Path(base if os.path.isabs(base) else os.path.expanduser("~/.local/state")) / "muisti"
-        )
+        if not os.path.isabs(base):
+            base = os.path.expanduser("~/.local/state")
+        return Path(base) / "muisti"
     import platformdirs
 
     return Path(platformdirs.user_state_path("muisti", appauthor=False))
 
 
-def made_folder(folder: Path) -> Path:
-    """The folder, for this user alone. Raises OSError."""
+def create_folder(folder: Path) -> Path:
+    """Create a folder that only this user can access, and return it. Raises OSError."""
     if not folder.is_dir():
-        state_folder().mkdir(
-            mode=0o700, parents=True, exist_ok=True
-        )  # the mode holds for the last one only
+        # `mode` applies to the last folder only, so the state folder is created by itself.
+        get_state_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder

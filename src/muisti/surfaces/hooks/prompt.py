@@ -1,8 +1,7 @@
-"""What a prompt is told: the few memories that matter for it, fenced as data. Loads as little as it can."""
+"""Recall for a prompt: the few memories that are relevant to it. Imports as little as possible."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -17,29 +16,30 @@ if TYPE_CHECKING:
     from muisti.model import Memory, SearchResult
 
 BUDGET = 500
-MOST = 5
-"""Memories that a prompt gets."""
-LONG = 120
-"""Tokens of a memory from which on a prompt gets the passage that matters instead of the whole."""
+"""Tokens of the whole block."""
+MAX_MEMORIES = 5
+LONG_MEMORY = 120
+"""Tokens from which a memory is shortened to the matching passage."""
 
 
-def question_of(prompt: str) -> str:
-    """What of a prompt is to be looked for; "" if that says too little to look for anything."""
-    question = relevance.asked(prompt)
-    return (
-        question
-        if question and relevance.worth_asking(question, len(split_query(question)))
-        else ""
-    )
+def extract_query(prompt: str) -> str:
+    """Return what to search for, or "" if the prompt says too little."""
+    query = relevance.extract_text(prompt)
+    if query and relevance.is_specific(query, len(split_query(query))):
+        return query
+    return ""
 
 
-def for_prompt(
-    memory: Search, question: str, project: str, session: str, known: set[str]
+def recall_for_prompt(
+    memory: Search, query: str, project: str, session: str, recalled: set[str]
 ) -> tuple[str, list[str]]:
-    """The few memories that matter for a question as one block, and their ids; ("", []) if none does."""
-    found = memory.search(
-        question,
-        limit=MOST + 3,
+    """Return the relevant memories as one fenced block, and their IDs; ("", []) if there are none.
+
+    Recalled: IDs of memories that the session's context has already.
+    """
+    results = memory.search(
+        query,
+        limit=MAX_MEMORIES + 3,
         mode="keyword",
         record=False,
         project=project,
@@ -47,47 +47,39 @@ def for_prompt(
         session_id=session or None,
         source=("memory", "document"),
     )
-    chosen = _that_matter(memory, question, [one for one in found if one.memory.id not in known])
-    kept = _within(_shortened(chosen), BUDGET)
+    now = datetime.now(UTC)
+    candidates = [
+        one
+        for one in results
+        if one.memory.id not in recalled
+        and (one.memory.valid_until is None or one.memory.valid_until > now)
+    ]
+    left = BUDGET - count_tokens(OPENING) - count_tokens(CLOSING) - 2
+    kept: list[Memory] = []
+    for result in _select_relevant(memory, query, candidates):
+        found = result.memory
+        if count_tokens(found.content) > LONG_MEMORY:
+            found = replace(found, content=result.matched_snippet)
+        cost = count_tokens(fence_memory(found)) + 1
+        if cost <= left:
+            kept.append(found)
+            left -= cost
     return fence_text(kept), [one.id for one in kept]
 
 
-def _that_matter(
-    memory: Search, question: str, found: Sequence[SearchResult]
+def _select_relevant(
+    memory: Search, query: str, candidates: list[SearchResult]
 ) -> list[SearchResult]:
-    now = datetime.now(UTC)
-    current = [
-        one for one in found if one.memory.valid_until is None or one.memory.valid_until > now
-    ]
-    if not current:
+    if not candidates:
         return []
-    told = split_query(question)
-    common = memory.word_frequencies(told)
-    asks = relevance.is_question(question)
-    return [
-        one
-        for one in current
-        if relevance.matters(
-            asks, told, common.counts, common.documents, f"{one.memory.title}\n{one.memory.content}"
-        )
-    ][:MOST]
-
-
-def _shortened(found: Iterable[SearchResult]) -> list[Memory]:
-    return [
-        one.memory
-        if count_tokens(one.memory.content) <= LONG
-        else replace(one.memory, content=one.matched_snippet)
-        for one in found
-    ]
-
-
-def _within(memories: Sequence[Memory], budget: int) -> list[Memory]:
-    left = budget - count_tokens(OPENING) - count_tokens(CLOSING) - 2
-    kept = []
-    for one in memories:
-        cost = count_tokens(fence_memory(one)) + 1
-        if cost <= left:
-            kept.append(one)
-            left -= cost
-    return kept
+    words = split_query(query)
+    frequencies = memory.word_frequencies(words)
+    is_question = relevance.is_question(query)
+    relevant = []
+    for result in candidates:
+        text = f"{result.memory.title}\n{result.memory.content}"
+        if relevance.is_relevant(
+            is_question, words, frequencies.counts, frequencies.documents, text
+        ):
+            relevant.append(result)
+    return relevant[:MAX_MEMORIES]

@@ -1,4 +1,4 @@
-"""What a session is told at its start: fenced as data, within a budget of tokens."""
+"""Recall at the start of a session: one fenced block within a budget of tokens."""
 
 from __future__ import annotations
 
@@ -8,67 +8,59 @@ from pathlib import Path
 
 from muisti.engine import Muisti
 from muisti.errors import BrokenFile, VaultNotFound
-from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Session, Tier
+from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Tier
 from muisti.recall.fence import CLOSING, OPENING, quote_text
 from muisti.recall.prompt_context import compose_context, count_tokens
-from muisti.surfaces.hooks.paths import READING
+from muisti.surfaces.hooks.paths import READ_SETTINGS
 
 START_BUDGET = 1_500
 CORE_SHARE = 0.6
-"""Of the budget, for core memory at most."""
+"""The largest share of the budget for core memory."""
 SUMMARY_SHARE = 0.25
 CANDIDATES = 60
 HALF_LIFE_DAYS = 14.0
 _SESSION_END = "\n</memory-session>"
 
 
-def opened(vault: Path, *, foreign: bool) -> Muisti | None:
-    """The vault, to be read for a moment; None if there is none. Waits for nobody for long. Raises MuistiError."""
+def open_vault(vault: Path, *, foreign: bool) -> Muisti | None:
+    """Open a vault for reading, with short timeouts; None if it does not exist.
+
+    Raises MuistiError.
+    """
     from muisti import bootstrap
 
     try:
-        return bootstrap.open(vault, role="cli", settings=READING, foreign=foreign)
+        return bootstrap.open(vault, role="cli", settings=READ_SETTINGS, foreign=foreign)
     except VaultNotFound:
         return None
 
 
-def let_go(memory: Muisti) -> None:
-    """Close a vault that was only read, if there is something to clean up; for the rest, the end of the process does."""
-    if not memory.is_writable:
-        memory.close()
-
-
-def for_session(
+def recall_for_session(
     memory: Muisti, project: str, session: str, since: datetime | None, budget: int
 ) -> tuple[str, list[str]]:
-    """Core memory, how the last session ended, and what is most important of late, as one block; and the memories' ids.
+    """Return core memory, the last session's summary and top memories as a block, and their IDs.
 
-    Since: when the session was last told something that it still knows; then only what others remembered after that is told.
+    Since: when the session's context last got memories. Then only newer ones are returned, from
+    other sessions; None for a new session.
     """
-    memories = [
-        one for one in _most_important(memory, project) if one.session_id != session
-    ]  # what it said, it knows
+    memories = [one for one in _rank_memories(memory, project) if one.session_id != session]
     if since is None:
-        core, last = (
-            _fitting_core(memory, int(budget * CORE_SHARE)),
-            _last_session(memory, project, session, budget),
-        )
+        core = _fit_core(memory, int(budget * CORE_SHARE))
+        summary = _summarize_last_session(memory, project, session, int(budget * SUMMARY_SHARE))
     else:
-        core, last = CoreMemory({}, {}), ""
+        core = CoreMemory({}, {})
+        summary = ""
         memories = [one for one in memories if one.created_at > since]
-    text = compose_context(core, memories, budget - count_tokens(last) - 1)
-    inside = [one.id for one in memories if f'<memory id="{one.id}"' in text]
-    if last:
-        text = (
-            f"{text.removesuffix(CLOSING)}{last}\n{CLOSING}"
-            if text
-            else f"{OPENING}\n{last}\n{CLOSING}"
-        )
-    return text, inside
+    text = compose_context(core, memories, budget - count_tokens(summary) - 1)
+    ids = [one.id for one in memories if f'<memory id="{one.id}"' in text]
+    if summary:
+        opening = text.removesuffix(CLOSING) if text else f"{OPENING}\n"
+        text = f"{opening}{summary}\n{CLOSING}"
+    return text, ids
 
 
-def _fitting_core(memory: Muisti, budget: int) -> CoreMemory:
-    """Its entries in their order, as far as they fit; none if a hand edit broke the file."""
+def _fit_core(memory: Muisti, budget: int) -> CoreMemory:
+    """Return the entries that fit, in order; none if the file is broken."""
     try:
         core = memory.core_get()
     except BrokenFile:
@@ -84,44 +76,37 @@ def _fitting_core(memory: Muisti, budget: int) -> CoreMemory:
     return CoreMemory(**sections)
 
 
-def _most_important(memory: Muisti, project: str) -> list[Memory]:
-    """What is strong, and what is new; not what only one session may see, nor what is no longer true."""
+def _rank_memories(memory: Muisti, project: str) -> list[Memory]:
+    """Return salient and recent memories, the best first; no outdated or session-only ones."""
     now = datetime.now(UTC)
-    strong = memory.list(project=project, unfiled=True, order_by="salience", limit=CANDIDATES)
+    salient = memory.list(project=project, unfiled=True, order_by="salience", limit=CANDIDATES)
     latest = memory.list(project=project, unfiled=True, limit=CANDIDATES // 2)
-    seen = {
-        one.id: one
-        for one in (*strong, *latest)
+    candidates = {one.id: one for one in (*salient, *latest)}
+
+    def score(one: Memory) -> float:
+        age = max(0.0, (now - one.created_at).total_seconds()) / 86_400
+        recency = math.pow(0.5, age / HALF_LIFE_DAYS)
+        own = 0.2 if project and one.project == project else 0.0
+        return 0.5 * one.importance + 0.3 * one.salience + 0.2 * recency + 0.1 * one.pinned + own
+
+    current = [
+        one
+        for one in candidates.values()
         if one.tier != Tier.SESSION and (one.valid_until is None or one.valid_until > now)
-    }
-    return sorted(seen.values(), key=lambda one: (-_weight(one, project, now), one.id))
+    ]
+    return sorted(current, key=lambda one: (-score(one), one.id))
 
 
-def _weight(memory: Memory, project: str, now: datetime) -> float:
-    age = max(0.0, (now - memory.created_at).total_seconds()) / 86_400
-    recency = math.pow(0.5, age / HALF_LIFE_DAYS)
-    own = 0.2 if project and memory.project == project else 0.0
-    return (
-        0.5 * memory.importance + 0.3 * memory.salience + 0.2 * recency + 0.1 * memory.pinned + own
-    )
-
-
-def _last_session(memory: Muisti, project: str, session: str, budget: int) -> str:
-    """How the latest other session of this project ended."""
-    found = next(
-        (
-            one
-            for one in memory.list_sessions(project, limit=10)
-            if one.summary and one.id != session
-        ),
-        None,
-    )
-    return "" if found is None else _fenced_session(found, int(budget * SUMMARY_SHARE))
-
-
-def _fenced_session(session: Session, budget: int) -> str:
-    ended = f' ended="{session.ended_at:%Y-%m-%d}"' if session.ended_at else ""
-    opening, text = f'<memory-session trust="unverified"{ended}>\n', quote_text(session.summary)
+def _summarize_last_session(memory: Muisti, project: str, session: str, budget: int) -> str:
+    """Return the summary of the project's latest other session, fenced; "" if there is none."""
+    for last in memory.list_sessions(project, limit=10):
+        if last.summary and last.id != session:
+            break
+    else:
+        return ""
+    ended = f' ended="{last.ended_at:%Y-%m-%d}"' if last.ended_at else ""
+    opening = f'<memory-session trust="unverified"{ended}>\n'
+    text = quote_text(last.summary)
     while text and count_tokens(f"{opening}{text}{_SESSION_END}") > budget:
         text = text[: len(text) * 9 // 10].rstrip()
     return f"{opening}{text}{_SESSION_END}" if text else ""

@@ -1,10 +1,10 @@
-"""Which of the memories that a search found really matter for a prompt. Pure.
+"""Decide whether a memory that a search found is relevant to a prompt. Pure.
 
-A search answers whatever it is asked: its best is the best there is, and most prompts ask for nothing that is remembered.
-So a memory has to have at least two telling words of the prompt, close together; they must be most of what the prompt
-says, by how rare each word is; and they must be rarer together than what one of so many memories has by chance.
-In a question, one word is enough if hardly any other memory has it: "who is Sanna?".
-Measured by `benchmarks/hooks.py`.
+A search always returns its best results, but most prompts are not about anything remembered. So a
+memory must contain at least two significant words of the prompt, close together. Weighted by how
+rare each word is, they must cover most of the prompt, and be rarer together than chance explains.
+In a question one word is enough if hardly any other memory has it: "who is Sanna?".
+The constants were measured with `benchmarks/hooks.py`.
 """
 
 from __future__ import annotations
@@ -16,104 +16,94 @@ from functools import cache
 
 from muisti.text.tokens import stem, tokenize
 
-COVERED = 0.45
-"""Which share of the prompt, weighed by how rare its words are, a memory must have."""
-TELLING = 1.0
-"""How rare its words must be together: 1 is one memory of all there are."""
-FEWEST = 2
-RARE = 0.8
-"""How rare the word of a question must be, if it is the only one: of 10,000 memories no more than five may have it."""
+MIN_COVERAGE = 0.45
+"""The share of the prompt that a memory must contain, weighted by how rare the words are."""
+MIN_RARITY = 1.0
+"""How rare the words must be together; 1 means that one memory of all has them."""
+MIN_WORDS = 2
+MIN_RARITY_ALONE = 0.8
+"""How rare a question's only word must be: at most five of 10,000 memories have it."""
 WINDOW = 300
-"""Characters within which the words must stand."""
-MOST_READ = 6_000
-UNSEEN_TEXTS = 200
-"""Texts without the word that are counted in addition: in a vault of three, no word is common for being in two."""
-LONGEST_PROMPT = 1_000
+"""Characters within which the words must occur."""
+MAX_CHARS = 6_000
+SMOOTHING = 200
+"""Added to the number of texts, so that in a small vault no word counts as common."""
+MAX_QUERY_CHARS = 1_000
 _ROUTINE = """
-accept add again agree apply build change check clean code commit complete continue correct debug delete diff done edit
-error execute explain fail file finish fix function go good great hello help hi implement improve issue keep lint line list look
-make method morning move name next nice now ok okay open perfect problem proceed pull push ready refactor remove rename
-repeat request rerun retry revert review right run save see show short simplify start step stop sure test thank thanks think
+accept add again agree apply build change check clean code commit complete continue correct debug
+delete diff done edit error execute explain fail file finish fix function go good great hello help
+hi implement improve issue keep lint line list look make method morning move name next nice now ok
+okay open perfect problem proceed pull push ready refactor remove rename repeat request rerun retry
+revert review right run save see show short simplify start step stop sure test thank thanks think
 thing try undo update use variable wait warning work write wrong yep yes
 """
-"""What people tell a coding agent all day: no reason to recall anything, unless it is part of a question."""
-_ASKS = re.compile(
-    r"\?|^\W*(?:what|which|how|where|when|who|whom|whose|why|did|does|do|is|are|was|were|can|could|should|have|has|remind|recall"
-    r"|remember)\b",
+"""Words of everyday instructions to a coding agent; significant only in a question."""
+_QUESTION = re.compile(
+    r"\?|^\W*(?:what|which|how|where|when|who|whom|whose|why|did|does|do|is|are|was|were|can|could"
+    r"|should|have|has|remind|recall|remember)\b",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"(?s)```.*?(?:```|\Z)")
 _COMMAND = re.compile(r"/[a-z][\w:-]*(?:\s|\Z)")
 
 
-def asked(prompt: str) -> str:
-    """What of a prompt is worth a search: no pasted code, the beginning and the end of a long one. May be ""."""
+def extract_text(prompt: str) -> str:
+    """Return the searchable text: without code blocks, and with the middle of a long one cut."""
     text = _CODE.sub(" ", prompt).strip()
     if is_command(text):
         return ""
-    return (
-        text
-        if len(text) <= LONGEST_PROMPT
-        else f"{text[: LONGEST_PROMPT * 6 // 10]} {text[-LONGEST_PROMPT * 4 // 10 :]}"
-    )
+    if len(text) <= MAX_QUERY_CHARS:
+        return text
+    return f"{text[: MAX_QUERY_CHARS * 6 // 10]} {text[-MAX_QUERY_CHARS * 4 // 10 :]}"
 
 
 def is_command(prompt: str) -> bool:
-    """Whether it is an order to the agent's own program, such as `/compact`."""
+    """Return whether the prompt is a command of the agent's own program, such as `/compact`."""
     return bool(_COMMAND.match(prompt.strip()))
 
 
-def matters(
-    asks: bool, told: Sequence[str], counts: Mapping[str, int], texts: int, memory: str
+def is_relevant(
+    is_question: bool, words: Sequence[str], counts: Mapping[str, int], texts: int, memory: str
 ) -> bool:
-    """Whether a memory matters for a prompt.
+    """Return whether a memory is relevant to a prompt.
 
-    Asks: the prompt is a question. Told: its index words. Counts: in how many of all texts each stands.
+    Words: the prompt's index words. Counts: how many of all `texts` contain each word.
     """
-    everything = texts + UNSEEN_TEXTS
-    weights = {word: math.log(everything / (counts.get(word, 0) + 1)) for word in told}
+    total = texts + SMOOTHING
+    weights = {word: math.log(total / (counts.get(word, 0) + 1)) for word in words}
     best = alone = 0.0
-    for own in _windows(memory):
-        found = {
-            word: weight
-            for word, weight in weights.items()
-            if word in own and (asks or word not in _routine())
-        }
-        if len(found) >= FEWEST:
-            best = max(best, math.fsum(found.values()))
-        elif asks:
-            alone = max(
-                alone, *(weight for word, weight in found.items() if word not in _routine()), 0.0
-            )
-    enough = COVERED * math.fsum(weights.values())
-    return best >= max(enough, TELLING * math.log(everything)) or alone >= max(
-        enough, RARE * math.log(everything)
+    text = memory[:MAX_CHARS]
+    step = WINDOW // 2
+    for start in range(0, max(1, len(text) - step), step):
+        window = set(tokenize(text[start : start + WINDOW]))
+        found = [word for word in weights if word in window]
+        if not is_question:
+            found = [word for word in found if not is_routine(word)]
+        if len(found) >= MIN_WORDS:
+            best = max(best, math.fsum(weights[word] for word in found))
+        elif is_question and found and not is_routine(found[0]):
+            alone = max(alone, weights[found[0]])
+    coverage = MIN_COVERAGE * math.fsum(weights.values())
+    return best >= max(coverage, MIN_RARITY * math.log(total)) or alone >= max(
+        coverage, MIN_RARITY_ALONE * math.log(total)
     )
 
 
-def worth_asking(prompt: str, telling: int) -> bool:
-    """Whether a prompt with so many telling words says enough to look for anything."""
-    return telling >= (1 if is_question(prompt) else FEWEST)
+def is_specific(prompt: str, significant_words: int) -> bool:
+    """Return whether a prompt with so many significant words is worth a search."""
+    return significant_words >= (1 if is_question(prompt) else MIN_WORDS)
 
 
 def is_question(prompt: str) -> bool:
-    """Whether something is asked, rather than told to be done."""
-    return bool(_ASKS.search(prompt))
-
-
-def _windows(memory: str) -> list[set[str]]:
-    text = memory[:MOST_READ]
-    half = WINDOW // 2
-    return [
-        set(tokenize(text[at : at + WINDOW])) for at in range(0, max(1, len(text) - half), half)
-    ]
+    """Return whether the prompt asks something, rather than giving an instruction."""
+    return bool(_QUESTION.search(prompt))
 
 
 def is_routine(word: str) -> bool:
-    """Whether an index word says nothing by itself: it is said to a coding agent all day."""
-    return word in _routine()
+    """Return whether an index word belongs to everyday instructions to a coding agent."""
+    return word in _routine_words()
 
 
 @cache
-def _routine() -> frozenset[str]:
+def _routine_words() -> frozenset[str]:
     return frozenset(map(stem, _ROUTINE.split()))

@@ -1,12 +1,13 @@
-"""One call of a hook: read, answer, leave the rest to the worker. Whatever happens, the agent goes on.
+"""One hook call: read the input, write the reply, leave the rest to the worker.
 
-Nothing reaches the agent but one answer, written at once; what goes wrong is in the log. A call that takes too long ends
-itself without an answer. Imports are late on purpose: this runs with every prompt and after every tool.
+A hook must never disturb the agent. It prints its reply and nothing else, always exits with
+success, and ends itself without a reply when it takes too long. Errors go to the log. Imports are
+late on purpose: this runs with every prompt and after every tool call.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # `signal` without its enumerations: a third of the time
+import _signal  # type: ignore[import-not-found]  # `signal` without its enums: a third of the time
 import _thread
 import gc
 import os
@@ -14,161 +15,151 @@ import time
 from contextlib import suppress
 from typing import NoReturn
 
-from muisti.surfaces.hooks.options import Options, options_of
+from muisti.surfaces.hooks.options import Options, parse_options
 
-LIMITS = {"SessionStart": 4.0, "UserPromptSubmit": 3.0}
-LIMIT = 5.0
-"""Seconds that a call may take."""
-GRACE = 0.5
-"""Seconds that noting so may take."""
+RECALL_TIMEOUTS = {"SessionStart": 4.0, "UserPromptSubmit": 3.0}
+TIMEOUT = 5.0
+"""Seconds that any other call may take."""
+LOG_TIMEOUT = 0.5
+"""Seconds allowed for logging a timeout."""
 
 
 class Outcome:
-    """How a call went, as far as it is known."""
+    """What is known so far about a call."""
 
-    __slots__ = ("answer", "detail", "done", "event", "foreign", "project", "vault")
+    __slots__ = ("detail", "done", "event", "foreign", "project", "reply", "vault")
 
     def __init__(self, event: str) -> None:
         self.event = event
-        self.answer = b""
+        self.reply = b""
         self.done = False
         self.detail = ""
         self.vault = ""
         self.foreign = False
-        """Nobody named the vault: it was found in the folder that the agent works in."""
+        """The vault was found in the agent's working folder, not configured by the user."""
         self.project = ""
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """Run a hook and end the process, always with success."""
-    began = time.monotonic()
-    gc.disable()  # it all goes in a moment
+    """Run a hook and exit with 0, whatever happens."""
+    started = time.monotonic()
+    gc.disable()  # the process is too short-lived to benefit
     outcome = Outcome(arguments[0][:40] if arguments else "")
     error: BaseException | None = None
     options = Options()
-    once = _thread.allocate_lock()
+    finished = _thread.allocate_lock()
     out = -1
     try:
-        _ignore_signals()
-        out = _own_output()
-        options = options_of(arguments)
+        _handle_signals()
+        out = _take_stdout()
+        options = parse_options(arguments)
         outcome.event = options.event
-        limit = LIMITS.get(options.event, LIMIT)
-        _thread.start_new_thread(_give_up, (began, limit, options, outcome, once))
-        _thread.start_new_thread(_end_after, (limit + GRACE,))
+        timeout = RECALL_TIMEOUTS.get(options.event, TIMEOUT)
+        _thread.start_new_thread(_time_out, (started, timeout, options, outcome, finished))
+        _thread.start_new_thread(_exit_after, (timeout + LOG_TIMEOUT,))
         if options.event:
-            from muisti.surfaces.hooks.dispatch import answer
+            from muisti.surfaces.hooks.dispatch import handle_event
 
-            answer(options, outcome)
-    except (
-        BaseException
-    ) as problem:  # also an interrupt: whoever called wants an answer, not our troubles
+            handle_event(options, outcome)
+    except BaseException as problem:  # also an interrupt: the agent must never see a failure
         error = problem
     with suppress(BaseException):
-        if once.acquire(False):
+        if finished.acquire(False):
             if error is None:
-                _write(out, outcome.answer)
-            _note(began, options, outcome, error)
+                reply = outcome.reply
+                with suppress(OSError):  # the agent has closed its end
+                    while reply:
+                        reply = reply[os.write(out, reply) :]
+            _log_run(started, options, outcome, error)
     os._exit(0)
 
 
-def _ignore_signals() -> None:
+def _handle_signals() -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGPIPE"):
+        handler = _signal.SIG_IGN if name == "SIGPIPE" else lambda *_: os._exit(0)
         with suppress(AttributeError, ValueError, OSError):
-            _signal.signal(getattr(_signal, name), _signal.SIG_IGN if name == "SIGPIPE" else _leave)
+            _signal.signal(getattr(_signal, name), handler)
 
 
-def _leave(*_: object) -> None:
-    os._exit(0)
-
-
-def _own_output() -> int:
-    """Where the answer goes. Whatever else is printed, by whomever, goes nowhere."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
+def _take_stdout() -> int:
+    """Return a descriptor for the reply, and discard everything else that is printed."""
+    null = os.open(os.devnull, os.O_RDWR)
     try:
         out = os.dup(1)
     except OSError:
-        out = nowhere
-    for number in (1, 2):
-        os.dup2(nowhere, number)
+        out = null
+    os.dup2(null, 1)
+    os.dup2(null, 2)
     return out
 
 
-def _write(out: int, answer: bytes) -> None:
-    with suppress(OSError):  # nobody listens any more
-        while answer:
-            answer = answer[os.write(out, answer) :]
-
-
-def _give_up(
-    began: float, limit: float, options: Options, outcome: Outcome, once: _thread.LockType
+def _time_out(
+    started: float, timeout: float, options: Options, outcome: Outcome, finished: _thread.LockType
 ) -> None:
-    time.sleep(max(0.0, limit - (time.monotonic() - began)))
-    if once.acquire(False):
-        _note(began, options, outcome, TimeoutError(f"it took longer than {limit:g} s"))
-        with suppress(BaseException):
-            _leave_it_to_the_worker(options, outcome)
-        os._exit(0)
+    """Log a timeout and exit, unless the call has finished in time."""
+    time.sleep(max(0.0, timeout - (time.monotonic() - started)))
+    if not finished.acquire(False):
+        return
+    _log_run(started, options, outcome, TimeoutError(f"took longer than {timeout:g} s"))
+    with suppress(BaseException):
+        if outcome.vault and options.event in RECALL_TIMEOUTS:
+            from muisti.surfaces.hooks import worker
+
+            # Perhaps the index has to be built first: the worker has time for that.
+            worker.start(outcome.vault, foreign=outcome.foreign)
+    os._exit(0)
 
 
-def _leave_it_to_the_worker(options: Options, outcome: Outcome) -> None:
-    """Building an index takes longer than a hook has; whoever has the time does it."""
-    if outcome.vault and options.event in LIMITS:
-        from muisti.surfaces.hooks import worker
-
-        worker.start(outcome.vault, foreign=outcome.foreign)
-
-
-def _end_after(seconds: float) -> None:
+def _exit_after(seconds: float) -> None:
     time.sleep(seconds)
     os._exit(0)
 
 
-def _note(began: float, options: Options, outcome: Outcome, error: BaseException | None) -> None:
-    """In the log; but not that a tool was counted, which happens all the time."""
+def _log_run(
+    started: float, options: Options, outcome: Outcome, error: BaseException | None
+) -> None:
+    """Log the call. Counted tool calls are too frequent to log."""
     if error is None and options.event == "PostToolUse":
         return
     from datetime import UTC, datetime
 
     from muisti.surfaces.hooks.log import Run, record
 
-    taken = (time.monotonic() - began) * 1000
-    how = "error" if error is not None else "ok" if outcome.done else "nothing"
-    detail = outcome.detail if error is None else told(error)
-    record(
-        Run(
-            datetime.now(UTC),
-            outcome.event,
-            options.agent,
-            outcome.vault,
-            outcome.project,
-            taken,
-            how,
-            detail,
-        )
+    if error is not None:
+        result, detail = "error", describe_error(error)
+    else:
+        result, detail = "ok" if outcome.done else "nothing", outcome.detail
+    run = Run(
+        at=datetime.now(UTC),
+        event=outcome.event,
+        agent=options.agent,
+        vault=outcome.vault,
+        project=outcome.project,
+        milliseconds=(time.monotonic() - started) * 1000,
+        outcome=result,
+        detail=detail,
     )
+    record(run)
 
 
-def told(error: BaseException) -> str:
-    """What went wrong, without anything that was said or is remembered: only errors that never quote it are quoted."""
+def describe_error(error: BaseException) -> str:
+    """Return what went wrong. Only messages that never quote a prompt or a memory are included."""
     from muisti.errors import MuistiError
 
-    kind = type(error).__name__
+    name = type(error).__name__
     if isinstance(error, OSError) and error.strerror:
-        return f"{kind}: {error.strerror}: {error.filename or ''}"
-    if isinstance(error, TimeoutError) or kind in ("BadPayload", "BadOptions"):
-        return f"{kind}: {error}"
+        return f"{name}: {error.strerror}: {error.filename or ''}"
+    if isinstance(error, TimeoutError) or name in ("BadPayload", "BadOptions"):
+        return f"{name}: {error}"
     title = ""
     if isinstance(error, MuistiError):
         if not error.may_quote:
-            return f"{kind}: {error}"
+            return f"{name}: {error}"
         title = f": {error.title}"
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    if trace is None:
+        return f"{name}{title}"
+    while trace.tb_next is not None:
         trace = trace.tb_next
-    where = (
-        f" at {os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
-        if trace is not None
-        else ""
-    )
-    return f"{kind}{title}{where}"
+    file = os.path.basename(trace.tb_frame.f_code.co_filename)
+    return f"{name}{title} at {file}:{trace.tb_lineno}"

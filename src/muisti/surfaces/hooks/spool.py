@@ -1,7 +1,7 @@
-"""What hooks leave for the worker, and what each session was given: small files that need no lock.
+"""The spool: entries that hooks leave for the worker, and small files for each session.
 
-A hook writes an entry and is done; the worker makes messages and memories of it and removes it. Whatever happens to
-either of them, an entry is there as a whole or not at all, and waits until it is dealt with.
+A hook writes an entry and is done. The worker stores its messages and memories, then removes it.
+Entries are written atomically, and wait until they are processed. No locks are needed.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muisti.surfaces.hooks.paths import made_folder, state_folder
+from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-MOST_GIVEN = 2_000
-"""Memories of a session that are known to have been given."""
+MAX_RECALLED = 2_000
+"""How many recalled memories are known for each session."""
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Entry:
-    """Something that a session said or did: plain, for the same reason as `events.Call`."""
+    """Something to capture from a session. Not a dataclass, for speed: see `events`."""
 
     __slots__ = (
         "agent",
@@ -42,27 +43,25 @@ class Entry:
     def __init__(
         self, *, id: str, at: float, agent: str, vault: str, project: str, session: str
     ) -> None:
-        self.id, self.at, self.agent, self.vault, self.project, self.session = (
-            id,
-            at,
-            agent,
-            vault,
-            project,
-            session,
-        )
+        self.id = id
+        self.at = at
+        self.agent = agent
+        self.vault = vault
+        self.project = project
+        self.session = session
         self.prompts: list[tuple[float, str]] = []
-        """What was asked, each with when."""
+        """The prompts, each with its time."""
         self.answer = ""
         self.transcript = ""
-        """A file to look into for what was not told."""
+        """A file to read for anything that the hooks did not report."""
         self.end = False
-        """The session is over."""
+        """The session has ended."""
         self.foreign = False
-        """Nobody named the vault: it was found in the folder that the agent works in."""
+        """The vault was found in the agent's working folder, not configured by the user."""
 
 
 def new_entry(agent: str, vault: str, project: str, session: str) -> Entry:
-    """An empty entry of now."""
+    """Return an empty entry with the current time."""
     at = time.time_ns()
     return Entry(
         id=f"{at:020d}-{os.getpid()}",
@@ -74,64 +73,72 @@ def new_entry(agent: str, vault: str, project: str, session: str) -> Entry:
     )
 
 
-def put(entry: Entry) -> None:
-    """Leave an entry for the worker: synced, so that it outlives a crash. Raises OSError."""
-    folder = made_folder(spool_folder())
-    said = {name: getattr(entry, name) for name in Entry.__slots__}
-    _write(folder / f"{entry.id}.json", json.dumps(said).encode())
+def add_entry(entry: Entry) -> None:
+    """Write an entry for the worker, synced to disk. Raises OSError."""
+    values = {name: getattr(entry, name) for name in Entry.__slots__}
+    path = create_folder(get_spool_folder()) / f"{entry.id}.json"
+    temporary = path.with_suffix(".new")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_FOLLOW, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(json.dumps(values).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        delete_file(temporary)
+        raise
 
 
-def waiting() -> list[Path]:
-    """The entries that wait, in their order."""
+def list_entries() -> list[Path]:
+    """Return the files of waiting entries, in order."""
     with suppress(OSError):
-        return sorted(path for path in spool_folder().iterdir() if path.suffix == ".json")
+        return sorted(path for path in get_spool_folder().iterdir() if path.suffix == ".json")
     return []
 
 
-def read(path: Path) -> Entry:
-    """One entry. Raises ValueError for a file that is none, OSError if it cannot be read."""
-    said = json.loads(path.read_bytes())
+def read_entry(path: Path) -> Entry:
+    """Return one entry. Raises ValueError if the file is not one, OSError if it is unreadable."""
+    values = json.loads(path.read_bytes())
     try:
-        entry = Entry(
-            **{name: said[name] for name in ("id", "at", "agent", "vault", "project", "session")}
-        )
-        entry.prompts = [(float(at), str(text)) for at, text in said["prompts"]]
-        entry.answer, entry.transcript, entry.end = (
-            str(said["answer"]),
-            str(said["transcript"]),
-            bool(said["end"]),
-        )
-        entry.foreign = bool(said["foreign"])
+        names = ("id", "at", "agent", "vault", "project", "session")
+        entry = Entry(**{name: values[name] for name in names})
+        entry.prompts = [(float(at), str(text)) for at, text in values["prompts"]]
+        entry.answer = str(values["answer"])
+        entry.transcript = str(values["transcript"])
+        entry.end = bool(values["end"])
+        entry.foreign = bool(values["foreign"])
     except (KeyError, TypeError) as error:
-        raise ValueError("it is no entry") from error
+        raise ValueError(f"{path} is not an entry") from error
     return entry
 
 
-def spool_folder() -> Path:
-    """Where entries wait."""
-    return state_folder() / "waiting"
+def get_spool_folder() -> Path:
+    """Return the folder of waiting entries."""
+    return get_state_folder() / "waiting"
 
 
-def note_prompt(agent: str, session: str, text: str) -> None:
-    """Keep what was asked until it is answered. Raises OSError."""
-    _append(_file(agent, session, "prompts"), json.dumps([time.time(), text]).encode() + b"\n")
+def add_prompt(agent: str, session: str, text: str) -> None:
+    """Keep a prompt until its reply is known. Raises OSError."""
+    line = json.dumps([time.time(), text]).encode() + b"\n"
+    _append(_session_file(agent, session, "prompts"), line)
 
 
-def pending(agent: str, session: str) -> list[tuple[float, str]]:
-    """What was asked since the last answer."""
-    return prompts_in(_file(agent, session, "prompts"))
+def read_pending_prompts(agent: str, session: str) -> list[tuple[float, str]]:
+    """Return the prompts since the last reply."""
+    return read_prompts(_session_file(agent, session, "prompts"))
 
 
 def take_prompts(agent: str, session: str, entry: str) -> Path:
-    """Put what was asked since the last answer aside for an entry: what is asked from now on belongs to the next."""
-    taken = _file(agent, session, f"prompts-{entry}")
+    """Move the prompts since the last reply to a file for one entry, and return its path."""
+    taken = _session_file(agent, session, f"prompts-{entry}")
     with suppress(OSError):
-        os.replace(_file(agent, session, "prompts"), taken)
+        os.replace(_session_file(agent, session, "prompts"), taken)
     return taken
 
 
-def prompts_in(path: Path) -> list[tuple[float, str]]:
-    """What was asked; the same twice in a row, as two hooks of one agent say it, is once."""
+def read_prompts(path: Path) -> list[tuple[float, str]]:
+    """Return the prompts in a file. A repeated one, reported by two hooks, is returned once."""
     found: list[tuple[float, str]] = []
     with suppress(OSError):
         for line in path.read_bytes().split(b"\n"):
@@ -142,58 +149,58 @@ def prompts_in(path: Path) -> list[tuple[float, str]]:
     return found
 
 
-def forget(taken: Path) -> None:
-    """They are in an entry now."""
+def delete_file(path: Path) -> None:
+    """Delete a file, if possible."""
     with suppress(OSError):
-        taken.unlink()
+        path.unlink()
 
 
-def note_given(agent: str, session: str, ids: list[str]) -> None:
-    """Remember which memories stand in the session's context. Raises OSError."""
+def record_recalled(agent: str, session: str, ids: list[str]) -> None:
+    """Record which memories the session's context has. Raises OSError."""
     if ids:
-        _append(_file(agent, session, "given"), "".join(f"{id_}\n" for id_ in ids).encode())
+        lines = "".join(f"{memory_id}\n" for memory_id in ids)
+        _append(_session_file(agent, session, "given"), lines.encode())
 
 
-def given(agent: str, session: str) -> set[str]:
-    """The memories that stand in the session's context already."""
+def read_recalled(agent: str, session: str) -> set[str]:
+    """Return the IDs of memories that the session's context has."""
     with suppress(OSError):
-        return set(
-            _file(agent, session, "given").read_text("ascii", "replace").split()[-MOST_GIVEN:]
-        )
+        ids = _session_file(agent, session, "given").read_text("ascii", "replace").split()
+        return set(ids[-MAX_RECALLED:])
     return set()
 
 
-def given_at(agent: str, session: str) -> datetime | None:
-    """When the session was last told something that it still knows; None if it was not."""
+def get_recall_time(agent: str, session: str) -> datetime | None:
+    """Return when the session's context last got memories, or None."""
     with suppress(OSError):
-        from datetime import UTC, datetime  # not free, and not needed after every tool
+        from datetime import UTC, datetime  # slow to import, and not needed after every tool call
 
-        return datetime.fromtimestamp(_file(agent, session, "given").stat().st_mtime, UTC)
+        changed = _session_file(agent, session, "given").stat().st_mtime
+        return datetime.fromtimestamp(changed, UTC)
     return None
 
 
-def forget_given(agent: str, session: str) -> None:
-    """The context was emptied."""
+def clear_recalled(agent: str, session: str) -> None:
+    """Forget what was recalled: the session's context was cleared."""
+    delete_file(_session_file(agent, session, "given"))
+
+
+def count_tool_call(agent: str, session: str) -> None:
+    """Count a tool call, as one byte of a file. Raises OSError."""
+    _append(_session_file(agent, session, "tools"), b".")
+
+
+def get_tool_calls(agent: str, session: str) -> int:
+    """Return how many tool calls were counted."""
     with suppress(OSError):
-        _file(agent, session, "given").unlink()
-
-
-def count_tool(agent: str, session: str) -> None:
-    """One more call of a tool: the file's size is the count. Raises OSError."""
-    _append(_file(agent, session, "tools"), b".")
-
-
-def tool_calls(agent: str, session: str) -> int:
-    """How many calls of tools there were."""
-    with suppress(OSError):
-        return _file(agent, session, "tools").stat().st_size
+        return _session_file(agent, session, "tools").stat().st_size
     return 0
 
 
-def sweep(older_than_days: float) -> None:
-    """Remove what sessions left that nobody has gone on with for so long."""
-    before = time.time() - older_than_days * 86_400
-    for folder in (state_folder() / "sessions", spool_folder()):
+def delete_old_files(days: float) -> None:
+    """Delete entries and files of sessions that were not changed for so many days."""
+    before = time.time() - days * 86_400
+    for folder in (get_state_folder() / "sessions", get_spool_folder()):
         with suppress(OSError):
             for path in folder.iterdir():
                 with suppress(OSError):
@@ -201,31 +208,14 @@ def sweep(older_than_days: float) -> None:
                         path.unlink()
 
 
-def _file(agent: str, session: str, what: str) -> Path:
-    return state_folder() / "sessions" / f"{agent}_{session}.{what}"
+def _session_file(agent: str, session: str, suffix: str) -> Path:
+    return get_state_folder() / "sessions" / f"{agent}_{session}.{suffix}"
 
 
 def _append(path: Path, data: bytes) -> None:
-    made_folder(path.parent)
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    create_folder(path.parent)
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_FOLLOW, 0o600)
     try:
         os.write(fd, data)
     finally:
         os.close(fd)
-
-
-def _write(path: Path, data: bytes) -> None:
-    temporary = path.with_suffix(".new")
-    fd = os.open(
-        temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600
-    )
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise

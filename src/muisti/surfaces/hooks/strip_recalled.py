@@ -1,9 +1,11 @@
-r"""Nothing that muisti recalled is taken for something new: its fence goes before a text is kept. Pure.
+r"""Remove recalled memories from a text before it is captured. Pure.
 
-- `<memories …>…</memories>` goes as a whole, however nested, also where it is quoted (`> `), indented or escaped
-  (`&lt;memories`, `\u003cmemories`). What a memory itself says cannot end its fence: there it stands escaped.
-- A fence that never ends: its own parts go (`<memory …>…</memory>`), and from a part that never ends on, everything.
-- A fence that never began: its end goes, and the paragraph before it.
+- `<memories …>…</memories>` is removed as a whole, however nested, also where it is quoted (`> `),
+  indented or escaped (`&lt;memories`, `\u003cmemories`). A memory cannot end its own fence: such a
+  tag inside it is escaped.
+- From a fence that never ends, its memories are removed (`<memory …>…</memory>`); if one of these
+  never ends either, everything after it.
+- For a fence that never begins, its end is removed, and the paragraph before it.
 """
 
 from __future__ import annotations
@@ -13,106 +15,97 @@ from functools import cache
 
 from muisti.text.invisible_chars import INVISIBLE, make_hidden_word_pattern
 
-ROUNDS = 8
-"""How often what grew together from what was left is looked at again."""
+MAX_ROUNDS = 8
+"""Removing a fence may join the parts of another; so often the text is searched again."""
 _GAP = rf"[\s{INVISIBLE}]*+"
-_NAME = rf"(?:(?P<fence>{make_hidden_word_pattern('memories')})|{make_hidden_word_pattern('memory')}(?P<part>-core|-session)?)(?![\w-])"
-
-
-@cache
-def _tags(opener: str, closer: str) -> re.Pattern[str]:
-    tag = rf"{opener}{_GAP}(?P<closing>[/／]{_GAP})?{_NAME}(?P<rest>[^<>＜＞﹤﹥]*?)(?:{closer}|(?=[<＜﹤])|\Z)"
-    return re.compile(tag, re.IGNORECASE)
-
-
-_FORMS = (
+_NAME = (
+    rf"(?:(?P<fence>{make_hidden_word_pattern('memories')})"
+    rf"|{make_hidden_word_pattern('memory')}(?P<part>-core|-session)?)(?![\w-])"
+)
+_NOTATIONS = (
     (("<", "＜", "﹤"), "[<＜﹤]", "[>＞﹥]"),
     (("&lt;", "&LT;"), "&lt;", "(?:&gt;|[>＞﹥])"),
     (("\\u003",), r"\\u003c", r"\\u003e"),
 )
-"""How a tag may be written: what a text with one must hold, how it begins, how it ends."""
+"""How a tag may be written: what a text with one must contain, its opening, its closing."""
 _QUOTE = re.compile(r"(?m)^[ \t]*(?:>[ \t]*)+$\n?")
 _BLANK = re.compile(r"\n{3,}")
 Region = tuple[int, int]
 Tag = re.Match[str]
 
 
-def without_recalled(text: str) -> str:
-    """The text without what muisti put into it; a text without a fence as it is. Doing it twice is doing it once."""
-    for _ in range(ROUNDS):
-        left = text
-        for form in _FORMS:
-            if regions := _regions(_tags_in(left, form), left):
-                left = _without(left, regions)
-        if left == text:
+def strip_recalled(text: str) -> str:
+    """Return the text without what muisti added to it. A text without a fence is unchanged."""
+    for _ in range(MAX_ROUNDS):
+        stripped = text
+        for notation in _NOTATIONS:
+            if regions := _find_regions(_find_tags(stripped, notation), stripped):
+                for start, end in reversed(regions):
+                    stripped = stripped[:start] + stripped[end:]
+                stripped = _BLANK.sub("\n\n", _QUOTE.sub("", stripped)).strip()
+        if stripped == text:
             return text
-        text = left
-    # Somebody plays with us: what stands before the first of them is enough.
-    return text[
-        : min((tag.start() for form in _FORMS for tag in _tags_in(text, form)), default=len(text))
-    ].rstrip()
+        text = stripped
+    # Still not done: the text was made to defeat this. Keep what comes before the first tag.
+    starts = [tag.start() for notation in _NOTATIONS for tag in _find_tags(text, notation)]
+    return text[: min(starts, default=len(text))].rstrip()
 
 
-def _tags_in(text: str, form: tuple[tuple[str, ...], str, str]) -> list[Tag]:
-    marks, opener, closer = form
+@cache
+def _compile_tag(opening: str, closing: str) -> re.Pattern[str]:
+    tag = (
+        rf"{opening}{_GAP}(?P<closing>[/／]{_GAP})?{_NAME}"
+        rf"(?P<rest>[^<>＜＞﹤﹥]*?)(?:{closing}|(?=[<＜﹤])|\Z)"
+    )
+    return re.compile(tag, re.IGNORECASE)
+
+
+def _find_tags(text: str, notation: tuple[tuple[str, ...], str, str]) -> list[Tag]:
+    """Return muisti's own tags. A `<memory>` of other XML does not state its trust."""
+    marks, opening, closing = notation
     if not any(mark in text for mark in marks):
-        return []  # most texts; the patterns are dear to compile
-    return [tag for tag in _tags(opener, closer).finditer(text) if _is_ours(tag)]
+        return []  # most texts; compiling the pattern is slow
+    return [
+        tag
+        for tag in _compile_tag(opening, closing).finditer(text)
+        if tag["fence"] or tag["closing"] or tag["part"] or "trust=" in tag["rest"]
+    ]
 
 
-def _is_ours(tag: Tag) -> bool:
-    """Not a `<memory>` of somebody's own XML, which does not say what trust it deserves. Ends are told apart by beginnings."""
-    return bool(tag["fence"] or tag["closing"] or tag["part"]) or "trust=" in tag["rest"]
-
-
-def _regions(tags: list[Tag], text: str) -> list[Region]:
-    """Where the text is not its author's, in order, without overlaps."""
-    lone = _unclosed(tags)
+def _find_regions(tags: list[Tag], text: str) -> list[Region]:
+    """Return the parts to remove, in order, without overlaps."""
+    unclosed = _find_unclosed(tags)
     regions: list[Region] = []
-    opened: list[Tag] = []
+    open_tags: list[Tag] = []
     for tag in tags:
-        if tag in lone:
-            if not opened:
+        if tag in unclosed:
+            if not open_tags:
                 regions.append(tag.span())
         elif not tag["closing"]:
-            opened.append(tag)
-        elif place := _place_of_opening(opened, tag):
-            first = opened[0]
-            del opened[place - 1 :]
-            if not opened:
+            open_tags.append(tag)
+        elif open_tags:
+            first = open_tags[0]
+            for index in reversed(range(len(open_tags))):
+                if bool(open_tags[index]["fence"]) == bool(tag["fence"]):
+                    del open_tags[index:]  # the innermost that this tag closes
+                    break
+            if not open_tags:
                 regions.append((first.start(), tag.end()))
-        elif tag["fence"] and not opened:
+        elif tag["fence"]:
             last = regions[-1][1] if regions else 0
-            regions.append((max(last, text.rfind("\n\n", last, tag.start()) + 1), tag.end()))
-    if opened:
-        regions.append((opened[0].start(), len(text)))
+            paragraph = text.rfind("\n\n", last, tag.start()) + 1
+            regions.append((max(last, paragraph), tag.end()))
+    if open_tags:
+        regions.append((open_tags[0].start(), len(text)))
     return regions
 
 
-def _unclosed(tags: list[Tag]) -> set[Tag]:
-    """Fences that never end."""
-    opened: list[Tag] = []
+def _find_unclosed(tags: list[Tag]) -> set[Tag]:
+    """Return the opening tags of fences that never end."""
+    open_fences: list[Tag] = []
     for tag in tags:
         if tag["fence"] and not tag["closing"]:
-            opened.append(tag)
-        elif tag["fence"] and opened:
-            opened.pop()
-    return set(opened)
-
-
-def _place_of_opening(opened: list[Tag], closing: Tag) -> int:
-    """Which of those that are open this ends, counted from 1; 0 if none."""
-    for place in range(len(opened), 0, -1):
-        if bool(opened[place - 1]["fence"]) == bool(closing["fence"]):
-            return place
-    return 0
-
-
-def _without(text: str, regions: list[Region]) -> str:
-    parts = []
-    start = 0
-    for begin, end in regions:
-        parts.append(text[start:begin])
-        start = end
-    left = "".join((*parts, text[start:]))
-    return _BLANK.sub("\n\n", _QUOTE.sub("", left)).strip()
+            open_fences.append(tag)
+        elif tag["fence"] and open_fences:
+            open_fences.pop()
+    return set(open_fences)

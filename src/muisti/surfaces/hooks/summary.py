@@ -1,4 +1,4 @@
-"""How a session ended, in a few lines, made by rules: what was asked, what was decided, what was answered last. Pure."""
+"""A short summary of a session, made by rules: requests, decisions and the last reply. Pure."""
 
 from __future__ import annotations
 
@@ -10,50 +10,45 @@ from muisti.recall.query import split_query
 from muisti.surfaces.hooks.relevance import is_routine
 from muisti.text.sentences import split_sentences
 
-LONGEST = 160
+MAX_CHARS = 160
 """Characters of a line."""
 FIRST, LAST = 2, 4
-"""How many of the things that were asked are told: the first and the last ones."""
-DECIDED = 6
-_TELLING = ("decision", "preference", "insight", "bugfix", "discovery")
+"""How many of the first and the last requests are listed."""
+MAX_DECISIONS = 6
+_DECISION_KINDS = ("decision", "preference", "insight", "bugfix", "discovery")
 _CODE = re.compile(r"(?s)```.*?(?:```|\Z)")
 
 
-def summary(said: Sequence[Message], learnt: Sequence[Memory]) -> str:
-    """May be "": a session in which nothing was asked needs none."""
-    asked = list(
-        dict.fromkeys(
-            _line(one.content)
-            for one in said
-            if one.role == "user" and _asks_something(one.content)
-        )
-    )
-    if not asked:
+def summarize_session(messages: Sequence[Message], memories: Sequence[Memory]) -> str:
+    """Return the summary, or "" if the user requested nothing specific."""
+    prompts = [one.content for one in messages if one.role == "user"]
+    requests = _unique([_first_sentence(one) for one in prompts if _is_specific(one)])
+    if not requests:
         return ""
-    told = asked if len(asked) <= FIRST + LAST else [*asked[:FIRST], *asked[-LAST:]]
-    parts = ["Asked:", *(f"- {line}" for line in told)]
-    decided = list(dict.fromkeys(_line(one.content) for one in learnt if one.kind in _TELLING))[
-        -DECIDED:
-    ]
-    if decided:
-        parts += ["Decided or learnt:", *(f"- {line}" for line in decided)]
-    answers = [one.content for one in said if one.role == "assistant"]
-    if answers:
-        parts += ["Last answer:", f"- {_line(answers[-1])}"]
-    return "\n".join(parts)
+    if len(requests) > FIRST + LAST:
+        requests = [*requests[:FIRST], *requests[-LAST:]]
+    lines = ["Asked:", *(f"- {line}" for line in requests)]
+    found = [_first_sentence(one.content) for one in memories if one.kind in _DECISION_KINDS]
+    if decisions := _unique(found)[-MAX_DECISIONS:]:
+        lines += ["Decided or learned:", *(f"- {line}" for line in decisions)]
+    if replies := [one.content for one in messages if one.role == "assistant"]:
+        lines += ["Last answer:", f"- {_first_sentence(replies[-1])}"]
+    return "\n".join(lines)
 
 
-def _asks_something(text: str) -> bool:
-    """Not "thanks", "continue", "run the tests"."""
-    return (
-        any(not is_routine(word) for word in split_query(text[:1000]))
-        and len(split_query(text[:1000])) > 1
-    )
+def _unique(lines: list[str]) -> list[str]:
+    return list(dict.fromkeys(lines))
 
 
-def _line(text: str) -> str:
-    """The first sentence that says something, on one line; code is left out."""
-    plain = " ".join((_CODE.sub(" ", text[: 20 * LONGEST]) or text[:LONGEST]).split())
+def _is_specific(text: str) -> bool:
+    """Return whether it says more than "thanks", "continue" or "run the tests"."""
+    words = split_query(text[:1000])
+    return len(words) > 1 and any(not is_routine(word) for word in words)
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first specific sentence on one line, without code blocks."""
+    plain = " ".join((_CODE.sub(" ", text[: 20 * MAX_CHARS]) or text[:MAX_CHARS]).split())
     sentences = [one.strip() for one in split_sentences(plain)] or [plain]
-    first = next((one for one in sentences if _asks_something(one)), sentences[0])
-    return first if len(first) <= LONGEST else f"{first[: LONGEST - 1].rstrip()}…"
+    first = next((one for one in sentences if _is_specific(one)), sentences[0])
+    return first if len(first) <= MAX_CHARS else f"{first[: MAX_CHARS - 1].rstrip()}…"

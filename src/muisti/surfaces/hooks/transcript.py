@@ -1,4 +1,4 @@
-"""What was said, read from an agent's transcript: lines of JSON, of which only some are the user's or the agent's own words."""
+"""Read exchanges from an agent's transcript, a JSON Lines file."""
 
 from __future__ import annotations
 
@@ -6,107 +6,101 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-LARGEST = 8 * 1024 * 1024
-"""Bytes of a transcript that are looked at: the last ones."""
+MAX_BYTES = 8 * 1024 * 1024
+"""Only the end of a longer transcript is read."""
 _NOISE = re.compile(
-    r"(?s)<(system-reminder|local-command-stdout|local-command-stderr|local-command-caveat)>.*?(?:</\1>|\Z)"
+    r"(?s)<(system-reminder|local-command-stdout|local-command-stderr|local-command-caveat)>"
+    r".*?(?:</\1>|\Z)"
 )
 _COMMAND = re.compile(
-    r"\s*(?:<(?:command-(?:name|message|args|contents)|bash-(?:input|stdout|stderr)|user-memory-input)\b|\[Request interrupted)"
+    r"\s*(?:<(?:command-(?:name|message|args|contents)|bash-(?:input|stdout|stderr)"
+    r"|user-memory-input)\b|\[Request interrupted)"
 )
-_ASIDE = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly", "toolUseResult")
+_NOT_DIALOGUE = (
+    "isMeta",
+    "isSidechain",
+    "isCompactSummary",
+    "isVisibleInTranscriptOnly",
+    "toolUseResult",
+)
+"""Marks of lines that the program added, or that agents say to one another."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a user asked and, at last, was answered; either may be empty."""
+class Exchange:
+    """A prompt and its final reply; either may be empty."""
 
     prompt: str
     answer: str
     at: datetime | None = None
 
 
-def exchanges(path: str) -> list[Said]:
-    """The exchanges of a transcript, in their order. Raises OSError if it is no plain file that can be read."""
-    found: list[Said] = []
-    for role, text, at in _spoken(_lines(path)):
+def read_exchanges(path: str) -> list[Exchange]:
+    """Return the exchanges of a transcript, in order. Raises OSError if it cannot be read."""
+    exchanges: list[Exchange] = []
+    for role, text, at in _parse_messages(_read_lines(path)):
         if role == "user":
-            found.append(Said(text, "", at))
-        elif found:  # of what an agent says between calls of tools, the last is its answer
-            found[-1] = Said(found[-1].prompt, text, found[-1].at)
+            exchanges.append(Exchange(text, "", at))
+        elif exchanges:  # of several messages between tool calls, the last is the reply
+            exchanges[-1] = Exchange(exchanges[-1].prompt, text, exchanges[-1].at)
         else:
-            found.append(Said("", text, at))
-    return found
+            exchanges.append(Exchange("", text, at))
+    return exchanges
 
 
-def _lines(path: str) -> Iterable[bytes]:
-    fd = os.open(
-        path,
-        os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC,
-    )
+def _read_lines(path: str) -> list[bytes]:
+    flags = os.O_RDONLY | os.O_CLOEXEC
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    fd = os.open(path, flags)
     with os.fdopen(fd, "rb") as file:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{path} is no plain file")
-        cut = max(0, status.st_size - LARGEST)
-        file.seek(cut)
-        lines = file.read(LARGEST).split(b"\n")
-    return lines[1:] if cut else lines
+            raise OSError(f"{path} is not a regular file")
+        start = max(0, status.st_size - MAX_BYTES)
+        file.seek(start)
+        lines = file.read(MAX_BYTES).split(b"\n")
+    return lines[1:] if start else lines  # the first of a cut file is not whole
 
 
-def _spoken(lines: Iterable[bytes]) -> Iterator[tuple[str, str, datetime | None]]:
+def _parse_messages(lines: list[bytes]) -> Iterator[tuple[str, str, datetime | None]]:
+    """Yield role, text and time of each message between the user and the agent."""
     for line in lines:
         try:
-            said = json.loads(line)
+            record = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if (
-            not isinstance(said, dict)
-            or said.get("type") not in ("user", "assistant")
-            or _is_aside(said)
-        ):
+        if not isinstance(record, dict) or record.get("type") not in ("user", "assistant"):
             continue
-        text = _text(said["type"], said.get("message"))
-        if text:
-            yield said["type"], text, _moment(said.get("timestamp"))
+        if any(record.get(mark) for mark in _NOT_DIALOGUE):
+            continue
+        role = record["type"]
+        text = _get_text(role, record.get("message"))
+        if not text:
+            continue
+        try:
+            at = datetime.fromisoformat(str(record.get("timestamp")))
+        except ValueError:
+            yield role, text, None
+        else:
+            yield role, text, at if at.tzinfo is not None else None
 
 
-def _is_aside(said: dict[str, object]) -> bool:
-    """Not said between the user and the agent: what the program added, what agents say to one another."""
-    return any(said.get(mark) for mark in _ASIDE)
-
-
-def _text(role: str, message: object) -> str:
+def _get_text(role: str, message: Any) -> str:
+    """Return the text of a message, without thinking, tool calls and tool results."""
     if not isinstance(message, dict) or message.get("role", role) != role:
         return ""
     content = message.get("content")
-    pieces = [content] if isinstance(content, str) else _pieces(content)
-    text = (
-        _NOISE.sub("", "\n".join(pieces))
-        .replace("\0", " ")
-        .encode("utf-8", "replace")
-        .decode()
-        .strip()
-    )
+    if isinstance(content, str):
+        texts = [content]
+    else:
+        parts = content if isinstance(content, list) else []
+        found = [part for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+        texts = [part["text"] for part in found if isinstance(part.get("text"), str)]
+    text = _NOISE.sub("", "\n".join(texts)).replace("\0", " ")
+    text = text.encode("utf-8", "replace").decode().strip()
     return "" if role == "user" and _COMMAND.match(text) else text
-
-
-def _pieces(content: object) -> list[str]:
-    """The texts of a message in parts: neither thoughts, nor calls of tools, nor what these gave back."""
-    parts = content if isinstance(content, list) else []
-    texts = (
-        part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"
-    )
-    return [text for text in texts if isinstance(text, str)]
-
-
-def _moment(text: object) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(str(text))
-        return at if at.tzinfo is not None else None
-    except ValueError:
-        return None

@@ -1,7 +1,8 @@
-"""The worker: makes messages, memories and session summaries of what hooks left, in a process of its own.
+"""The worker: a background process that stores what hooks captured.
 
-One at a time for a user. It may be killed whenever: an entry is removed when it is dealt with, messages have ids that make
-them safe to repeat, and what is to be extracted waits in the vault's own queue.
+Only one runs at a time for each user. It may be killed at any moment: an entry is removed only
+when it is stored, messages have IDs that make storing them again harmless, and exchanges to
+extract from wait in the vault's own queue.
 """
 
 from __future__ import annotations
@@ -10,176 +11,163 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
 from muisti.surfaces.hooks import spool
 from muisti.surfaces.hooks.log import Run, record
-from muisti.surfaces.hooks.paths import made_folder
+from muisti.surfaces.hooks.paths import create_folder
 
-KEPT_DAYS = 30.0
-"""How long entries of a vault that cannot be written wait, and how long a session's own files stay."""
-PATIENCE = 300.0
+KEEP_DAYS = 30.0
+"""How long entries that cannot be stored are kept, and files of sessions."""
+FLUSH_TIMEOUT = 300.0
 """Seconds that extraction may take; the rest waits in the vault."""
 Waiting = tuple[Path, spool.Entry]
 
 
 def start(vault: str = "", *, foreign: bool = False) -> None:
-    """Start a worker that outlives this process, its terminal and its agent, and return at once. Raises OSError.
+    """Start a detached worker and return at once. Raises OSError.
 
-    Vault: have its index catch up with its files, too.
+    Vault: also update the index of this vault.
     """
     import subprocess
 
-    folder = made_folder(spool.spool_folder())
-    wanted = [vault, *(["foreign"] if foreign else [])] if vault else []
-    # -P: whatever lies in the folder that the agent works in is not imported.
-    command = [sys.executable, "-P", "-m", "muisti.surfaces.hooks.worker", *wanted]
-    quiet = subprocess.DEVNULL
+    # -P: nothing in the agent's working folder is imported.
+    command = [sys.executable, "-P", "-m", "muisti.surfaces.hooks.worker"]
+    if vault:
+        command.append(vault)
+        if foreign:
+            command.append("foreign")
     subprocess.Popen(
         command,
-        stdin=quiet,
-        stdout=quiet,
-        stderr=quiet,
-        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=create_folder(spool.get_spool_folder()),
         start_new_session=True,
         close_fds=True,
     )
 
 
 def main() -> None:
-    """Deal with everything that waits."""
+    """Process all waiting entries, with a low priority."""
     with suppress(AttributeError, ValueError, OSError):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         os.nice(5)
-    work(sys.argv[1] if len(sys.argv) > 1 else "", foreign=sys.argv[2:] == ["foreign"])
+    process_entries(sys.argv[1] if len(sys.argv) > 1 else "", foreign=sys.argv[2:] == ["foreign"])
 
 
-def work(vault: str = "", *, foreign: bool = False) -> None:
-    """Deal with everything that waits, unless another worker does: it looks again when it has done."""
-    left: set[Path] = set()
+def process_entries(vault: str = "", *, foreign: bool = False) -> None:
+    """Process all waiting entries, unless another worker is running: it will find them too."""
+    from muisti.storage.files.lock import try_lock
+
+    lock = create_folder(spool.get_spool_folder()) / "worker.lock"
+    failed: set[Path] = set()
     while True:
-        with _alone() as alone:
-            if not alone:
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if not try_lock(fd):
                 return
-            left |= _deal_with_all(vault, foreign)
-            spool.sweep(KEPT_DAYS)
+            failed |= _process_vaults(vault, foreign)
+            spool.delete_old_files(KEEP_DAYS)
+        finally:
+            os.close(fd)
         vault = ""
-        if not set(spool.waiting()) - left:
+        # An entry may have been added by a hook whose worker found this one running.
+        if not set(spool.list_entries()) - failed:
             return
 
 
-@contextmanager
-def _alone() -> Iterator[bool]:
-    from muisti.storage.files.lock import try_lock
-
-    fd = os.open(
-        made_folder(spool.spool_folder()) / "worker.lock",
-        os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
-        0o600,
-    )
-    try:
-        yield try_lock(fd)
-    finally:
-        os.close(fd)
-
-
-def _deal_with_all(vault: str, foreign: bool) -> set[Path]:
-    """Answers the entries that have to wait."""
-    entries = _entries()
-    left: set[Path] = set()
-    for name, group in groupby(
-        sorted(entries, key=lambda one: one[1].vault), key=lambda one: one[1].vault
-    ):
-        left |= _deal_with_vault(
-            name, waiting := list(group), any(one.foreign for _, one in waiting)
-        )
-        vault = "" if name == vault else vault
-    if vault:
-        _deal_with_vault(vault, [], foreign)
-    return left
-
-
-def _entries() -> list[Waiting]:
-    found = []
-    for path in spool.waiting():
+def _process_vaults(vault: str, foreign: bool) -> set[Path]:
+    """Process the entries of each vault, and return those that have to wait."""
+    entries: list[Waiting] = []
+    for path in spool.list_entries():
         try:
-            found.append((path, spool.read(path)))
+            entries.append((path, spool.read_entry(path)))
         except ValueError:
-            _remove(path)
+            spool.delete_file(path)
         except OSError:
             continue
-    return found
+    entries.sort(key=lambda waiting: waiting[1].vault)
+    failed: set[Path] = set()
+    for name, group in groupby(entries, key=lambda waiting: waiting[1].vault):
+        of_vault = list(group)
+        failed |= _process_vault(name, of_vault, any(entry.foreign for _, entry in of_vault))
+        if name == vault:
+            vault = ""
+    if vault:
+        _process_vault(vault, [], foreign)
+    return failed
 
 
-def _deal_with_vault(vault: str, entries: list[Waiting], foreign: bool) -> set[Path]:
-    """Raises nothing: what went wrong is in the log, and what could not be done waits."""
-    began = time.monotonic()
-    agent = entries[0][1].agent if entries else ""
-    project = entries[0][1].project if entries else ""
+def _process_vault(vault: str, entries: list[Waiting], foreign: bool) -> set[Path]:
+    """Store the entries and return those that have to wait. Errors are logged, never raised."""
+    started = time.monotonic()
     waiting = {path for path, _ in entries}
 
-    def note(outcome: str, detail: str) -> None:
-        record(
-            Run(
-                datetime.now(UTC),
-                "Worker",
-                agent,
-                vault,
-                project,
-                (time.monotonic() - began) * 1000,
-                outcome,
-                detail,
-            )
+    def log_run(outcome: str, detail: str) -> None:
+        run = Run(
+            at=datetime.now(UTC),
+            event="Worker",
+            agent=entries[0][1].agent if entries else "",
+            vault=vault,
+            project=entries[0][1].project if entries else "",
+            milliseconds=(time.monotonic() - started) * 1000,
+            outcome=outcome,
+            detail=detail,
         )
+        record(run)
 
     try:
-        for path in _captured(vault, entries, foreign, note):
-            waiting.discard(path)
-    except Exception as error:  # the worker has no one to tell but the log
-        note(
-            "error",
-            f"{type(error).__name__}: {'entries wait' if entries else 'the index was not brought up to date'}",
-        )
+        _store_entries(vault, entries, foreign, waiting, log_run)
+    except Exception as error:  # the log is the only place to report it
+        if waiting:
+            what = f"{_count(len(waiting))} not stored yet"
+        else:
+            what = "extraction not finished" if entries else "index not updated"
+        log_run("error", f"{type(error).__name__}: {what}")
         return waiting
     if entries:
-        note("ok", f"{len(entries) - len(waiting)} entries")
+        log_run("ok", f"{_count(len(entries) - len(waiting))} stored")
     return waiting
 
 
-def _captured(vault: str, entries: list[Waiting], foreign: bool, note) -> Iterator[Path]:  # type: ignore[no-untyped-def]
+def _store_entries(
+    vault: str,
+    entries: list[Waiting],
+    foreign: bool,
+    waiting: set[Path],
+    log_run: Callable[[str, str], None],
+) -> None:
+    """Store the entries and discard them from `waiting`. Raises MuistiError for the vault."""
     from muisti import bootstrap
     from muisti.errors import InvalidMemory, InvalidRequest, MuistiError, NotFound
     from muisti.surfaces.hooks.capture import capture
 
-    # Vectors are left to the next search that needs the model anyway.
-    wanted = {"embed_on_save": False}
-    with bootstrap.open(vault, create=bool(entries), settings=wanted, foreign=foreign) as memory:
+    # Embedding is left to the next search, which loads the model anyway.
+    settings = {"embed_on_save": False}
+    with bootstrap.open(vault, create=bool(entries), settings=settings, foreign=foreign) as memory:
         for path, entry in entries:
             try:
                 capture(memory, entry)
-            except (
-                InvalidRequest,
-                InvalidMemory,
-                NotFound,
-            ) as error:  # it would not be accepted the next time either
-                note("error", f"{type(error).__name__}: an entry was given up")
+            except (InvalidRequest, InvalidMemory, NotFound) as error:
+                # It would be rejected the next time, too.
+                log_run("error", f"{type(error).__name__}: 1 entry rejected")
             except MuistiError:
-                raise  # of the vault: it is the same for all of them
+                raise  # a problem of the vault, the same for all entries
             except Exception as error:
-                note("error", f"{type(error).__name__}: an entry waits")
+                log_run("error", f"{type(error).__name__}: 1 entry not stored yet")
                 continue
-            _remove(path)
-            yield path
-        memory.flush(timeout=PATIENCE)
+            spool.delete_file(path)
+            waiting.discard(path)
+        memory.flush(timeout=FLUSH_TIMEOUT)
 
 
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink()
+def _count(entries: int) -> str:
+    return "1 entry" if entries == 1 else f"{entries} entries"
 
 
 if __name__ == "__main__":

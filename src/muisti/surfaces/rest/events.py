@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
-from muisti.model.jsonable import Plain
+from muisti.model.jsonable import Jsonable
 from muisti.surfaces.rest.problems import HttpProblem
 
 QUEUE_SIZE = 100
@@ -21,7 +21,7 @@ EVENT_SCHEMA: Mapping[str, object] = {
 """One event in OpenAPI; its data is JSON."""
 
 
-def format_event(name: str, data: Plain) -> bytes:
+def format_event(name: str, data: Jsonable) -> bytes:
     """Return an event as it is sent."""
     return format_sse_event(data_str=json.dumps(data, ensure_ascii=False), event=name)
 
@@ -38,7 +38,7 @@ class EventBroadcaster:
         self.published = 0
         """How many events there were. The web page compares it to learn of changes."""
 
-    def publish(self, name: str, data: Plain) -> None:
+    def publish(self, name: str, data: Jsonable) -> None:
         """Send an event to every subscriber."""
         self.published += 1
         self._put_everywhere(format_event(name, data))

@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Callable
 
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
-from muisti.model.jsonable import Plain
+from muisti.model.jsonable import Jsonable
 from muisti.surfaces.rest.events import format_event
 from muisti.surfaces.rest.problems import HttpProblem, to_problem
 from muisti.surfaces.rest.schemas_maintenance import SyncReport
 
 PROGRESS_INTERVAL = 0.1
 """Seconds between two progress events."""
-Publish = Callable[[str, Plain], None]
+Publish = Callable[[str, Jsonable], None]
 
 
 class ReindexJob:

@@ -85,7 +85,7 @@ class VaultWatcher:
         has_changes = any(
             (report.added, report.changed, report.moved, report.removed, report.missing)
         )
-        files: list[Plain] = [*sorted(name for name in names if "." in name.rpartition("/")[2])]
+        files: list[Jsonable] = [*sorted(name for name in names if "." in name.rpartition("/")[2])]
         if files or has_changes:
             event = report.model_dump(mode="json", by_alias=True)
             event |= {"files": files[:MAX_PATHS], "fileCount": len(files)}
@@ -95,6 +95,6 @@ class VaultWatcher:
     def _run_maintenance(self) -> None:
         report = self._memory.upkeep()
         decayed, cleaned, evicted = report.decayed, len(report.cleaned), len(report.evicted)
-        counts: Plain = {"decayed": decayed, "cleaned": cleaned, "evicted": evicted}
+        counts: Jsonable = {"decayed": decayed, "cleaned": cleaned, "evicted": evicted}
         self._events.publish("upkeep", counts)
         log.info("maintenance: %d decayed, %d trashed, %d archived", decayed, cleaned, evicted)

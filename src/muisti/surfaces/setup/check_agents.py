@@ -167,10 +167,10 @@ def _split_command(command: str) -> list[str]:
 
 def _check_hook_runs() -> Iterator[Finding]:
     """Report the last runs of hooks, from their log."""
-    from muisti.surfaces.hooks.log import recent
-    from muisti.surfaces.hooks.spool import waiting
+    from muisti.surfaces.hooks.log import read_recent
+    from muisti.surfaces.hooks.spool import list_entries
 
-    runs = recent(RUNS)
+    runs = read_recent(RUNS)
     if not runs:
         yield Finding("hooks", OK, "no hook has run yet")
         return
@@ -196,7 +196,7 @@ def _check_hook_runs() -> Iterator[Finding]:
         latest = f"{errors[0].event}: {errors[0].detail}"
         what = f"{len(errors)} of the last {len(runs)} runs failed; the latest: {latest}"
         yield Finding("hooks", NOTE, what)
-    if left := len(waiting()):
+    if left := len(list_entries()):
         yield Finding(
             "hooks",
             NOTE,

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from muisti.surfaces.hooks.paths import made_folder, state_folder
+from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 from muisti.surfaces.setup.contents import OriginalState
 
 FILE = "setup.json"
@@ -41,7 +41,7 @@ def save_original_state(path: Path, before: OriginalState | None) -> None:
             entries.pop(str(path), None)
         else:
             entries[str(path)] = asdict(before)
-        folder = made_folder(state_folder())
+        folder = create_folder(get_state_folder())
         temporary = folder / f".{FILE}-{os.getpid()}"
         temporary.write_text(json.dumps(entries, indent=1), "utf-8")
         os.replace(temporary, folder / FILE)
@@ -49,7 +49,7 @@ def save_original_state(path: Path, before: OriginalState | None) -> None:
 
 def _read() -> dict[str, object]:
     try:
-        entry = json.loads((state_folder() / FILE).read_text("utf-8"))
+        entry = json.loads((get_state_folder() / FILE).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     return entry if isinstance(entry, dict) else {}

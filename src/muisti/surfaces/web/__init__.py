@@ -1,8 +1,8 @@
-"""The page on which a person sees, corrects and prunes what agents remember. Rendered here, works offline."""
+"""The web page: search, read, edit and delete memories in a browser. Rendered on the server."""
 
 from __future__ import annotations
 
 from muisti.surfaces.web.csrf import HEADERS
-from muisti.surfaces.web.pages import pages
+from muisti.surfaces.web.pages import create_router
 
-__all__ = ["HEADERS", "pages"]
+__all__ = ["HEADERS", "create_router"]

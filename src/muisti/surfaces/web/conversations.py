@@ -1,4 +1,4 @@
-"""Conversations."""
+"""Conversations: the list, and the messages of one."""
 
 from __future__ import annotations
 
@@ -6,37 +6,56 @@ from fastapi import APIRouter, HTTPException, Request, Response
 
 from muisti.model import SearchResults
 from muisti.recall.filters import ALL_PROJECTS
-from muisti.surfaces.web.page_context import At
-from muisti.surfaces.web.paging import placed, turning
-from muisti.surfaces.web.render import PageRoute, show
+from muisti.surfaces.web.page_context import Context
+from muisti.surfaces.web.paging import clamp_offset, link_pages
+from muisti.surfaces.web.render import PageRoute, render
 
 router = APIRouter(route_class=PageRoute)
-STEPS = (50, 200, 1000)
+LIMITS = (50, 200, 1000)
+"""How many messages are shown at first, and after each "Earlier messages"."""
 PAGE = 100
 
 
-@router.get("/chats")
-def chats(request: Request, desk: At, offset: int = 0) -> Response:
-    """All conversations, the latest first."""
-    known, offset = desk.memory.list_conversations(), placed(offset)
-    turn = turning("/chats", offset, PAGE, more=len(known) > offset + PAGE)
-    return show(request, "chats.html", chats=known[offset : offset + PAGE], turn=turn)
-
-
-@router.get("/chat")
-def chat(request: Request, desk: At, name: str = "", n: int = STEPS[0], q: str = "") -> Response:
-    """What was said in one since its last session break; with a question, what of all that was said answers it."""
-    known = next((one for one in desk.memory.list_conversations() if one.name == name), None)
-    if known is None:
-        raise HTTPException(
-            404, f"there is no conversation {name!r}; /chats shows those that exist"
-        )
-    limit = max(1, min(n, STEPS[-1]))
-    said = desk.memory.window(name, limit)
-    found = (
-        desk.memory.search_messages(q[:2000], conversation=name, limit=50, project=ALL_PROJECTS)
-        if q.strip()
-        else SearchResults()
+@router.get("/conversations")
+def show_conversations(request: Request, context: Context, offset: int = 0) -> Response:
+    """Show all conversations, the latest first."""
+    conversations = context.memory.list_conversations()
+    offset = clamp_offset(offset)
+    end = offset + PAGE
+    return render(
+        request,
+        "conversations.html",
+        conversations=conversations[offset:end],
+        pages=link_pages("/conversations", offset, PAGE, more=len(conversations) > end),
     )
-    more = next((step for step in STEPS if step > limit), 0) if len(said) == limit else 0
-    return show(request, "chat.html", chat=known, said_there=said, found=found, q=q, more=more)
+
+
+@router.get("/conversation")
+def show_conversation(
+    request: Request, context: Context, name: str = "", n: int = LIMITS[0], q: str = ""
+) -> Response:
+    """Show the messages of the current session; with a query, also matches in all sessions."""
+    conversation = next(
+        (one for one in context.memory.list_conversations() if one.name == name), None
+    )
+    if conversation is None:
+        raise HTTPException(404, f"there is no conversation {name!r}; /conversations lists them")
+    limit = max(1, min(n, LIMITS[-1]))
+    messages = context.memory.window(name, limit)
+    results = SearchResults()
+    if q.strip():
+        results = context.memory.search_messages(
+            q[:2000], conversation=name, limit=50, project=ALL_PROJECTS
+        )
+    more = 0
+    if len(messages) == limit:
+        more = next((step for step in LIMITS if step > limit), 0)
+    return render(
+        request,
+        "conversation.html",
+        conversation=conversation,
+        messages=messages,
+        results=results,
+        q=q,
+        more=more,
+    )

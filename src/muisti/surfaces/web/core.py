@@ -1,4 +1,4 @@
-"""Core memory: what stands at the head of every context."""
+"""Core memory: entries that are part of every context."""
 
 from __future__ import annotations
 
@@ -6,49 +6,48 @@ from fastapi import APIRouter, Request, Response
 
 from muisti.errors import InvalidRequest, MuistiError, NotFound
 from muisti.model import CORE_SECTIONS
-from muisti.surfaces.web.csrf import Form, Posted
-from muisti.surfaces.web.page_context import At, PageContext
-from muisti.surfaces.web.render import PageRoute, go, sentence, show
+from muisti.surfaces.web.csrf import Form, PostedForm
+from muisti.surfaces.web.page_context import Context, PageContext
+from muisti.surfaces.web.render import PageRoute, redirect, render, to_sentence
 
 router = APIRouter(route_class=PageRoute)
 
 
 @router.get("/core")
-def core(request: Request, desk: At) -> Response:
-    """Both sections, each entry in a form of its own."""
-    return _shown(request, desk, Form())
+def show_core(request: Request, context: Context) -> Response:
+    """Show both sections, with a form for each entry."""
+    return _render_core(request, context, Form())
 
 
 @router.post("/core")
-def change(request: Request, desk: At, form: Posted) -> Response:
-    """Set one entry, or remove it."""
+def update_core(request: Request, context: Context, form: PostedForm) -> Response:
+    """Set or remove one entry."""
     section, key = form.line("section"), form.line("key")
     try:
         if form.get("do") == "remove":
-            desk.memory.core_delete(section, key)
+            context.memory.core_delete(section, key)
         else:
-            desk.memory.core_update(section, key, form.text("value"))
+            context.memory.core_update(section, key, form.text("value"))
     except (InvalidRequest, NotFound) as error:
-        return _shown(request, desk, form, error)
-    return go("/core", "core")
+        return _render_core(request, context, form, error)
+    return redirect("/core", "core")
 
 
-def _shown(
-    request: Request, desk: PageContext, form: Form, error: MuistiError | None = None
+def _render_core(
+    request: Request, context: PageContext, form: Form, error: MuistiError | None = None
 ) -> Response:
-    known = desk.memory.core_get()
-    size = sum(
-        len(f"{key}{value}".encode())
-        for name in CORE_SECTIONS
-        for key, value in getattr(known, name).items()
-    )
-    return show(
+    core = context.memory.core_get()
+    sections = {name: dict(getattr(core, name)) for name in CORE_SECTIONS}
+    size = 0
+    for entries in sections.values():
+        size += sum(len(f"{key}{value}".encode()) for key, value in entries.items())
+    return render(
         request,
         "core.html",
         error.status if error else 200,
-        sections={name: dict(getattr(known, name)) for name in CORE_SECTIONS},
+        sections=sections,
         size=size,
-        most=desk.memory.settings.core_max_bytes,
+        max_size=context.memory.settings.core_max_bytes,
         form=form,
-        error=sentence(error) if error else "",
+        error=to_sentence(error) if error else "",
     )

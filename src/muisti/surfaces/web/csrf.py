@@ -1,8 +1,8 @@
-"""Who may change something: only a form that this page made, sent by this page (contract K3).
+"""Protection against forged requests: only the page's own forms change anything (contract K3).
 
-Every change is a POST whose `csrf` field repeats a cookie. The value is signed with a secret of this process, so that
-another program on the same address, which may set cookies for it, cannot make one up; and the browser must say that the
-request comes from here.
+Every change is a POST whose `csrf` field repeats a cookie. The value is signed with a secret of
+this process, so that another program on the same host, which may set cookies, cannot forge one.
+The browser must also report this site as the origin of the request.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ POLICY = (
 # With `no-referrer` browsers send `Origin: null` with forms.
 HEADERS = protective_headers(POLICY, "same-origin")
 _SECRET = secrets.token_bytes(32)
-_ROOM = 65_536
-"""Bytes of a form beside the text in it."""
+_OTHER_FIELDS_BYTES = 65_536
+"""Allowed for the fields of a form other than the text."""
 
 
 class Form(dict[str, str]):
-    """What somebody filled in. A field that is missing is empty."""
+    """The submitted fields of a form. A missing field reads as empty."""
 
     def text(self, name: str) -> str:
-        """One field with the line ends that files have; browsers send others."""
+        """Return a field with LF line ends; browsers send CRLF."""
         return self.get(name, "").replace("\r\n", "\n")
 
     def line(self, name: str) -> str:
-        """One field without space around it."""
+        """Return a field without surrounding white space."""
         return self.text(name).strip()
 
-    def ticked(self, name: str) -> bool:
-        """Whether a box is ticked."""
+    def is_checked(self, name: str) -> bool:
+        """Return whether a checkbox is checked."""
         return self.get(name, "") == "yes"
 
 
-def token_of(request: Request) -> str:
-    """The token of this browser, or a new one."""
-    here = request.cookies.get(COOKIE, "")
-    return here if _is_ours(here) else _signed(secrets.token_urlsafe(24))
+def get_token(request: Request) -> str:
+    """Return the browser's token, or a new one if it has no valid token."""
+    token = request.cookies.get(COOKIE, "")
+    return token if _is_valid(token) else _sign(secrets.token_urlsafe(24))
 
 
-def hand_out(response: Response, request: Request, token: str) -> None:
-    """Give the browser its token, unless it has it."""
+def set_token_cookie(response: Response, request: Request, token: str) -> None:
+    """Set the token as a cookie, unless the browser has it already."""
     if request.cookies.get(COOKIE) != token:
         response.set_cookie(
             COOKIE,
@@ -64,49 +64,43 @@ def hand_out(response: Response, request: Request, token: str) -> None:
         )
 
 
-async def posted(request: Request) -> Form:
-    """The fields of a form that this page made. Raises HTTPException otherwise."""
+async def parse_form(request: Request) -> Form:
+    """Return the fields of a form of this page. Raises HTTPException for any other request."""
     _check_origin(request)
-    if (
-        request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        != "application/x-www-form-urlencoded"
-    ):
-        raise HTTPException(415, "this address takes forms of the page; programs use /api")
-    most = 3 * request.state.desk.memory.settings.max_content_bytes + _ROOM
-    body = await _body(request, most)
-    try:
-        form = Form(
-            parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=100, errors="strict")
-        )
-    except ValueError as error:
-        raise HTTPException(
-            400, "the form cannot be read: it is not UTF-8, or has too many fields"
-        ) from error
-    given, cookie = form.get("csrf", ""), request.cookies.get(COOKIE, "")
-    if not _is_ours(cookie) or not hmac.compare_digest(given.encode(), cookie.encode()):
-        raise HTTPException(
-            403,
-            "this form is out of date, and nothing was changed; go back, reload the page and send it again",
-        )
-    return form
-
-
-Posted = Annotated[Form, Depends(posted)]
-GUARDED = [Depends(posted)]
-"""For a route that needs nothing of the form but to know that it is ours."""
-
-
-async def _body(request: Request, most: int) -> bytes:
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/x-www-form-urlencoded":
+        raise HTTPException(415, "this address accepts only forms of the page; programs use /api")
+    settings = request.state.page_context.memory.settings
+    limit = 3 * settings.max_content_bytes + _OTHER_FIELDS_BYTES  # encoded, a byte may take three
     body = bytearray()
     async for part in request.stream():
         body += part
-        if len(body) > most:
-            raise HTTPException(413, f"the form is longer than {most} bytes; nothing was changed")
-    return bytes(body)
+        if len(body) > limit:
+            raise HTTPException(413, f"the form is longer than {limit} bytes; nothing was changed")
+    try:
+        fields = parse_qsl(
+            body.decode(), keep_blank_values=True, max_num_fields=100, errors="strict"
+        )
+    except ValueError as error:
+        detail = "the form is not valid UTF-8 or has too many fields; nothing was changed"
+        raise HTTPException(400, detail) from error
+    form = Form(fields)
+    given, cookie = form.get("csrf", ""), request.cookies.get(COOKIE, "")
+    if not _is_valid(cookie) or not hmac.compare_digest(given.encode(), cookie.encode()):
+        detail = (
+            "this form has expired; nothing was changed. Go back, reload the page and resend it"
+        )
+        raise HTTPException(403, detail)
+    return form
+
+
+PostedForm = Annotated[Form, Depends(parse_form)]
+CSRF_CHECK = [Depends(parse_form)]
+"""For a route that needs the check but no field of the form."""
 
 
 def _check_origin(request: Request) -> None:
-    """A browser names where a form came from; a request that hides it does not come from this page."""
+    """Raise HTTPException if the browser reports another site as the origin, or hides it."""
     origin = request.headers.get("origin")
     if origin is None:
         allowed = request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
@@ -114,13 +108,13 @@ def _check_origin(request: Request) -> None:
         parts = urlsplit(origin)
         allowed = parts.scheme in ("http", "https") and parts.netloc == request.headers.get("host")
     if not allowed:
-        raise HTTPException(403, "this request comes from another site, and nothing was changed")
+        raise HTTPException(403, "this request comes from another site; nothing was changed")
 
 
-def _signed(value: str) -> str:
+def _sign(value: str) -> str:
     return f"{value}.{hmac.new(_SECRET, value.encode(), hashlib.sha256).hexdigest()}"
 
 
-def _is_ours(token: str) -> bool:
+def _is_valid(token: str) -> bool:
     value, _, _ = token.rpartition(".")
-    return bool(value) and hmac.compare_digest(_signed(value).encode(), token.encode())
+    return bool(value) and hmac.compare_digest(_sign(value).encode(), token.encode())

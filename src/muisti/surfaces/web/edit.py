@@ -1,4 +1,4 @@
-"""Writing and changing memories. A change that meets another's is shown beside it, and nothing is lost."""
+"""Create, edit and delete memories. An edit never overwrites someone else's unseen change."""
 
 from __future__ import annotations
 
@@ -11,144 +11,147 @@ from muisti.model import Memory
 from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
 from muisti.remember.options import SaveOptions, UpdateOptions
-from muisti.surfaces.web.csrf import GUARDED, Form, Posted
-from muisti.surfaces.web.page_context import At, PageContext
-from muisti.surfaces.web.render import PageRoute, go, href, sentence, show
+from muisti.surfaces.web.csrf import CSRF_CHECK, Form, PostedForm
+from muisti.surfaces.web.page_context import Context, PageContext
+from muisti.surfaces.web.render import PageRoute, memory_url, redirect, render, to_sentence
 
 router = APIRouter(route_class=PageRoute)
-SHOWN = ("content", "title", "kind", "importance", "keywords", "pinned", "trusted", "project")
-"""The fields of the form."""
-_FORM = {field.name: field for field in FIELDS if field.name in SHOWN}
+FORM_NAMES = ("content", "title", "kind", "importance", "keywords", "pinned", "trusted", "project")
+_FORM_FIELDS = {field.name: field for field in FIELDS if field.name in FORM_NAMES}
 
 
 @router.get("/new")
-def new(request: Request, desk: At, replaces: str = "") -> Response:
-    """An empty form; or one with the text of the memory that the new one will replace."""
-    old = desk.memory.get(replaces) if replaces else None
-    filled = Form(_filled(old) if old else {"trusted": "yes", "importance": "0.5", "kind": ""})
-    return _new_form(request, desk, filled, old)
+def show_new_form(request: Request, context: Context, replaces: str = "") -> Response:
+    """Show an empty form, or one with the text of the memory to replace."""
+    old = context.memory.get(replaces) if replaces else None
+    defaults = {"trusted": "yes", "importance": "0.5", "kind": ""}
+    return _render_new_form(request, context, Form(_to_form(old) if old else defaults), old)
 
 
 @router.post("/new")
-def remember(request: Request, desk: At, form: Posted) -> Response:
-    """Keep a new memory, and let it replace another if that was said."""
-    old = desk.existing(form["replaces"]) if form.get("replaces") else None
-    before = desk.memory.get_stats().total_count
+def create_memory(request: Request, context: Context, form: PostedForm) -> Response:
+    """Save a new memory, and mark the one it replaces as outdated."""
+    old = context.get_memory(form["replaces"]) if form.get("replaces") else None
+    count_before = context.memory.get_stats().total_count
+    given = {}
     try:
-        saved = desk.memory.save(form.text("content"), **_given(form))
+        for name, field in _FORM_FIELDS.items():
+            if name != "content":
+                value = _parse_value(form, field)
+                given[name] = None if value == "" else value
+        saved = context.memory.save(form.text("content"), **cast("SaveOptions", given))
         if old is not None and saved.id != old.id:
-            desk.memory.supersede(old.id, saved.id)
+            context.memory.supersede(old.id, saved.id)
     except (InvalidMemory, InvalidRequest) as error:
-        return _new_form(request, desk, form, old, error)
-    same = desk.memory.get_stats().total_count == before
-    return go(href(saved), "merged" if same else "remembered")
+        return _render_new_form(request, context, form, old, error)
+    was_merged = context.memory.get_stats().total_count == count_before
+    return redirect(memory_url(saved), "merged" if was_merged else "created")
 
 
 @router.get("/memory/{memory_id}/edit")
-def edit(request: Request, desk: At, memory_id: str) -> Response:
-    """The form of one memory."""
-    found = _changeable(desk, memory_id)
-    return _edit_form(request, desk, found, Form(_filled(found)))
+def show_edit_form(request: Request, context: Context, memory_id: str) -> Response:
+    """Show the form of one memory."""
+    memory = _get_editable(context, memory_id)
+    return _render_edit_form(request, context, memory, Form(_to_form(memory)))
 
 
 @router.post("/memory/{memory_id}/edit")
-def update(request: Request, desk: At, memory_id: str, form: Posted) -> Response:
-    """Change what was changed in the form. Raises Conflict if somebody else changed the text meanwhile: both are shown."""
-    found = _changeable(desk, memory_id)
+def update_memory(request: Request, context: Context, memory_id: str, form: PostedForm) -> Response:
+    """Save the changed fields. If the text was changed meanwhile, show both texts instead."""
+    memory = _get_editable(context, memory_id)
     try:
-        changes = _changes(form, found)
+        changes = _find_changes(form, memory)
         if changes:
-            desk.memory.update(
-                memory_id, expected_hash=form.get("expected_hash") or None, **changes
-            )
+            expected_hash = form.get("expected_hash") or None
+            context.memory.update(memory_id, expected_hash=expected_hash, **changes)
     except Conflict as error:
-        return _edit_form(request, desk, _changeable(desk, memory_id), form, error, conflict=True)
+        memory = _get_editable(context, memory_id)
+        return _render_edit_form(request, context, memory, form, error, conflict=True)
     except (InvalidMemory, InvalidRequest) as error:
-        return _edit_form(request, desk, found, form, error)
-    return go(href(memory_id), "saved")
+        return _render_edit_form(request, context, memory, form, error)
+    return redirect(memory_url(memory_id), "saved")
 
 
-@router.post("/memory/{memory_id}/delete", dependencies=GUARDED)
-def delete(desk: At, memory_id: str) -> Response:
-    """To the trash, from where it can be brought back."""
-    desk.existing(memory_id)
-    desk.memory.delete(memory_id)
-    return go(href(memory_id), "deleted")
+@router.post("/memory/{memory_id}/delete", dependencies=CSRF_CHECK)
+def delete_memory(context: Context, memory_id: str) -> Response:
+    """Move a memory to the trash."""
+    context.get_memory(memory_id)
+    context.memory.delete(memory_id)
+    return redirect(memory_url(memory_id), "deleted")
 
 
 @router.get("/memory/{memory_id}/erase")
-def ask(request: Request, desk: At, memory_id: str) -> Response:
-    """What would be lost for good."""
-    return show(request, "erase.html", memory=desk.existing(memory_id), forgot=False)
+def show_erase_form(request: Request, context: Context, memory_id: str) -> Response:
+    """Ask for confirmation before deleting permanently."""
+    memory = context.get_memory(memory_id)
+    return render(request, "erase.html", memory=memory, unconfirmed=False)
 
 
 @router.post("/memory/{memory_id}/erase")
-def erase(request: Request, desk: At, memory_id: str, form: Posted) -> Response:
-    """Leave no byte, if that was confirmed."""
-    found = desk.existing(memory_id)
-    if not form.ticked("confirm"):
-        return show(request, "erase.html", 422, memory=found, forgot=True)
-    desk.memory.delete(memory_id, hard=True)
-    return go("/trash", "erased")
+def erase_memory(request: Request, context: Context, memory_id: str, form: PostedForm) -> Response:
+    """Delete a memory permanently, if confirmed."""
+    memory = context.get_memory(memory_id)
+    if not form.is_checked("confirm"):
+        return render(request, "erase.html", 422, memory=memory, unconfirmed=True)
+    context.memory.delete(memory_id, hard=True)
+    return redirect("/trash", "erased")
 
 
-@router.post("/memory/{memory_id}/restore", dependencies=GUARDED)
-def restore(desk: At, memory_id: str) -> Response:
-    """Back from the trash or the archive."""
-    desk.memory.restore(memory_id)
-    return go(href(memory_id), "restored")
+@router.post("/memory/{memory_id}/restore", dependencies=CSRF_CHECK)
+def restore_memory(context: Context, memory_id: str) -> Response:
+    """Restore a memory from the trash or the archive."""
+    context.memory.restore(memory_id)
+    return redirect(memory_url(memory_id), "restored")
 
 
+@router.post("/memory/{memory_id}/salience")
 @router.post("/memory/{memory_id}/weigh")
-def weigh(desk: At, memory_id: str, form: Posted) -> Response:
-    """Make it stronger or weaker."""
-    stronger = form.get("way") != "weaker"
-    (desk.memory.reinforce if stronger else desk.memory.deemphasize)(memory_id)
-    return go(href(memory_id), "reinforced" if stronger else "weakened")
+def change_salience(context: Context, memory_id: str, form: PostedForm) -> Response:
+    """Reinforce or de-emphasize a memory. `/weigh` is the address in earlier versions."""
+    if "weaker" in (form.get("change"), form.get("way")):
+        context.memory.deemphasize(memory_id)
+        return redirect(memory_url(memory_id), "deemphasized")
+    context.memory.reinforce(memory_id)
+    return redirect(memory_url(memory_id), "reinforced")
 
 
-@router.post("/memory/{memory_id}/unmerge", dependencies=GUARDED)
-def unmerge(desk: At, memory_id: str) -> Response:
-    """Make a text that was merged into another memory one of its own again."""
-    return go(href(desk.memory.unmerge(memory_id)), "unmerged")
+@router.post("/memory/{memory_id}/unmerge", dependencies=CSRF_CHECK)
+def unmerge_memory(context: Context, memory_id: str) -> Response:
+    """Restore a merged text as a memory of its own."""
+    return redirect(memory_url(context.memory.unmerge(memory_id)), "unmerged")
 
 
-# -- Forms
+def _get_editable(context: PageContext, memory_id: str) -> Memory:
+    memory = context.get_memory(memory_id)
+    if not context.is_live(memory):
+        reason = "is in the trash or the archive; restore it first"
+        raise InvalidRequest("id", memory_id, reason)
+    return memory
 
 
-def _changeable(desk: PageContext, memory_id: str) -> Memory:
-    found = desk.existing(memory_id)
-    if not desk.is_live(found):
-        raise InvalidRequest(
-            "id", memory_id, "it is in the trash or the archive; bring it back first"
-        )
-    return found
+def _to_form(memory: Memory) -> dict[str, str]:
+    """Return a memory's fields as the form shows them."""
+    shown = {}
+    for name, field in _FORM_FIELDS.items():
+        value = getattr(memory, name)
+        match field.value_type:
+            case ValueType.FLAG:
+                shown[name] = "yes" if value else ""
+            case ValueType.SHARE:
+                shown[name] = f"{value:g}"
+            case ValueType.LIST:
+                shown[name] = ", ".join(value)
+            case _:
+                shown[name] = str(value)
+    return shown
 
 
-def _filled(found: Memory) -> dict[str, str]:
-    """A form with what a memory holds."""
-    return {name: _shown(field, getattr(found, name)) for name, field in _FORM.items()}
-
-
-def _shown(field: Field, value: Any) -> str:
-    """A value as its input has it."""
-    match field.value_type:
-        case ValueType.FLAG:
-            return "yes" if value else ""
-        case ValueType.SHARE:
-            return f"{value:g}"
-        case ValueType.LIST:
-            return ", ".join(value)
-        case _:
-            return str(value)
-
-
-def _value(form: Form, field: Field) -> Any:
-    """What an input says. Raises InvalidMemory."""
+def _parse_value(form: Form, field: Field) -> Any:
+    """Return the value of a form field. Raises InvalidMemory."""
     line = form.line(field.name)
     match field.value_type:
         case ValueType.FLAG:
-            return form.ticked(field.name)
+            return form.is_checked(field.name)
         case ValueType.SHARE:
             try:
                 return float(line) if line else field.default
@@ -161,79 +164,69 @@ def _value(form: Form, field: Field) -> Any:
             return line
 
 
-def _given(form: Form) -> SaveOptions:
-    given = {name: _value(form, field) for name, field in _FORM.items() if name != "content"}
-    return cast(
-        "SaveOptions", {name: None if value == "" else value for name, value in given.items()}
-    )
+def _find_changes(form: Form, memory: Memory) -> UpdateOptions:
+    """Return the fields that differ from what the form showed, from its `was_` fields.
 
-
-def _changes(form: Form, found: Memory) -> UpdateOptions:
-    """Only what differs from what the form showed at first: fields that somebody else changed meanwhile stay theirs."""
-    now = {
-        name: _value(form, field)
-        for name, field in _FORM.items()
-        if name not in ("content", "project")
-    }
-    at_first = Form(
-        {
-            name.removeprefix("was_"): value
-            for name, value in form.items()
-            if name.startswith("was_")
-        }
-    )
+    A field that someone else changed meanwhile is left alone unless this form changes it too.
+    """
     changes: UpdateOptions = {}
-    for name, value in now.items():
-        if name in form or name in at_first:
-            raw = (form.text(name), at_first.text(name))
-            if raw[0] != raw[1] or name not in at_first:
-                changes[name] = value  # type: ignore[literal-required]
-    if "content" in form and form.text("content") != found.content.replace("\r\n", "\n"):
+    for name, field in _FORM_FIELDS.items():
+        if name in ("content", "project"):
+            continue
+        value = _parse_value(form, field)
+        was = f"was_{name}"
+        is_changed = form.text(name) != form.text(was)
+        if is_changed or (name in form and was not in form):
+            changes[name] = value  # type: ignore[literal-required]
+    if "content" in form and form.text("content") != memory.content.replace("\r\n", "\n"):
         changes["content"] = form.text("content")
     return changes
 
 
-def _new_form(
+def _render_new_form(
     request: Request,
-    desk: PageContext,
+    context: PageContext,
     form: Form,
     old: Memory | None,
     error: MuistiError | None = None,
 ) -> Response:
-    return show(
+    return render(
         request,
         "new.html",
         error.status if error else 200,
         form=form,
-        kinds=desk.kinds(),
-        projects=desk.projects(),
+        kinds=context.kinds(),
+        projects=context.projects(),
         old=old,
-        error=sentence(error) if error else "",
+        error=to_sentence(error) if error else "",
     )
 
 
-def _edit_form(
+def _render_edit_form(
     request: Request,
-    desk: PageContext,
-    found: Memory,
+    context: PageContext,
+    memory: Memory,
     form: Form,
     error: MuistiError | None = None,
     *,
     conflict: bool = False,
 ) -> Response:
-    """After a conflict the form keeps what was written, and goes by the memory as it is now: sent again, it wins."""
-    first = conflict or error is None
-    was = _filled(found) if first else {name: form.get(f"was_{name}", "") for name in SHOWN}
-    expected = found.content_hash if first else form.get("expected_hash", "")
-    return show(
+    """Render the form. After a conflict it keeps the user's text; saving it again wins."""
+    is_current = conflict or error is None
+    if is_current:
+        was, expected_hash = _to_form(memory), memory.content_hash
+    else:
+        was = {name: form.get(f"was_{name}", "") for name in FORM_NAMES}
+        expected_hash = form.get("expected_hash", "")
+    return render(
         request,
         "edit.html",
         error.status if error else 200,
-        memory=found,
+        memory=memory,
         form=form,
         was=was,
-        expected=expected,
-        kinds=desk.kinds(),
+        expected_hash=expected_hash,
+        kinds=context.kinds(),
         conflict=conflict,
-        error=sentence(error) if error else "",
+        error=to_sentence(error) if error else "",
     )

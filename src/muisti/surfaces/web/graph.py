@@ -1,4 +1,4 @@
-"""The graph of links, as a picture and as a list."""
+"""The graph of links, as a drawing and as a list."""
 
 from __future__ import annotations
 
@@ -11,83 +11,89 @@ from fastapi.responses import JSONResponse
 
 from muisti.model import Link, Memory
 from muisti.recall.filters import ALL_PROJECTS
-from muisti.surfaces.web.page_context import At, PageContext
-from muisti.surfaces.web.render import PageRoute, href, hue, show
+from muisti.surfaces.web.page_context import Context, PageContext
+from muisti.surfaces.web.render import PageRoute, hue_class, memory_url, render
 
 router = APIRouter(route_class=PageRoute)
-MOST = 300
-"""Memories in one picture; more is no picture."""
-READ = 20_000
-"""Of so many of the newest memories the links are looked at."""
+MAX_NODES = 300
+"""A larger drawing is not readable."""
+MAX_READ = 20_000
+"""Links are read from this many of the newest memories."""
+MAX_DEPTH = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """What is in the picture."""
+class GraphView:
+    """The memories and links that are shown, and how many linked memories are not."""
 
     memories: tuple[Memory, ...]
     links: tuple[Link, ...]
-    left_out: int = 0
+    omitted: int = 0
 
 
 @router.get("/graph")
-def graph(request: Request, desk: At, around: str = "", depth: int = 2) -> Response:
-    """Everything that is linked, or what is around one memory."""
-    drawn = _drawn(desk, around, depth)
-    centre = desk.existing(around) if around else None
-    names = {one.id: one for one in drawn.memories}
-    rows = [(names[one.source], one, names[one.target]) for one in drawn.links]
-    return show(
-        request, "graph.html", drawn=drawn, rows=rows, centre=centre, around=around, depth=depth
+def show_graph(request: Request, context: Context, around: str = "", depth: int = 2) -> Response:
+    """Show all linked memories, or those around one memory."""
+    view = _load_graph(context, around, depth)
+    by_id = {one.id: one for one in view.memories}
+    return render(
+        request,
+        "graph.html",
+        view=view,
+        rows=[(by_id[link.source], link, by_id[link.target]) for link in view.links],
+        centre=context.get_memory(around) if around else None,
+        around=around,
+        depth=depth,
+        max_depth=MAX_DEPTH,
     )
 
 
 @router.get("/graph/data")
-def data(desk: At, around: str = "", depth: int = 2) -> Response:
-    """The same for the program that draws it."""
-    drawn = _drawn(desk, around, depth)
+def get_graph_data(context: Context, around: str = "", depth: int = 2) -> Response:
+    """Return the same graph as JSON for the drawing."""
+    view = _load_graph(context, around, depth)
     nodes = [
         {
-            "id": one.id,
-            "label": one.title[:60],
-            "kind": one.kind,
-            "hue": hue(one.kind),
-            "href": href(one),
-            "here": one.id == around,
+            "id": memory.id,
+            "label": memory.title[:60],
+            "kind": memory.kind,
+            "hue": hue_class(memory.kind),
+            "href": memory_url(memory),
+            "centre": memory.id == around,
         }
-        for one in drawn.memories
+        for memory in view.memories
     ]
     edges = [
         {
-            "source": one.source,
-            "target": one.target,
-            "label": one.type.value.lower().replace("_", " "),
-            "proposed": one.proposed,
+            "source": link.source,
+            "target": link.target,
+            "label": link.type.value.lower().replace("_", " "),
+            "proposed": link.proposed,
         }
-        for one in drawn.links
+        for link in view.links
     ]
     return JSONResponse({"nodes": nodes, "edges": edges})
 
 
-def _drawn(desk: PageContext, around: str, depth: int) -> Drawn:
+def _load_graph(context: PageContext, around: str, depth: int) -> GraphView:
     if around:
-        found = desk.memory.graph(around, depth=max(1, min(depth, 4)))
-        return busiest(found.memories, found.links)
-    memories = desk.memory.list(limit=READ, project=ALL_PROJECTS)
-    return busiest(memories, [link for one in memories for link in one.links])
+        graph = context.memory.graph(around, depth=max(1, min(depth, MAX_DEPTH)))
+        return select_most_linked(graph.memories, graph.links)
+    memories = context.memory.list(limit=MAX_READ, project=ALL_PROJECTS)
+    return select_most_linked(memories, [link for one in memories for link in one.links])
 
 
-def busiest(memories: Sequence[Memory], links: Sequence[Link]) -> Drawn:
-    """The memories with the most links, and the links among them."""
-    alive = {one.id: one for one in memories}
-    whole = [link for link in links if link.source in alive and link.target in alive]
-    degree = Counter(end for link in whole for end in (link.source, link.target))
-    chosen = {id_ for id_, _ in degree.most_common(MOST)} or {
-        one.id for one in memories[:1] if len(memories) == 1
-    }
-    among = tuple(link for link in whole if link.source in chosen and link.target in chosen)
-    return Drawn(
-        tuple(one for id_, one in alive.items() if id_ in chosen),
-        among,
-        len(degree) - len(chosen & set(degree)),
+def select_most_linked(memories: Sequence[Memory], links: Sequence[Link]) -> GraphView:
+    """Return the memories with the most links, and the links among them. Pure."""
+    by_id = {one.id: one for one in memories}
+    links = [link for link in links if link.source in by_id and link.target in by_id]
+    degrees = Counter(end for link in links for end in (link.source, link.target))
+    shown = {memory_id for memory_id, _ in degrees.most_common(MAX_NODES)}
+    omitted = len(degrees) - len(shown)
+    if not shown and len(memories) == 1:
+        shown = {memories[0].id}  # the centre of a graph without links
+    return GraphView(
+        tuple(one for one in by_id.values() if one.id in shown),
+        tuple(link for link in links if link.source in shown and link.target in shown),
+        omitted,
     )

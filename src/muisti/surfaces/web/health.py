@@ -1,4 +1,4 @@
-"""How the vault is: the index, the vectors, what waits, and what to do about problems."""
+"""The health page: the index, extraction, problems, and how to fix them."""
 
 from __future__ import annotations
 
@@ -6,54 +6,53 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from muisti.surfaces.web.csrf import GUARDED, Posted
-from muisti.surfaces.web.page_context import At, PageContext
-from muisti.surfaces.web.render import PageRoute, go, is_fragment, show
+from muisti.surfaces.web.csrf import CSRF_CHECK, PostedForm
+from muisti.surfaces.web.page_context import Context, PageContext
+from muisti.surfaces.web.render import PageRoute, is_fragment, redirect, render
 
 router = APIRouter(route_class=PageRoute)
 
 
 @router.get("/status")
-def health(request: Request, desk: At) -> Response:
-    """Everything that a person may have to look after."""
-    return show(request, "health.html", **_state(desk))
+def show_health(request: Request, context: Context) -> Response:
+    """Show the state of the vault."""
+    return render(request, "health.html", **_load_state(context))
 
 
 @router.get("/status/progress")
-def progress(request: Request, desk: At) -> Response:
-    """How far the rebuilding of the index is; this part of the page asks for itself again until that has ended."""
+def show_progress(request: Request, context: Context) -> Response:
+    """Show the progress of the reindex job. The fragment polls this until the job has ended."""
     if not is_fragment(request):
-        return go("/status")
-    return show(request, "parts/progress.html", work=desk.work.state)
+        return redirect("/status")
+    return render(request, "parts/progress.html", job=context.reindex_job.state)
 
 
-@router.post("/status/reindex", dependencies=GUARDED)
-def reindex(request: Request, desk: At) -> Response:
-    """Rebuild the index from the files."""
-    desk.work.start()
+@router.post("/status/reindex", dependencies=CSRF_CHECK)
+def start_reindex(request: Request, context: Context) -> Response:
+    """Start rebuilding the index from the files."""
+    context.reindex_job.start()
     if is_fragment(request):
-        return show(request, "parts/progress.html", work=desk.work.state)
-    return go("/status")
+        return render(request, "parts/progress.html", job=context.reindex_job.state)
+    return redirect("/status")
 
 
 @router.post("/status/sync")
-def sync(request: Request, desk: At, form: Posted) -> Response:
-    """Look for what was changed by hand; if so many files vanished that somebody is asked, only after a tick."""
-    report = desk.memory.sync(confirm=form.ticked("confirm"))
+def sync(request: Request, context: Context, form: PostedForm) -> Response:
+    """Rescan the files. If too many are missing, ask for confirmation first."""
+    report = context.memory.sync(confirm=form.is_checked("confirm"))
     if report.paused:
-        return show(request, "health.html", 409, **{**_state(desk), "missing": report.missing})
-    return go("/status", "synced")
+        state = {**_load_state(context), "missing": report.missing}
+        return render(request, "health.html", 409, **state)
+    return redirect("/status", "synced")
 
 
-def _state(desk: PageContext) -> dict[str, Any]:
-    memory = desk.memory
-    settings = memory.settings
+def _load_state(context: PageContext) -> dict[str, Any]:
+    memory = context.memory
     metrics = memory.metrics()
     search = metrics.latencies["search"]
-    stats = memory.get_stats()
     return {
-        "stats": stats,
-        "settings": settings,
+        "stats": memory.get_stats(),
+        "settings": memory.settings,
         "location": memory.location,
         "problems": memory.problems(),
         "degraded": memory.search("muisti", limit=1, record=False, project="*").degraded,
@@ -61,7 +60,7 @@ def _state(desk: PageContext) -> dict[str, Any]:
         "waiting": memory.queue_status().waiting,
         "mean": search.seconds / search.count * 1000 if search.count else None,
         "searches": search.count,
-        "shelves": memory.list_document_sources(),
-        "work": desk.work.state,
+        "document_sources": memory.list_document_sources(),
+        "job": context.reindex_job.state,
         "missing": 0,
     }

@@ -1,4 +1,4 @@
-"""Long work that goes on while pages show how far it is."""
+"""The reindex job: it runs in the background while the page shows its progress."""
 
 from __future__ import annotations
 
@@ -13,51 +13,54 @@ log = logging.getLogger("muisti")
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """How far the work is."""
+class JobState:
+    """The progress and outcome of the job."""
 
     running: bool = False
     done: int = 0
     total: int = 0
     outcome: str = ""
-    """A sentence, once it has ended."""
+    """A sentence, once the job has ended."""
     failed: bool = False
 
 
-class Jobs:
-    """Rebuilds the index of one vault, one time at once."""
+class ReindexJob:
+    """Rebuilds the index of one vault in a thread, at most once at a time."""
 
     def __init__(self, memory: Muisti) -> None:
         self._memory = memory
         self._lock = threading.Lock()
-        self._state = State()
+        self._state = JobState()
 
     @property
-    def state(self) -> State:
-        """How far it is now."""
+    def state(self) -> JobState:
+        """The current progress, or the outcome of the last run."""
         return self._state
 
     def start(self) -> None:
-        """Begin, unless it is going on already."""
+        """Start the job, unless it is already running."""
         with self._lock:
             if self._state.running:
                 return
-            self._state = State(running=True)
+            self._state = JobState(running=True)
         threading.Thread(target=self._run, name="muisti-web-reindex", daemon=True).start()
 
-    def _progress(self, done: int, total: int) -> None:
+    def _report_progress(self, done: int, total: int) -> None:
         self._state = replace(self._state, done=done, total=total)
 
     def _run(self) -> None:
+        failed = True
         try:
-            report = self._memory.reindex(progress=self._progress)
+            report = self._memory.reindex(progress=self._report_progress)
             count = self._memory.get_stats().total_count
-            outcome, failed = f"The index was rebuilt from the files: {count:,} memories.", False
-            if report.problems:
-                outcome += f" {len(report.problems)} files could not be read."
+            outcome = f"Index rebuilt: {count:,} {'memory' if count == 1 else 'memories'}."
+            if unreadable := len(report.problems):
+                files = "1 file" if unreadable == 1 else f"{unreadable} files"
+                outcome += f" {files} could not be read."
+            failed = False
         except MuistiError as error:
-            outcome, failed = f"The index was not rebuilt: {error}", True
+            outcome = f"The index was not rebuilt: {error}"
         except Exception:
-            log.exception("the index could not be rebuilt from the page")
-            outcome, failed = "The index was not rebuilt; the log of the server tells why.", True
+            log.exception("rebuilding the index from the page failed")
+            outcome = "The index was not rebuilt; see the server log."
         self._state = replace(self._state, running=False, outcome=outcome, failed=failed)

@@ -1,4 +1,4 @@
-"""Markdown as HTML that cannot do anything: no raw HTML, no foreign pictures, links that lead to the web or to mail."""
+"""Markdown as safe HTML: no raw HTML, no remote images, only web and mail links."""
 
 from __future__ import annotations
 
@@ -12,74 +12,75 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from markupsafe import Markup
 
-LONGEST = 200_000
-"""Characters; a longer text is shown as it is."""
-_ALLOWED = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+MAX_CHARS = 200_000
+"""A longer text is shown unformatted."""
+_ALLOWED_URL = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 
 
-def rendered(text: str) -> Markup:
-    """A text of a memory as HTML, with headings below those of the page."""
-    if len(text) > LONGEST:
+def render_markdown(text: str) -> Markup:
+    """Return a text as HTML, with headings one level lower than written."""
+    if len(text) > MAX_CHARS:
         return Markup('<pre class="plain">{}</pre>').format(text)
-    return Markup(
-        _MARKDOWN.render(text)
-    )  # markdown-it escapes all text, and makes no tags but its own
+    # markdown-it escapes all text and emits only its own tags.
+    return Markup(_MARKDOWN.render(text))
 
 
-def _image(
+def _render_image(
     renderer: RendererHTML,
     tokens: Sequence[Token],
     at: int,
     options: OptionsDict,
     env: MutableMapping[str, object],
 ) -> str:
-    """What a picture shows, in words: to load it would tell a stranger that this memory is being read."""
-    words = renderer.renderInlineAsText(tokens[at].children or [], options, env)
-    return f'<span class="picture">{escapeHtml(words or "picture")}</span>'
+    """Return the alternative text only: loading the image would tell its host who reads this."""
+    alt = renderer.renderInlineAsText(tokens[at].children or [], options, env)
+    return f'<span class="picture">{escapeHtml(alt or "picture")}</span>'
 
 
-def _link_open(
+def _render_link_open(
     renderer: RendererHTML,
     tokens: Sequence[Token],
     at: int,
     options: OptionsDict,
     env: MutableMapping[str, object],
 ) -> str:
-    if not _ALLOWED.match(str(tokens[at].attrs.get("href", ""))):
-        tokens[at].attrs.pop("href", None)  # an empty address would lead to the page itself
+    if not _ALLOWED_URL.match(str(tokens[at].attrs.get("href", ""))):
+        tokens[at].attrs.pop("href", None)  # an empty one would link to this page
     tokens[at].attrSet("rel", "noopener noreferrer nofollow")
     return renderer.renderToken(tokens, at, options, env)
 
 
-def _heading(_: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
+def _render_heading(_: RendererHTML, tokens: Sequence[Token], at: int, *_rest: object) -> str:
     level = min(6, int(tokens[at].tag[1:]) + 1)
     return f"<h{level}>" if tokens[at].nesting == 1 else f"</h{level}>\n"
 
 
-def _cell(
+def _render_cell(
     renderer: RendererHTML,
     tokens: Sequence[Token],
     at: int,
     options: OptionsDict,
     env: MutableMapping[str, object],
 ) -> str:
-    """A cell whose side is a class: the page's policy lets no style stand in the text."""
-    side = str(tokens[at].attrs.pop("style", "")).removeprefix("text-align:")
-    if side in ("left", "center", "right"):
-        tokens[at].attrSet("class", f"to-{side}")
+    """Return a cell aligned by a class: the page's policy forbids inline styles."""
+    alignment = str(tokens[at].attrs.pop("style", "")).removeprefix("text-align:")
+    if alignment in ("left", "center", "right"):
+        tokens[at].attrSet("class", f"to-{alignment}")
     return renderer.renderToken(tokens, at, options, env)
 
 
-def _markdown() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    made.validateLink = lambda url: _ALLOWED.match(url) is not None  # type: ignore[method-assign]
-    made.add_render_rule("image", _image)
-    made.add_render_rule("link_open", _link_open)
-    for name in ("heading_open", "heading_close"):
-        made.add_render_rule(name, _heading)
-    for name in ("th_open", "td_open"):
-        made.add_render_rule(name, _cell)
-    return made
+class SafeMarkdown(MarkdownIt):
+    """Turns Markdown into HTML, with only the links that are allowed."""
+
+    def validateLink(self, url: str) -> bool:
+        """Return whether the text becomes a link."""
+        return _ALLOWED_URL.match(url) is not None
 
 
-_MARKDOWN = _markdown()
+_MARKDOWN = SafeMarkdown("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_MARKDOWN.add_render_rule("image", _render_image)
+_MARKDOWN.add_render_rule("link_open", _render_link_open)
+_MARKDOWN.add_render_rule("heading_open", _render_heading)
+_MARKDOWN.add_render_rule("heading_close", _render_heading)
+_MARKDOWN.add_render_rule("th_open", _render_cell)
+_MARKDOWN.add_render_rule("td_open", _render_cell)

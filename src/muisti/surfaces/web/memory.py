@@ -1,4 +1,4 @@
-"""One memory: what it says, where it stands, what became of it."""
+"""The page of one memory, with its links, similar memories and history."""
 
 from __future__ import annotations
 
@@ -10,61 +10,70 @@ from fastapi import APIRouter, Request, Response
 from muisti.errors import MemoryNotFound, NotFound
 from muisti.model import EntryType, Link, LinkType, Memory
 from muisti.recall.filters import ALL_PROJECTS
-from muisti.surfaces.web.page_context import At, PageContext
-from muisti.surfaces.web.render import PageRoute, go, href, is_fragment, show
+from muisti.surfaces.web.page_context import Context, PageContext
+from muisti.surfaces.web.render import PageRoute, is_fragment, memory_url, redirect, render
 
 router = APIRouter(route_class=PageRoute)
-TYPES = tuple(kind.value for kind in LinkType)
+LINK_TYPES = tuple(link_type.value for link_type in LinkType)
 
 
 @router.get("/memory/{memory_id}")
-def read(request: Request, desk: At, memory_id: str) -> Response:
-    """The page of one memory, wherever it is."""
-    found = desk.existing(memory_id)
-    if found.origin is not EntryType.MEMORY:
-        return go(href(found))
-    return show(request, "memory.html", memory=found, types=TYPES, **standing(desk, found))
+def show_memory(request: Request, context: Context, memory_id: str) -> Response:
+    """Show one memory, also from the trash or the archive."""
+    memory = context.get_memory(memory_id)
+    if memory.origin is not EntryType.MEMORY:
+        return redirect(memory_url(memory))
+    return render(
+        request,
+        "memory.html",
+        memory=memory,
+        link_types=LINK_TYPES,
+        **_load_links(context, memory),
+    )
 
 
 @router.get("/entry")
-def entry(request: Request, desk: At, id: str = "") -> Response:
-    """A message, or a section of a document, which are read here and changed where they stand."""
-    found = desk.memory.get(id)
-    if found is None:
+def show_entry(request: Request, context: Context, id: str = "") -> Response:
+    """Show a message or a section of a document, which cannot be edited on the page."""
+    entry = context.memory.get(id)
+    if entry is None:
         raise MemoryNotFound(id)
-    around = desk.memory.timeline(id, before=4, after=4)
-    return show(request, "entry.html", memory=found, around=around)
+    neighbours = context.memory.timeline(id, before=4, after=4)
+    return render(request, "entry.html", memory=entry, neighbours=neighbours)
 
 
 @router.get("/memory/{memory_id}/history")
-def history(request: Request, desk: At, memory_id: str) -> Response:
-    """Versions, merges, links and uses, the latest first."""
-    found = desk.existing(memory_id)
-    happened = list(reversed(desk.memory.history(memory_id)))
-    template = "parts/history.html" if is_fragment(request) else "history.html"
-    return show(request, template, memory=found, happened=happened, live_memory=desk.is_live(found))
+def show_history(request: Request, context: Context, memory_id: str) -> Response:
+    """Show the history of a memory, the latest first."""
+    memory = context.get_memory(memory_id)
+    return render(
+        request,
+        "parts/history.html" if is_fragment(request) else "history.html",
+        memory=memory,
+        history=list(reversed(context.memory.history(memory_id))),
+        is_live=context.is_live(memory),
+    )
 
 
 @router.get("/memory/{memory_id}/related")
-def related(request: Request, desk: At, memory_id: str) -> Response:
-    """What is near it in words and meaning."""
-    found = desk.memory.related(memory_id, limit=6, project=ALL_PROJECTS)
-    template = "parts/related.html" if is_fragment(request) else "related.html"
-    return show(request, template, found=found, memory=desk.existing(memory_id))
+def show_similar(request: Request, context: Context, memory_id: str) -> Response:
+    """Show similar memories."""
+    results = context.memory.related(memory_id, limit=6, project=ALL_PROJECTS)
+    template = "parts/similar.html" if is_fragment(request) else "similar.html"
+    return render(request, template, results=results, memory=context.get_memory(memory_id))
 
 
-def standing(desk: PageContext, found: Memory) -> dict[str, Any]:
-    """How a memory stands to others."""
-    alive = desk.is_live(found)
+def _load_links(context: PageContext, memory: Memory) -> dict[str, Any]:
+    """Return the memory's links, the memories at their other ends, and what replaced it."""
+    is_live = context.is_live(memory)
     links: list[Link] = []
-    successor = None
+    replacement = None
     with suppress(NotFound):
-        links = desk.memory.links(found.id) if alive else list(found.links)
-        successor = desk.memory.superseding(found.id) if alive else None
-    ids = {end for link in links for end in (link.source, link.target)} - {found.id}
-    known = {
-        one.id: one
-        for id_ in ids
-        if (one := desk.memory.get(id_, include_deleted=True)) is not None
-    }
-    return {"links": links, "known": known, "successor": successor, "alive": alive}
+        links = context.memory.links(memory.id) if is_live else list(memory.links)
+        replacement = context.memory.superseding(memory.id) if is_live else None
+    linked = {}
+    for link in links:
+        other_id = link.target if link.source == memory.id else link.source
+        if other := context.memory.get(other_id, include_deleted=True):
+            linked[other_id] = other
+    return {"links": links, "linked": linked, "replacement": replacement, "is_live": is_live}

@@ -1,4 +1,4 @@
-"""An address where nothing is: a page for whoever reads in a browser. Programs are told by the server around it."""
+"""The 404 page for browsers. Programs get the API's own 404 instead."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from starlette.types import Scope
 
 from muisti.surfaces.web.render import PageRoute
 
-_NOT_OURS = ("/api", "/metrics", "/static", "/openapi.json")
+_NOT_PAGES = ("/api", "/metrics", "/static", "/openapi.json")
 
 
 class NotFoundRoute(PageRoute):
-    """Fits whatever no other route does, if a browser asks for a page."""
+    """Matches every GET request of a browser that no other route matches."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """As every route, but for programs and for what is no page."""
-        if (
-            scope["type"] != "http"
-            or scope["method"] != "GET"
-            or scope["path"].startswith(_NOT_OURS)
-        ):
+        """Match only requests that accept HTML, outside the paths of the API."""
+        if scope["type"] != "http" or scope["method"] != "GET":
+            return Match.NONE, {}
+        if scope["path"].startswith(_NOT_PAGES):
             return Match.NONE, {}
         if "text/html" not in Headers(scope=scope).get("accept", ""):
             return Match.NONE, {}
@@ -32,8 +30,6 @@ router = APIRouter(route_class=NotFoundRoute)
 
 
 @router.get("/{rest:path}")
-def not_found() -> Response:
-    """Nothing is here."""
-    raise HTTPException(
-        404, "there is no page at this address; the links beside lead to those that there are"
-    )
+def show_not_found() -> Response:
+    """Raise the 404 that `PageRoute` renders."""
+    raise HTTPException(404, "there is no page at this address")

@@ -1,4 +1,4 @@
-"""All pages as one router, which a server includes."""
+"""All pages as one router, for a server to include."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from muisti.surfaces.web import (
     health,
     links,
     not_found,
+    old_addresses,
     search,
     static,
     stats,
@@ -25,19 +26,22 @@ from muisti.surfaces.web import (
 from muisti.surfaces.web import (
     memory as memory_pages,
 )
-from muisti.surfaces.web.jobs import Jobs
+from muisti.surfaces.web.jobs import ReindexJob
 from muisti.surfaces.web.page_context import PageContext
 
 
-def pages(memory: Muisti, *, changes: Callable[[], int | str] | None = None) -> APIRouter:
-    """The pages of one vault, with their static files.
+def create_router(
+    memory: Muisti, *, get_revision: Callable[[], int | str] | None = None
+) -> APIRouter:
+    """Return the pages of one vault, with their static files.
 
-    `changes` answers something that is another whenever the vault changed; open pages then show what is new by themselves.
+    `get_revision` returns a value that changes whenever the vault does. Open pages poll it and
+    reload what they show. Without it they do not refresh.
     """
-    desk = PageContext(memory, Jobs(memory), changes)
+    context = PageContext(memory, ReindexJob(memory), get_revision)
 
-    async def sit_down(request: Request) -> None:
-        request.state.desk = desk
+    async def attach_context(request: Request) -> None:
+        request.state.page_context = context
         memory.check_available()
 
     router = APIRouter(include_in_schema=False)
@@ -55,7 +59,8 @@ def pages(memory: Muisti, *, changes: Callable[[], int | str] | None = None) -> 
         core,
         trash,
         health,
-        not_found,
+        old_addresses,
+        not_found,  # last: it matches every path
     ):
-        router.include_router(module.router, dependencies=[Depends(sit_down)])
+        router.include_router(module.router, dependencies=[Depends(attach_context)])
     return router

@@ -1,4 +1,4 @@
-"""From values to HTML: the templates, what they may call, and pages for what goes wrong."""
+"""Rendering: templates, their filters, and pages for errors."""
 
 from __future__ import annotations
 
@@ -20,116 +20,113 @@ from markupsafe import Markup
 
 from muisti import errors
 from muisti.model import Memory
-from muisti.surfaces.web.csrf import HEADERS, hand_out, token_of
-from muisti.surfaces.web.highlight import marked, plainly
-from muisti.surfaces.web.markdown import rendered
-from muisti.surfaces.web.static import asset
-from muisti.surfaces.web.times import shown_day, shown_time, spoken
+from muisti.surfaces.web.csrf import HEADERS, get_token, set_token_cookie
+from muisti.surfaces.web.highlight import highlight, strip_markdown
+from muisti.surfaces.web.markdown import render_markdown
+from muisti.surfaces.web.static import asset_url
+from muisti.surfaces.web.times import format_day, format_relative, format_time
 
 log = logging.getLogger("muisti")
 _SIMPLE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z")
-SAID = {
-    "saved": "Saved.",
-    "remembered": "Remembered.",
-    "merged": "A memory said this already. It was strengthened instead of saving the same twice.",
+FLASHES = {
+    "created": "Memory saved.",
+    "saved": "Changes saved.",
+    "merged": "Already known: the existing memory was reinforced instead.",
     "deleted": "Moved to the trash.",
-    "erased": "Erased. No byte of it is left.",
-    "restored": "Brought back.",
-    "linked": "Linked.",
-    "unlinked": "The link was taken back.",
-    "superseded": "It is noted that another memory took its place.",
-    "reinforced": "Strengthened.",
-    "weakened": "Weakened.",
-    "unmerged": "Taken apart again.",
-    "core": "Core memory is up to date.",
-    "synced": "Looked for changes made by hand.",
+    "erased": "Deleted permanently.",
+    "restored": "Restored.",
+    "linked": "Link added.",
+    "unlinked": "Link removed.",
+    "superseded": "Marked as outdated.",
+    "reinforced": "Reinforced.",
+    "deemphasized": "De-emphasized.",
+    "unmerged": "Merge undone.",
+    "core": "Core memory updated.",
+    "synced": "Files rescanned.",
 }
-"""What a page says after a change. Only the key stands in the address, so that nobody can put words in its mouth."""
+"""Messages after a change. The address has only the key, so a link cannot inject a message."""
 
 
-def href(memory: Memory | str) -> str:
-    """The address of a memory; messages and documents, whose ids are longer, have another page."""
+def memory_url(memory: Memory | str) -> str:
+    """Return the address of a memory, or of a message or document, whose IDs are longer."""
     memory_id = memory if isinstance(memory, str) else memory.id
-    return (
-        f"/memory/{memory_id}"
-        if _SIMPLE_ID.match(memory_id)
-        else f"/entry?{urlencode({'id': memory_id})}"
-    )
+    if _SIMPLE_ID.match(memory_id):
+        return f"/memory/{memory_id}"
+    return f"/entry?{urlencode({'id': memory_id})}"
 
 
-def hue(name: str) -> str:
-    """The class that gives a kind its colour."""
-    return f"hue-{crc32(name.encode()) % 12}"
+def hue_class(kind: str) -> str:
+    """Return the CSS class with the colour of a kind."""
+    return f"hue-{crc32(kind.encode()) % 12}"
 
 
-def when(at: datetime | None, *, exact: bool = False) -> Markup:
-    """A time in words, and exactly for programs and on hover."""
+def time_tag(at: datetime | None, *, exact: bool = False) -> Markup:
+    """Return a `<time>` element: relative, or exact; hovering shows the exact time."""
     if at is None:
         return Markup("never")
-    words = shown_time(at) if exact else spoken(at, datetime.now(at.tzinfo))
+    text = format_time(at) if exact else format_relative(at, datetime.now(at.tzinfo))
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
-        at.isoformat(), shown_time(at), words
+        at.isoformat(), format_time(at), text
     )
 
 
 def is_fragment(request: Request) -> bool:
-    """Whether a part of a page was asked for, to be put into it."""
+    """Return whether htmx asks for a part of a page."""
     return (
         request.headers.get("hx-request") == "true"
         and "hx-history-restore-request" not in request.headers
     )
 
 
-def show(request: Request, template: str, status: int = 200, **values: object) -> HTMLResponse:
-    """A page, or the part of one that the template is."""
-    token = token_of(request)
-    said = SAID.get(request.query_params.get("said", ""), "")
-    desk = getattr(request.state, "desk", None)
-    live = desk is not None and desk.changes is not None
+def render(request: Request, template: str, status: int = 200, **values: object) -> HTMLResponse:
+    """Return a page or a fragment, with the CSRF cookie."""
+    token = get_token(request)
+    context = getattr(request.state, "page_context", None)
     html = _ENVIRONMENT.get_template(template).render(
-        {"csrf": token, "said": said, "here": request.url.path, "live": live, **values}
+        csrf=token,
+        flash=FLASHES.get(request.query_params.get("flash", ""), ""),
+        path=request.url.path,
+        auto_refresh=context is not None and context.get_revision is not None,
+        **values,
     )
     response = HTMLResponse(html, status)
-    hand_out(response, request, token)
+    set_token_cookie(response, request, token)
     return response
 
 
-def go(path: str, said: str = "") -> RedirectResponse:
-    """On to another page, which says what was done."""
-    return RedirectResponse(
-        f"{path}{'&' if '?' in path else '?'}said={quote(said)}" if said else path, 303
-    )
+def redirect(path: str, flash: str = "") -> RedirectResponse:
+    """Redirect to another page, which shows the flash message."""
+    if flash:
+        path += f"{'&' if '?' in path else '?'}flash={quote(flash)}"
+    return RedirectResponse(path, 303)
 
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class PageRoute(APIRoute):
-    """A route whose errors are sentences on a page, and whose answers carry the headers that protect them."""
+    """A route that renders errors as pages and sets the security headers."""
 
     def get_route_handler(self) -> Handler:
-        """The route's own work, and what comes of its errors."""
-        work = super().get_route_handler()
+        """Return the route's handler with error handling around it."""
+        handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
             try:
-                response = await work(request)
+                response = await handler(request)
             except errors.MuistiError as error:
-                response = _failed(request, error)
+                response = _render_muisti_error(request, error)
             except HTTPException as error:
-                headline = _HEADLINES.get(error.status_code, "That did not work")
-                response = _sorry(request, error.status_code, headline, str(error.detail))
+                title = _TITLES.get(error.status_code, _DEFAULT_TITLE)
+                response = _render_error(request, error.status_code, title, str(error.detail))
             except RequestValidationError:
-                detail = (
-                    "the address has a part that is missing or is no number; go back and try again"
-                )
-                response = _sorry(
-                    request, errors.InvalidRequest.status, errors.InvalidRequest.title, detail
-                )
+                invalid = errors.InvalidRequest
+                detail = "a part of the address is missing or is not a number"
+                response = _render_error(request, invalid.status, invalid.title, detail)
             except Exception:
-                log.exception("the page %s could not be made", request.url.path)
-                detail = "something went wrong that should not; the log of the server tells more"
-                response = _sorry(request, 500, "That did not work", detail)
+                log.exception("rendering the page %s failed", request.url.path)
+                detail = "an unexpected error occurred; see the server log"
+                response = _render_error(request, 500, _DEFAULT_TITLE, detail)
             response.headers.update(HEADERS)
             response.headers.setdefault("Cache-Control", "no-store")
             response.headers["Vary"] = "HX-Request, Cookie"
@@ -138,62 +135,54 @@ class PageRoute(APIRoute):
         return handle
 
 
-_HEADLINES = {403: "Not from here", 404: errors.NotFound.title, 413: "Too long"}
-"""Of what the page itself refuses; errors of the memory have titles of their own."""
+_DEFAULT_TITLE = "Request failed"
+_TITLES = {403: "Request refused", 404: errors.NotFound.title, 413: "Form too large"}
+"""Titles of the page's own errors; a MuistiError has its own title."""
 
 
-def _failed(request: Request, error: errors.MuistiError) -> HTMLResponse:
-    """Return the page of an error: its status, title and next step are those of every other surface."""
+def _render_muisti_error(request: Request, error: errors.MuistiError) -> HTMLResponse:
+    """Return the error page, with the status, title and next step that all surfaces share."""
     if not isinstance(error, errors.VaultNotFound) or is_fragment(request):
-        return _sorry(request, error.status, error.title, str(error), error.next_step)
+        return _render_error(request, error.status, error.title, str(error), error.next_step)
     query = f"?{request.url.query}" if request.url.query else ""
-    path = "/" + request.url.path.lstrip("/\\")  # two slashes would lead to another machine
-    again = f"{path}{query}" if request.method == "GET" else "/"
-    return show(
+    path = "/" + request.url.path.lstrip("/\\")  # two slashes would lead to another host
+    return render(
         request,
-        "gone.html",
+        "vault_not_found.html",
         error.status,
-        headline=error.title,
-        sentence=sentence(error),
-        again=again,
+        title=error.title,
+        message=to_sentence(error),
+        retry_url=f"{path}{query}" if request.method == "GET" else "/",
     )
 
 
-def _sorry(
-    request: Request, status: int, headline: str, detail: str, step: str = ""
+def _render_error(
+    request: Request, status: int, title: str, detail: str, next_step: str = ""
 ) -> HTMLResponse:
-    template = "parts/sorry.html" if is_fragment(request) else "sorry.html"
-    return show(request, template, status, headline=headline, sentence=sentence(detail), step=step)
+    template = "parts/error.html" if is_fragment(request) else "error.html"
+    return render(
+        request, template, status, title=title, message=to_sentence(detail), next_step=next_step
+    )
 
 
-def sentence(said: errors.MuistiError | str) -> str:
-    """Return a message as a sentence: messages begin with a small letter and end without a full stop."""
-    text = str(said)
+def to_sentence(message: errors.MuistiError | str) -> str:
+    """Return a message with a capital letter and a full stop."""
+    text = str(message)
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters.update(
-        markdown=rendered, when=when, day=shown_day, href=href, hue=hue, share=lambda x: f"{x:.2f}"
-    )
-    made.filters.update(bytes=_bytes, plainly=plainly, times=_times, moment=shown_time)
-    made.globals.update(asset=asset, marked=marked, zip=zip)
-    made.globals["m"] = made.get_template("macros.html").module  # every template uses these
-    return made
+def format_count(count: int, singular: str, plural: str = "") -> str:
+    """Return `1 memory` or `1,234 memories`; the default plural adds an s."""
+    return f"{count:,} {singular if count == 1 else plural or f'{singular}s'}"
 
 
-def _times(count: int) -> str:
+def format_times(count: int) -> str:
+    """Return `once` or `12 times`."""
     return "once" if count == 1 else f"{count:,} times"
 
 
-def _bytes(size: float) -> str:
+def format_bytes(size: float) -> str:
+    """Return a size like `12 kB`."""
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}"
@@ -201,4 +190,25 @@ def _bytes(size: float) -> str:
     return f"{size:.1f} GB"
 
 
-_ENVIRONMENT = _environment()
+_ENVIRONMENT = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters.update(
+    markdown=render_markdown,
+    strip_markdown=strip_markdown,
+    url=memory_url,
+    hue_class=hue_class,
+    time_tag=time_tag,
+    time=format_time,
+    day=format_day,
+    count=format_count,
+    times=format_times,
+    bytes=format_bytes,
+    decimal=lambda number: f"{number:.2f}",
+)
+_ENVIRONMENT.globals.update(asset_url=asset_url, highlight=highlight, zip=zip)
+_ENVIRONMENT.globals["m"] = _ENVIRONMENT.get_template("macros.html").module

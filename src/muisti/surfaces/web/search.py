@@ -1,9 +1,9 @@
-"""The first page: search as you type."""
+"""The search page: results as you type."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -12,101 +12,107 @@ from fastapi import APIRouter, Depends, Request, Response
 from muisti.engine import Muisti
 from muisti.model import EntryType, SearchResult, SearchResults
 from muisti.recall.filters import ALL_PROJECTS, FilterOptions
-from muisti.surfaces.web.page_context import At
-from muisti.surfaces.web.render import PageRoute, is_fragment, show
+from muisti.surfaces.web.page_context import Context
+from muisti.surfaces.web.render import PageRoute, is_fragment, render
 
 router = APIRouter(route_class=PageRoute)
-STEPS = (20, 50, 100)
-"""How many results there are at first, and after asking for more."""
-SOURCES = tuple(origin.value for origin in EntryType)
+LIMITS = (20, 50, 100)
+"""How many results are shown at first, and after each "Show more"."""
+SOURCES = tuple(entry_type.value for entry_type in EntryType)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What somebody looks for. Empty fields do not narrow."""
+class SearchParams:
+    """The query and filters of a search. An empty filter matches everything."""
 
     q: str = ""
     kind: str = ""
     project: str = ""
     source: str = ""
-    n: int = STEPS[0]
+    n: int = LIMITS[0]
 
     @property
-    def options(self) -> FilterOptions:
-        """What narrows, as the engine takes it."""
-        narrowed: FilterOptions = {"project": self.project or ALL_PROJECTS}
+    def limit(self) -> int:
+        """How many results to return."""
+        return max(1, min(self.n, LIMITS[-1]))
+
+    @property
+    def filters(self) -> FilterOptions:
+        """The filters as the engine takes them."""
+        filters: FilterOptions = {"project": self.project or ALL_PROJECTS}
         if self.kind:
-            narrowed["kind"] = self.kind
+            filters["kind"] = self.kind
         if self.source:
-            narrowed["source"] = self.source
-        return narrowed
+            filters["source"] = self.source
+        return filters
 
     @property
     def address(self) -> str:
-        """The address of this question, without what is not asked."""
-        default = {"n": STEPS[0]}
+        """The address of this search, without parameters that have their default."""
+        default = SearchParams()
         given = {
-            name: value
+            name: getattr(self, name)
             for name in self.__slots__
-            if (value := getattr(self, name)) and value != default.get(name)
+            if getattr(self, name) not in ("", 0, getattr(default, name))
         }
         return f"/?{urlencode(given)}" if given else "/"
 
     def more(self) -> str:
-        """The address with more results; empty if there are not more to be had."""
-        step = next((step for step in STEPS if step > self.n), 0)
-        return Question(self.q, self.kind, self.project, self.source, step).address if step else ""
+        """Return the address with more results, or nothing at the highest limit."""
+        step = next((step for step in LIMITS if step > self.n), 0)
+        return replace(self, n=step).address if step else ""
 
 
 @router.get("/")
-def search(request: Request, desk: At, asked: Annotated[Question, Depends()]) -> Response:
-    """Results for a question, or the latest memories."""
+def show_search(
+    request: Request, context: Context, params: Annotated[SearchParams, Depends()]
+) -> Response:
+    """Show the results of a search, or the latest memories."""
     start = time.perf_counter()
-    found = looked_up(desk.memory, asked) if asked.q.strip() else latest(desk.memory, asked)
+    has_query = bool(params.q.strip())
+    results = (run_search if has_query else list_latest)(context.memory, params)
     values: dict[str, Any] = {
-        "asked": asked,
-        "found": found,
-        "took": (time.perf_counter() - start) * 1000,
+        "params": params,
+        "results": results,
+        "milliseconds": (time.perf_counter() - start) * 1000,
     }
-    if is_fragment(request) and asked.q.strip():
-        return _replacing(
-            show(request, "parts/results.html", total=None, **values), asked
-        )  # to count takes longer than to search
-    stats = desk.memory.get_stats()
-    values["total"] = stats.total_count
     if is_fragment(request):
-        return _replacing(show(request, "parts/results.html", **values), asked)
-    projects = sorted(name for name in stats.by_project if name)
-    return show(
-        request, "search.html", kinds=desk.kinds(), projects=projects, sources=SOURCES, **values
+        # Counting takes longer than searching, and only the list without a query shows the total.
+        total = None if has_query else context.memory.get_stats().total_count
+        response = render(request, "parts/results.html", total=total, **values)
+        response.headers["HX-Replace-Url"] = params.address  # can be bookmarked and shared
+        return response
+    stats = context.memory.get_stats()
+    return render(
+        request,
+        "search.html",
+        total=stats.total_count,
+        kinds=context.kinds(),
+        projects=sorted(name for name in stats.by_project if name),
+        sources=SOURCES,
+        **values,
     )
 
 
-def _replacing(response: Response, asked: Question) -> Response:
-    """The address of the page is that of the question, so that it can be kept and sent."""
-    response.headers["HX-Replace-Url"] = asked.address
-    return response
+def run_search(memory: Muisti, params: SearchParams) -> SearchResults:
+    """Search without recording it as a recall, which would reinforce what is found."""
+    return memory.search(params.q[:2000], limit=params.limit, record=False, **params.filters)
 
 
-def looked_up(memory: Muisti, asked: Question) -> SearchResults:
-    """What answers a question. Somebody who types is not recalling: to note it as use would make memories stronger."""
-    return memory.search(
-        asked.q[:2000], limit=max(1, min(asked.n, STEPS[-1])), record=False, **asked.options
-    )
-
-
-def latest(memory: Muisti, asked: Question) -> SearchResults:
-    """The newest memories, where nothing is asked. Only searches see messages and documents."""
-    if asked.source not in ("", EntryType.MEMORY):
+def list_latest(memory: Muisti, params: SearchParams) -> SearchResults:
+    """Return the newest memories as results. Messages and documents need a query."""
+    if params.source not in ("", EntryType.MEMORY):
         return SearchResults()
-    options: FilterOptions = {"project": asked.project or ALL_PROJECTS}
-    if asked.kind:
-        options["kind"] = asked.kind
-    found = memory.list(limit=max(1, min(asked.n, STEPS[-1])), **options)
+    filters: FilterOptions = {"project": params.project or ALL_PROJECTS}
+    if params.kind:
+        filters["kind"] = params.kind
+    found = memory.list(limit=params.limit, **filters)
     return SearchResults([SearchResult(one, 0.0, 1.0, one.content[:400]) for one in found])
 
 
+@router.get("/revision")
 @router.get("/pulse")
-def pulse(desk: At) -> Response:
-    """Something that is another once the vault has changed: open pages ask for it, and then for what they show."""
-    return Response(str(desk.changes()) if desk.changes else "", media_type="text/plain")
+def get_revision(context: Context) -> Response:
+    """Return a value that changes with the vault. `/pulse` is its address in earlier versions."""
+    revision = str(context.get_revision()) if context.get_revision else ""
+    return Response(revision, media_type="text/plain")

@@ -1,4 +1,4 @@
-"""The files that the pages load: known by name, so that no path of a client reaches the disk."""
+"""Static files. They are looked up by name, so no path from a client reaches the disk."""
 
 from __future__ import annotations
 
@@ -22,31 +22,34 @@ router = APIRouter(include_in_schema=False)
 
 
 @cache
-def _digests() -> dict[str, str]:
-    """Every file and the beginning of its hash."""
-    files = (path for path in _FOLDER.rglob("*") if path.is_file())
-    return {
-        path.relative_to(_FOLDER).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-        for path in files
-    }
+def _hash_files() -> dict[str, str]:
+    """Return every file's name and a short hash of its content."""
+    hashes = {}
+    for path in _FOLDER.rglob("*"):
+        if path.is_file():
+            name = path.relative_to(_FOLDER).as_posix()
+            hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return hashes
 
 
-def asset(name: str) -> str:
-    """The address of a file; another one whenever its content changes, so that browsers may keep it."""
-    return f"/static/{_digests()[name]}/{name}"
+def asset_url(name: str) -> str:
+    """Return the address of a file. It contains the hash, so browsers may cache it forever."""
+    return f"/static/{_hash_files()[name]}/{name}"
 
 
 @router.get("/static/{digest}/{name:path}")
-def static(digest: str, name: str) -> Response:
-    """One file; an address with an old hash is answered with what there is now, to be asked for again."""
-    if name not in _digests():
+def get_static_file(digest: str, name: str) -> Response:
+    """Return one file. With an outdated hash it is the current file, and not to be cached."""
+    hashes = _hash_files()
+    if name not in hashes:
         raise HTTPException(404, "there is no such file")
-    kind = (
-        _TYPES.get(Path(name).suffix)
-        or mimetypes.guess_type(name)[0]
-        or "text/plain; charset=utf-8"
-    )
-    keep = _FOREVER if digest == _digests()[name] else "no-cache"
+    path = _FOLDER / name
+    guessed = mimetypes.guess_type(name)[0] or "text/plain; charset=utf-8"
     return Response(
-        (_FOLDER / name).read_bytes(), media_type=kind, headers={**HEADERS, "Cache-Control": keep}
+        path.read_bytes(),
+        media_type=_TYPES.get(path.suffix, guessed),
+        headers={
+            **HEADERS,
+            "Cache-Control": _FOREVER if digest == hashes[name] else "no-cache",
+        },
     )

@@ -1,24 +1,24 @@
-"""Times as people read them: in the time zone of this machine. Pure but for that."""
+"""Times for people, in the time zone of this machine."""
 
 from __future__ import annotations
 
 from datetime import date, datetime
 
 
-def shown_time(at: datetime) -> str:
-    """`12 March 2026, 14:05`."""
+def format_time(at: datetime) -> str:
+    """Return a time like `12 March 2026, 14:05`."""
     local = at.astimezone()
     return f"{local.day} {local:%B %Y, %H:%M}"
 
 
-def shown_day(day: date) -> str:
-    """`Thursday, 12 March 2026`."""
+def format_day(day: date) -> str:
+    """Return a day like `Thursday, 12 March 2026`."""
     local = day.astimezone() if isinstance(day, datetime) else day
     return f"{local:%A}, {local.day} {local:%B %Y}"
 
 
-def spoken(at: datetime, now: datetime) -> str:
-    """How long ago, as one says it; the day itself if that is longer ago than a week."""
+def format_relative(at: datetime, now: datetime) -> str:
+    """Return how long ago it was, or the date if that is a week or more."""
     then, today = at.astimezone(), now.astimezone()
     days = (today.date() - then.date()).days
     if days == 0:

@@ -1,4 +1,4 @@
-"""What is out of the way but not gone: the trash, the archive, and texts that were merged."""
+"""The trash, the archive and merged duplicates, each with a way to restore."""
 
 from __future__ import annotations
 
@@ -7,55 +7,54 @@ from fastapi import APIRouter, Request, Response
 from muisti.engine import Muisti
 from muisti.errors import NotFound
 from muisti.model import HistoryEntry, Memory
-from muisti.surfaces.web.page_context import At
-from muisti.surfaces.web.paging import placed, turning
-from muisti.surfaces.web.render import PageRoute, show
+from muisti.surfaces.web.page_context import Context
+from muisti.surfaces.web.paging import clamp_offset, link_pages
+from muisti.surfaces.web.render import PageRoute, render
 
 router = APIRouter(route_class=PageRoute)
 PAGE = 50
-PAIRED = 25
-"""Memories with merged texts on one page."""
+MERGED_PAGE = 25
 
 
 @router.get("/trash")
-def trash(request: Request, desk: At, offset: int = 0) -> Response:
-    """What was deleted, the latest first."""
-    offset = placed(offset)
-    found, count = (
-        desk.memory.list_trash(limit=PAGE, offset=offset),
-        desk.memory.get_stats().deleted_count,
-    )
-    turn = turning("/trash", offset, PAGE, more=count > offset + PAGE)
-    return show(request, "trash.html", found=found, count=count, turn=turn)
+def show_trash(request: Request, context: Context, offset: int = 0) -> Response:
+    """Show deleted memories, the latest first."""
+    offset = clamp_offset(offset)
+    memories = context.memory.list_trash(limit=PAGE, offset=offset)
+    count = context.memory.get_stats().deleted_count
+    pages = link_pages("/trash", offset, PAGE, more=count > offset + PAGE)
+    return render(request, "trash.html", memories=memories, count=count, pages=pages)
 
 
 @router.get("/archive")
-def archive(request: Request, desk: At, offset: int = 0) -> Response:
-    """What upkeep moved out of the way."""
-    offset = placed(offset)
-    found, count = desk.memory.list_archive(limit=PAGE, offset=offset), desk.memory.count_archive()
-    turn = turning("/archive", offset, PAGE, more=count > offset + PAGE)
-    return show(request, "archive.html", found=found, count=count, turn=turn)
+def show_archive(request: Request, context: Context, offset: int = 0) -> Response:
+    """Show memories that maintenance archived."""
+    offset = clamp_offset(offset)
+    memories = context.memory.list_archive(limit=PAGE, offset=offset)
+    count = context.memory.count_archive()
+    pages = link_pages("/archive", offset, PAGE, more=count > offset + PAGE)
+    return render(request, "archive.html", memories=memories, count=count, pages=pages)
 
 
 @router.get("/merged")
-def merged(request: Request, desk: At, offset: int = 0) -> Response:
-    """Texts that said what a memory said already, each with a way back."""
-    offset = placed(offset)
-    found, count = desk.memory.merged(limit=PAIRED, offset=offset), desk.memory.merged_count()
-    pairs = [(into, text) for into in found for text in _merged_texts(desk.memory, into)]
-    turn = turning("/merged", offset, PAIRED, more=count > offset + PAIRED)
-    return show(request, "merged.html", pairs=pairs, count=count, turn=turn)
+def show_merged(request: Request, context: Context, offset: int = 0) -> Response:
+    """Show texts that were merged into memories as duplicates."""
+    offset = clamp_offset(offset)
+    memories = context.memory.merged(limit=MERGED_PAGE, offset=offset)
+    count = context.memory.merged_count()
+    pairs = [(one, merge) for one in memories for merge in _list_merges(context.memory, one)]
+    pages = link_pages("/merged", offset, MERGED_PAGE, more=count > offset + MERGED_PAGE)
+    return render(request, "merged.html", pairs=pairs, count=count, pages=pages)
 
 
-def _merged_texts(memory: Muisti, into: Memory) -> list[HistoryEntry]:
-    """Return what was merged into a memory and can be taken apart again, the latest first."""
+def _list_merges(memory: Muisti, merged_into: Memory) -> list[HistoryEntry]:
+    """Return the merges that can be undone, the latest first."""
     try:
-        happened = memory.history(into.id)
+        history = memory.history(merged_into.id)
     except NotFound:  # it is in the archive, and the journal was lost
         return []
     return [
-        one
-        for one in reversed(happened)
-        if one.what == "merged" and one.content is not None and one.other_id
+        entry
+        for entry in reversed(history)
+        if entry.what == "merged" and entry.content is not None and entry.other_id
     ]

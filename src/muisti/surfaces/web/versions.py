@@ -1,4 +1,4 @@
-"""What a memory said before, and what was changed: two of its versions beside one another."""
+"""Earlier versions of a memory, and the differences between two of them."""
 
 from __future__ import annotations
 
@@ -12,106 +12,117 @@ from typing import Literal
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from muisti.model import HistoryEntry, Memory
-from muisti.surfaces.web.page_context import At
-from muisti.surfaces.web.render import PageRoute, show
+from muisti.surfaces.web.page_context import Context
+from muisti.surfaces.web.render import PageRoute, format_count, render
 
 router = APIRouter(route_class=PageRoute)
-How = Literal["same", "new", "gone", "left out"]
-AROUND = 2
-"""Lines that stayed the same and are shown before and after a change."""
-MOST_WORDS = 1200
-"""In a longer passage, whole lines are compared instead of words: the time it takes grows with the square."""
-MOST_LINES = 20_000
-# Not split_words: a difference is shown of every character, of white space and signs too.
+Change = Literal["equal", "added", "removed", "omitted"]
+CONTEXT_LINES = 2
+"""Unchanged lines shown before and after a change."""
+MAX_WORDS = 1200
+"""A longer passage is compared by lines: comparing words takes quadratic time."""
+MAX_LINES = 20_000
+MIN_SIMILARITY = 0.3
+"""Less similar passages are shown as a whole, not word by word."""
+# Not split_words: a diff shows every character, also white space and punctuation.
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A text that the memory had, and until when; None: it has it still."""
+    """A text of the memory, and when it was replaced; None for the current one."""
 
     content: str
     until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a text, and what became of it. Of what is left out, only how much it is."""
+class DiffPart:
+    """A part of a diff. The text of an omitted part says how many lines it has."""
 
     text: str
-    how: How
+    change: Change
 
 
-def versions(memory: Memory, happened: Sequence[HistoryEntry]) -> list[Version]:
-    """All texts that are known, the oldest first. Pure."""
+def list_versions(memory: Memory, history: Sequence[HistoryEntry]) -> list[Version]:
+    """Return all known texts, the oldest first. Pure."""
     earlier = [
-        Version(one.content, one.at)
-        for one in happened
-        if one.content is not None and one.what != "merged"
+        Version(entry.content, entry.at)
+        for entry in history
+        if entry.content is not None and entry.what != "merged"
     ]
     return [*earlier, Version(memory.content)]
 
 
 @router.get("/memory/{memory_id}/changes")
-def changes(request: Request, desk: At, memory_id: str, old: int = 0, new: int = 0) -> Response:
-    """What is another in one version than in an earlier one; numbers begin at 1, and 0 is the last but one, or the last."""
-    found = desk.existing(memory_id)
-    known = versions(found, desk.memory.history(memory_id))
-    new = new or len(known)
+def show_changes(
+    request: Request, context: Context, memory_id: str, old: int = 0, new: int = 0
+) -> Response:
+    """Compare two versions, numbered from 1; by default the last two."""
+    memory = context.get_memory(memory_id)
+    versions = list_versions(memory, context.memory.history(memory_id))
+    count = len(versions)
+    new = new or count
     old = old or max(1, new - 1)
-    if not (1 <= old <= len(known) and 1 <= new <= len(known)):
-        raise HTTPException(404, f"this memory has {len(known)} versions, numbered from 1")
-    pieces = list(differences(known[old - 1].content, known[new - 1].content))
-    return show(
-        request, "changes.html", memory=found, versions=known, old=old, new=new, pieces=pieces
+    if not (1 <= old <= count and 1 <= new <= count):
+        raise HTTPException(404, f"this memory has {format_count(count, 'version')}")
+    return render(
+        request,
+        "changes.html",
+        memory=memory,
+        versions=versions,
+        old=old,
+        new=new,
+        parts=list(diff(versions[old - 1].content, versions[new - 1].content)),
     )
 
 
-def differences(before: str, after: str) -> Iterator[Piece]:
-    """The later text with what came and what went: by lines, and by words where a line was rewritten. Pure."""
+def diff(before: str, after: str) -> Iterator[DiffPart]:
+    """Compare two texts by lines, and changed lines by words. Pure."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    if len(old) + len(new) > MOST_LINES:
-        yield from _replaced(before, after)
+    if len(old) + len(new) > MAX_LINES:
+        yield from _replace(before, after)
         return
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new).get_opcodes():
         if tag == "equal":
-            yield from _shortened(old[a:b], first=a == 0, last=b == len(old))
+            yield from _omit_distant(old[a:b], first=a == 0, last=b == len(old))
         else:
-            yield from _rewritten("".join(old[a:b]), "".join(new[c:d]))
+            yield from _diff_words("".join(old[a:b]), "".join(new[c:d]))
 
 
-def _replaced(before: str, after: str) -> Iterator[Piece]:
+def _replace(before: str, after: str) -> Iterator[DiffPart]:
     if before:
-        yield Piece(before, "gone")
+        yield DiffPart(before, "removed")
     if after:
-        yield Piece(after, "new")
+        yield DiffPart(after, "added")
 
 
-def _rewritten(before: str, after: str) -> Iterator[Piece]:
+def _diff_words(before: str, after: str) -> Iterator[DiffPart]:
     old, new = _WORD.findall(before), _WORD.findall(after)
-    if not old or not new or len(old) > MOST_WORDS or len(new) > MOST_WORDS:
-        yield from _replaced(before, after)
+    if not old or not new or len(old) > MAX_WORDS or len(new) > MAX_WORDS:
+        yield from _replace(before, after)
         return
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    if matcher.ratio() < 0.3:  # what little they share would only be in the way
-        yield from _replaced(before, after)
+    if matcher.ratio() < MIN_SIMILARITY:
+        yield from _replace(before, after)
         return
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
-            yield Piece("".join(old[a:b]), "same")
+            yield DiffPart("".join(old[a:b]), "equal")
         else:
-            yield from _replaced("".join(old[a:b]), "".join(new[c:d]))
+            yield from _replace("".join(old[a:b]), "".join(new[c:d]))
 
 
-def _shortened(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[Piece]:
-    """Lines that stayed, without those that are far from any change."""
-    head, tail = (0 if first else AROUND), (0 if last else AROUND)
-    hidden = len(lines) - head - tail
-    if hidden <= 3:
-        yield Piece("".join(lines), "same")
+def _omit_distant(lines: Sequence[str], *, first: bool, last: bool) -> Iterator[DiffPart]:
+    """Yield unchanged lines, without those far from any change."""
+    head = 0 if first else CONTEXT_LINES
+    tail = 0 if last else CONTEXT_LINES
+    omitted = len(lines) - head - tail
+    if omitted <= 3:
+        yield DiffPart("".join(lines), "equal")
         return
     if head:
-        yield Piece("".join(lines[:head]), "same")
-    yield Piece(f"{hidden} lines as before", "left out")
+        yield DiffPart("".join(lines[:head]), "equal")
+    yield DiffPart(f"{omitted:,} unchanged lines", "omitted")
     if tail:
-        yield Piece("".join(lines[-tail:]), "same")
+        yield DiffPart("".join(lines[-tail:]), "equal")

@@ -1,21 +1,21 @@
-// Keys, forms that send themselves, and pages that show by themselves what changed. All pages work without it.
+// Keyboard shortcuts, forms that submit on change, and live refresh. All pages work without it.
 (() => {
   "use strict";
   document.documentElement.classList.add("scripted");
 
-  const typing = (element) => element.closest("input, textarea, select, [contenteditable]");
+  const isInput = (element) => element.closest("input, textarea, select, [contenteditable]");
 
   const rows = () => [...document.querySelectorAll("[data-row] a.title")];
 
-  const rowHere = () => document.activeElement.closest("[data-row]");
+  const focusedRow = () => document.activeElement.closest("[data-row]");
 
   function move(step) {
     const all = rows();
-    const here = rowHere();
-    const at = here ? all.findIndex((link) => here.contains(link)) : -1;
+    const row = focusedRow();
+    const index = row ? all.findIndex((link) => row.contains(link)) : -1;
     const box = document.getElementById("q");
-    if (at + step < 0 && box) return box.focus(); // above the first result is the question
-    const next = all[Math.max(0, Math.min(all.length - 1, at + step))];
+    if (index + step < 0 && box) return box.focus(); // above the first result is the search box
+    const next = all[Math.max(0, Math.min(all.length - 1, index + step))];
     if (next) {
       next.focus();
       next.scrollIntoView({ block: "nearest" });
@@ -38,43 +38,44 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (typing(event.target)) {
+    if (isInput(event.target)) {
       if (event.key === "Escape") {
-        if (event.target.type === "search") event.preventDefault(); // browsers would empty it, and what was found would be gone
+        if (event.target.type === "search") event.preventDefault(); // browsers would clear it, and with it the results
         event.target.blur();
       }
-      if (event.key === "/" && event.target.id === "q" && !event.target.value) event.preventDefault(); // already here
+      if (event.key === "/" && event.target.id === "q" && !event.target.value) event.preventDefault(); // already focused
       if (event.key === "ArrowDown" && event.target.id === "q" && rows().length) event.preventDefault(), rows()[0].focus();
       return;
     }
-    if (event.key.length > 1 && !rowHere()) return; // arrows scroll as ever, but from row to row
+    if (event.key.length > 1 && !focusedRow()) return; // outside the list, arrow keys scroll
     if (keys[event.key]) event.preventDefault(), keys[event.key]();
   });
 
-  // What was found, in few words, for those who hear the page: the list itself would be read out whole.
+  // Screen readers hear the number of results instead of the whole list.
   document.addEventListener("htmx:after:swap", () => {
-    const heard = document.getElementById("heard"), found = document.querySelectorAll("#results [data-row]").length;
-    if (heard) heard.textContent = found ? `${found} found` : "Nothing found";
+    const status = document.getElementById("result-count");
+    const count = document.querySelectorAll("#results [data-row]").length;
+    if (status) status.textContent = count ? `${count} ${count === 1 ? "result" : "results"}` : "No results";
   });
 
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-autosubmit]");
-    const half = event.target.type === "date" && event.target.value && event.target.value < "1000"; // a year that is being typed
-    if (form && !half) form.requestSubmit();
+    const isIncomplete = event.target.type === "date" && event.target.value && event.target.value < "1000"; // the year is being typed
+    if (form && !isIncomplete) form.requestSubmit();
   });
 
-  // What the server answers changes when the vault did. The page asks only while somebody looks at it.
-  const pulse = document.body.dataset.live;
+  // The revision changes with the vault. Only a visible page polls it.
+  const revisionUrl = document.body.dataset.revisionUrl;
   let last = null;
-  async function look() {
+  async function poll() {
     if (document.visibilityState !== "visible") return;
     try {
-      const answer = await fetch(pulse, { cache: "no-store" });
-      const now = answer.ok ? await answer.text() : last;
-      if (last !== null && now !== last) refresh();
-      last = now;
-      document.body.dataset.heard = now;
-    } catch { /* the server is gone; the next look tells */ }
+      const response = await fetch(revisionUrl, { cache: "no-store" });
+      const revision = response.ok ? await response.text() : last;
+      if (last !== null && revision !== last) refresh();
+      last = revision;
+      document.body.dataset.revision = revision;
+    } catch { /* the server is down; try again at the next poll */ }
   }
   function refresh() {
     document.body.dispatchEvent(new CustomEvent("vault-changed"));
@@ -83,5 +84,5 @@
       htmx.ajax("GET", location.href, { target: "[data-refresh]", select: "[data-refresh]", swap: "outerHTML" });
     }
   }
-  if (pulse) look(), setInterval(look, 1000);
+  if (revisionUrl) poll(), setInterval(poll, 1000);
 })();
