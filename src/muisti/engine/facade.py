@@ -8,13 +8,13 @@ from muisti.deprecation import renamed_methods
 from muisti.engine.conversations import Conversations
 from muisti.engine.extraction import Extraction
 from muisti.engine.lifecycle import Lifecycle
-from muisti.engine.location import Located
+from muisti.engine.location import VaultInfo
 from muisti.engine.maintenance import Maintenance
 from muisti.engine.sessions import Sessions
 
 
 @renamed_methods
-class Muisti(Conversations, Extraction, Sessions, Lifecycle, Maintenance, Located):
+class Muisti(Conversations, Extraction, Sessions, Lifecycle, Maintenance, VaultInfo):
     """A vault, open for use from any number of threads. `Muisti.open(path)` makes one; `close` it, or use `with`."""
 
     @classmethod

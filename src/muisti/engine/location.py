@@ -9,7 +9,7 @@ from muisti.model import QueueStatus
 from muisti.ports import FileWatch, Notebook
 
 
-class Located(Runtime):
+class VaultInfo(Runtime):
     """The vault's place, what waits there, and what other programs keep there."""
 
     @property

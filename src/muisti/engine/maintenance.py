@@ -13,7 +13,7 @@ from muisti.engine.runtime import Runtime
 from muisti.errors import EmbedderProblem
 from muisti.model import Problem, Stats, SyncReport, VerifyReport
 from muisti.ports import Progress
-from muisti.recall.filters import FilterOptions, only_memories, to_filter
+from muisti.recall.filters import FilterOptions, reject_source, to_filter
 from muisti.remember.embedding_worker import embed_missing
 from muisti.remember.importing import import_memories
 
@@ -33,7 +33,7 @@ class Maintenance(Runtime):
 
     def export_memories(self, *, format: str = "markdown", **options: Unpack[FilterOptions]) -> str:
         """All memories, or those a filter lets through, as one text that `import_memories` reads."""
-        only_memories(options)
+        reject_source(options)
         where = to_filter(self.settings, options, all_sessions=True)
         memories = self._read(
             lambda services: services.index.select(where, order="created_at", limit=None)

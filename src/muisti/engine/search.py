@@ -19,7 +19,7 @@ from muisti.model import (
 )
 from muisti.recall import lookups
 from muisti.recall import pipeline as recalling
-from muisti.recall.filters import FilterOptions, Mode, only_memories, to_filter, to_moment, to_order
+from muisti.recall.filters import FilterOptions, Mode, reject_source, to_filter, to_utc, to_order
 from muisti.text.redact import redact_text
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Search(Runtime):
     ) -> Listed[Memory]:
         """Memories of all sessions, sorted. Raises InvalidRequest."""
         lookups.check_page(limit, offset)
-        only_memories(options)
+        reject_source(options)
         where, by = to_filter(self.settings, options, all_sessions=True), to_order(order_by, order)
         return self._read(
             lambda services: services.index.select(where, order=by, limit=limit, offset=offset)
@@ -84,7 +84,7 @@ class Search(Runtime):
         Where the vectors cannot be asked, the answer goes by keyword, and its `degraded` says why.
         `record` off: it does not count as recall, as for somebody who is still typing.
         """
-        results = self._searched(query, limit, mode, options, to_moment("asked_at", asked_at))
+        results = self._searched(query, limit, mode, options, to_utc("asked_at", asked_at))
         if record:
             self._note([result.memory for result in results], options.get("session_id"))
         self._meter.count("memory.retrieved.count", len(results))
@@ -173,11 +173,11 @@ class Search(Runtime):
 
     def timeline(self, memory_id: str, *, before: int = 5, after: int = 5) -> Listed[CompactResult]:
         """The second layer: what came before and after in the same project."""
-        return self._read(lookups.timeline, memory_id, before, after)
+        return self._read(lookups.build_timeline, memory_id, before, after)
 
     def details(self, ids: Sequence[str], *, session_id: str | None = None) -> Listed[Memory]:
         """The third layer: whole memories. Raises MemoryNotFound."""
-        found = self._read(lookups.details, ids)
+        found = self._read(lookups.get_details, ids)
         self._note(found, session_id)
         return found
 
@@ -191,7 +191,7 @@ class Search(Runtime):
         **options: Unpack[FilterOptions],
     ) -> Listed[Memory]:
         """Memories that carry any, or all, of these keywords."""
-        only_memories(options)
+        reject_source(options)
         where = to_filter(self.settings, options)
         found = self._read(
             lookups.search_by_keywords, keywords, where, match_all=match_all, limit=limit

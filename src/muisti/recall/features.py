@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.model import EntryType, Signal
 from muisti.recall.fuse import standardise
-from muisti.recall.speaker import favoured, find_speaker
+from muisti.recall.speaker import score_speakers, find_speaker
 
 if TYPE_CHECKING:
     from muisti.ports import Candidate
-    from muisti.recall.retrieve import Features, ParsedQuery
+    from muisti.recall.retrieve import Retrieval, ParsedQuery
     from muisti.text.time_expressions.question import When
 
 ALONE = 1.5
@@ -59,25 +59,25 @@ class RankingInputs:
     def __init__(
         self,
         query: ParsedQuery,
-        evidence: Features,
+        evidence: Retrieval,
         now: datetime,
         spelling: Mapping[str, str] | None = None,
     ) -> None:
         """Spelling: for each index word, how the query spells it."""
         self.query = query
-        self.evidence = evidence
+        self.retrieval = evidence
         self.now = now
         self.spelling = spelling or {}
 
     @cached_property
     def keyword_ranks(self) -> dict[str, int]:
         """Each memory's place in the list that keyword search found."""
-        return {id_: rank for rank, id_ in enumerate(self.evidence.keyword, start=1)}
+        return {id_: rank for rank, id_ in enumerate(self.retrieval.keyword, start=1)}
 
     @cached_property
     def vector_ranks(self) -> dict[str, int]:
         """Each memory's place in the list that vector search found."""
-        return {id_: rank for rank, id_ in enumerate(self.evidence.vector, start=1)}
+        return {id_: rank for rank, id_ in enumerate(self.retrieval.vector, start=1)}
 
 
 class Ranked(NamedTuple):
@@ -124,11 +124,11 @@ class Feature(NamedTuple):
 
 def _meaning_weight(inputs: RankingInputs) -> float:
     """Return what the embedder's opinion counts for beside the words; 0 if it has none."""
-    return inputs.evidence.asked.weight if inputs.evidence.meaning else 0.0
+    return inputs.retrieval.asked.weight if inputs.retrieval.meaning else 0.0
 
 
 def _is_alone(inputs: RankingInputs) -> bool:
-    return not inputs.evidence.words or not _meaning_weight(inputs)
+    return not inputs.retrieval.words or not _meaning_weight(inputs)
 
 
 def _weigh_words(inputs: RankingInputs) -> float:
@@ -136,14 +136,14 @@ def _weigh_words(inputs: RankingInputs) -> float:
 
 
 def _score_words(inputs: RankingInputs) -> Mapping[str, float]:
-    scores = {id_: score**WORDS_POWER for id_, score in inputs.evidence.words.items()}
+    scores = {id_: score**WORDS_POWER for id_, score in inputs.retrieval.words.items()}
     least = LEAST_WORDS * max(scores.values(), default=0.0)
-    return standardise(scores, inputs.evidence.candidates, least)
+    return standardise(scores, inputs.retrieval.candidates, least)
 
 
 def _note_words(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
     memory_id = ranked.candidate.memory_id
-    hit = inputs.evidence.keyword.get(memory_id)
+    hit = inputs.retrieval.keyword.get(memory_id)
     if hit is None:
         return None
     note = f"matched {_list_words(inputs, hit.matched)}"
@@ -157,9 +157,9 @@ def _list_words(inputs: RankingInputs, words: Iterable[str]) -> str:
 
 
 def _score_session_words(inputs: RankingInputs) -> Mapping[str, float]:
-    scores = inputs.evidence.session_words
+    scores = inputs.retrieval.session_words
     least = LEAST_WORDS * max(scores.values(), default=0.0)
-    return standardise(scores, inputs.evidence.candidates, least)
+    return standardise(scores, inputs.retrieval.candidates, least)
 
 
 def _weigh_meaning(inputs: RankingInputs) -> float:
@@ -167,12 +167,12 @@ def _weigh_meaning(inputs: RankingInputs) -> float:
 
 
 def _score_meaning(inputs: RankingInputs) -> Mapping[str, float]:
-    return standardise(inputs.evidence.meaning, inputs.evidence.candidates, LEAST_MEANING)
+    return standardise(inputs.retrieval.meaning, inputs.retrieval.candidates, LEAST_MEANING)
 
 
 def _note_meaning(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
     memory_id = ranked.candidate.memory_id
-    hit = inputs.evidence.vector.get(memory_id)
+    hit = inputs.retrieval.vector.get(memory_id)
     if hit is None:
         return None
     rank = inputs.vector_ranks[memory_id]
@@ -184,7 +184,7 @@ def _weigh_session_meaning(inputs: RankingInputs) -> float:
 
 
 def _score_session_meaning(inputs: RankingInputs) -> Mapping[str, float]:
-    return standardise(inputs.evidence.session_meaning, inputs.evidence.candidates, LEAST_MEANING)
+    return standardise(inputs.retrieval.session_meaning, inputs.retrieval.candidates, LEAST_MEANING)
 
 
 # -- How a candidate came in that neither its words nor its meaning found. Successors are raised by
@@ -203,7 +203,7 @@ def _note_supersedes(_: RankingInputs, ranked: Ranked) -> Signal | None:
 
 def _note_context(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
     memory_id = ranked.candidate.memory_id
-    found = memory_id in inputs.evidence.keyword or memory_id in inputs.evidence.vector
+    found = memory_id in inputs.retrieval.keyword or memory_id in inputs.retrieval.vector
     if found or ranked.instead_of:
         return None
     return Signal("context", None, 0.0, "found through its neighbours in the conversation")
@@ -213,9 +213,9 @@ def _note_context(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
 
 
 def _score_speaker(inputs: RankingInputs) -> Mapping[str, float]:
-    candidates = inputs.evidence.candidates
+    candidates = inputs.retrieval.candidates
     speakers = {id_: find_speaker(candidate.opening) for id_, candidate in candidates.items()}
-    gains = favoured(inputs.query.text, speakers.values())
+    gains = score_speakers(inputs.query.text, speakers.values())
     return {id_: gains[speaker] for id_, speaker in speakers.items() if speaker in gains}
 
 
@@ -223,11 +223,11 @@ def _score_time(inputs: RankingInputs) -> Mapping[str, float]:
     when = inputs.query.when
     if when is None:
         return {}
-    candidates = inputs.evidence.candidates.items()
-    return {id_: closeness_in_time(candidate, when) for id_, candidate in candidates}
+    candidates = inputs.retrieval.candidates.items()
+    return {id_: score_closeness(candidate, when) for id_, candidate in candidates}
 
 
-def closeness_in_time(candidate: Candidate, when: When) -> float:
+def score_closeness(candidate: Candidate, when: When) -> float:
     """Return 1 for a memory of the named time, less for one outside it or if it is vague."""
     about = candidate.valid_from or candidate.created_at
     outside = max(timedelta(0), when.start - about, about - when.end) / timedelta(days=1)
@@ -238,11 +238,11 @@ def closeness_in_time(candidate: Candidate, when: When) -> float:
 
 
 def _score_prior(inputs: RankingInputs) -> Mapping[str, float]:
-    candidates = inputs.evidence.candidates.items()
-    return {id_: prior(candidate, inputs.now) for id_, candidate in candidates}
+    candidates = inputs.retrieval.candidates.items()
+    return {id_: compute_prior(candidate, inputs.now) for id_, candidate in candidates}
 
 
-def prior(candidate: Candidate, now: datetime) -> float:
+def compute_prior(candidate: Candidate, now: datetime) -> float:
     """Return the mean of salience, importance and recency: between 0 and 1."""
     age_days = max(0.0, (now - candidate.created_at).total_seconds()) / 86_400
     recency = math.pow(0.5, age_days / HALF_LIFE_DAYS)
@@ -255,7 +255,7 @@ def _note_prior(_: RankingInputs, ranked: Ranked) -> Signal:
 
 
 def _score_validity(inputs: RankingInputs) -> Mapping[str, float]:
-    candidates = inputs.evidence.candidates.items()
+    candidates = inputs.retrieval.candidates.items()
     return {id_: -1.0 for id_, candidate in candidates if not is_valid(candidate, inputs.now)}
 
 
@@ -267,7 +267,7 @@ def is_valid(candidate: Candidate, now: datetime) -> bool:
 
 
 def _score_message(inputs: RankingInputs) -> Mapping[str, float]:
-    candidates = inputs.evidence.candidates
+    candidates = inputs.retrieval.candidates
     messages = [id_ for id_, one in candidates.items() if one.origin == EntryType.MESSAGE]
     only_messages = len(messages) == len(candidates)
     return {} if only_messages else dict.fromkeys(messages, -1.0)

@@ -67,10 +67,10 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
         session=options.get("session"),
         all_sessions=all_sessions,
         min_salience=_share(options.get("min_salience", 0.0)),
-        since=to_moment("since", options.get("since")),
-        until=to_moment("until", options.get("until")),
-        as_of=to_moment("as_of", options.get("as_of")),
-        known_at=to_moment("known_at", options.get("known_at")),
+        since=to_utc("since", options.get("since")),
+        until=to_utc("until", options.get("until")),
+        as_of=to_utc("as_of", options.get("as_of")),
+        known_at=to_utc("known_at", options.get("known_at")),
         include_deleted=bool(options.get("include_deleted", False)),
         **_sources(options.get("source")),
         **{
@@ -107,7 +107,7 @@ _ORDERS: dict[tuple[str, str], Order] = {
 }
 
 
-def only_memories(options: FilterOptions) -> None:
+def reject_source(options: FilterOptions) -> None:
     """Raises InvalidRequest for a `source`: what lists memories lists nothing else, and an empty list would not tell."""
     if options.get("source"):
         raise InvalidRequest(
@@ -180,7 +180,7 @@ def _share(value: float) -> float:
     return float(value)
 
 
-def to_moment(option: str, value: datetime | None) -> datetime | None:
+def to_utc(option: str, value: datetime | None) -> datetime | None:
     """A time in UTC. Raises InvalidRequest for one without a time zone."""
     if value is None:
         return None

@@ -27,6 +27,6 @@ def standardise(
     return {id_: (value - mean) / spread for id_, value in values.items()}
 
 
-def as_share(total: float) -> float:
+def squash_score(total: float) -> float:
     """Return a number between 0 and 1, in the same order as the totals."""
     return 1 / (1 + math.exp(-total / 2))

@@ -58,7 +58,7 @@ def search_by_keywords(
     )
 
 
-def timeline(
+def build_timeline(
     services: Services, memory_id: str, before: int = 5, after: int = 5
 ) -> list[CompactResult]:
     """The second layer: what happened around a memory in its project, in the order of time."""
@@ -75,7 +75,7 @@ def timeline(
     ]
 
 
-def details(services: Services, ids: Sequence[str]) -> list[Memory]:
+def get_details(services: Services, ids: Sequence[str]) -> list[Memory]:
     """The third layer: whole memories, in the order asked. Raises MemoryNotFound that names all that are missing."""
     if isinstance(ids, str):
         raise InvalidRequest("ids", ids, "give a list of ids")

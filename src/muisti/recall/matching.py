@@ -64,7 +64,7 @@ def explain_match(match: WordMatch, terms: Sequence[Term]) -> LexicalHit:
     )
 
 
-def literal_hit(memory_id: str, text: str) -> LexicalHit:
+def make_literal_hit(memory_id: str, text: str) -> LexicalHit:
     """Return the hit of a text that has exactly these characters."""
     same = frozenset((text,))
     return LexicalHit(memory_id, 0.5, same, found=same)
@@ -86,7 +86,7 @@ def count_occurrences(words: Words, wanted: Sequence[str]) -> Occurrences:
     return Occurrences(length, counts)
 
 
-def similar_words(index: WordIndex, word: str, limit: int) -> list[str]:
+def find_similar_words(index: WordIndex, word: str, limit: int) -> list[str]:
     """Return indexed words that contain this one, the shortest first; failing those, other forms and misspellings of it."""
     if len(word) < 3:
         return []

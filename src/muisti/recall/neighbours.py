@@ -106,7 +106,7 @@ def score_vectors(
     return scores
 
 
-def of_sessions(
+def score_sessions_by_vectors(
     candidates: Mapping[str, Candidate], scores: Mapping[str, float]
 ) -> dict[str, float]:
     """For each candidate the best score in its session; its own, if it has none."""
@@ -118,7 +118,7 @@ def of_sessions(
     return {id_: best[key] for id_, c in candidates.items() if (key := c.session_id or id_) in best}
 
 
-def covered_by_sessions(
+def score_sessions_by_words(
     candidates: Mapping[str, Candidate], found: Mapping[str, Occurrences], terms: Sequence[Term]
 ) -> dict[str, float]:
     """How much of the question the candidates of each candidate's session cover together, each word where it is best."""

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from muisti.errors import IndexCorrupt, InvalidRequest
 from muisti.model import EntryType, Filter, Memory, SearchResult, SearchResults
 from muisti.recall.features import Ranked, RankingInputs
-from muisti.recall.fuse import as_share
+from muisti.recall.fuse import squash_score
 from muisti.recall.lookups import require_entry, validate_limit
-from muisti.recall.matching import similar_words
+from muisti.recall.matching import find_similar_words
 from muisti.recall.query import MAX_WORDS, choose_terms, remove_stop_words, split_query
 from muisti.recall.rank import explain_result, rank
 from muisti.recall.retrieve import ParsedQuery, QueryEmbedding, retrieve
@@ -88,7 +88,7 @@ def parse_terms(services: Services, query: str) -> list[Term]:
     if not found:
         return []
     return choose_terms(
-        found, services.index.frequencies(found), partial(similar_words, services.index)
+        found, services.index.frequencies(found), partial(find_similar_words, services.index)
     )
 
 
@@ -123,10 +123,10 @@ def _make_result(
     ranked: Ranked,
     message: Message | None,
 ) -> SearchResult:
-    hit = inputs.evidence.keyword.get(memory.id)
-    piece = inputs.evidence.vector.get(memory.id)
+    hit = inputs.retrieval.keyword.get(memory.id)
+    piece = inputs.retrieval.vector.get(memory.id)
     found = hit.found if hit else frozenset()
-    score = as_share(ranked.score)
+    score = squash_score(ranked.score)
     shown = memory.content
     if hit is None and piece is not None:
         shown = memory.content[piece.start : piece.end]

@@ -76,7 +76,9 @@ def choose_terms(
             else ()
         )
         if count or others or lone:
-            terms.append(Term(word, weight(count, frequencies.documents), others, lone, sought))
+            terms.append(
+                Term(word, compute_idf(count, frequencies.documents), others, lone, sought)
+            )
         if len(terms) == MAX_TERMS:
             break
     return terms
@@ -87,7 +89,7 @@ def _may_be_part(word: str) -> bool:
     return not word.isdigit() and (len(word) > 3 or not word.isascii())
 
 
-def weight(count: int, documents: int) -> float:
+def compute_idf(count: int, documents: int) -> float:
     """The inverse document frequency as FTS5 counts it: next to nothing for words of every second memory."""
     return (
         max(1e-6, math.log((documents - count + 0.5) / (count + 0.5)))

@@ -25,14 +25,14 @@ def rank(inputs: RankingInputs) -> list[Ranked]:
     about_query = [one.name for one in features.FEATURES if one.about_query]
     about_memory = [one.name for one in features.FEATURES if not one.about_query]
     found = {}
-    for id_, candidate in inputs.evidence.candidates.items():
+    for id_, candidate in inputs.retrieval.candidates.items():
         if _repeats_query(candidate, inputs.query.text):
             continue
         own = {name: scores.get(id_, 0.0) for name, scores in contributions.items()}
         relevance = sum(own[name] for name in about_query)
         score = relevance + sum(own[name] for name in about_memory)
         found[id_] = Ranked(candidate, score, own)
-    found = promote_successors(found, inputs.evidence.successors)
+    found = promote_successors(found, inputs.retrieval.successors)
     return _drop_repeats(sorted(found.values(), key=_best_first))
 
 

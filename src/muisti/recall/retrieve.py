@@ -7,8 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
-from muisti.recall.matching import count_occurrences, explain_match, literal_hit
-from muisti.recall.neighbours import covered_by_sessions, of_sessions, score_vectors, score_words
+from muisti.recall.matching import count_occurrences, explain_match, make_literal_hit
+from muisti.recall.neighbours import (
+    score_sessions_by_words,
+    score_sessions_by_vectors,
+    score_vectors,
+    score_words,
+)
 from muisti.recall.query import MAX_QUERY, split_query
 from muisti.recall.speaker import find_speaker, remove_names
 
@@ -47,7 +52,7 @@ class QueryEmbedding:
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
+class Retrieval:
     """Everything that was found out about the candidates."""
 
     asked: QueryEmbedding
@@ -73,7 +78,7 @@ def retrieve(
     where: Filter,
     limit: int,
     asked: QueryEmbedding | None = None,
-) -> Features:
+) -> Retrieval:
     """The best by words, the nearest by meaning, and what their neighbours add."""
     pool = max(POOL, 2 * limit)
     narrowed = _narrowed(question, where)
@@ -117,7 +122,7 @@ def _by_words(
     if question.mode == "vector" or split_query(question.text):
         return []
     return [
-        literal_hit(id_, question.text)
+        make_literal_hit(id_, question.text)
         for id_ in services.index.literal(question.text, where, pool)
     ]
 
@@ -129,7 +134,7 @@ def _weighed(
     where: Filter,
     keyword: dict[str, LexicalHit],
     vector: dict[str, VectorHit],
-) -> Features:
+) -> Retrieval:
     found_ids = [*dict.fromkeys([*keyword, *vector])]
     successors = _successors(services, found_ids)
     around = services.index.candidates(
@@ -149,7 +154,7 @@ def _weighed(
     near: dict[str, float] = {}
     if asked.vector is not None and asked.space is not None:
         near = services.vectors.similarities(asked.space, asked.vector, everybody)
-    return Features(
+    return Retrieval(
         asked,
         {id_: candidate for id_, candidate in around.items() if candidate.allowed},
         keyword,
@@ -158,8 +163,8 @@ def _weighed(
         if question.terms
         else {id_: hit.score for id_, hit in keyword.items()},
         score_vectors(around, near, found),
-        covered_by_sessions(around, found, question.terms) if question.terms else {},
-        of_sessions(around, near),
+        score_sessions_by_words(around, found, question.terms) if question.terms else {},
+        score_sessions_by_vectors(around, near),
         successors,
     )
 

@@ -30,7 +30,7 @@ def find_speaker(opening: str) -> str:
     return match[1].casefold() if match else ""
 
 
-def favoured(question: str, speakers: Iterable[str]) -> dict[str, float]:
+def score_speakers(question: str, speakers: Iterable[str]) -> dict[str, float]:
     """What a memory gains by being said by one of these speakers. A question to the assistant favours nobody."""
     present = set(speakers) - {""}
     said = [word.casefold() for word in split_words(question[:2000], identifiers=False)]

@@ -11,7 +11,7 @@ from muisti.models.language.remote import (
     Form,
     RemoteLanguageModel,
     join_messages,
-    messages,
+    build_messages,
 )
 
 
@@ -26,7 +26,7 @@ class OpenAILanguageModel(RemoteLanguageModel):
         """LM Studio takes no `json_object`; models of OpenAI that reason take neither a temperature nor `max_tokens`."""
         plain: dict[str, object] = {
             "model": self._model,
-            "messages": messages(system, question),
+            "messages": build_messages(system, question),
             "stream": False,
         }
         as_json = {"response_format": {"type": "json_object"}}
