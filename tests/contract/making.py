@@ -10,7 +10,7 @@ from hypothesis import HealthCheck
 from muisti.lifecycle.journal_projection import project_events
 from muisti.model import Event, Filter, Memory
 from muisti.ports import IndexChanges, SearchIndex
-from muisti.recall.matching import LexicalHit, explain_match, make_literal_hit, find_similar_words
+from muisti.recall.matching import LexicalHit, explain_match, find_similar_words, make_literal_hit
 from muisti.recall.query import choose_terms, split_query
 from muisti.remember.index_rows import project_memory
 from tests.unit.making import a_memory

@@ -13,10 +13,10 @@ from muisti.recall.matching import (
     K1,
     count_occurrences,
     explain_match,
+    find_similar_words,
     has_same_beginning,
     is_one_typo,
     make_literal_hit,
-    find_similar_words,
 )
 
 WORD = st.text("abcdef", min_size=2, max_size=8)

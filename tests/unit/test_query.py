@@ -14,9 +14,9 @@ from muisti.recall.query import (
     POSTINGS,
     RARE,
     choose_terms,
+    compute_idf,
     remove_stop_words,
     split_query,
-    compute_idf,
 )
 
 

@@ -21,12 +21,13 @@ from muisti.recall.features import (
     PRIOR,
     Feature,
     RankingInputs,
-    score_closeness,
     compute_prior,
+    score_closeness,
 )
 from muisti.recall.fuse import squash_score, standardise
+from muisti.recall.query import ParsedQuery
 from muisti.recall.rank import explain_result, rank
-from muisti.recall.retrieve import Retrieval, ParsedQuery, QueryEmbedding
+from muisti.recall.retrieve import QueryEmbedding, Retrieval
 from muisti.recall.snippet import LENGTH, make_snippet
 from muisti.recall.speaker import find_speaker, remove_names
 from muisti.text.time_expressions.question import When, parse_when

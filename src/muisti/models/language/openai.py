@@ -10,8 +10,8 @@ from muisti.models.language.remote import (
     MOST_TOKENS,
     Form,
     RemoteLanguageModel,
-    join_messages,
     build_messages,
+    join_messages,
 )
 
 
