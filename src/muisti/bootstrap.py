@@ -425,7 +425,7 @@ def _private_copy(index: Path) -> Path:
 # -- Models
 
 
-def known_models(settings: Settings) -> list[ModelState]:
+def list_models(settings: Settings) -> list[ModelState]:
     """Return the catalogue of models for this machine, with which of them are installed."""
     from muisti.model import ModelState
     from muisti.models.embedders.catalog import DEFAULT, MODELS, locate

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from muisti.model import Filter, Sector, Tier
 from muisti.ports import IndexChanges, SearchIndex, Term, Words
-from muisti.recall.matching import similar_words
+from muisti.recall.matching import find_similar_words
 from muisti.remember.index_rows import project_memory
 from tests.contract.making import SHARED_SUITE, add, filed, find, find_ids, ident, remove
 from tests.unit.making import NOON
@@ -61,7 +61,7 @@ class WordsContract:
         remove(index, 1)
         assert find_ids(index, "lions") == []
         assert index.frequencies(["lion"]).documents == 0
-        assert similar_words(index, "lions", 5) == []
+        assert find_similar_words(index, "lions", 5) == []
 
     @settings(max_examples=20, suppress_health_check=SHARED_SUITE)
     @given(
@@ -185,7 +185,7 @@ class WordsContract:
         add(index, filed(1, "pankki"), filed(2, "osuuspankki"))
         loose = {hit.memory_id[-1]: bool(hit.loose) for hit in find(index, "pankki")}
         assert loose == {"1": False, "2": True}
-        assert similar_words(index, "pankki", 5) == ["osuuspankki"]
+        assert find_similar_words(index, "pankki", 5) == ["osuuspankki"]
 
     def test_queries_without_words_look_for_their_characters(self, index: SearchIndex) -> None:
         add(index, filed(1, "smile :-) please"), filed(2, "none"), filed(3, "[100%] sure"))
@@ -297,7 +297,7 @@ class WordsContract:
         raw = Term(query, 1.0, (query, f"{query}x"), prefix=True)
         index.match([raw], Filter(), 5)
         index.match_literal(query, Filter(), 5)
-        similar_words(index, query * 2, 5)
+        find_similar_words(index, query * 2, 5)
 
     @settings(max_examples=100, suppress_health_check=SHARED_SUITE)
     @given(query=st.text(st.characters(exclude_categories=["Cs"]), max_size=30))

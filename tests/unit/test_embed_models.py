@@ -30,7 +30,7 @@ from muisti.models.embedders.factory import make_embedder
 from muisti.models.embedders.hashing import HashingEmbedder, fnv1a
 from muisti.models.embedders.install import install
 from muisti.models.embedders.onnx import OnnxEmbedder
-from muisti.models.embedders.wordpiece import bert_uncased
+from muisti.models.embedders.wordpiece import load_bert_uncased
 
 DATA = Path(__file__).parent.parent / "data"
 MINILM = MODELS["minilm"]
@@ -43,19 +43,19 @@ ANY_TEXT = st.text(st.characters(exclude_categories=[]))
     ids=lambda case: ascii(case["text"])[:30],
 )
 def test_tokens_are_those_of_the_original(case: dict[str, object]) -> None:
-    assert bert_uncased().encode(case["text"], 512) == case["ids"]
-    assert bert_uncased().count(case["text"]) == len(case["ids"]) - 2
+    assert load_bert_uncased().encode(case["text"], 512) == case["ids"]
+    assert load_bert_uncased().count(case["text"]) == len(case["ids"]) - 2
 
 
 @given(ANY_TEXT, st.integers(2, 40))
 def test_any_text_can_be_encoded(text: str, most: int) -> None:
-    ids = bert_uncased().encode(text, most)
+    ids = load_bert_uncased().encode(text, most)
     assert (ids[0], ids[-1]) == (101, 102)
-    assert len(ids) == min(most, bert_uncased().count(text) + 2)
+    assert len(ids) == min(most, load_bert_uncased().count(text) + 2)
 
 
 def test_special_tokens_in_a_text_are_text() -> None:
-    assert 102 not in bert_uncased().encode("[SEP] [CLS]", 99)[1:-1]
+    assert 102 not in load_bert_uncased().encode("[SEP] [CLS]", 99)[1:-1]
 
 
 def test_the_vocabulary_is_the_one_of_the_catalogue() -> None:

@@ -11,7 +11,7 @@ import pytest
 from muisti.errors import EmbedderMisbehaved, EmbedderProblem, EmbedderUnavailable, SettingsError
 from muisti.models.embedders.ollama import OllamaEmbedder
 from muisti.models.embedders.openai import OpenAIEmbedder
-from muisti.models.embedders.remote import RemoteEmbedder, prefixes
+from muisti.models.embedders.remote import RemoteEmbedder, choose_prefixes
 from muisti.models.http.json_client import JsonClient
 from muisti.models.http.purpose import EMBEDDER
 from tests.embed_server import (
@@ -219,7 +219,7 @@ def test_no_address(url: str) -> None:
     ],
 )
 def test_prefixes(model: str, document: str, query: str) -> None:
-    assert prefixes(model) == (document, query)
+    assert choose_prefixes(model) == (document, query)
 
 
 def test_texts_are_cut_to_the_window(make: Maker, server: EmbedServer) -> None:

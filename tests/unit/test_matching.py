@@ -13,10 +13,10 @@ from muisti.recall.matching import (
     K1,
     count_occurrences,
     explain_match,
+    find_similar_words,
     has_same_beginning,
     is_one_typo,
-    literal_hit,
-    similar_words,
+    make_literal_hit,
 )
 
 WORD = st.text("abcdef", min_size=2, max_size=8)
@@ -95,26 +95,26 @@ def test_a_common_beginning(first: str, second: str, expected: bool) -> None:
 
 def test_words_that_contain_one_come_before_misspellings() -> None:
     lexicon = Lexicon("osuuspankki", "pankkiri", "pankkj")
-    assert similar_words(lexicon, "pankki", 5) == ["pankkiri", "osuuspankki"]
-    assert similar_words(lexicon, "pankki", 1) == ["pankkiri"]
+    assert find_similar_words(lexicon, "pankki", 5) == ["pankkiri", "osuuspankki"]
+    assert find_similar_words(lexicon, "pankki", 1) == ["pankkiri"]
     assert lexicon.asked_near == 0
 
 
 def test_failing_those_other_forms_and_misspellings_the_most_alike_in_length_first() -> None:
     lexicon = Lexicon("postgreslq", "postgresq", "mysql", "postgresql")
-    assert similar_words(lexicon, "postgresql", 5) == ["postgreslq", "postgresq"]
-    assert similar_words(lexicon, "postgresql", 1) == ["postgreslq"]
+    assert find_similar_words(lexicon, "postgresql", 5) == ["postgreslq", "postgresq"]
+    assert find_similar_words(lexicon, "postgresql", 1) == ["postgreslq"]
 
 
 @pytest.mark.parametrize("word", ["", "a", "ab"])
 def test_short_words_have_no_others(word: str) -> None:
-    assert similar_words(Lexicon("abc", "abd"), word, 5) == []
+    assert find_similar_words(Lexicon("abc", "abd"), word, 5) == []
 
 
 @pytest.mark.parametrize("word", ["abc", "abcd"])
 def test_of_words_of_three_and_four_letters_only_longer_ones_are_looked_for(word: str) -> None:
     lexicon = Lexicon("abx", "abcx")
-    similar_words(lexicon, word, 5)
+    find_similar_words(lexicon, word, 5)
     assert lexicon.asked_near == 0
 
 
@@ -164,7 +164,7 @@ def test_the_score_is_the_share_of_what_no_text_can_exceed() -> None:
 
 
 def test_characters_that_are_no_word() -> None:
-    hit = literal_hit("m", ":-)")
+    hit = make_literal_hit("m", ":-)")
     assert (hit.memory_id, hit.score, hit.matched, hit.found, hit.loose) == (
         "m",
         0.5,

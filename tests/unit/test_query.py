@@ -14,9 +14,9 @@ from muisti.recall.query import (
     POSTINGS,
     RARE,
     choose_terms,
+    compute_idf,
     remove_stop_words,
     split_query,
-    weight,
 )
 
 
@@ -146,4 +146,4 @@ def test_the_budget_holds_for_any_frequencies(counts: dict[str, int]) -> None:
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_weights_are_positive_and_fall_with_frequency(first: int, second: int) -> None:
     few, many = sorted((first, second))
-    assert weight(few, 10**6) >= weight(many, 10**6) > 0
+    assert compute_idf(few, 10**6) >= compute_idf(many, 10**6) > 0

@@ -21,12 +21,13 @@ from muisti.recall.features import (
     PRIOR,
     Feature,
     RankingInputs,
-    closeness_in_time,
-    prior,
+    compute_prior,
+    score_closeness,
 )
-from muisti.recall.fuse import as_share, standardise
+from muisti.recall.fuse import squash_score, standardise
+from muisti.recall.query import ParsedQuery
 from muisti.recall.rank import explain_result, rank
-from muisti.recall.retrieve import Features, ParsedQuery, QueryEmbedding
+from muisti.recall.retrieve import QueryEmbedding, Retrieval
 from muisti.recall.snippet import LENGTH, make_snippet
 from muisti.recall.speaker import find_speaker, remove_names
 from muisti.text.time_expressions.question import When, parse_when
@@ -133,7 +134,7 @@ def order(
     scores: dict[Candidate, float], text: str = "question", when: When | None = None
 ) -> list[str]:
     found = {one.memory_id: one for one in scores}
-    evidence = Features(
+    evidence = Retrieval(
         QueryEmbedding(), found, {}, {}, {one.memory_id: score for one, score in scores.items()}
     )
     inputs = RankingInputs(ParsedQuery(text, "keyword", when=when), evidence, NOON)
@@ -147,15 +148,15 @@ def test_strength_importance_and_age_move_a_score_within_the_bound(
     weighed = candidate(
         salience=salience, importance=importance, created_at=NOON - timedelta(days=days)
     )
-    assert -1e-9 <= prior(weighed, NOON) <= 1 + 1e-9
+    assert -1e-9 <= compute_prior(weighed, NOON) <= 1 + 1e-9
 
 
 def test_each_of_them_counts() -> None:
     base = {"salience": 0.5, "importance": 0.5, "created_at": NOON - timedelta(days=10)}
-    middle = prior(candidate(**base), NOON)
-    assert prior(candidate(**{**base, "salience": 0.9}), NOON) > middle
-    assert prior(candidate(**{**base, "importance": 0.9}), NOON) > middle
-    assert prior(candidate(**{**base, "created_at": NOON}), NOON) > middle
+    middle = compute_prior(candidate(**base), NOON)
+    assert compute_prior(candidate(**{**base, "salience": 0.9}), NOON) > middle
+    assert compute_prior(candidate(**{**base, "importance": 0.9}), NOON) > middle
+    assert compute_prior(candidate(**{**base, "created_at": NOON}), NOON) > middle
 
 
 @pytest.mark.parametrize("origin", ["memory", "message"])
@@ -166,7 +167,7 @@ def test_what_moved_a_result_adds_up(origin: str, over: bool) -> None:
         candidate(1, valid_until=NOON - timedelta(days=1) if over else None), origin=origin
     )
     found = {one.memory_id: one for one in (moved, candidate(2))}
-    evidence = Features(QueryEmbedding(), found, {}, {}, dict.fromkeys(found, 1.0))
+    evidence = Retrieval(QueryEmbedding(), found, {}, {}, dict.fromkeys(found, 1.0))
     inputs = RankingInputs(ParsedQuery("question", "keyword"), evidence, NOON)
     one, other = sorted(rank(inputs), key=lambda one: one.candidate.memory_id)
     assert 0 <= one.contributions["prior"] <= PRIOR
@@ -184,7 +185,7 @@ def test_every_feature_that_moved_a_result_is_named_in_why() -> None:
     )
     found = {one.memory_id: one for one in (said, candidate(2))}
     shared = {id_: float(place) for place, id_ in enumerate(found)}
-    evidence = Features(
+    evidence = Retrieval(
         QueryEmbedding(), found, {}, {}, dict.fromkeys(found, 1.0), session_words=shared
     )
     inputs = RankingInputs(
@@ -209,7 +210,7 @@ def test_a_new_feature_is_one_object(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         weight=10.0,
         score=lambda inputs: {
             id_: 1.0
-            for id_, one in inputs.evidence.candidates.items()
+            for id_, one in inputs.retrieval.candidates.items()
             if "favourite" in one.opening
         },
         note="a favourite of the person who asks",
@@ -284,7 +285,7 @@ def test_a_memory_of_the_time_that_is_asked_for_stands_first() -> None:
     when = parse_when("in May 2025", NOON)
     assert order({june: 1.0, may: 0.8}, when=when) == ["1", "2"]
     assert when is not None
-    assert closeness_in_time(may, when) > closeness_in_time(june, when) > 0
+    assert score_closeness(may, when) > score_closeness(june, when) > 0
 
 
 @given(
@@ -299,7 +300,7 @@ def test_scores_count_in_standard_deviations(scores: dict[str, float]) -> None:
     once = standardise(scores, scores)
     scaled = standardise({id_: 2 * score + 3 for id_, score in scores.items()}, scores)
     assert all(abs(once[id_] - scaled[id_]) < 1e-3 for id_ in scores)
-    assert all(0 <= as_share(total) <= 1 for total in once.values())
+    assert all(0 <= squash_score(total) <= 1 for total in once.values())
 
 
 def test_small_differences_among_a_few_say_little() -> None:

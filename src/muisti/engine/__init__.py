@@ -1,4 +1,4 @@
-"""The engine: `Muisti`, the whole product as one object. A hook imports only the part that searches."""
+"""The engine: `Muisti`. Hooks import only `engine.search`, to start quickly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Muisti"]
 
 
 def __getattr__(name: str) -> object:
-    """Load the whole engine when it is asked for."""
+    """Import the whole engine on first use."""
     if name != "Muisti":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from muisti.engine.facade import Muisti

@@ -1,4 +1,4 @@
-"""Conversations and documents."""
+"""Conversations and indexed documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from muisti.text.redact import check_name
 
 
 class Conversations(Embedding):
-    """Conversations and documents, which are searched together with the memories."""
+    """Conversations and documents, which are searched together with memories."""
 
     @renamed_argument("chat", "conversation")
     def append_message(
@@ -50,7 +50,7 @@ class Conversations(Embedding):
 
     def _append(self, message: Message) -> Message:
         check_name("conversation", message.conversation, self.settings)
-        written = self._write(conversations.append, [message])[0]
+        [written] = self._write(conversations.append, [message])
         self._embed_later()
         return written
 
@@ -110,40 +110,38 @@ class Conversations(Embedding):
         project: str | None = None,
         trusted: bool | None = None,
     ) -> DocumentSource:
-        """Search a Markdown file, or all in a folder, from now on: by section, changed files anew, gone ones no longer.
+        """Index a Markdown file, or all in a folder, section by section, and keep it up to date.
 
-        The files stay where they are. `source` is what hits from there are called; empty: each by its file. What is left out
-        stays as it was; at first there is no name, no project and no trust. Raises InvalidRequest.
+        The files stay where they are. `source` is the name that results show, by default the file's
+        name. An argument that is not given is unchanged; at first there is no project, and the text
+        is unconfirmed. Raises InvalidRequest.
         """
         if source is not None:
-            source = check_name(
-                "source", validate_line("source", source, 200).strip(), self.settings
-            )
+            source = validate_line("source", source, 200).strip()
+            check_name("source", source, self.settings)
             if source in tuple(EntryType):
-                raise InvalidRequest(
-                    "source", source, "search has another meaning for that name; choose another"
-                )
+                raise InvalidRequest("source", source, "is reserved by search; choose another name")
         if trusted is not None and not isinstance(trusted, bool):
             raise InvalidRequest("trusted", trusted, "must be true or false")
-        wanted = None if project is None else validate_project(project)
-        shelf = self._write(
+        project = None if project is None else validate_project(project)
+        indexed = self._write(
             lambda services: services.reconciler.index_path(
-                _path_of(path), source, wanted, trusted=trusted
+                _validate_path(path), source, project, trusted=trusted
             )
         )
         self._embed_later()
-        return shelf
+        return indexed
 
     def forget_path(self, path: str | os.PathLike[str]) -> DocumentSource:
-        """Search a file or folder no longer. Raises InvalidRequest if it was not searched."""
-        return self._write(lambda services: services.reconciler.forget_path(_path_of(path)))
+        """Remove a file or folder from the index. Raises InvalidRequest if it is not indexed."""
+        return self._write(lambda services: services.reconciler.forget_path(_validate_path(path)))
 
     def list_document_sources(self) -> list[DocumentSource]:
         """Return the files and folders that are indexed as documents."""
         return self._read(lambda services: services.reconciler.sources())
 
 
-def _path_of(path: str | os.PathLike[str]) -> str:
+def _validate_path(path: str | os.PathLike[str]) -> str:
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
-        raise InvalidRequest("path", path, "name a Markdown file, or a folder with some")
+        raise InvalidRequest("path", path, "must be a Markdown file, or a folder with some")
     return os.fspath(path)

@@ -1,4 +1,4 @@
-"""Vectors: made when a memory is saved, before a search if few are missing, and in the background."""
+"""When embeddings are made: on saving, before a search if few are missing, in the background."""
 
 from __future__ import annotations
 
@@ -13,40 +13,42 @@ from muisti.remember.embedding_worker import EmbeddingWorker
 
 
 class Embedding(Search):
-    """Keeps the vectors of a vault complete."""
+    """Keeps the embeddings of a vault complete."""
 
     def __init__(self, services: Services, root: Path) -> None:
         super().__init__(services, root)
-        self._filler = EmbeddingWorker(services)
+        self._embedding_worker = EmbeddingWorker(services)
 
     def warm_up(self) -> None:
-        """Load the model in the background, so that the first search does not wait for it."""
-        self._filler.warm_up()
+        """Load the embedding model in the background, so that the first search does not wait."""
+        self._embedding_worker.warm_up()
 
     def close(self) -> None:
         """Stop embedding and close the vault."""
         if not self._closed:
-            self._filler.close()
+            self._embedding_worker.close()
         super().close()
 
     def _embed_missing(self) -> None:
-        """Embed what is missing, if it is little; the rest is done in the background."""
-        with suppress(EmbedderProblem):  # the answer says so
-            self._answer(lambda _: self._filler.catch_up())
+        """Embed what is missing, if it is little; otherwise in the background."""
+        with suppress(EmbedderProblem):  # the results have it as `degraded`
+            self._read_index(lambda _: self._embedding_worker.catch_up())
 
     def _embed_later(self) -> None:
-        """Nobody who talks, or names a folder, waits for vectors."""
+        """Start embedding in the background: appending a message does not wait for it."""
         if self.settings.embed_on_save and self.settings.embedder != "none":
-            self._filler.wake()
+            self._embedding_worker.wake()
 
-    def _with_vectors(
+    def _embed_saved(
         self, memories: list[Memory], progress: Progress | None = None
     ) -> list[Memory]:
-        """What was saved, with its vectors. If they cannot be had now, they are made later: the memories are safe."""
-        waiting = [one for one in memories if one.embedding_model is None and not one.index_pending]
-        if not waiting or not self.settings.embed_on_save or self.settings.embedder == "none":
-            progress and progress(len(memories), len(memories))
+        """Embed saved memories and return them. If that fails, they are embedded later."""
+        missing = [one for one in memories if one.embedding_model is None and not one.index_pending]
+        if not missing or not self.settings.embed_on_save or self.settings.embedder == "none":
+            if progress:
+                progress(len(memories), len(memories))
             return memories
-        self._filler.embed_now(waiting, progress)
-        known = {one.id: one for one in self._services.index.get_many([one.id for one in waiting])}
-        return [known.get(one.id, one) for one in memories]
+        self._embedding_worker.embed_now(missing, progress)
+        stored = self._services.index.get_many([memory.id for memory in missing])
+        embedded = {memory.id: memory for memory in stored}
+        return [embedded.get(memory.id, memory) for memory in memories]

@@ -1,4 +1,4 @@
-"""Core memory, and what is learned from conversations."""
+"""Core memory, and extraction of memories from conversations."""
 
 from __future__ import annotations
 
@@ -20,82 +20,87 @@ from muisti.remember.validate import validate_line, validate_name, validate_proj
 from muisti.text.redact import redact_text
 
 PATIENCE = 5.0
-"""Seconds that closing waits for extraction; what is not done by then waits on the disk."""
+"""Seconds that closing waits for extraction; the rest stays in the queue on disk."""
 log = logging.getLogger("muisti")
 
 
 class Extraction(Memories):
-    """Core memory, which stands at the head of every context, and what a talk teaches."""
+    """Core memory, which begins every context, and extraction from conversations."""
 
     def __init__(self, services: Services, root: Path) -> None:
         super().__init__(services, root)
-        self._learner = ExtractionWorker(services, self._meter, self._write)
+        self._extraction_worker = ExtractionWorker(services, self._meter, self._write)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Return once everything that searches recorded is written, and everything that was accepted is extracted.
+        """Wait until recalls are recorded and accepted exchanges are extracted.
 
-        False if extraction takes longer than so many seconds: without a limit this waits for a server that is down.
+        Return False if extraction takes longer than `timeout` seconds. Without a timeout this also
+        waits for a model server that is down.
         """
         self._recall_log.flush()
-        return self._learner.flush(timeout)
+        return self._extraction_worker.flush(timeout)
 
     def metrics(self) -> Metrics:
-        """What happened since the vault was opened here, in numbers."""
+        """Return counters and timings since the vault was opened."""
         return replace(self._meter.metrics(), waiting=self._services.store.queue.status().waiting)
 
     def close(self) -> None:
-        """Extract what was accepted, as far as that is quick, and close the vault."""
+        """Wait a few seconds for extraction, and close the vault."""
         if not self._closed:
-            self._learner.flush(timeout=PATIENCE)
-            self._learner.close()
+            self._extraction_worker.flush(timeout=PATIENCE)
+            self._extraction_worker.close()
         super().close()
 
     def core_get(self) -> CoreMemory:
-        """Both sections, `user` and `agent`. Raises BrokenFile if a hand edit broke the file."""
+        """Return core memory, with the sections `user` and `agent`. Raises BrokenFile."""
         return self._read(lambda services: services.store.core())
 
     def core_update(self, section: str, key: str, value: str) -> CoreMemory:
-        """Set one entry. Raises InvalidRequest for another section, an empty value, or more than fits."""
+        """Set one entry.
+
+        Raises InvalidRequest for an unknown section, an empty value, or if it does not fit.
+        """
         safe = redact_text(value, self.settings) if isinstance(value, str) else value
         if isinstance(value, str) and value.strip() and not safe.strip():
-            raise InvalidRequest(
-                "value", "<private>…", "nothing of it is left outside of <private>"
-            )
+            raise InvalidRequest("value", "<private>…", "must have text outside of <private>")
         if isinstance(key, str) and redact_text(key, self.settings) != key:
             raise InvalidRequest(
                 "key",
                 "…",
-                "it holds something private or a secret, and names are not redacted: choose another",
+                "must not contain private text or secrets",
             )
         return self._write(core.core_update, section, key, safe)
 
     def core_delete(self, section: str, key: str) -> CoreMemory:
-        """Remove one entry. Raises CoreEntryNotFound, and InvalidRequest for another section."""
+        """Remove one entry. Raises CoreEntryNotFound, InvalidRequest."""
         return self._write(core.core_delete, section, key)
 
     def core_init(self, source: str | os.PathLike[str]) -> CoreMemory:
-        """Fill the section `user`, if it is empty, from a text like that of a `USER.md`, or from that file.
+        """Fill the section `user`, if it is empty, from a text or a file such as `USER.md`.
 
-        Raises InvalidRequest if it says nothing, or too much.
+        Raises InvalidRequest if the text has no entries, or too many.
         """
         if isinstance(source, os.PathLike):
-            source = _text_of(Path(source).expanduser())
+            path = Path(source).expanduser()
+            try:
+                source = path.read_text("utf-8-sig")
+            except (OSError, UnicodeDecodeError) as error:
+                reason = f"must be a readable UTF-8 text file ({error})"
+                raise InvalidRequest("source", str(path), reason) from error
         return self._write(core.core_init, redact_text(source, self.settings))
 
     def extract(self, talk: Sequence[Utterance], *, mode: str = "default") -> list[Extracted]:
-        """What of a talk is worth keeping, found by rules, or by the model of the settings. Nothing is stored.
+        """Return the memories that a conversation contains, found by rules or by a model.
 
-        Mode: `default`, `coding` or `research`, which changes what counts more. Raises InvalidRequest, ExtractorProblem.
+        Nothing is stored. The mode `default`, `coding` or `research` decides what matters more.
+        Raises InvalidRequest, ExtractorProblem.
         """
-        if (
-            isinstance(talk, str)
-            or not isinstance(talk, Sequence)
-            or not all(isinstance(one, Utterance) for one in talk)
-        ):
+        is_list = isinstance(talk, Sequence) and not isinstance(talk, str)
+        if not is_list or not all(isinstance(one, Utterance) for one in talk):
             raise InvalidRequest(
                 "talk", type(talk).__name__, "must be a list of Utterance(text, speaker, role)"
             )
-        return extract_from(self._services, talk, _checked_mode(mode))
+        return extract_from(self._services, talk, _validate_mode(mode))
 
     def save_extracted(
         self,
@@ -105,7 +110,7 @@ class Extraction(Memories):
         project: str | None = None,
         said_at: datetime | None = None,
     ) -> list[Memory]:
-        """Keep what was extracted, as of when it was said. It is not trusted until somebody looked at it: agents are told so."""
+        """Save extracted memories, dated when they were said. They are unconfirmed."""
         drafts = to_drafts(found, session_id=session_id, project=project, said_at=said_at)
         return self._remember(drafts) if drafts else []
 
@@ -120,10 +125,11 @@ class Extraction(Memories):
         project: str | None = None,
         at: datetime | None = None,
     ) -> bool:
-        """Learn from an exchange, in the background. Returns as soon as the exchange is on the disk, and so outlives a crash.
+        """Extract and save memories from one exchange, in the background.
 
-        False, with a warning, if it cannot be taken: the queue or the disk is full. Nothing that happens later is the chat's
-        concern; `metrics` counts it. Raises InvalidRequest and InvalidMemory for what no exchange can be.
+        Returns True once the exchange is on disk, so that it survives a crash. Returns False, and
+        logs a warning, if the queue or the disk is full. `metrics` counts later failures. Raises
+        InvalidRequest, InvalidMemory.
         """
         for name, text in (
             ("user_message", user_message),
@@ -133,7 +139,9 @@ class Extraction(Memories):
             if not isinstance(text, str):
                 raise InvalidRequest(name, text, "must be a text")
         if not user_message.strip() and not assistant_response.strip():
-            raise InvalidRequest("user_message", user_message, "one of the two must say something")
+            raise InvalidRequest(
+                "user_message", user_message, "must not be empty if assistant_response is"
+            )
         now = self._services.clock.now()
         exchange = Exchange(
             id=make_id(now),
@@ -141,31 +149,20 @@ class Extraction(Memories):
             session_id=validate_name("session_id", session_id),
             user=user_message,
             assistant=assistant_response,
-            mode=_checked_mode(mode),
+            mode=_validate_mode(mode),
             speaker=validate_line("speaker", speaker, 100),
             project=None if project is None else validate_project(project),
         )
-        return self._learner.accept(exchange)
+        return self._extraction_worker.accept(exchange)
 
     def resume_extraction(self) -> None:
-        """Go on with exchanges that processes which have ended left behind. `Muisti.open` does so by itself."""
-        self._learner.take_over()
+        """Continue with exchanges of processes that have ended. `Muisti.open` does it itself."""
+        self._extraction_worker.take_over()
 
 
-def _checked_mode(mode: str) -> str:
-    from muisti.remember.extract.scoring import (
-        MODES,
-    )  # its tables are read only if they are needed
+def _validate_mode(mode: str) -> str:
+    from muisti.remember.extract.scoring import MODES  # slow to import, and rarely needed
 
     if mode not in MODES:
         raise InvalidRequest("mode", mode, f"must be one of {', '.join(MODES)}")
     return mode
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequest(
-            "source", str(path), f"it cannot be read ({error}); name a readable UTF-8 text file"
-        ) from error

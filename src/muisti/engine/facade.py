@@ -1,4 +1,4 @@
-"""Muisti: the whole product as one object. It holds the services and delegates; the rules live elsewhere."""
+"""Muisti: one object with all operations. It delegates and has no rules of its own."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from muisti.deprecation import renamed_methods
 from muisti.engine.conversations import Conversations
 from muisti.engine.extraction import Extraction
 from muisti.engine.lifecycle import Lifecycle
-from muisti.engine.location import Located
+from muisti.engine.location import VaultInfo
 from muisti.engine.maintenance import Maintenance
 from muisti.engine.sessions import Sessions
 
 
 @renamed_methods
-class Muisti(Conversations, Extraction, Sessions, Lifecycle, Maintenance, Located):
-    """A vault, open for use from any number of threads. `Muisti.open(path)` makes one; `close` it, or use `with`."""
+class Muisti(Conversations, Extraction, Sessions, Lifecycle, Maintenance, VaultInfo):
+    """An open vault, safe to use from several threads.
+
+    Create one with `Muisti.open(path)`; call `close` or use `with`.
+    """
 
     @classmethod
     def open(
         cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool
     ) -> Muisti:
-        """Open the vault at this path, or the one that is found from here; a missing one is created.
+        """Open the vault at a path, or the one found from the current folder; create it if missing.
 
-        `:memory:` opens one that ends with the process and leaves nothing on the disk.
+        `:memory:` opens a vault that is never written to disk.
         """
-        from muisti.bootstrap import (
-            open as open_vault,
-        )  # the only import upwards: this is where a caller begins
+        # The only import of a higher layer, because callers start here.
+        from muisti import bootstrap
 
-        return open_vault(path, settings=settings)
+        return bootstrap.open(path, settings=settings)

@@ -1,4 +1,4 @@
-"""Where the vault is, for surfaces and integrations, which know nothing of files."""
+"""Where the vault is, for surfaces and integrations, which do not access files themselves."""
 
 from __future__ import annotations
 
@@ -9,46 +9,46 @@ from muisti.model import QueueStatus
 from muisti.ports import FileWatch, Notebook
 
 
-class Located(Runtime):
-    """The vault's place, what waits there, and what other programs keep there."""
+class VaultInfo(Runtime):
+    """Where the vault is, its disk usage, its queue and its agent notes."""
 
     @property
     def location(self) -> str:
-        """Where the vault is, for people: its folder."""
+        """The vault's folder, as text for people."""
         return str(self._services.location)
 
     @property
     def name(self) -> str:
-        """A short name of the vault that tells nothing of the machine."""
+        """A short name of the vault, without its full path."""
         return self._services.location.name
 
     @property
     def is_writable(self) -> bool:
-        """Whether the vault could be written when it was opened; otherwise it is only searched and read."""
+        """Whether the vault was writable when it was opened."""
         return self._services.location.is_writable
 
     def check_available(self) -> None:
-        """Raise VaultNotFound if the vault is not there any more. Servers ask before every answer."""
+        """Raises VaultNotFound if the vault no longer exists. Servers check each time."""
         self._services.location.check_available()
 
     def disk_usage(self) -> int:
-        """Return how many bytes the vault takes up, without its index. Walks over all files."""
+        """Return the size of the vault in bytes, without its index. Walks over all files."""
         return self._services.location.disk_usage()
 
     def watch_files(self, stop: threading.Event) -> FileWatch:
-        """Return what reports files that a person changed, until `stop` is set; `sync(paths=)` takes them in.
+        """Return a watch that reports changed files until `stop` is set, for `sync(paths=)`.
 
         Raises Unsupported if the vault has no files.
         """
         return self._services.location.watch(stop)
 
     def notebook(self, folder: str) -> Notebook:
-        """Return the plain text files that an agent keeps in a folder of the vault.
+        """Return the text files that an agent keeps in a folder of the vault.
 
         Raises Unsupported if the vault has no files.
         """
         return self._services.location.notebook(folder)
 
     def queue_status(self) -> QueueStatus:
-        """Return what waits to be extracted, accepted by whichever process."""
+        """Return the state of the extraction queue, of all processes."""
         return self._services.store.queue.status()

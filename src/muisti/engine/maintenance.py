@@ -1,4 +1,4 @@
-"""Numbers, import and export, sync and rebuild."""
+"""Statistics, import, export, sync, reindexing and verification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from muisti.engine.runtime import Runtime
 from muisti.errors import EmbedderProblem
 from muisti.model import Problem, Stats, SyncReport, VerifyReport
 from muisti.ports import Progress
-from muisti.recall.filters import FilterOptions, only_memories, to_filter
+from muisti.recall.filters import FilterOptions, reject_source, to_filter
 from muisti.remember.embedding_worker import embed_missing
 from muisti.remember.importing import import_memories
 
@@ -21,19 +21,21 @@ log = logging.getLogger("muisti")
 
 
 class Maintenance(Runtime):
-    """Numbers, exchange, files and index."""
+    """Statistics, import, export, sync, reindexing and verification."""
 
     def get_stats(self) -> Stats:
-        """The vault in numbers."""
+        """Return the vault's statistics."""
         stats = self._read(lambda services: services.index.stats())
-        never = (
-            self.settings.embedder == "none" and stats.embedding_model is None
-        )  # then nothing waits for vectors
-        return replace(stats, waiting_count=0) if never else stats
+        if self.settings.embedder == "none" and stats.embedding_model is None:
+            return replace(stats, waiting_count=0)  # nothing will be embedded
+        return stats
 
     def export_memories(self, *, format: str = "markdown", **options: Unpack[FilterOptions]) -> str:
-        """All memories, or those a filter lets through, as one text that `import_memories` reads."""
-        only_memories(options)
+        """Return all memories, or those that match the filter, as a text for `import_memories`.
+
+        Raises InvalidRequest.
+        """
+        reject_source(options)
         where = to_filter(self.settings, options, all_sessions=True)
         memories = self._read(
             lambda services: services.index.select(where, order="created_at", limit=None)
@@ -49,9 +51,10 @@ class Maintenance(Runtime):
         trusted: bool = False,
         progress: Progress | None = None,
     ) -> int:
-        """Take in a file or folder; answers how many memories were new. Raises ImportFailed; then nothing was.
+        """Import a file or folder and return how many memories are new.
 
-        What comes from elsewhere is not trusted unless you say so: agents that recall it are told.
+        Imported memories are unconfirmed unless `trusted` is set. Raises ImportFailed; then nothing
+        is imported.
         """
         source = Path(source_path).expanduser()
         return self._write(
@@ -59,40 +62,41 @@ class Maintenance(Runtime):
         )
 
     def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
-        """Look for what was changed by hand. Confirm: forget files that vanished, however many.
+        """Pick up changes of files made outside muisti, and return what changed.
 
-        Paths, relative to the vault: look only if one of these is not as it is known.
+        `confirm` accepts that many files are gone. `paths`, relative to the vault, limits the check
+        to these files.
         """
         return self._write(lambda services: services.reconciler.sync(confirm=confirm, paths=paths))
 
     def reindex(self, *, progress: Progress | None = None) -> SyncReport:
-        """Rebuild the index from the files, while others keep reading, and make the vectors that are missing."""
+        """Rebuild the index from the files and embed what is missing. Readers do not wait."""
         report = self._write(lambda services: services.reconciler.rebuild(progress))
         try:
             self.reindex_missing(progress=progress)
         except EmbedderProblem as error:
-            log.warning("the index is rebuilt; vectors follow when they can be made: %s", error)
+            log.warning("the index is rebuilt, but not all memories are embedded: %s", error)
         return report
 
     def reindex_missing(self, *, progress: Progress | None = None) -> int:
-        """Make the vectors that are missing, all of them after a change of the model. Answers how many memories got theirs.
+        """Embed all memories that lack embeddings of the current model, and return how many.
 
         Raises EmbedderProblem.
         """
         return self._write(lambda services: embed_missing(services, progress=progress))
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
-        """Prove that files and index agree. Deep: compare with an index built anew."""
+        """Check the index against the files. `deep` compares it with a newly built index."""
         return self._write(
             lambda services: services.reconciler.verify(deep=deep, progress=progress)
         )
 
     def problems(self) -> list[Problem]:
-        """Files that could not be read at the last look, each with what to do."""
+        """Return the files that could not be read at the last sync, each with what to do."""
         return self._read(lambda services: services.index.problems())
 
     def find_ids(self, part: str, *, limit: int = 10) -> list[str]:
-        """Ids that begin or end with this text: what people type instead of a whole id."""
+        """Return ids that begin or end with a text, so that people need not type whole ids."""
         found = self._read(lambda services: services.index.find_ids(part.strip(), limit))
         wanted = part.strip().lower()
         if found or not wanted:

@@ -1,4 +1,4 @@
-"""Saving and changing memories."""
+"""Save, update, delete and restore memories."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from muisti.engine.embedding import Embedding
 from muisti.errors import InvalidRequest
-from muisti.lifecycle import reinforcement as use
+from muisti.lifecycle import reinforcement
 from muisti.model import Draft, Memory
 from muisti.model.salience import DEEMPHASIZE, REINFORCE
 from muisti.ports import Progress
@@ -18,16 +18,22 @@ from muisti.remember.pipeline import remember
 
 
 class Memories(Embedding):
-    """Saving and changing memories."""
+    """Save, update, delete and restore memories."""
 
     def save(self, content: str, **options: Unpack[SaveOptions]) -> Memory:
-        """Remember a text. Raises InvalidMemory. Saying the same again reinforces what is there."""
+        """Save a memory and return it. A duplicate reinforces the one that exists.
+
+        Raises InvalidMemory.
+        """
         return self._remember([to_draft(content, options)])[0]
 
     def save_batch(
         self, items: Iterable[Draft | str | dict[str, Any]], *, progress: Progress | None = None
     ) -> list[Memory]:
-        """Remember many texts at once: all of them or, if one is not acceptable, none."""
+        """Save many memories at once: all of them or, if one is not valid, none.
+
+        Raises InvalidMemory, InvalidRequest.
+        """
         if isinstance(items, str):
             raise InvalidRequest("items", "a text", "must be a list; `save` takes one text")
         drafts = [parse_draft(item) for item in items]
@@ -38,7 +44,7 @@ class Memories(Embedding):
             split_progress(progress) if self.settings.embed_on_save else (progress, None)
         )
         with self._meter.measure("save"):
-            saved = self._with_vectors(self._write(remember, drafts, first), second)
+            saved = self._embed_saved(self._write(remember, drafts, first), second)
         self._meter.count("memory.saved.count", len(saved))
         return saved
 
@@ -51,10 +57,11 @@ class Memories(Embedding):
         by_session: str | None = None,
         **changes: Unpack[UpdateOptions],
     ) -> Memory:
-        """Change some fields. Raises MemoryNotFound, InvalidMemory, InvalidRequest, Conflict.
+        """Update some fields; others are unchanged.
 
-        With `expected_hash` (a `content_hash`), only if nobody changed the content since; with `expected_version` (a `version`),
-        only if nobody changed anything: in whatever process, and by hand too.
+        With `expected_hash` (a `content_hash`), only if the content has not changed since; with
+        `expected_version` (a `version`), only if nothing has. Changes by other processes and edits
+        of the file count too. Raises MemoryNotFound, InvalidMemory, InvalidRequest, Conflict.
         """
         given: dict[str, Any] = dict(changes)
         for name in ("keywords", "files"):
@@ -62,26 +69,29 @@ class Memories(Embedding):
                 given[name] = tuple(given[name])
         expected = {"expected_hash": expected_hash, "expected_version": expected_version}
         changed = self._write(change.update, memory_id, given, **expected, by_session=by_session)
-        return self._with_vectors([changed])[0]
+        return self._embed_saved([changed])[0]
 
     def delete(self, memory_id: str, *, hard: bool = False) -> bool:
-        """Move to the trash; hard: leave no byte. False if there is no such memory."""
+        """Move a memory to the trash, or with `hard` delete it permanently.
+
+        Return False if there is no such memory.
+        """
         return self._write(change.delete, memory_id, hard=hard)
 
     def restore(self, memory_id: str) -> Memory:
-        """Bring back from the trash. Raises MemoryNotFound."""
+        """Restore a memory from the trash or the archive. Raises MemoryNotFound."""
         return self._write(change.restore, memory_id)
 
     def touch(self, memory_id: str) -> Memory:
-        """Note that a memory was looked at."""
-        return self._write(use.touch, memory_id)
+        """Record an access. Raises MemoryNotFound."""
+        return self._write(reinforcement.touch, memory_id)
 
     def reinforce(
         self, memory_id: str, amount: float = REINFORCE, *, session_id: str | None = None
     ) -> Memory:
-        """Make a memory stronger, with diminishing returns."""
-        return self._write(use.reinforce, memory_id, amount, session_id)
+        """Raise a memory's salience, with diminishing returns. Raises MemoryNotFound."""
+        return self._write(reinforcement.reinforce, memory_id, amount, session_id)
 
     def deemphasize(self, memory_id: str, amount: float = DEEMPHASIZE) -> Memory:
-        """Make a memory weaker, never below 0.05."""
-        return self._write(use.deemphasize, memory_id, amount)
+        """Lower a memory's salience, never below 0.05. Raises MemoryNotFound."""
+        return self._write(reinforcement.deemphasize, memory_id, amount)

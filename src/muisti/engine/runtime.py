@@ -1,4 +1,4 @@
-"""The two gates of the engine: `_read`, which never waits for the store's lock, and `_write`, which may."""
+"""The two ways to run an operation: `_read` never waits for the store's lock, `_write` may."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class Runtime:
-    """An open vault, whose services are used through the two gates."""
+    """An open vault, and how operations run on its services."""
 
     def __init__(self, services: Services, root: Path) -> None:
         self.root = root
@@ -42,11 +42,11 @@ class Runtime:
 
     @property
     def settings(self) -> Settings:
-        """How this vault behaves."""
+        """The settings of this vault."""
         return self._services.settings
 
     def close(self) -> None:
-        """Write what is left and close the vault. Closing twice is fine."""
+        """Write what is pending and close the vault. Closing twice is allowed."""
         if not self._closed:
             self._closed = True
             if "_recall_log" in self.__dict__:
@@ -67,16 +67,19 @@ class Runtime:
     def _read(
         self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """Run an operation that only reads. It sees what earlier searches recorded, unless the store is locked just now."""
+        """Run an operation that only reads.
+
+        It sees what earlier searches recorded, unless another process holds the lock.
+        """
         self._check_open()
         if "_recall_log" in self.__dict__:
             self._recall_log.settle()
-        return self._answer(operation, *args, **kwargs)
+        return self._read_index(operation, *args, **kwargs)
 
-    def _answer(
+    def _read_index(
         self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """Run an operation on an index that is ready. A damaged index is rebuilt, once."""
+        """Run an operation without waiting for recall records. A damaged index is rebuilt once."""
         self._check_open()
         try:
             self._services.prepare(wait=False)
@@ -88,7 +91,7 @@ class Runtime:
     def _write(
         self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """Run an operation that may take the store's lock. What earlier searches recorded is written first."""
+        """Run an operation that may take the store's lock, after writing pending recall records."""
         self._check_open()
         if "_recall_log" in self.__dict__:
             self._recall_log.flush()

@@ -1,4 +1,4 @@
-"""Sessions."""
+"""Start, end and list sessions."""
 
 from __future__ import annotations
 
@@ -12,64 +12,68 @@ from muisti.text.redact import check_name, redact_text
 
 
 class Sessions(Runtime):
-    """Sessions and what they did with memories."""
+    """Sessions and their use of memories."""
 
     def start_session(
         self, project: str | None = None, *, session_id: str | None = None
     ) -> Session:
-        """Begin a session; without an id it gets a new one."""
-        name = check_name(
-            "project",
-            validate_project(self.settings.project if project is None else project),
-            self.settings,
-        )
-        given = (
-            make_id(self._services.clock.now()) if session_id is None else self._name_of(session_id)
-        )
-        return self._write(sessions.start_session, given, name)
+        """Start a session, with a new id unless one is given. Raises InvalidRequest."""
+        project = validate_project(self.settings.project if project is None else project)
+        check_name("project", project, self.settings)
+        if session_id is None:
+            session_id = make_id(self._services.clock.now())
+        else:
+            session_id = self._validate_session_id(session_id)
+        return self._write(sessions.start_session, session_id, project)
 
-    def _name_of(self, session_id: str) -> str:
+    def _validate_session_id(self, session_id: str) -> str:
         return check_name("session_id", validate_name("session_id", session_id), self.settings)
 
     def end_session(
         self, session_id: str, summary: str | None = None, *, tool_calls: int | None = None
     ) -> Session:
-        """Complete a session; what is not said stays as it was. Raises SessionNotFound."""
+        """End a session. A summary or count of None is unchanged. Raises SessionNotFound."""
         safe = redact_text(summary, self.settings) if isinstance(summary, str) else summary
         return self._write(sessions.end_session, session_id, safe, tool_calls)
 
     def get_session(self, session_id: str) -> Session:
-        """One session. Raises SessionNotFound."""
+        """Return a session. Raises SessionNotFound."""
         return self._read(sessions.require_session, session_id)
 
     def list_sessions(self, project: str | None = None, *, limit: int = 50) -> list[Session]:
-        """The latest sessions first."""
+        """Return sessions, the latest first."""
         return self._read(lambda services: services.index.sessions(project, limit))
 
     def link_to_session(self, memory_id: str, session_id: str, use: str = "recalled") -> None:
-        """Note what a session did with a memory: created, recalled, updated or reinforced."""
+        """Record that a session created, recalled, updated or reinforced a memory.
+
+        Raises MemoryNotFound, InvalidRequest.
+        """
         if use not in tuple(SessionAction):
             raise InvalidRequest("use", use, f"must be one of {', '.join(SessionAction)}")
         self._write(
-            sessions.link_to_session, memory_id, self._name_of(session_id), SessionAction(use)
+            sessions.link_to_session,
+            memory_id,
+            self._validate_session_id(session_id),
+            SessionAction(use),
         )
 
     def session_uses(self, session_id: str) -> list[SessionUse]:
-        """What a session did with memories, in the order of time."""
+        """Return what a session did with memories, oldest first."""
         return self._read(sessions.list_session_uses, session_id)
 
     def get_by_session(self, session_id: str) -> list[Memory]:
-        """The memories that a session made or used."""
+        """Return the memories that a session created or used."""
         return self._read(sessions.get_by_session, session_id)
 
     def get_session_context(self, session_id: str) -> list[Memory]:
-        """The memories that a session made, in the order of time."""
+        """Return the memories that a session created, oldest first."""
         return self._read(sessions.get_session_context, session_id)
 
     def get_raw_session_content(self, session_id: str) -> str:
-        """Their contents as one text, for a summary."""
+        """Return the contents of the memories that a session created as one text, for a summary."""
         return sessions.join_contents(self.get_session_context(session_id))
 
     def get_session_token_count(self, session_id: str) -> int:
-        """Roughly how many tokens that text has."""
+        """Return roughly how many tokens that text has."""
         return sessions.count_tokens(self.get_session_context(session_id))

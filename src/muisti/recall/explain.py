@@ -1,4 +1,4 @@
-"""Why a memory was, or was not, recalled (contract E8)."""
+"""Explain why a memory was found, or was not (contract E8)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from muisti.errors import MemoryNotFound
 from muisti.model import Explanation, Filter, Memory
-from muisti.recall.pipeline import parse_terms, search
-from muisti.recall.query import split_query
+from muisti.recall.pipeline import search
+from muisti.recall.query import parse_terms, split_query
 
 if TYPE_CHECKING:
     from muisti.ports import Services
 
 _POOL = 200
 _SEEN_APART = ("session_id", "all_sessions", "include_deleted", "unfiled", "ids")
-"""Fields of a filter that have reasons of their own, or that only widen it."""
+"""Fields of a filter that are explained separately, or that only widen it."""
 
 
 def explain(
@@ -25,9 +25,9 @@ def explain(
     where: Filter,
     mode: str = "hybrid",
 ) -> Explanation:
-    """Return rank and reasons for one memory. Raises MemoryNotFound.
+    """Return the rank of a memory and the reasons. Raises MemoryNotFound, InvalidRequest.
 
-    If it was found, its signals are those of the ranking's features, as in a search.
+    If the memory is found, its signals are the same as in a search.
     """
     memory = services.index.get(memory_id, include_deleted=True, any_origin=True)
     if memory is None:
@@ -36,36 +36,37 @@ def explain(
     stored = set(" ".join(services.index.get_words([memory_id]).get(memory_id, ())).split())
     terms = parse_terms(services, query)
     matched = tuple(one.text for one in terms if stored & {one.text, *one.alternatives})
-    asked = tuple(split_query(query))
+    words = tuple(split_query(query))
     for place, result in enumerate(results, start=1):
         if result.memory.id == memory_id:
-            why = (f"rank {place}",)
-            return Explanation(memory_id, query, True, place, asked, matched, why, result.why)
-    reasons = (
-        *_hiding_filters(services, memory, where),
-        _word_reason(matched, asked, len(results)),
-    )
-    return Explanation(memory_id, query, False, None, asked, matched, reasons)
-
-
-def _word_reason(matched: tuple[str, ...], asked: tuple[str, ...], found: int) -> str:
+            reasons = [f"rank {place}"]
+            return Explanation(
+                memory_id, query, True, place, words, matched, tuple(reasons), result.why
+            )
+    reasons = _find_hiding_filters(services, memory, where)
+    missing = [word for word in words if word not in matched]
     if not matched:
-        missing_words = f"none of the words asked for ({', '.join(asked)}) stands in it"
-        return f"{missing_words}, and it is not near them in meaning"
-    missing = [word for word in asked if word not in matched]
-    lacking = f"; it lacks {', '.join(missing)}" if missing else ""
-    crowded = f"; {found} others match better" if found >= _POOL else ""
-    return f"it matches {', '.join(matched)}{lacking}{crowded}"
+        reasons.append(
+            f"it has none of the words ({', '.join(words)}) and is not similar in meaning"
+        )
+    else:
+        reason = f"it matches {', '.join(matched)}"
+        if missing:
+            reason += f"; it lacks {', '.join(missing)}"
+        if len(results) >= _POOL:
+            reason += f"; {len(results)} others match better"
+        reasons.append(reason)
+    return Explanation(memory_id, query, False, None, words, matched, tuple(reasons))
 
 
-def _hiding_filters(services: Services, memory: Memory, where: Filter) -> list[str]:
-    """Return a reason for each single filter that keeps it out."""
+def _find_hiding_filters(services: Services, memory: Memory, where: Filter) -> list[str]:
+    """Return a reason for each filter that by itself excludes the memory."""
     reasons = []
     if memory.deleted_at is not None and not where.include_deleted:
         reasons.append("it is in the trash; `restore` brings it back")
     of_other_session = memory.tier == "session" and where.session_id != memory.session_id
     if of_other_session and not where.all_sessions:
-        reasons.append(f"it is seen in session {memory.session_id!r} only")
+        reasons.append(f"only session {memory.session_id!r} can see it")
     alone = Filter(
         all_sessions=True,
         include_deleted=True,
@@ -78,5 +79,5 @@ def _hiding_filters(services: Services, memory: Memory, where: Filter) -> list[s
             continue
         narrowed = replace(alone, **{field.name: value})
         if not services.index.select(narrowed, order="created_at", limit=1):
-            reasons.append(f"the filter {field.name} = {value!r} leaves it out")
+            reasons.append(f"the filter {field.name} = {value!r} excludes it")
     return reasons

@@ -1,10 +1,9 @@
-"""Search options as callers give them, checked and made into a Filter."""
+"""Options of searches and lists, and how they become a Filter."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from muisti.errors import InvalidRequest
@@ -21,21 +20,21 @@ Mode = Literal["hybrid", "vector", "keyword"]
 
 
 class FilterOptions(TypedDict, total=False):
-    """What narrows a search or a list. All are optional."""
+    """Restricts a search or a list. All are optional."""
 
     project: str | None
-    """Project-tier memories of this project (global ones are always seen); `"*"`: of all projects."""
+    """Project-tier memories of this project (global ones are always included); `"*"`: of all."""
     unfiled: bool
-    """With a project: what belongs to no project is seen, too."""
+    """With a project: include memories that have no project."""
     session_id: str | None
-    """The session that asks; it sees its own session-tier memories."""
+    """The current session; its session-tier memories are included."""
     session: str | None
-    """Only memories made in this session."""
+    """Only memories created in this session."""
     kind: str | Sequence[str] | None
     sector: str | Sequence[str] | None
     tier: str | Sequence[str] | None
     user: str | None
-    """Memories of this user, and those without one."""
+    """Memories of this user, and memories without a user."""
     agent: str | None
     """Only memories that this agent wrote."""
     keywords: Sequence[str]
@@ -45,58 +44,14 @@ class FilterOptions(TypedDict, total=False):
     until: datetime | None
     as_of: datetime | None
     known_at: datetime | None
-    """Only what had been remembered by then."""
+    """Only memories that existed at this time."""
     include_deleted: bool
     source: str | Sequence[str] | None
-    """Only these: `memory`, `document`, `message`, or what a document is called, such as `MEMORY.md`."""
-
-
-def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool = False) -> Filter:
-    """A checked filter. Raises InvalidRequest that names the option."""
-    unknown = set(options) - set(FilterOptions.__annotations__)
-    if unknown:
-        known = ", ".join(FilterOptions.__annotations__)
-        raise InvalidRequest("option", sorted(unknown)[0], f"known are: {known}")
-    project = options.get("project")
-    if project is None:
-        project = settings.project or None
-    return Filter(
-        project=None if project == ALL_PROJECTS else project,
-        unfiled=bool(options.get("unfiled", False)),
-        session_id=options.get("session_id"),
-        session=options.get("session"),
-        all_sessions=all_sessions,
-        min_salience=_share(options.get("min_salience", 0.0)),
-        since=to_moment("since", options.get("since")),
-        until=to_moment("until", options.get("until")),
-        as_of=to_moment("as_of", options.get("as_of")),
-        known_at=to_moment("known_at", options.get("known_at")),
-        include_deleted=bool(options.get("include_deleted", False)),
-        **_sources(options.get("source")),
-        **{
-            field.filter_name: _wanted(field, options.get(field.name), settings)
-            for field in FILTERED
-        },
-    )
+    """Only `memory`, `document`, `message`, or a document's name such as `MEMORY.md`."""
 
 
 FILTERED = tuple(field for field in FIELDS if field.match is not None)
-"""The fields that a list or a search can be narrowed by."""
-
-
-def _wanted(field: Field, value: Any, settings: Settings) -> Any:
-    """The value or values of a field that are let through. Raises InvalidRequest."""
-    if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
-        if value is not None and not isinstance(value, str):
-            raise InvalidRequest(field.name, value, "must be a text")
-        return value
-    if field.value_type is ValueType.KIND:
-        return _kinds(value, settings)
-    if field.choices is not None:
-        return _words(field.name, value, field.choices)
-    return _texts(field.name, value)
-
-
+"""The fields that a list or a search can be filtered by."""
 _ORDERS: dict[tuple[str, str], Order] = {
     ("created_at", "asc"): "created_at",
     ("created_at", "desc"): "created_at_desc",
@@ -107,18 +62,90 @@ _ORDERS: dict[tuple[str, str], Order] = {
 }
 
 
-def only_memories(options: FilterOptions) -> None:
-    """Raises InvalidRequest for a `source`: what lists memories lists nothing else, and an empty list would not tell."""
+def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool = False) -> Filter:
+    """Return the options as a validated filter. Raises InvalidRequest with the option's name."""
+    unknown = set(options) - set(FilterOptions.__annotations__)
+    if unknown:
+        known = ", ".join(FilterOptions.__annotations__)
+        raise InvalidRequest("option", sorted(unknown)[0], f"must be one of {known}")
+    project = options.get("project")
+    if project is None:
+        project = settings.project or None
+    least = options.get("min_salience", 0.0)
+    if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
+        raise InvalidRequest("min_salience", least, "must be a number between 0 and 1")
+    sources = _to_texts("source", options.get("source"))
+    types = [name for name in sources if name in tuple(EntryType)]
+    documents = tuple(name for name in sources if name not in tuple(EntryType))
+    if documents and EntryType.DOCUMENT not in types:
+        types.append(EntryType.DOCUMENT.value)
+    fields = {
+        field.filter_name: _parse_field(field, options.get(field.name), settings)
+        for field in FILTERED
+    }
+    return Filter(
+        project=None if project == ALL_PROJECTS else project,
+        unfiled=bool(options.get("unfiled", False)),
+        session_id=options.get("session_id"),
+        session=options.get("session"),
+        all_sessions=all_sessions,
+        min_salience=float(least),
+        since=to_utc("since", options.get("since")),
+        until=to_utc("until", options.get("until")),
+        as_of=to_utc("as_of", options.get("as_of")),
+        known_at=to_utc("known_at", options.get("known_at")),
+        include_deleted=bool(options.get("include_deleted", False)),
+        origins=tuple(types),
+        documents=documents,
+        **fields,
+    )
+
+
+def _parse_field(field: Field, value: Any, settings: Settings) -> Any:
+    """Return the value, or values, of a field that pass the filter. Raises InvalidRequest."""
+    if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
+        if value is not None and not isinstance(value, str):
+            raise InvalidRequest(field.name, value, "must be a text")
+        return value
+    texts = _to_texts(field.name, value)
+    if field.value_type is ValueType.KIND:
+        names = []
+        for name in texts:
+            kind = settings.kind(name)
+            if kind is None:
+                raise InvalidRequest("kind", name, f"must be one of {', '.join(settings.kinds)}")
+            names.append(kind.name)
+        return tuple(names)
+    if field.choices is not None:
+        for text in texts:
+            if text not in tuple(field.choices):
+                choices = ", ".join(field.choices)
+                raise InvalidRequest(field.name, text, f"must be one of {choices}")
+        return tuple(str(text) for text in texts)
+    return texts
+
+
+def _to_texts(option: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    values: tuple[Any, ...] = (value,)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        values = tuple(value)
+    if not all(isinstance(item, str) for item in values):
+        raise InvalidRequest(option, value, "must be a text or a list of texts")
+    return values
+
+
+def reject_source(options: FilterOptions) -> None:
+    """Raises InvalidRequest for the option `source`, in calls that list memories only."""
     if options.get("source"):
         raise InvalidRequest(
-            "source",
-            options["source"],
-            "only `search` finds messages and documents; leave it out here",
+            "source", options["source"], "is an option of `search` only; leave it out here"
         )
 
 
 def to_order(order_by: str, order: str) -> Order:
-    """How to sort a list. Raises InvalidRequest."""
+    """Return the sort order of a list. Raises InvalidRequest."""
     if (order_by, order) not in _ORDERS:
         raise InvalidRequest(
             "order_by",
@@ -128,60 +155,8 @@ def to_order(order_by: str, order: str) -> Order:
     return _ORDERS[order_by, order]
 
 
-def _texts(option: str, value: str | Sequence[str] | None) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    values = (
-        (value,)
-        if isinstance(value, str)
-        else tuple(value)
-        if isinstance(value, Sequence)
-        else (value,)
-    )
-    if not all(isinstance(item, str) for item in values):
-        raise InvalidRequest(option, value, "must be a text or a list of texts")
-    return values
-
-
-def _kinds(value: str | Sequence[str] | None, settings: Settings) -> tuple[str, ...]:
-    names = []
-    for name in _texts("kind", value):
-        kind = settings.kind(name)
-        if kind is None:
-            raise InvalidRequest("kind", name, f"must be one of {', '.join(settings.kinds)}")
-        names.append(kind.name)
-    return tuple(names)
-
-
-def _words(option: str, value: str | Sequence[str] | None, words: type[StrEnum]) -> tuple[str, ...]:
-    for item in _texts(option, value):
-        if item not in tuple(words):
-            raise InvalidRequest(option, item, f"must be one of {', '.join(words)}")
-    return tuple(str(item) for item in _texts(option, value))
-
-
-class _Sources(TypedDict):
-    origins: tuple[str, ...]
-    documents: tuple[str, ...]
-
-
-def _sources(value: str | Sequence[str] | None) -> _Sources:
-    given = _texts("source", value)
-    origins = [name for name in given if name in tuple(EntryType)]
-    documents = tuple(name for name in given if name not in tuple(EntryType))
-    if documents and EntryType.DOCUMENT not in origins:
-        origins.append(EntryType.DOCUMENT.value)
-    return {"origins": tuple(origins), "documents": documents}
-
-
-def _share(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidRequest("min_salience", value, "must be a number between 0 and 1")
-    return float(value)
-
-
-def to_moment(option: str, value: datetime | None) -> datetime | None:
-    """A time in UTC. Raises InvalidRequest for one without a time zone."""
+def to_utc(option: str, value: datetime | None) -> datetime | None:
+    """Return a time in UTC, or None. Raises InvalidRequest if it has no time zone."""
     if value is None:
         return None
     if not isinstance(value, datetime) or value.tzinfo is None:
@@ -190,5 +165,5 @@ def to_moment(option: str, value: datetime | None) -> datetime | None:
         return value.astimezone(UTC)
     except OverflowError:
         raise InvalidRequest(
-            option, value.isoformat(), "in UTC it must lie between the years 1 and 9999"
+            option, value.isoformat(), "must be between the years 1 and 9999 in UTC"
         ) from None

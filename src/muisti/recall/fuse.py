@@ -1,4 +1,4 @@
-"""Scores of different measures made comparable. Pure."""
+"""Make scores of different measures comparable. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def standardise(
 ) -> dict[str, float]:
     """Return for each id how many standard deviations its score is above the mean.
 
-    An id without a score counts as the lowest. Without any scores, all are 0. A deviation smaller
-    than `least` counts as that: among a few that are nearly alike, small differences say nothing.
+    An id without a score counts as the lowest. Without any scores, all are 0. The deviation is at
+    least `least`: differences between a few nearly equal scores mean nothing.
     """
     if not scores:
         return dict.fromkeys(among, 0.0)
@@ -27,6 +27,6 @@ def standardise(
     return {id_: (value - mean) / spread for id_, value in values.items()}
 
 
-def as_share(total: float) -> float:
-    """Return a number between 0 and 1, in the same order as the totals."""
+def squash_score(total: float) -> float:
+    """Map a total to a number between 0 and 1, by the logistic function."""
     return 1 / (1 + math.exp(-total / 2))

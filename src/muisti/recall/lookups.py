@@ -1,4 +1,4 @@
-"""The three layers of an answer, and look-ups that need no ranking."""
+"""Look-ups that need no ranking: compact results, timeline, full memories, keywords."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MAX_LIMIT = 1000
 
 
 def to_compact(results: Sequence[SearchResult]) -> list[CompactResult]:
-    """The first layer: what to choose from."""
+    """Return search results as IDs, titles and scores only."""
     return [
         CompactResult(
             r.memory.id,
-            _short(r.memory.title),
+            _shorten(r.memory.title),
             r.memory.kind,
             round(r.score, 3),
             r.memory.created_at,
@@ -28,8 +28,8 @@ def to_compact(results: Sequence[SearchResult]) -> list[CompactResult]:
     ]
 
 
-def _short(title: str) -> str:
-    """At most about 40 tokens: a quarter of a token for each ASCII character, one for any other."""
+def _shorten(title: str) -> str:
+    """Return a title of at most about 40 tokens, as `count_tokens` estimates them."""
     room = 160
     for at, char in enumerate(title):
         room -= 1 if char.isascii() else 4
@@ -46,22 +46,22 @@ def search_by_keywords(
     match_all: bool = False,
     limit: int = 10,
 ) -> list[Memory]:
-    """Memories with any, or all, of these keywords."""
-    if (
-        isinstance(keywords, str)
-        or not keywords
-        or not all(isinstance(k, str) and k.strip() for k in keywords)
-    ):
-        raise InvalidRequest("keywords", keywords, "give a list of one or more keywords")
-    return services.index.find_by_keywords(
-        [k.strip() for k in keywords], match_all=match_all, where=where, limit=validate_limit(limit)
-    )
+    """Return memories with any, or all, of these keywords. Raises InvalidRequest."""
+    is_list = not isinstance(keywords, str) and bool(keywords)
+    if not is_list or not all(isinstance(word, str) and word.strip() for word in keywords):
+        raise InvalidRequest("keywords", keywords, "must be a list of one or more keywords")
+    stripped = [word.strip() for word in keywords]
+    limit = validate_limit(limit)
+    return services.index.find_by_keywords(stripped, match_all=match_all, where=where, limit=limit)
 
 
-def timeline(
+def build_timeline(
     services: Services, memory_id: str, before: int = 5, after: int = 5
 ) -> list[CompactResult]:
-    """The second layer: what happened around a memory in its project, in the order of time."""
+    """Return the memories before and after one in its project, oldest first.
+
+    Raises MemoryNotFound, InvalidRequest.
+    """
     anchor = require_entry(services, memory_id)
     for option, value in (("before", before), ("after", after)):
         if not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
@@ -69,25 +69,26 @@ def timeline(
     around = services.index.get_neighbours(anchor, before, after)
     return [
         CompactResult(
-            m.id, _short(m.title), m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at
+            m.id, _shorten(m.title), m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at
         )
         for m in around
     ]
 
 
-def details(services: Services, ids: Sequence[str]) -> list[Memory]:
-    """The third layer: whole memories, in the order asked. Raises MemoryNotFound that names all that are missing."""
+def get_details(services: Services, ids: Sequence[str]) -> list[Memory]:
+    """Return full memories in the given order. Raises MemoryNotFound with all missing IDs."""
     if isinstance(ids, str):
-        raise InvalidRequest("ids", ids, "give a list of ids")
+        raise InvalidRequest("ids", ids, "must be a list of IDs")
     found = services.index.get_many(list(ids)[:MAX_LIMIT], any_origin=True)
-    missing = [memory_id for memory_id in ids if memory_id not in {memory.id for memory in found}]
+    known = {memory.id for memory in found}
+    missing = [memory_id for memory_id in ids if memory_id not in known]
     if missing:
         raise MemoryNotFound(*missing)
     return found
 
 
 def require_entry(services: Services, memory_id: str) -> Memory:
-    """The memory with this id. Raises MemoryNotFound."""
+    """Return the memory, message or document section with this id. Raises MemoryNotFound."""
     memory = services.index.get(memory_id, any_origin=True)
     if memory is None:
         raise MemoryNotFound(memory_id)
@@ -95,31 +96,26 @@ def require_entry(services: Services, memory_id: str) -> Memory:
 
 
 def check_sources(services: Services, names: Sequence[str]) -> None:
-    """Raises InvalidRequest if no document is called so: an empty answer would not tell."""
-    known = sorted(
-        {
-            *services.index.document_sources(),
-            *(shelf.source for shelf in services.index.sources() if shelf.source),
-        }
-    )
+    """Raises InvalidRequest for a document name that does not exist."""
+    sources = [source.source for source in services.index.sources() if source.source]
+    known = sorted({*services.index.document_sources(), *sources})
     for name in names:
         if name not in known:
-            some = (
-                f", or what a document is called: {', '.join(known[:10])}{' …' if len(known) > 10 else ''}"
-                if known
-                else ""
-            )
-            raise InvalidRequest("source", name, f"must be one of {', '.join(EntryType)}{some}")
+            reason = f"must be one of {', '.join(EntryType)}"
+            if known:
+                more = " …" if len(known) > 10 else ""
+                reason += f", or the name of a document: {', '.join(known[:10])}{more}"
+            raise InvalidRequest("source", name, reason)
 
 
 def check_page(limit: int | None, offset: int) -> None:
-    """Raises InvalidRequest for a page that no list has."""
+    """Raises InvalidRequest if limit or offset is negative."""
     if (limit is not None and limit < 0) or offset < 0:
-        raise InvalidRequest("limit, offset", (limit, offset), "neither may be below 0")
+        raise InvalidRequest("limit, offset", (limit, offset), "must not be negative")
 
 
 def validate_limit(limit: int) -> int:
-    """A sensible number of results."""
+    """Return the limit. Raises InvalidRequest if it is not between 1 and MAX_LIMIT."""
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
         raise InvalidRequest("limit", limit, f"must be a whole number between 1 and {MAX_LIMIT}")
     return limit

@@ -1,4 +1,4 @@
-"""Which words of a query a text has, and which other words may stand for one. Pure rules over what the index found."""
+"""Decide which words of a query a text matches, and which other words are alternatives. Pure."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ if TYPE_CHECKING:
     from muisti.ports.search import Term, WordIndex, WordMatch, Words
 
 K1 = 1.2
-"""The constant of bm25 that bounds how much one word can count for."""
+"""The constant of BM25 that limits the weight of one word."""
 FIELD_WEIGHTS = (3.0, 2.0, 1.0)
-"""Of title, labels and body, in bm25 and in counting occurrences."""
+"""Of title, labels and body, in BM25 and in counting occurrences."""
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalHit:
-    """A text that matched words of the query, with what ranking needs to know: most hits are never read whole."""
+    """A text that matched words of the query. The text itself is not read until it is shown."""
 
     memory_id: str
     score: float
     """Between 0 and 1."""
     matched: frozenset[str]
-    """The words of the query that it has, or has a stand-in for."""
+    """The words of the query that it has, or has an alternative for."""
     loose: frozenset[str] = frozenset()
-    """Those of them that only a stand-in matched."""
+    """Those of them that only an alternative matched."""
     found: frozenset[str] = frozenset()
-    """The words of the text that matched: what is highlighted."""
+    """The words of the text that matched, for highlighting."""
     opening: str = ""
-    """How its content begins."""
+    """The beginning of its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """How often words occur in a text; in its title and labels they count for more."""
+    """How often words occur in a text. In title and labels they count more."""
 
     length: int
     counts: dict[str, float]
 
 
 def explain_match(match: WordMatch, terms: Sequence[Term]) -> LexicalHit:
-    """Return which terms a text matched, exactly or by a stand-in, and its score."""
+    """Return which terms a text matched, exactly or by an alternative, and its score."""
     stored = f" {' '.join(match.words)} "
     exact: set[str] = set()
     loose: set[str] = set()
@@ -55,7 +55,7 @@ def explain_match(match: WordMatch, terms: Sequence[Term]) -> LexicalHit:
         if others or (term.prefix and f" {term.text}" in stored):
             loose.add(term.text)
             found.update(others)
-    # The bm25 that no text can exceed for this query: what makes scores comparable between queries.
+    # The highest possible BM25 for this query: it makes scores comparable between queries.
     best = max(1e-6, sum(term.weight for term in terms)) * (K1 + 1)
     matched = frozenset(exact | loose)
     score = min(1.0, match.bm25 / best)
@@ -64,8 +64,8 @@ def explain_match(match: WordMatch, terms: Sequence[Term]) -> LexicalHit:
     )
 
 
-def literal_hit(memory_id: str, text: str) -> LexicalHit:
-    """Return the hit of a text that has exactly these characters."""
+def make_literal_hit(memory_id: str, text: str) -> LexicalHit:
+    """Return the hit for a text that contains exactly these characters."""
     same = frozenset((text,))
     return LexicalHit(memory_id, 0.5, same, found=same)
 
@@ -78,7 +78,7 @@ def count_occurrences(words: Words, wanted: Sequence[str]) -> Occurrences:
         if not field:
             continue
         length += field.count(" ") + 1
-        spaced = f" {field.replace(' ', '  ')} "  # each word with blanks of its own, so that repeated words are counted
+        spaced = f" {field.replace(' ', '  ')} "  # doubled, so that adjacent repeats are counted
         for word in wanted:
             times = spaced.count(f" {word} ")
             if times:
@@ -86,8 +86,11 @@ def count_occurrences(words: Words, wanted: Sequence[str]) -> Occurrences:
     return Occurrences(length, counts)
 
 
-def similar_words(index: WordIndex, word: str, limit: int) -> list[str]:
-    """Return indexed words that contain this one, the shortest first; failing those, other forms and misspellings of it."""
+def find_similar_words(index: WordIndex, word: str, limit: int) -> list[str]:
+    """Return indexed words that contain this one; if there are none, other forms and typos of it.
+
+    The shortest, or nearest in length, come first.
+    """
     if len(word) < 3:
         return []
     containing = index.find_words_containing(word, limit)
@@ -99,13 +102,13 @@ def similar_words(index: WordIndex, word: str, limit: int) -> list[str]:
 
 
 def has_same_beginning(first: str, second: str) -> bool:
-    """Return whether two words look like forms of one: most of both is a common beginning."""
-    common = len(commonprefix((first, second)))  # noqa: RUF071  # letters are what is meant here
+    """Return whether two words look like forms of one word, by their common prefix."""
+    common = len(commonprefix((first, second)))  # noqa: RUF071  # of words, not of paths
     return common >= 5 and common >= 0.65 * max(len(first), len(second))
 
 
 def is_one_typo(first: str, second: str) -> bool:
-    """Return whether one letter changed, added, left out, or swapped with its neighbour makes one word the other."""
+    """Return whether one changed, added, missing or swapped letter makes one word the other."""
     if abs(len(first) - len(second)) > 1:
         return False
     shorter = min(len(first), len(second))

@@ -1,7 +1,8 @@
-"""What a memory says together with its neighbours in a conversation. Pure.
+"""Score candidates together with their neighbours in a conversation. Pure.
 
-"Yes, last May!" answers nothing by itself: a short turn leans on what was said around it. So the words, and the meaning, of
-up to two neighbours on each side count for a memory too: the less, the longer it is itself, and the longer they are.
+"Yes, last May!" matches nothing by itself: a short message depends on what was said around it. So
+the words and vectors of up to two neighbours on each side count for a memory too. They count less
+the longer it is itself, and the longer they are.
 """
 
 from __future__ import annotations
@@ -14,124 +15,133 @@ if TYPE_CHECKING:
     from muisti.recall.matching import Occurrences
 
 OWN = 3.0
-"""A memory's own words count for this many times a neighbour's."""
+"""A memory's own words count this many times as much as a neighbour's."""
 SHORT = 25
-"""Words up to which a memory leans on its neighbours in full, and up to which a neighbour counts in full."""
+"""Up to this many words a memory uses its neighbours fully, and a neighbour counts fully."""
 NEAR, NEXT_BUT_ONE = 0.2, 0.1
-"""How much of a neighbour's meaning counts."""
+"""The weight of the vector of a neighbour, and of the one beyond it."""
 LOOSE = 0.7
-"""What a stand-in for a word (a compound, a slip of the pen) counts for."""
+"""The weight of an alternative for a word, such as a compound or a typo."""
 _K1, _B = 1.2, 0.75
+"""The constants of BM25."""
 
 
 def score_shortness(length: int) -> float:
-    """1 for a short text, less for a longer one."""
+    """Return 1 for a text of at most SHORT words, less for a longer one."""
     return min(1.0, SHORT / max(1, length))
 
 
 def score_words(
-    candidates: Mapping[str, Candidate], found: Mapping[str, Occurrences], terms: Sequence[Term]
+    candidates: Mapping[str, Candidate],
+    occurrences: Mapping[str, Occurrences],
+    terms: Sequence[Term],
 ) -> dict[str, float]:
-    """BM25 of each candidate with its neighbours."""
-    bags = {id_: _bag(candidate, found) for id_, candidate in candidates.items() if id_ in found}
-    if not bags:
+    """Return the BM25 score of each candidate together with its neighbours."""
+    shares: dict[str, list[tuple[str, float]]] = {}
+    lengths: dict[str, float] = {}
+    for id_, candidate in candidates.items():
+        if id_ in occurrences:
+            shares[id_] = [(id_, OWN), *score_neighbours(candidate, occurrences)]
+            lengths[id_] = sum(share * occurrences[part].length for part, share in shares[id_])
+    if not lengths:
         return {}
-    average = sum(length for length, _ in bags.values()) / len(bags)
-    return {
-        id_: _bm25(length, parts, found, terms, average) for id_, (length, parts) in bags.items()
-    }
-
-
-def _bag(
-    candidate: Candidate, found: Mapping[str, Occurrences]
-) -> tuple[float, list[tuple[str, float]]]:
-    """How long a candidate is with its neighbours, and how much each of them counts."""
-    parts = [(candidate.memory_id, OWN), *score_neighbours(candidate, found)]
-    return sum(share * found[id_].length for id_, share in parts), parts
+    average = sum(lengths.values()) / len(lengths)
+    scores = {}
+    for id_, length in lengths.items():
+        dampening = _dampen(length, average)
+        score = 0.0
+        for term in terms:
+            counts = [share * _count(occurrences[part], term) for part, share in shares[id_]]
+            count = sum(counts)
+            score += term.weight * count * (_K1 + 1) / (count + dampening)
+        scores[id_] = score
+    return scores
 
 
 def score_neighbours(
-    candidate: Candidate, found: Mapping[str, Occurrences]
+    candidate: Candidate, occurrences: Mapping[str, Occurrences]
 ) -> list[tuple[str, float]]:
-    """The neighbours that a memory leans on, and how much: the next but one the less, the more is said in between."""
-    own = score_shortness(found[candidate.memory_id].length)
-    parts = []
+    """Return the neighbours of a candidate, each with the share to which it counts."""
+    own = score_shortness(occurrences[candidate.memory_id].length)
+    shares = []
     for side in (candidate.before, candidate.after):
-        through = own
+        share = own
         for neighbour in side:
-            if neighbour not in found:
+            if neighbour not in occurrences:
                 break
-            through *= score_shortness(found[neighbour].length)
-            parts.append((neighbour, through))
-    return parts
+            share *= score_shortness(occurrences[neighbour].length)
+            shares.append((neighbour, share))
+    return shares
 
 
-def _bm25(
-    length: float,
-    parts: list[tuple[str, float]],
-    found: Mapping[str, Occurrences],
-    terms: Sequence[Term],
-    average: float,
-) -> float:
-    dampening = _K1 * (1 - _B + _B * length / max(1.0, average))
-    score = 0.0
-    for term in terms:
-        count = sum(share * _count(found[id_].counts, term) for id_, share in parts)
-        score += term.weight * count * (_K1 + 1) / (count + dampening)
-    return score
+def _dampen(length: float, average: float) -> float:
+    """Return the part of BM25 that grows with the length of a text."""
+    return _K1 * (1 - _B + _B * length / max(1.0, average))
 
 
-def _count(counts: Mapping[str, float], term: Term) -> float:
+def _count(occurrences: Occurrences, term: Term) -> float:
+    counts = occurrences.counts
     if term.text in counts or not term.alternatives:
         return counts.get(term.text, 0.0)
-    return LOOSE * max((counts.get(other, 0.0) for other in term.alternatives), default=0.0)
+    return LOOSE * max(counts.get(word, 0.0) for word in term.alternatives)
 
 
 def score_vectors(
-    candidates: Mapping[str, Candidate], near: Mapping[str, float], found: Mapping[str, Occurrences]
+    candidates: Mapping[str, Candidate],
+    similarities: Mapping[str, float],
+    occurrences: Mapping[str, Occurrences],
 ) -> dict[str, float]:
-    """The cosine of each candidate, averaged with those of its neighbours."""
+    """Return the cosine of each candidate, averaged with those of its neighbours."""
     scores = {}
     for id_, candidate in candidates.items():
-        if id_ not in near or id_ not in found:
+        if id_ not in similarities or id_ not in occurrences:
             continue
         next_to = {*candidate.before[:1], *candidate.after[:1]}
-        total, weight = near[id_], 1.0
-        for neighbour, share in score_neighbours(candidate, found):
-            if neighbour in near:
+        total, weight = similarities[id_], 1.0
+        for neighbour, share in score_neighbours(candidate, occurrences):
+            if neighbour in similarities:
                 part = share * (NEAR if neighbour in next_to else NEXT_BUT_ONE)
-                total += part * near[neighbour]
+                total += part * similarities[neighbour]
                 weight += part
         scores[id_] = total / weight
     return scores
 
 
-def of_sessions(
-    candidates: Mapping[str, Candidate], scores: Mapping[str, float]
+def score_sessions_by_vectors(
+    candidates: Mapping[str, Candidate], similarities: Mapping[str, float]
 ) -> dict[str, float]:
-    """For each candidate the best score in its session; its own, if it has none."""
+    """Return for each candidate the best cosine in its session; without a session, its own."""
     best: dict[str, float] = {}
     for id_, candidate in candidates.items():
-        if id_ in scores:
-            key = candidate.session_id or id_
-            best[key] = max(scores[id_], best.get(key, scores[id_]))
-    return {id_: best[key] for id_, c in candidates.items() if (key := c.session_id or id_) in best}
+        if id_ in similarities:
+            session = candidate.session_id or id_
+            best[session] = max(similarities[id_], best.get(session, similarities[id_]))
+    sessions = {id_: candidate.session_id or id_ for id_, candidate in candidates.items()}
+    return {id_: best[session] for id_, session in sessions.items() if session in best}
 
 
-def covered_by_sessions(
-    candidates: Mapping[str, Candidate], found: Mapping[str, Occurrences], terms: Sequence[Term]
+def score_sessions_by_words(
+    candidates: Mapping[str, Candidate],
+    occurrences: Mapping[str, Occurrences],
+    terms: Sequence[Term],
 ) -> dict[str, float]:
-    """How much of the question the candidates of each candidate's session cover together, each word where it is best."""
-    average = sum(one.length for one in found.values()) / max(1, len(found))
+    """Return for each candidate how much of the query its session covers.
+
+    Each word counts where it scores best in the session.
+    """
+    average = sum(one.length for one in occurrences.values()) / max(1, len(occurrences))
     best: dict[str, dict[str, float]] = {}
     for id_, candidate in candidates.items():
-        if id_ in found:
-            words = best.setdefault(candidate.session_id or id_, {})
-            dampening = _K1 * (1 - _B + _B * found[id_].length / max(1.0, average))
-            for term in terms:
-                count = _count(found[id_].counts, term)
-                if count:
-                    words[term.text] = max(
-                        words.get(term.text, 0.0), term.weight * count / (count + dampening)
-                    )
-    return {id_: sum(best.get(c.session_id or id_, {}).values()) for id_, c in candidates.items()}
+        if id_ not in occurrences:
+            continue
+        scores = best.setdefault(candidate.session_id or id_, {})
+        dampening = _dampen(occurrences[id_].length, average)
+        for term in terms:
+            count = _count(occurrences[id_], term)
+            if count:
+                score = term.weight * count / (count + dampening)
+                scores[term.text] = max(scores.get(term.text, 0.0), score)
+    totals = {session: sum(scores.values()) for session, scores in best.items()}
+    return {
+        id_: totals.get(candidate.session_id or id_, 0) for id_, candidate in candidates.items()
+    }

@@ -1,4 +1,7 @@
-"""Memories as text for a prompt (contract E10, I3). Equal input gives equal bytes, so that prompt caches hold."""
+"""Format memories for a prompt (contract E10, I3).
+
+Equal input gives equal bytes, so that prompt caches stay valid.
+"""
 
 from __future__ import annotations
 
@@ -15,69 +18,58 @@ _ASCII = re.compile(r"[\x00-\x7f]+")
 
 
 def count_tokens(text: str) -> int:
-    """An estimate that is rather too high: four letters of English, or one of any other script, are one."""
-    ascii_ = sum(len(run) for run in _ASCII.findall(text))
-    return -(-ascii_ // 4) + len(text) - ascii_
+    """Return an estimate that is rather too high: one for four ASCII characters or one other."""
+    ascii_count = sum(len(run) for run in _ASCII.findall(text))
+    return -(-ascii_count // 4) + len(text) - ascii_count
 
 
 def compose_context(core: CoreMemory, memories: Sequence[Memory], budget: int) -> str:
-    """Core memory first, then as many of the best memories as fit, in the order of time; never more than the budget.
+    """Return core memory and as many of the best memories as fit into a budget of tokens.
 
-    Empty if there is nothing to say. Raises InvalidRequest if not even core memory fits.
+    Empty if there is nothing to show. Raises InvalidRequest if core memory alone does not fit.
     """
-    known = _core(core)
-    if not known and not memories:
+    sections = _format_core(core)
+    if not sections and not memories:
         return ""
-    frame = "\n".join((OPENING, *known, CLOSING))
-    left = budget - count_tokens(frame) - 1
+    left = budget - count_tokens("\n".join((OPENING, *sections, CLOSING))) - 1
     if left < 0:
-        cure = f"core memory and its frame alone take {budget - left} tokens: allow more, or shorten core memory"
-        raise InvalidRequest("budget", budget, cure)
-    chosen = _fitting(memories, left)
-    return (
-        "\n".join((OPENING, *known, *(fence_memory(one) for one in chosen), CLOSING))
-        if known or chosen
-        else ""
-    )
-
-
-def _fitting(memories: Sequence[Memory], left: int) -> list[Memory]:
-    """The best that fit, oldest first: their ranks move with the question, their ages do not."""
+        needed = f"must be at least {budget - left} tokens, which core memory alone takes"
+        raise InvalidRequest("budget", budget, f"{needed}; allow more, or shorten core memory")
     chosen = []
-    for one in memories:
-        cost = count_tokens(fence_memory(one)) + 1
+    for memory in memories:
+        cost = count_tokens(fence_memory(memory)) + 1
         if cost <= left:
-            chosen.append(one)
+            chosen.append(memory)
             left -= cost
-    return sorted(chosen, key=lambda one: (one.created_at, one.id))
+    if not sections and not chosen:
+        return ""
+    # By age, which unlike the rank does not change with the query: prompt caches stay valid.
+    chosen.sort(key=lambda memory: (memory.created_at, memory.id))
+    return "\n".join((OPENING, *sections, *map(fence_memory, chosen), CLOSING))
 
 
-def _core(core: CoreMemory) -> list[str]:
-    lines = []
+def _format_core(core: CoreMemory) -> list[str]:
+    sections = []
     for section in CORE_SECTIONS:
-        entries = getattr(core, section)
-        if entries:
-            said = "\n".join(
-                f"{' '.join(key.split())}: {' '.join(value.split())}"
-                for key, value in sorted(entries.items())
-            )
-            lines.append(f'<memory-core section="{section}">\n{quote_text(said)}\n</memory-core>')
-    return lines
+        lines = []
+        for key, value in sorted(getattr(core, section).items()):
+            lines.append(f"{' '.join(key.split())}: {' '.join(value.split())}")
+        if lines:
+            text = quote_text("\n".join(lines))
+            sections.append(f'<memory-core section="{section}">\n{text}\n</memory-core>')
+    return sections
 
 
 def format_list(memories: Sequence[Memory]) -> str:
-    """The memories as a list for a system prompt; empty if there are none."""
+    """Return the memories as a list for a system prompt, or "" if there are none."""
     if not memories:
         return ""
-    lines = [f"- [{one.kind.upper()}] {_line(one)} ({_weight(one)})" for one in memories]
-    return "\n".join((_HEAD, *lines, "", _FOOT))
-
-
-def _line(memory: Memory) -> str:
-    """On one line: a memory must not be able to begin a line of its own."""
-    return quote_text(" ".join(memory.content.split()))
-
-
-def _weight(memory: Memory) -> str:
-    trust = "" if memory.trusted else f", unverified, from {' '.join(memory.source.split())}"
-    return f"importance: {memory.importance:.1f}{trust}"
+    lines = [_HEAD]
+    for memory in memories:
+        # On one line: a memory must not be able to start a line of its own.
+        content = quote_text(" ".join(memory.content.split()))
+        source = " ".join(memory.source.split())
+        trust = "" if memory.trusted else f", unverified, from {source}"
+        note = f"importance: {memory.importance:.1f}{trust}"
+        lines.append(f"- [{memory.kind.upper()}] {content} ({note})")
+    return "\n".join((*lines, "", _FOOT))

@@ -1,25 +1,44 @@
-"""From a question to the words that are worth looking for. Pure but for the word list of the stop words."""
+"""From a query to the words that the index is searched for, and the time that it names."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
+from muisti.errors import InvalidRequest
 from muisti.ports import Frequencies, Term
+from muisti.recall.matching import find_similar_words
 from muisti.text.tokens import is_spaceless, stem, tokenize
 
+if TYPE_CHECKING:
+    from muisti.ports import Services
+    from muisti.text.time_expressions.question import When
+
+MODES = ("hybrid", "vector", "keyword")
 MAX_QUERY = 100_000
-"""Characters of a query that are looked at."""
+"""Characters of a query that are read."""
+MAX_SPELLING = 2000
+"""Characters of a query whose own spelling is shown in `why`."""
 MAX_WORDS = 1000
-"""Distinct words of a query that are looked up: each costs something, even if nobody ever wrote it."""
+"""Distinct words of a query that are looked up: each costs time, even if no memory has it."""
 MAX_TERMS = 48
+RELATED_TERMS = 16
 POSTINGS = 8_000
-"""How many memories the words of one query may touch before the most common no longer lead to any: cost stays flat."""
+"""How many memories the words of one query may match before common words no longer select any.
+
+This bounds the cost of a query.
+"""
 RARE = 3
 """A word in fewer memories than this is also looked for inside longer words."""
 ALTERNATIVES = 12
-_OTHERS = (
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_OTHER_LANGUAGES = (
     "finnish",
     "swedish",
     "german",
@@ -31,92 +50,168 @@ _OTHERS = (
     "russian",
 )
 _ENGLISH = """
-a an the and or but nor if then than because as until while though although so yet of at by for with without about against
-between among into onto upon through during before after above below to from up down in out on off over under again further
-once per via toward towards within i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his
-himself she her hers herself it its itself they them their theirs themselves one oneself someone somebody something anyone
-anybody anything everyone everybody everything nobody nothing who whom whose which what when where why how whether whatever
-whichever whoever this that these those here there am is are was were be been being have has had having do does did doing done
-will would shall should can could might must ought cannot let lets not no yes only own same such too very just also even
-ever both each few more most other others another some any all either neither else rather quite please im ive youre
-youve youd youll hes shes weve theyre theyve theyd theyll thats whats whos wheres hows theres isnt arent wasnt werent
-hasnt havent hadnt doesnt dont didnt wont wouldnt shant shouldnt cant couldnt mustnt
+a an the and or but nor if then than because as until while though although so yet of at by for
+with without about against between among into onto upon through during before after above below to
+from up down in out on off over under again further once per via toward towards within i me my
+mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her
+hers herself it its itself they them their theirs themselves one oneself someone somebody
+something anyone anybody anything everyone everybody everything nobody nothing who whom whose
+which what when where why how whether whatever whichever whoever this that these those here there
+am is are was were be been being have has had having do does did doing done will would shall
+should can could might must ought cannot let lets not no yes only own same such too very just also
+even ever both each few more most other others another some any all either neither else rather
+quite please im ive youre youve youd youll hes shes weve theyre theyve theyd theyll thats whats
+whos wheres hows theres isnt arent wasnt werent hasnt havent hadnt doesnt dont didnt wont wouldnt
+shant shouldnt cant couldnt mustnt
 """
-"""Words of grammar only, and none that people ask for: not `may`, `id`, and not `computer`, `group`, `home` of longer lists."""
+"""Function words only, and none that people search for, such as `may`, `id` or `home`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query with its words and its time."""
+
+    text: str
+    mode: str
+    terms: Sequence[Term] = ()
+    when: When | None = None
+
+
+def validate_mode(mode: str) -> str:
+    """Return the search mode. Raises InvalidRequest if it is unknown."""
+    if mode not in MODES:
+        raise InvalidRequest("mode", mode, f"must be one of {', '.join(MODES)}")
+    return mode
+
+
+def clean_query(query: str) -> str:
+    """Return the query without NUL and surrogates. Raises InvalidRequest if nothing is left."""
+    if not isinstance(query, str):
+        raise InvalidRequest("query", query, "must be a text")
+    cleaned = _NO_TEXT.sub(" ", query).strip()
+    if not cleaned:
+        raise InvalidRequest("query", query, "must not be empty; `muisti list` shows all memories")
+    return cleaned
+
+
+def parse_query(services: Services, query: str, mode: str, now: datetime) -> ParsedQuery:
+    """Return the words and the time of a query. `retrieve` embeds it later."""
+    terms = [] if mode == "vector" else parse_terms(services, query)
+    return ParsedQuery(query, mode, terms, parse_when(query, now))
+
+
+def parse_when(query: str, now: datetime) -> When | None:
+    """Return the time that a query names, or None.
+
+    The table of phrases is built lazily: few queries name a time.
+    """
+    from muisti.text.time_expressions.calendar import may_mention_time
+
+    if not may_mention_time(query):
+        return None
+    from muisti.text.time_expressions import question
+
+    return question.parse_when(query, now)
+
+
+def parse_terms(services: Services, query: str) -> list[Term]:
+    """Return the words of a query to search for."""
+    words = split_query(query)
+    if not words:
+        return []
+    find_similar = partial(find_similar_words, services.index)
+    return choose_terms(words, services.index.frequencies(words), find_similar)
+
+
+def choose_related_terms(services: Services, memory_id: str) -> list[Term]:
+    """Return the most distinctive words of a memory that other memories have too."""
+    stored = " ".join(services.index.get_words([memory_id]).get(memory_id, ()))
+    counts = Counter(stored.split())
+    words = remove_stop_words(list(counts))
+    most_used = sorted(words, key=lambda word: -counts[word])[:MAX_WORDS]
+    frequencies = services.index.frequencies(most_used)
+    shared = [word for word in most_used if frequencies.counts.get(word, 0) > 1]
+    terms = choose_terms(shared, frequencies, lambda *_: [])
+    terms.sort(key=lambda term: -term.weight * counts.get(term.text, 1))
+    return terms[:RELATED_TERMS]
+
+
+def spell_words(query: str) -> dict[str, str]:
+    """Return how the query spells each index word: "database" for "databas"."""
+    spelt = re.findall(r"\w+", query[:MAX_SPELLING])
+    return {word: text.lower() for text in spelt for word in tokenize(text)}
 
 
 def split_query(query: str) -> list[str]:
-    """The distinct index words of a query without those that only hold a sentence together."""
-    return remove_stop_words(
-        list(dict.fromkeys(tokenize(query[:MAX_QUERY], query=True)))[:MAX_WORDS]
-    )
+    """Return the distinct index words of a query, without stop words."""
+    words = dict.fromkeys(tokenize(query[:MAX_QUERY], query=True))
+    return remove_stop_words(list(words)[:MAX_WORDS])
 
 
-def remove_stop_words(found: list[str]) -> list[str]:
-    """Index words without those that only hold a sentence together; all of them, if there are no others."""
-    listed = _stop_words(found)
-    return [word for word in found if word not in listed] or found
+def remove_stop_words(words: list[str]) -> list[str]:
+    """Return index words without stop words. If all are stop words, return all."""
+    stop_words = _find_stop_words(words)
+    return [word for word in words if word not in stop_words] or words
 
 
 def choose_terms(
-    found: Sequence[str], frequencies: Frequencies, similar: Callable[[str, int], list[str]]
+    words: Sequence[str], frequencies: Frequencies, find_similar: Callable[[str, int], list[str]]
 ) -> list[Term]:
-    """The rarest words first, each with its weight and its stand-ins. Memories are sought by as many as the budget allows."""
+    """Return the words as weighted terms, rarest first, each with its alternatives.
+
+    Once the words match more than POSTINGS memories, further ones no longer select memories.
+    """
     counts = frequencies.counts
     terms: list[Term] = []
-    touched = 0
-    for word in sorted(found, key=lambda w: counts.get(w, 0)):
+    matches = 0
+    for word in sorted(words, key=lambda word: counts.get(word, 0)):
         count = counts.get(word, 0)
-        sought = touched + count <= POSTINGS or not any(counts.get(term.text) for term in terms)
-        touched += count
-        lone = len(word) == 1 and is_spaceless(word)
-        others = (
-            tuple(similar(word, ALTERNATIVES))
-            if count < RARE and not lone and _may_be_part(word)
-            else ()
-        )
-        if count or others or lone:
-            terms.append(Term(word, weight(count, frequencies.documents), others, lone, sought))
+        is_first = not any(counts.get(term.text) for term in terms)
+        sought = matches + count <= POSTINGS or is_first
+        matches += count
+        is_prefix = len(word) == 1 and is_spaceless(word)
+        # Not for numbers, and not for short words: `new` is in `renewed`.
+        may_be_part = not word.isdigit() and (len(word) > 3 or not word.isascii())
+        alternatives: list[str] = []
+        if count < RARE and may_be_part and not is_prefix:
+            alternatives = find_similar(word, ALTERNATIVES)
+        if count or alternatives or is_prefix:
+            idf = compute_idf(count, frequencies.documents)
+            terms.append(Term(word, idf, tuple(alternatives), is_prefix, sought))
         if len(terms) == MAX_TERMS:
             break
     return terms
 
 
-def _may_be_part(word: str) -> bool:
-    """Whether longer words that contain this one may mean the same: not numbers, and not `new`, which is in `renewed`."""
-    return not word.isdigit() and (len(word) > 3 or not word.isascii())
+def compute_idf(count: int, documents: int) -> float:
+    """Return the inverse document frequency as FTS5 computes it: at least 1e-6."""
+    if count > documents:
+        return 1e-6
+    return max(1e-6, math.log((documents - count + 0.5) / (count + 0.5)))
 
 
-def weight(count: int, documents: int) -> float:
-    """The inverse document frequency as FTS5 counts it: next to nothing for words of every second memory."""
-    return (
-        max(1e-6, math.log((documents - count + 0.5) / (count + 0.5)))
-        if documents >= count
-        else 1e-6
-    )
+def _find_stop_words(words: Sequence[str]) -> frozenset[str]:
+    """Return the stop words of the query's language.
 
-
-def _stop_words(found: Sequence[str]) -> frozenset[str]:
-    """The stop words of the query's language: English, unless another list knows more of its words, and not just one.
-
-    One is no evidence: the `war` of "war crimes" is a German stop word, the `van` of "van insurance" a Dutch one.
+    That is English, unless another language's list has more of the words, and at least two: one
+    match can be chance. `war` in "war crimes" is a German stop word.
     """
-    english = _stop_list("english")
-    known = sum(word in english for word in found)
-    if 2 * known >= len(found) or len(found) < 2:
+    english = _load_stop_words("english")
+    matches = sum(word in english for word in words)
+    if 2 * matches >= len(words) or len(words) < 2:
         return english
-    best = max(map(_stop_list, _OTHERS), key=lambda listed: sum(word in listed for word in found))
-    return best if sum(word in best for word in found) > max(1, known) else english
+    others = [_load_stop_words(language) for language in _OTHER_LANGUAGES]
+    best = max(others, key=lambda listed: sum(word in listed for word in words))
+    return best if sum(word in best for word in words) > max(1, matches) else english
 
 
 @cache
-def _stop_list(language: str) -> frozenset[str]:
+def _load_stop_words(language: str) -> frozenset[str]:
     if language == "english":
         listed = _ENGLISH.split()
     else:
-        from stop_words import get_stop_words  # not needed by most questions, and not free
+        from stop_words import get_stop_words  # slow to import, and few queries need it
 
         listed = get_stop_words(language)
-    return frozenset(
-        form for word in listed for form in (word.replace("'", ""), stem(word.replace("'", "")))
-    )
+    plain = [word.replace("'", "") for word in listed]
+    return frozenset([*plain, *map(stem, plain)])

@@ -1,9 +1,9 @@
-"""The order of results: features added up, successors raised, repeats left out. Pure."""
+"""Order the candidates: add up features, raise successors, drop repeats. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.model import EntryType, Signal
@@ -14,36 +14,43 @@ if TYPE_CHECKING:
     from muisti.ports import Candidate
 
 LONGEST_CHAIN = 20
-"""Supersedes that are followed one after the other; people may write circles by hand."""
+"""How many SUPERSEDES links are followed in a row. Edited files may contain circles."""
 LIFT = 0.001
-"""By which a successor stands before the memory it replaced, at least."""
+"""The least by which a successor ranks above the memory that it replaced."""
 
 
 def rank(inputs: RankingInputs) -> list[Ranked]:
-    """Return the candidates, best first. Equal scores: latest first. The same text comes once."""
+    """Return the candidates, best first. Equal scores: latest first. Equal texts appear once."""
     contributions = {one.name: one.contributions(inputs) for one in features.FEATURES}
     about_query = [one.name for one in features.FEATURES if one.about_query]
     about_memory = [one.name for one in features.FEATURES if not one.about_query]
-    found = {}
-    for id_, candidate in inputs.evidence.candidates.items():
+    ranked = {}
+    for id_, candidate in inputs.retrieval.candidates.items():
         if _repeats_query(candidate, inputs.query.text):
             continue
         own = {name: scores.get(id_, 0.0) for name, scores in contributions.items()}
         relevance = sum(own[name] for name in about_query)
         score = relevance + sum(own[name] for name in about_memory)
-        found[id_] = Ranked(candidate, score, own)
-    found = promote_successors(found, inputs.evidence.successors)
-    return _drop_repeats(sorted(found.values(), key=_best_first))
+        ranked[id_] = Ranked(candidate, score, own)
+    ranked = promote_successors(ranked, inputs.retrieval.successors)
+
+    def best_first(one: Ranked) -> tuple[float, float, str]:
+        return -one.score, -one.candidate.created_at.timestamp(), one.candidate.memory_id
+
+    best_of_text: dict[str, Ranked] = {}
+    for one in sorted(ranked.values(), key=best_first):
+        best_of_text.setdefault(one.candidate.content_hash, one)
+    return list(best_of_text.values())
 
 
 def explain_result(inputs: RankingInputs, ranked: Ranked) -> tuple[Signal, ...]:
-    """Return what each feature says of a result, for `why`."""
+    """Return the signals of a result, for `why`."""
     signals = (feature.signal(inputs, ranked) for feature in features.FEATURES)
     return tuple(signal for signal in signals if signal is not None)
 
 
 def _repeats_query(candidate: Candidate, query: str) -> bool:
-    """Return whether it is a message that asks just this: nobody asks in order to be asked back."""
+    """Return whether a candidate is a message that asks the same question: it answers nothing."""
     return (
         candidate.origin == EntryType.MESSAGE
         and candidate.opening.strip() == query.strip()[: len(candidate.opening)]
@@ -51,27 +58,21 @@ def _repeats_query(candidate: Candidate, query: str) -> bool:
     )
 
 
-def _best_first(ranked: Ranked) -> tuple[float, float, str]:
-    candidate = ranked.candidate
-    return -ranked.score, -candidate.created_at.timestamp(), candidate.memory_id
-
-
 def promote_successors(
-    found: Mapping[str, Ranked],
-    successors: Mapping[str, Sequence[str]],
+    ranked: Mapping[str, Ranked], successors: Mapping[str, Sequence[str]]
 ) -> dict[str, Ranked]:
     """Return the candidates with successors raised above the memories that they replaced.
 
-    A current memory answers as well as the old one would have, had it not expired.
+    A current memory scores as the one it replaced would score if that had not expired.
     """
-    scores = {id_: one.score for id_, one in found.items()}
-    instead_of: dict[str, str] = {}
+    scores = {id_: one.score for id_, one in ranked.items()}
+    replaced: dict[str, str] = {}
     for _ in range(LONGEST_CHAIN):
         raised = []
         for old, news in successors.items():
             if old not in scores:
                 continue
-            for place, new in enumerate(news, start=1):  # the later stands before the earlier
+            for place, new in enumerate(news, start=1):  # later ones rank above earlier ones
                 current = 0.0 if new in successors else EXPIRED
                 least = scores[old] + LIFT * place + current
                 if least > scores.get(new, -math.inf):
@@ -80,18 +81,8 @@ def promote_successors(
             break
         for new, old, least in raised:
             scores[new] = max(least, scores.get(new, -math.inf))
-            instead_of[new] = instead_of.get(old, old)
-    promoted = {}
-    for id_, one in found.items():
-        promoted[id_] = one._replace(score=scores[id_], instead_of=instead_of.get(id_, ""))
-    return promoted
-
-
-def _drop_repeats(found: Iterable[Ranked]) -> list[Ranked]:
-    seen: set[str] = set()
-    kept = []
-    for one in found:
-        if one.candidate.content_hash not in seen:
-            seen.add(one.candidate.content_hash)
-            kept.append(one)
-    return kept
+            replaced[new] = replaced.get(old, old)
+    return {
+        id_: one._replace(score=scores[id_], instead_of=replaced.get(id_, ""))
+        for id_, one in ranked.items()
+    }

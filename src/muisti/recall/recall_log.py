@@ -1,4 +1,4 @@
-"""Records which memories were recalled, off the path of the request (contract E7)."""
+"""Record in the background which memories were recalled (contract E7)."""
 
 from __future__ import annotations
 
@@ -17,62 +17,62 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("muisti")
 GATHER = 0.05
-"""Seconds to wait for more, so that many quick searches become one write."""
+"""Seconds to wait for more events, so that many quick searches become one write."""
 PATIENCE = 0.1
-"""Seconds to wait for the lock. If another process holds it for longer, readers go on without what is yet to be written."""
+"""Seconds to wait for the lock. If another process holds it longer, readers do not wait."""
 RETRY = 0.2
-"""Seconds until a write that was blocked is tried again."""
+"""Seconds until a blocked write is tried again."""
 CLOSING = 3.0
-"""Seconds that closing waits for another process's lock: a command that only read must not hang for it."""
+"""Seconds that closing waits for another process's lock: a read command must not hang."""
 
 
 class RecallLog:
-    """Writes recall events to the journal in a thread of its own."""
+    """Writes recall events to the journal in its own thread."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._changed = threading.Condition()
         self._events: list[Event] = []
-        self._noted = 0
+        self._recorded = 0
         self._written = 0
         self._wanted = 0
-        """Somebody waits for the first so many events to be written."""
+        """How many events a caller waits for."""
         self._blocked = False
-        """Another process holds the lock: nobody who reads waits for that."""
+        """Another process holds the lock; readers do not wait for it."""
         self._give_up_at: float | None = None
         self._thread: threading.Thread | None = None
 
-    def note(self, memory_ids: Sequence[str], session_id: str | None = None) -> None:
-        """Record that these were recalled now."""
+    def record(self, memory_ids: Sequence[str], session_id: str | None = None) -> None:
+        """Record that these memories were recalled now."""
         if not memory_ids or not self._services.settings.record_recall:
             return
         event = Event(EventName.RECALLED, self._services.clock.now(), tuple(memory_ids), session_id)
         with self._changed:
             self._events.append(event)
-            self._noted += 1
+            self._recorded += 1
             self._changed.notify_all()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="muisti-recall", daemon=True)
                 self._thread.start()
 
     def settle(self) -> None:
-        """Return once everything recorded so far is written, or cannot be written because the store is locked."""
+        """Wait until all recorded events are written, unless another process holds the lock."""
         self._wait(lambda wanted: self._written >= wanted or self._blocked)
 
     def flush(self) -> None:
-        """Return once everything recorded so far is written; what others record meanwhile is not waited for."""
+        """Wait until all events recorded so far are written."""
         self._wait(lambda wanted: self._written >= wanted)
 
     def _wait(self, is_done: Callable[[int], bool]) -> None:
         with self._changed:
-            wanted = self._noted
+            wanted = self._recorded
             if not is_done(wanted):
                 self._wanted = max(self._wanted, wanted)
                 self._changed.notify_all()
                 self._changed.wait_for(lambda: is_done(wanted))
 
     def close(self) -> None:
-        """Write what is left, unless the store stays locked, and end the thread."""
+        """Write the remaining events, unless the store stays locked, and stop the thread."""
         self._give_up_at = time.monotonic() + CLOSING
         self.flush()
         with self._changed:
@@ -101,7 +101,7 @@ class RecallLog:
                     self._changed.notify_all()
 
     def _write(self, events: Sequence[Event]) -> None:
-        """Write events, trying again for as long as the setting `lock_timeout` says."""
+        """Write events; retry for `lock_timeout` seconds."""
         tries = max(1, int(self._services.settings.lock_timeout / (PATIENCE + RETRY)))
         try:
             for _ in range(tries):
@@ -117,9 +117,9 @@ class RecallLog:
                         self._changed.wait(RETRY)
             self._commit(events, PATIENCE)
         except MuistiError as error:
-            log.warning("could not record that %d searches were answered: %s", len(events), error)
+            log.warning("could not record the recalls of %d searches: %s", len(events), error)
         except Exception:
-            log.exception("could not record that %d searches were answered", len(events))
+            log.exception("could not record the recalls of %d searches", len(events))
 
     def _commit(self, events: Sequence[Event], timeout: float) -> None:
         changes = ChangeSet(events=events, durable=False)
@@ -127,7 +127,7 @@ class RecallLog:
         try:
             with store.lock(timeout):
                 store.commit(changes)
-        except IndexCorrupt:  # it was removed while the vault was in use
+        except IndexCorrupt:  # the index was removed while the vault was in use
             store.prepare(wait=True)
             with store.lock(timeout):
                 store.commit(changes)

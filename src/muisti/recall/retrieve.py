@@ -1,4 +1,4 @@
-"""Who may answer, and what speaks for each of them."""
+"""Find the candidates for an answer, and what words and vectors say about each of them."""
 
 from __future__ import annotations
 
@@ -7,218 +7,200 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
-from muisti.recall.matching import count_occurrences, explain_match, literal_hit
-from muisti.recall.neighbours import covered_by_sessions, of_sessions, score_vectors, score_words
+from muisti.recall.matching import count_occurrences, explain_match, make_literal_hit
+from muisti.recall.neighbours import (
+    score_sessions_by_vectors,
+    score_sessions_by_words,
+    score_vectors,
+    score_words,
+)
 from muisti.recall.query import MAX_QUERY, split_query
 from muisti.recall.speaker import find_speaker, remove_names
 
 if TYPE_CHECKING:
     from muisti.model import Filter
-    from muisti.ports import Candidate, Services, Space, Term, Vector, VectorHit
+    from muisti.ports import Candidate, Services, Space, Vector, VectorHit
     from muisti.recall.matching import LexicalHit
-    from muisti.text.time_expressions.question import When
+    from muisti.recall.query import ParsedQuery
 
 POOL = 50
-"""How many of each list are looked at more closely, at least."""
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedQuery:
-    """A query, read."""
-
-    text: str
-    mode: str
-    terms: Sequence[Term] = ()
-    when: When | None = None
+"""How many hits of each list become candidates, at least."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryEmbedding:
-    """A question's vector, with the space that it belongs to."""
+    """A query's vector and the vector space that it belongs to."""
 
     vector: Vector | None = None
     space: Space | None = None
     weight: float = 0.0
-    """What it counts for beside the words."""
+    """The weight of vectors relative to words."""
     unrelated: float = -1.0
-    """What is no nearer than this, and has none of the words, is no answer."""
+    """A hit that is no nearer than this, and has none of the words, is dropped."""
     degraded: str = ""
-    """What is less than it should be."""
+    """Why the results are incomplete, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
-class Features:
-    """Everything that was found out about the candidates."""
+class Retrieval:
+    """The candidates and all that is known about them."""
 
-    asked: QueryEmbedding
+    embedding: QueryEmbedding
     candidates: dict[str, Candidate]
-    """Those that may be answers."""
+    """Those that the filter allows."""
     keyword: dict[str, LexicalHit]
     vector: dict[str, VectorHit]
     words: dict[str, float] = field(default_factory=dict)
-    """By words, neighbours included."""
+    """Scores by words, neighbours included."""
     meaning: dict[str, float] = field(default_factory=dict)
-    """By vectors, neighbours included."""
+    """Scores by vectors, neighbours included."""
     session_words: dict[str, float] = field(default_factory=dict)
-    """How much of the question a candidate's session covers."""
+    """How much of the query a candidate's session covers."""
     session_meaning: dict[str, float] = field(default_factory=dict)
-    """How near the nearest of its session is."""
+    """The best vector score in a candidate's session."""
     successors: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each candidate that was superseded: the memories that took its place, which then are candidates too."""
+    """For each superseded candidate the memories that replaced it, which are candidates too."""
 
 
 def retrieve(
     services: Services,
-    question: ParsedQuery,
+    query: ParsedQuery,
     where: Filter,
     limit: int,
-    asked: QueryEmbedding | None = None,
-) -> Features:
-    """The best by words, the nearest by meaning, and what their neighbours add."""
+    embedding: QueryEmbedding | None = None,
+) -> Retrieval:
+    """Return the best candidates by words and by vectors, scored together with their neighbours.
+
+    The query is embedded unless its embedding is given.
+    """
     pool = max(POOL, 2 * limit)
-    narrowed = _narrowed(question, where)
+    filters = [where]
+    when = query.when
+    if when is not None and when.exact and where.since is None and where.until is None:
+        # Look within the named time first: those memories may be few and far down the lists.
+        filters = [replace(where, since=when.start, until=when.end), where]
     keyword: dict[str, LexicalHit] = {}
-    for filter_ in narrowed:
-        keyword |= {
-            hit.memory_id: hit
-            for hit in _by_words(services, question, filter_, pool)
-            if hit.memory_id not in keyword
-        }
-    if asked is None:
-        asked = _meaning(services, question, keyword.values())
+    for filter_ in filters:
+        for word_hit in _match_words(services, query, filter_, pool):
+            keyword.setdefault(word_hit.memory_id, word_hit)
+    if embedding is None:
+        embedding = _embed_query(services, query, keyword.values())
     vector: dict[str, VectorHit] = {}
-    if asked.vector is not None and asked.space is not None:
-        for filter_ in narrowed:
-            hits = services.vectors.find_nearest(asked.space, asked.vector, filter_, pool)
-            vector |= {
-                hit.memory_id: hit
-                for hit in hits
-                if hit.score > asked.unrelated or hit.memory_id in keyword
-            }
+    if embedding.vector is not None and embedding.space is not None:
+        for filter_ in filters:
+            for hit in services.vectors.find_nearest(
+                embedding.space, embedding.vector, filter_, pool
+            ):
+                if hit.score > embedding.unrelated or hit.memory_id in keyword:
+                    vector[hit.memory_id] = hit
     keyword = dict(sorted(keyword.items(), key=lambda item: -item[1].score))
     vector = dict(sorted(vector.items(), key=lambda item: -item[1].score))
-    return _weighed(services, question, asked, where, keyword, vector)
+    return _score_candidates(services, query, embedding, where, keyword, vector)
 
 
-def _narrowed(question: ParsedQuery, where: Filter) -> list[Filter]:
-    """The filter; and first one for the time that is asked for, of which there are perhaps few, far down the lists."""
-    when = question.when
-    if when is None or not when.exact or where.since is not None or where.until is not None:
-        return [where]
-    return [replace(where, since=when.start, until=when.end), where]
-
-
-def _by_words(
-    services: Services, question: ParsedQuery, where: Filter, pool: int
+def _match_words(
+    services: Services, query: ParsedQuery, where: Filter, pool: int
 ) -> list[LexicalHit]:
-    if question.terms:
-        found = services.index.match(question.terms, where, pool)
-        return [explain_match(match, question.terms) for match in found]
-    if question.mode == "vector" or split_query(question.text):
+    if query.terms:
+        matches = services.index.match(query.terms, where, pool)
+        return [explain_match(match, query.terms) for match in matches]
+    if query.mode == "vector" or split_query(query.text):
         return []
-    return [
-        literal_hit(id_, question.text)
-        for id_ in services.index.match_literal(question.text, where, pool)
-    ]
+    # The query has no words, for example "???": look for its characters.
+    ids = services.index.match_literal(query.text, where, pool)
+    return [make_literal_hit(id_, query.text) for id_ in ids]
 
 
-def _weighed(
-    services: Services,
-    question: ParsedQuery,
-    asked: QueryEmbedding,
-    where: Filter,
-    keyword: dict[str, LexicalHit],
-    vector: dict[str, VectorHit],
-) -> Features:
-    found_ids = [*dict.fromkeys([*keyword, *vector])]
-    successors = _successors(services, found_ids)
-    around = services.index.candidates(
-        [*dict.fromkeys([*found_ids, *(new for news in successors.values() for new in news)])],
-        where,
-    )
-    everybody = list(
-        dict.fromkeys(
-            [*around, *(id_ for one in around.values() for id_ in (*one.before, *one.after))]
-        )
-    )
-    wanted = _words_of(question.terms)
-    found = {
-        id_: count_occurrences(words, wanted)
-        for id_, words in services.index.get_words(everybody).items()
-    }
-    near: dict[str, float] = {}
-    if asked.vector is not None and asked.space is not None:
-        near = services.vectors.compute_similarities(asked.space, asked.vector, everybody)
-    return Features(
-        asked,
-        {id_: candidate for id_, candidate in around.items() if candidate.allowed},
-        keyword,
-        vector,
-        score_words(around, found, question.terms)
-        if question.terms
-        else {id_: hit.score for id_, hit in keyword.items()},
-        score_vectors(around, near, found),
-        covered_by_sessions(around, found, question.terms) if question.terms else {},
-        of_sessions(around, near),
-        successors,
-    )
-
-
-def _successors(services: Services, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Who took the place of these, and of those in turn."""
-    found: dict[str, tuple[str, ...]] = {}
-    while ids:
-        further = services.index.successors(ids)
-        found |= further
-        ids = [*dict.fromkeys(id_ for news in further.values() for id_ in news if id_ not in found)]
-    return found
-
-
-def _meaning(
-    services: Services, question: ParsedQuery, hits: Iterable[LexicalHit]
+def _embed_query(
+    services: Services, query: ParsedQuery, hits: Iterable[LexicalHit]
 ) -> QueryEmbedding:
-    """The question's vector. Names of speakers are left out: who speaks is judged by itself, and in a conversation a name
-    is closest to what is said to that person by others.
+    """Return the query's vector.
+
+    Names of speakers are removed first. In a conversation a name is nearest to what others say to
+    that person; the feature `speaker` judges by itself who is speaking.
     """
-    if question.mode == "keyword":
+    if query.mode == "keyword":
         return QueryEmbedding()
-    text = question.text[:MAX_QUERY]
+    text = query.text[:MAX_QUERY]
     try:
         space = next((space for space in services.vectors.spaces() if space.serving), None)
         embedder = services.embedders(space.identity if space else None)
-        if space is None or embedder is None:
+        if space is None:
             if embedder is not None:
-                embedder.identity()  # one that cannot even say who it is says why
-            return QueryEmbedding(degraded=_without(services, space))
+                embedder.identity()  # raises EmbedderProblem with the reason, if it cannot be used
+            no_embedder = services.settings.embedder == "none"
+            degraded = "" if no_embedder else "by keyword only: there are no vectors yet"
+            return QueryEmbedding(degraded=degraded)
+        if embedder is None:
+            missing = f"the model {space.identity.model} that made the vectors is not installed"
+            fix = "run `muisti reindex --vectors`"
+            return QueryEmbedding(degraded=f"by keyword only: {missing}; {fix}")
         weight = embedder.understands(text)
-        if not weight and question.mode == "hybrid":
+        if not weight and query.mode == "hybrid":
             return QueryEmbedding()
-        vector = embedder.embed_query(
-            remove_names(text, {find_speaker(hit.opening) for hit in hits})
-        )
-        waiting = (
-            f"{space.missing} memories wait for their vectors and are found by keyword only"
-            if space.missing
-            else ""
-        )
-        return QueryEmbedding(
-            vector,
-            space,
-            weight or 1.0,
-            embedder.unrelated if question.mode == "hybrid" else -1.0,
-            waiting,
-        )
+        speakers = {find_speaker(hit.opening) for hit in hits}
+        vector = embedder.embed_query(remove_names(text, speakers))
+        degraded = ""
+        if space.missing:
+            count = "1 memory is" if space.missing == 1 else f"{space.missing} memories are"
+            degraded = f"{count} not embedded yet and found by keyword only"
+        unrelated = embedder.unrelated if query.mode == "hybrid" else -1.0
+        return QueryEmbedding(vector, space, weight or 1.0, unrelated, degraded)
     except EmbedderProblem as error:
         return QueryEmbedding(degraded=f"by keyword only: {error}")
 
 
-def _without(services: Services, space: Space | None) -> str:
-    if space is not None:
-        return f"by keyword only: the model {space.identity.model} that made the vectors is not here; `muisti reindex --vectors`"
-    return (
-        "" if services.settings.embedder == "none" else "by keyword only: there are no vectors yet"
+def _score_candidates(
+    services: Services,
+    query: ParsedQuery,
+    embedding: QueryEmbedding,
+    where: Filter,
+    keyword: dict[str, LexicalHit],
+    vector: dict[str, VectorHit],
+) -> Retrieval:
+    """Add successors and neighbours to the hits, and score all of them."""
+    hits = list(dict.fromkeys([*keyword, *vector]))
+    successors = _find_successors(services, hits)
+    replacements = [new for news in successors.values() for new in news]
+    candidates = services.index.candidates(list(dict.fromkeys([*hits, *replacements])), where)
+    around = dict.fromkeys(candidates)
+    for candidate in candidates.values():
+        around.update(dict.fromkeys([*candidate.before, *candidate.after]))
+    ids = list(around)
+
+    wanted = [word for term in query.terms for word in (term.text, *term.alternatives)]
+    wanted = list(dict.fromkeys(wanted))
+    occurrences = {
+        id_: count_occurrences(words, wanted)
+        for id_, words in services.index.get_words(ids).items()
+    }
+    words = {id_: hit.score for id_, hit in keyword.items()}
+    session_words: dict[str, float] = {}
+    if query.terms:
+        words = score_words(candidates, occurrences, query.terms)
+        session_words = score_sessions_by_words(candidates, occurrences, query.terms)
+    similarities: dict[str, float] = {}
+    if embedding.vector is not None and embedding.space is not None:
+        similarities = services.vectors.compute_similarities(embedding.space, embedding.vector, ids)
+    return Retrieval(
+        embedding,
+        {id_: candidate for id_, candidate in candidates.items() if candidate.allowed},
+        keyword,
+        vector,
+        words,
+        score_vectors(candidates, similarities, occurrences),
+        session_words,
+        score_sessions_by_vectors(candidates, similarities),
+        successors,
     )
 
 
-def _words_of(terms: Sequence[Term]) -> list[str]:
-    return list(dict.fromkeys(word for term in terms for word in (term.text, *term.alternatives)))
+def _find_successors(services: Services, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the memories that replaced these, and those that replaced them in turn."""
+    found: dict[str, tuple[str, ...]] = {}
+    while ids:
+        further = services.index.successors(ids)
+        found |= further
+        new_ids = [id_ for news in further.values() for id_ in news if id_ not in found]
+        ids = list(dict.fromkeys(new_ids))
+    return found

@@ -1,4 +1,4 @@
-"""The part of a text that answers. Pure."""
+"""Choose the part of a text to show. Pure."""
 
 from __future__ import annotations
 
@@ -13,43 +13,33 @@ _READ = 40_000
 
 
 def make_snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> str:
-    """At most `length` characters around the densest place of the wanted words, cut at sentences where possible."""
+    """Return at most `length` characters around the place with the most wanted words.
+
+    The text is cut between sentences where possible.
+    """
     if len(content) <= length:
         return content.strip()
     text = content[:_READ]
     edges = [0, *find_sentence_ends(text, lines=True), len(text)]
-    segments = [(begin, end) for begin, end in pairwise(edges) if begin < end]
-    start, end = _fullest(text, segments, wanted)
+    sentences = [(begin, end) for begin, end in pairwise(edges) if begin < end]
+
+    def count_distinct(sentence: tuple[int, int]) -> int:
+        return len(wanted.intersection(tokenize(text[sentence[0] : sentence[1]])))
+
+    def count_all(at: int) -> int:
+        return sum(word in wanted for word in tokenize(text[at : at + length]))
+
+    start, end = max(sentences, key=count_distinct)
     if end - start > length:
-        start, end = _densest(text, start, end, wanted, length)
+        # One overlong sentence: show the best window of it.
+        steps = [*range(start, end - length, length // 2), end - length]
+        start = max(steps, key=count_all)
+        end = min(end, start + length)
     else:
-        end = _grown(segments, end, start + length)
+        for _, next_end in sentences:
+            if end < next_end <= start + length:
+                end = next_end
     shown = " ".join(content[start:end].split())
-    return f"{'… ' if start > 0 else ''}{shown}{' …' if end < len(content.rstrip()) else ''}"
-
-
-def _fullest(text: str, segments: list[tuple[int, int]], wanted: frozenset[str]) -> tuple[int, int]:
-    """The first segment with the most wanted words; the first of all, where only the title has them."""
-    return max(
-        segments,
-        key=lambda segment: len(wanted.intersection(tokenize(text[segment[0] : segment[1]]))),
-    )
-
-
-def _grown(segments: list[tuple[int, int]], end: int, limit: int) -> int:
-    """Take following sentences along while there is room."""
-    for _, next_end in segments:
-        if end < next_end <= limit:
-            end = next_end
-    return end
-
-
-def _densest(
-    text: str, start: int, end: int, wanted: frozenset[str], length: int
-) -> tuple[int, int]:
-    """A window within one overlong segment."""
-    steps = [*range(start, end - length, length // 2), end - length]
-    best = max(
-        steps, key=lambda at: sum(word in wanted for word in tokenize(text[at : at + length]))
-    )
-    return best, min(end, best + length)
+    before = "… " if start > 0 else ""
+    after = " …" if end < len(content.rstrip()) else ""
+    return f"{before}{shown}{after}"

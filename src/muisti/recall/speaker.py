@@ -1,7 +1,8 @@
-"""Who is speaking, and whom a question is about. Pure.
+"""Find the speaker of a text and the person that a query is about. Pure.
 
-A memory of a conversation begins with its speaker: `Anna: …`, `user: …`. A question about Anna is better answered by what
-Anna said than by what was said to her; a question of the person who asks ("what did I …") by what that person said.
+A memory of a conversation begins with its speaker: `Anna: …`, `user: …`. For a query about Anna,
+what she said ranks above what was said to her. For a query such as "what did I …", what the user
+said ranks higher.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Iterable
 from muisti.text.tokens import split_words
 
 SELF = 3.0
-"""For what was said by the one who asks. It counts for much: assistants talk at length, and about everything."""
+"""Gain of the user's own messages. High, because assistants write long texts about everything."""
 NAMED = 1.25
-"""For what was said by the one who is named."""
-_PREFIX = re.compile(
-    r"\s*(?:\*\*|__)?([^\W\d_][\w.'’-]{0,30}(?: [^\W\d_][\w.'’-]{0,30}){0,2})(?:\*\*|__)?:(?:\*\*|__)?\s"
-)
+"""Gain of messages of the person that the query names."""
+_NAME = r"[^\W\d_][\w.'’-]{0,30}"
+_BOLD = r"(?:\*\*|__)?"
+_PREFIX = re.compile(rf"\s*{_BOLD}({_NAME}(?: {_NAME}){{0,2}}){_BOLD}:{_BOLD}\s")
 _ASKING = frozenset("i my me mine myself we our us ours".split())
 _ANSWERING = frozenset("you your yours".split())
 _PERSON = frozenset(("user", "human", "me"))
@@ -25,20 +26,23 @@ _ASSISTANT = frozenset(("assistant", "ai", "agent", "bot"))
 
 
 def find_speaker(opening: str) -> str:
-    """The speaker's name in lower case; empty if the text names none."""
+    """Return the speaker's name in lower case, or "" if the text has none."""
     match = _PREFIX.match(opening)
     return match[1].casefold() if match else ""
 
 
-def favoured(question: str, speakers: Iterable[str]) -> dict[str, float]:
-    """What a memory gains by being said by one of these speakers. A question to the assistant favours nobody."""
+def score_speakers(query: str, speakers: Iterable[str]) -> dict[str, float]:
+    """Return the gain of each speaker's messages for a query.
+
+    Empty for a query about the assistant ("what did you …").
+    """
     present = set(speakers) - {""}
-    said = [word.casefold() for word in split_words(question[:2000], identifiers=False)]
-    if present & _ASSISTANT and _ANSWERING.intersection(said):
+    words = [word.casefold() for word in split_words(query[:2000], identifiers=False)]
+    if present & _ASSISTANT and _ANSWERING.intersection(words):
         return {}
-    if present & _PERSON and _ASKING.intersection(said):
+    if present & _PERSON and _ASKING.intersection(words):
         return dict.fromkeys(present & _PERSON, SELF)
-    text = f" {' '.join(said)} "
+    text = f" {' '.join(words)} "
     named = [
         speaker
         for speaker in present - _PERSON - _ASSISTANT
@@ -47,12 +51,11 @@ def favoured(question: str, speakers: Iterable[str]) -> dict[str, float]:
     return {named[0]: NAMED} if len(named) == 1 else {}
 
 
-def remove_names(question: str, speakers: Iterable[str]) -> str:
-    """The question without the names of speakers; the question itself, if little else is left."""
+def remove_names(query: str, speakers: Iterable[str]) -> str:
+    """Return a query without the names of speakers, unless less than two words would be left."""
     names = [re.escape(name) for name in speakers if name and name not in _PERSON | _ASSISTANT]
     if not names:
-        return question
-    shortened = " ".join(
-        re.sub(rf"\b(?:{'|'.join(names)})\b(?:['’]s)?", " ", question, flags=re.IGNORECASE).split()
-    )
-    return shortened if len(split_words(shortened, identifiers=False)) >= 2 else question
+        return query
+    pattern = rf"\b(?:{'|'.join(names)})\b(?:['’]s)?"
+    shortened = " ".join(re.sub(pattern, " ", query, flags=re.IGNORECASE).split())
+    return shortened if len(split_words(shortened, identifiers=False)) >= 2 else query

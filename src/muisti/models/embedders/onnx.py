@@ -132,9 +132,11 @@ class OnnxEmbedder:
 
 
 def _tokenizer() -> WordPiece:
-    from muisti.models.embedders.wordpiece import bert_uncased  # settings are checked without it
+    from muisti.models.embedders.wordpiece import (
+        load_bert_uncased,
+    )  # settings are checked without it
 
-    return bert_uncased()
+    return load_bert_uncased()
 
 
 def _open(path: Path, model: Model, threads: int) -> InferenceSession:

@@ -29,7 +29,7 @@ _NOTHING = "."
 _REVISION = "r1"
 
 
-def prefixes(model: str) -> tuple[str, str]:
+def choose_prefixes(model: str) -> tuple[str, str]:
     """What goes in front of documents and of questions. `library/nomic-embed-text:v1.5` is `nomic-embed-text`."""
     name = model.rsplit("/", 1)[-1].split(":", 1)[0].casefold()
     best = max((known for known in _PREFIXES if name.startswith(known)), key=len, default=None)
@@ -48,7 +48,7 @@ class RemoteEmbedder(ABC):
         self._model = model
         self._dimensions = dimensions
         self._batch = batch
-        self._for_documents, self._for_query = prefixes(model)
+        self._for_documents, self._for_query = choose_prefixes(model)
         self._answered = True
 
     @abstractmethod

@@ -113,7 +113,7 @@ class WordPiece:
 
 
 @lru_cache(maxsize=1)
-def bert_uncased() -> WordPiece:
+def load_bert_uncased() -> WordPiece:
     """The tokenizer with the 30,522 pieces of BERT uncased, which every model of the catalogue uses."""
     packed = resources.files(__package__).joinpath("vocab", "bert_uncased.txt.gz").read_bytes()
     return WordPiece(gzip.decompress(packed).decode("utf-8").rstrip("\n").split("\n"))

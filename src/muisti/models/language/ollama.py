@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from muisti.models.language.registry import LanguageModelSpec
-from muisti.models.language.remote import MOST_TOKENS, Form, RemoteLanguageModel, messages
+from muisti.models.language.remote import MOST_TOKENS, Form, RemoteLanguageModel, build_messages
 
 _WINDOW = 12_288
 """Tokens of question and answer together. Ollama's own default is so small that it would cut questions off unsaid."""
@@ -21,7 +21,7 @@ class OllamaLanguageModel(RemoteLanguageModel):
         """Models that do not think may refuse to be told not to."""
         plain: dict[str, object] = {
             "model": self._model,
-            "messages": messages(system, question),
+            "messages": build_messages(system, question),
             "stream": False,
             "format": "json",
             "options": {"temperature": 0, "num_predict": MOST_TOKENS, "num_ctx": _WINDOW},

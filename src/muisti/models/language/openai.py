@@ -10,8 +10,8 @@ from muisti.models.language.remote import (
     MOST_TOKENS,
     Form,
     RemoteLanguageModel,
+    build_messages,
     join_messages,
-    messages,
 )
 
 
@@ -26,7 +26,7 @@ class OpenAILanguageModel(RemoteLanguageModel):
         """LM Studio takes no `json_object`; models of OpenAI that reason take neither a temperature nor `max_tokens`."""
         plain: dict[str, object] = {
             "model": self._model,
-            "messages": messages(system, question),
+            "messages": build_messages(system, question),
             "stream": False,
         }
         as_json = {"response_format": {"type": "json_object"}}

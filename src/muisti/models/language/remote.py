@@ -93,7 +93,7 @@ class RemoteLanguageModel(ABC):
         return text
 
 
-def messages(system: str, question: str) -> list[dict[str, str]]:
+def build_messages(system: str, question: str) -> list[dict[str, str]]:
     """The two as OpenAI and Ollama take them."""
     return [{"role": "system", "content": system}, {"role": "user", "content": question}]
 

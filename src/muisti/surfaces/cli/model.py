@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from muisti.bootstrap import install_model, known_models, use_model
+from muisti.bootstrap import install_model, list_models, use_model
 from muisti.settings import find_vault, load_settings
 from muisti.surfaces.cli.shared import common, note, print_json
 
@@ -19,7 +19,7 @@ def model() -> None:
 def list_(vault: str | None, as_json: bool) -> None:
     """The catalogue: what there is, what is on this machine, what is in use."""
     settings = load_settings(find_vault(vault))
-    models = known_models(settings)
+    models = list_models(settings)
     if as_json:
         print_json(models)
         return

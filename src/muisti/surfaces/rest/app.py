@@ -66,7 +66,9 @@ def create_app(memory: Muisti, config: ServerConfig | None = None) -> FastAPI:
     app.include_router(docs.router)
     if config.web_page and importlib.util.find_spec(WEB_MODULE) is not None:
         web = importlib.import_module(WEB_MODULE)
-        app.include_router(web.create_router(memory, get_revision=lambda: app.state.events.published))
+        app.include_router(
+            web.create_router(memory, get_revision=lambda: app.state.events.published)
+        )
     if importlib.util.find_spec("mcp") is not None:
         mcp = importlib.import_module(MCP_MODULE)
         app.state.mcp = mcp.McpEndpoint(memory)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from muisti.bootstrap import known_models
+from muisti.bootstrap import list_models
 from muisti.errors import IndexTooNew, MuistiError
 from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
 from muisti.storage.files.queue import FOLDER as QUEUE
@@ -178,7 +178,7 @@ def _check_embedder(settings: Settings) -> Iterator[Finding]:
     if settings.embedder != "onnx":
         yield Finding("embedder", OK, f"{settings.embedder} (not contacted)")
         return
-    for model in known_models(settings):
+    for model in list_models(settings):
         if model.in_use and model.installed:
             yield Finding("embedder", OK, f"{model.name}, local")
             return
