@@ -87,9 +87,9 @@ def _is_foreign(options: Options, vault: Path) -> bool:
 
 
 def _project(folder: Path) -> str:
-    from muisti.surfaces.project import project_at
+    from muisti.surfaces.project import detect_project
 
-    return project_at(folder)
+    return detect_project(folder)
 
 
 def _begin(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:

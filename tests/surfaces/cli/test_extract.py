@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from muisti import InvalidRequest
-from muisti.surfaces.cli.extract import utterances
-from tests.surfaces.test_cli import Cli
+from muisti.surfaces.cli.extract import parse_transcript
+from tests.surfaces.cli.test_cli import Cli
 
-TALK = "Anna: I moved to Turku last month. How are you?\nAssistant: Fine!\nAnna: Remember that my dentist is called Eero.\n"
+CONVERSATION = "Anna: I moved to Turku last month. How are you?\nAssistant: Fine!\nAnna: Remember that my dentist is called Eero.\n"
 
 
 @pytest.fixture
@@ -30,23 +30,23 @@ def test_J2_core_set_get_unset(cli: Cli) -> None:
 
 
 def test_J2_extract_shows_and_keeps(cli: Cli, tmp_path: Path) -> None:
-    shown = cli.run("extract", "--at", "2026-03-10", given=TALK)
+    shown = cli.run("extract", "--at", "2026-03-10", given=CONVERSATION)
     assert "Eero" in shown.stdout
     assert "February 2026" in shown.stdout
-    assert "--save keeps them" in shown.stderr
+    assert "add --save" in shown.stderr
     assert cli.json("list") == []
-    (tmp_path / "talk.txt").write_text(TALK, "utf-8")
+    (tmp_path / "talk.txt").write_text(CONVERSATION, "utf-8")
     kept: Any = cli.json("extract", "talk.txt", "--save", "--project", "home")
     assert {(one["project"], one["trusted"], one["source"]) for one in kept} == {
         ("home", False, "extracted")
     }
     assert (
-        "0 memories kept, 2 known already"
+        "0 memories saved, 2 already known"
         in cli.run("extract", "talk.txt", "--save", "--project", "home").stderr
     )
-    assert "worth keeping" in cli.run("extract", given="Assistant: Hello there!\n").stderr
+    assert "No memories found" in cli.run("extract", given="Assistant: Hello there!\n").stderr
     assert "source" in cli.run("extract", "missing.txt", code=1).stderr
-    assert "coding" in cli.run("extract", "--mode", "poetry", given=TALK, code=1).stderr
+    assert "coding" in cli.run("extract", "--mode", "poetry", given=CONVERSATION, code=1).stderr
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_J2_extract_shows_and_keeps(cli: Cli, tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_how_a_transcript_is_read(text: str, expected: list[tuple[str, str, str]]) -> None:
-    assert [(one.speaker, one.role, one.text) for one in utterances(text)] == expected
+    assert [(one.speaker, one.role, one.text) for one in parse_transcript(text)] == expected
 
 
 @pytest.mark.parametrize(
@@ -67,5 +67,5 @@ def test_how_a_transcript_is_read(text: str, expected: list[tuple[str, str, str]
     ['{"broken', '{"role": "user"}', '{"content": 5}', '{"role": "user", "content": "a"}\nbroken'],
 )
 def test_a_line_that_is_no_message_is_named(text: str) -> None:
-    with pytest.raises(InvalidRequest, match=r"^source: 'line \d'"):
-        utterances(text)
+    with pytest.raises(InvalidRequest, match=r"^source line \d must be an object"):
+        parse_transcript(text)

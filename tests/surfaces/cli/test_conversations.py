@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.surfaces.test_cli import Cli
+from tests.surfaces.cli.test_cli import Cli
 
 EVIL = "Evil \x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b2J [bold]markup[/bold]"
 
@@ -35,11 +35,11 @@ def write(cli: Cli, path: str, text: str) -> Path:
 
 def test_J2_chat_log_window_break_list(cli: Cli) -> None:
     assert (
-        cli.run("chat", "log", "cli_main", "user", "Where", "do otters sleep?").stdout
-        == "Written to cli_main.\n"
+        cli.run("conversation", "log", "cli_main", "user", "Where", "do otters sleep?").stdout
+        == "Logged to cli_main.\n"
     )
-    cli.run("chat", "log", "cli_main", "assistant", "On the water.", "--type", "reply")
-    window = cli.run("chat", "window", "cli_main").stdout
+    cli.run("conversation", "log", "cli_main", "assistant", "On the water.", "--type", "reply")
+    window = cli.run("conversation", "window", "cli_main").stdout
     assert (
         window.index("user")
         < window.index("Where do otters sleep?")
@@ -47,20 +47,22 @@ def test_J2_chat_log_window_break_list(cli: Cli) -> None:
         < window.index("On the water.")
     )
     assert "reply" in window
-    assert "otters" not in cli.run("chat", "window", "cli_main", "-n", "1").stdout
-    listed = cli.run("chat", "list").stdout
+    assert "otters" not in cli.run("conversation", "window", "cli_main", "-n", "1").stdout
+    listed = cli.run("conversation", "list").stdout
     assert "cli_main" in listed
-    assert "chat" in listed
+    assert "conversation" in listed
     assert all(len(line) <= 80 for line in listed.splitlines())
-    assert "A new talk begins in cli_main" in cli.run("chat", "break", "cli_main").stdout
-    nothing = cli.run("chat", "window", "cli_main")
+    assert (
+        "Started a new section in cli_main" in cli.run("conversation", "break", "cli_main").stdout
+    )
+    nothing = cli.run("conversation", "window", "cli_main")
     assert nothing.stdout == ""
-    assert "since its last break" in nothing.stderr
+    assert "since the last break" in nothing.stderr
 
 
 def test_J2_chat_with_json(cli: Cli) -> None:
     said: Any = cli.json(
-        "chat",
+        "conversation",
         "log",
         "cli_main",
         "user",
@@ -83,46 +85,46 @@ def test_J2_chat_with_json(cli: Cli) -> None:
         "2026-01-31T12:00:00Z",
         None,
     )
-    again: Any = cli.json("chat", "log", "cli_main", "user", "Hello", "--id", "7")
+    again: Any = cli.json("conversation", "log", "cli_main", "user", "Hello", "--id", "7")
     assert again["at"] == said["at"], "written once"
-    window: Any = cli.json("chat", "window", "cli_main")
+    window: Any = cli.json("conversation", "window", "cli_main")
     assert [one["id"] for one in window] == ["7"]
-    chats: Any = cli.json("chat", "list")
+    chats: Any = cli.json("conversation", "list")
     assert [(one["name"], one["messages"], one["since_break"]) for one in chats] == [
         ("cli_main", 1, 1)
     ]
-    broken: Any = cli.json("chat", "break", "cli_main")
+    broken: Any = cli.json("conversation", "break", "cli_main")
     assert broken["type"] == "session_break"
-    assert cli.json("chat", "window", "cli_main") == []
+    assert cli.json("conversation", "window", "cli_main") == []
 
 
 def test_J2_chat_search(cli: Cli) -> None:
     cli.run("save", "Otters are remembered")
-    cli.run("chat", "log", "cli_main", "user", "Where do otters sleep?")
-    cli.run("chat", "log", "cli_other", "user", "Do otters hold hands?")
-    found = cli.run("chat", "search", "otters").stdout
+    cli.run("conversation", "log", "cli_main", "user", "Where do otters sleep?")
+    cli.run("conversation", "log", "cli_other", "user", "Do otters hold hands?")
+    found = cli.run("conversation", "search", "otters").stdout
     assert "otters sleep" in found
     assert "otters hold" in found
     assert "remembered" not in found
-    narrowed: Any = cli.json("chat", "search", "otters", "--chat", "cli_main")
+    narrowed: Any = cli.json("conversation", "search", "otters", "--conversation", "cli_main")
     assert [
         (one["source"], one["message"]["chat"], one["message"]["role"]) for one in narrowed
     ] == [("message", "cli_main", "user")]
-    nothing = cli.run("chat", "search", "submarine")
+    nothing = cli.run("conversation", "search", "submarine")
     assert nothing.stdout == ""
-    assert "muisti chat list" in nothing.stderr
-    assert cli.json("chat", "search", "submarine") == []
+    assert "muisti conversation list" in nothing.stderr
+    assert cli.json("conversation", "search", "submarine") == []
 
 
 def test_J2_chat_log_reads_standard_input(cli: Cli) -> None:
-    cli.run("chat", "log", "cli_main", "user", given="first line\nsecond line\n")
-    cli.run("chat", "log", "cli_main", "user", "-", given="from a pipe\n")
-    window: Any = cli.json("chat", "window", "cli_main")
+    cli.run("conversation", "log", "cli_main", "user", given="first line\nsecond line\n")
+    cli.run("conversation", "log", "cli_main", "user", "-", given="from a pipe\n")
+    window: Any = cli.json("conversation", "window", "cli_main")
     assert [one["content"] for one in window] == ["first line\nsecond line", "from a pipe"]
-    assert cli.run("chat", "log", "cli_main", "user", given="\n", code=1).stderr.startswith(
-        "Error: content: "
+    assert cli.run("conversation", "log", "cli_main", "user", given="\n", code=1).stderr.startswith(
+        "error: content "
     )
-    arguments = [sys.executable, "-m", "muisti", "chat", "log", "cli_main", "user"]
+    arguments = [sys.executable, "-m", "muisti", "conversation", "log", "cli_main", "user"]
     bad = subprocess.run(
         arguments,
         input=b"a \xff b",
@@ -132,53 +134,53 @@ def test_J2_chat_log_reads_standard_input(cli: Cli) -> None:
         cwd=cli.cwd,
     )
     assert bad.returncode == 1
-    assert bad.stderr.startswith(b"Error: content: 'byte 2'")
-    assert len(cli.json("chat", "window", "cli_main")) == 2  # type: ignore[arg-type]
+    assert bad.stderr.startswith(b"error: stdin is not UTF-8 (byte 2)")
+    assert len(cli.json("conversation", "window", "cli_main")) == 2  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("log", "../x", "user", "hi"), 1, "Error: chat: "), (("log", "cli_a/b", "user", "hi"), 1, "Error: chat: "), (("log", "nochannel", "user", "hi"), 1, "Error: chat: "),
-        (("log", "cli_main", "robot", "hi"), 2, "ROLE"), (("log", "cli_main", "user", " "), 1, "Error: content: "),
-        (("log", "cli_main", "user", "hi", "--meta", "{"), 1, "Error: meta: "), (("log", "cli_main", "user", "hi", "--meta", "[1]"), 1, "Error: meta: "),
-        (("log", "cli_main", "user", "hi", "--meta", '{"a": NaN}'), 1, "Error: meta: "), (("log", "cli_main", "user", "hi", "--meta", "[" * 9000), 1, "Error: meta: "),
-        (("log", "cli_main", "user", "hi", "--type", "a\nb"), 1, "Error: type: "), (("log", "cli_main", "user", "hi", "--id", ""), 1, "Error: id: "),
-        (("log", "cli_main", "user", "hi", "--at", "yesterday"), 2, "2026-01-31"), (("window", "cli_main", "-n", "0"), 1, "Error: limit: "),
-        (("window", "../x"), 1, "Error: chat: "), (("break", "../x"), 1, "Error: chat: "), (("search", "x", "--chat", "../x"), 1, "Error: chat: "),
-        (("search", " "), 1, "Error: query: "), (("search",), 2, "QUERY"), (("log",), 2, "CHAT"), (("log", "cli_main"), 2, "ROLE"), (("window",), 2, "CHAT"),
+        (("log", "../x", "user", "hi"), 1, "error: chat "), (("log", "cli_a/b", "user", "hi"), 1, "error: chat "), (("log", "nochannel", "user", "hi"), 1, "error: chat "),
+        (("log", "cli_main", "robot", "hi"), 2, "ROLE"), (("log", "cli_main", "user", " "), 1, "error: content "),
+        (("log", "cli_main", "user", "hi", "--meta", "{"), 1, "error: meta "), (("log", "cli_main", "user", "hi", "--meta", "[1]"), 1, "error: meta "),
+        (("log", "cli_main", "user", "hi", "--meta", '{"a": NaN}'), 1, "error: meta "), (("log", "cli_main", "user", "hi", "--meta", "[" * 9000), 1, "error: meta "),
+        (("log", "cli_main", "user", "hi", "--type", "a\nb"), 1, "error: type "), (("log", "cli_main", "user", "hi", "--id", ""), 1, "error: id "),
+        (("log", "cli_main", "user", "hi", "--at", "yesterday"), 2, "2026-01-31"), (("window", "cli_main", "-n", "0"), 1, "error: limit "),
+        (("window", "../x"), 1, "error: chat "), (("break", "../x"), 1, "error: chat "), (("search", "x", "--chat", "../x"), 1, "error: chat "),
+        (("search", " "), 1, "error: query "), (("search",), 2, "QUERY"), (("log",), 2, "CONVERSATION"), (("log", "cli_main"), 2, "ROLE"), (("window",), 2, "CONVERSATION"),
     ],
 )  # fmt: skip
 def test_J2_chat_bad_input(
     cli: Cli, vault: Path, arguments: tuple[str, ...], code: int, told: str
 ) -> None:
     cli.run("save", "So that there is a vault")
-    refused = cli.run("chat", *arguments, given="", code=code)
+    refused = cli.run("conversation", *arguments, given="", code=code)
     assert told in refused.stderr
     assert refused.stdout == ""
     assert not list(vault.rglob("*.jsonl.corrupt"))
-    assert cli.json("chat", "list") == []
+    assert cli.json("conversation", "list") == []
 
 
 def test_J2_an_error_is_json_where_json_is_asked_for(cli: Cli) -> None:
-    refused = cli.run("chat", "log", "../x", "user", "hi", "--json", code=1)
-    assert json.loads(refused.stderr)["message"].startswith("chat: ")
+    refused = cli.run("conversation", "log", "../x", "user", "hi", "--json", code=1)
+    assert json.loads(refused.stderr)["message"].startswith("chat ")
     refused = cli.run("index", "missing", "--json", code=1)
-    assert json.loads(refused.stderr)["message"].startswith("path: ")
+    assert json.loads(refused.stderr)["message"].startswith("path ")
 
 
 def test_J2_messages_do_not_command_the_terminal(cli: Cli) -> None:
-    cli.run("chat", "log", "cli_main", "user", given=EVIL)
+    cli.run("conversation", "log", "cli_main", "user", given=EVIL)
     for arguments in (
-        ("chat", "window", "cli_main"),
-        ("chat", "search", "evil"),
+        ("conversation", "window", "cli_main"),
+        ("conversation", "search", "evil"),
         ("search", "evil"),
         ("compact", "evil"),
     ):
         shown = cli.run(*arguments)
         assert not {"\x1b", "\x07", "\x9b"} & {*shown.stdout, *shown.stderr}, arguments
-    assert "[bold]markup[/bold]" in cli.run("chat", "window", "cli_main").stdout
-    window: Any = cli.json("chat", "window", "cli_main")
+    assert "[bold]markup[/bold]" in cli.run("conversation", "window", "cli_main").stdout
+    window: Any = cli.json("conversation", "window", "cli_main")
     assert [one["content"] for one in window] == [EVIL], "a program gets what was said"
 
 
@@ -189,7 +191,7 @@ def test_J2_index_search_list_forget(cli: Cli) -> None:
     write(cli, "docs/guide.md", "# Guide\n\nAbout otters.\n\n## Food\n\nOtters eat clams.\n")
     cli.run("save", "Otters are remembered")
     docs = str(cli.cwd / "docs")
-    assert cli.run("index", "docs").stdout == f"1 document in {docs}.\n"
+    assert cli.run("index", "docs").stdout == f"Indexed 1 document in {docs}.\n"
     found = cli.run("search", "otters").stdout
     assert "Guide > Food" in found
     assert "document" in found
@@ -214,7 +216,10 @@ def test_J2_index_search_list_forget(cli: Cli) -> None:
     assert "manual" in listed
     assert "zoo" in listed
     assert all(len(line) <= 80 for line in listed.splitlines())
-    assert "docs is searched no longer." in cli.run("index", "--forget", "docs").stdout
+    assert (
+        "docs from the index; its files are unchanged."
+        in cli.run("index", "--forget", "docs").stdout
+    )
     assert cli.json("search", "clams", "--source", "document") == []
     assert cli.json("index") == []
 
@@ -228,7 +233,7 @@ def test_J2_index_tells_what_could_not_be_read(cli: Cli) -> None:
     said = cli.run("index", "docs").stdout
     assert "save it as UTF-8" in " ".join(said.split())
     assert "docs2" not in said
-    assert "2 files could not be read" in cli.run("search", "otter").stderr
+    assert "bad.md and 1 more" in cli.run("search", "otter").stderr
 
 
 def test_J2_a_long_path_does_not_hide_what_is_wrong(cli: Cli) -> None:
@@ -240,9 +245,9 @@ def test_J2_a_long_path_does_not_hide_what_is_wrong(cli: Cli) -> None:
 
 def test_J2_without_anything_it_helps(cli: Cli, vault: Path) -> None:
     for arguments in (
-        ("chat", "list"),
-        ("chat", "window", "cli_main"),
-        ("chat", "search", "x"),
+        ("conversation", "list"),
+        ("conversation", "window", "cli_main"),
+        ("conversation", "search", "x"),
         ("index",),
         ("index", "--forget", "docs"),
     ):
@@ -250,26 +255,28 @@ def test_J2_without_anything_it_helps(cli: Cli, vault: Path) -> None:
     assert not vault.exists(), "asking makes no vault"
     cli.run("init", str(vault))
     for arguments, hint in (
-        (("chat", "list"), "muisti chat log"),
-        (("chat", "window", "cli_main"), "There are no chats yet"),
-        (("chat", "search", "x"), "muisti chat list"),
+        (("conversation", "list"), "muisti conversation log"),
+        (("conversation", "window", "cli_main"), "Start it: muisti conversation log cli_main"),
+        (("conversation", "search", "x"), "muisti conversation list"),
         (("index",), "muisti index docs/"),
     ):
         said = cli.run(*arguments)
         assert said.stdout == ""
         assert hint in said.stderr
         assert cli.json(*arguments) == []
-    cli.run("chat", "log", "cli_main", "user", "Hello")
-    assert "There are: cli_main" in cli.run("chat", "window", "cli_other").stderr
+    cli.run("conversation", "log", "cli_main", "user", "Hello")
+    assert (
+        "Existing conversations: cli_main" in cli.run("conversation", "window", "cli_other").stderr
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("missing",), "Error: path: "), (("docs/a.txt",), "Error: path: "), (("",), "Error: path: "), (("vault",), "Error: path: "),
-        (("vault/facts",), "Error: path: "), (("docs", "--source", "message"), "Error: source: "), (("docs", "--source", "a\nb"), "Error: source: "),
-        (("docs", "--project", "../x"), "Error: project: "), (("--forget",), "Error: path: "), (("--source", "x"), "Error: path: "),
-        (("--forget", "docs"), "Error: path: "),
+        (("missing",), "error: path "), (("docs/a.txt",), "error: path "), (("",), "error: path "), (("vault",), "error: path "),
+        (("vault/facts",), "error: path "), (("docs", "--source", "message"), "error: source "), (("docs", "--source", "a\nb"), "error: source "),
+        (("docs", "--project", "../x"), "error: project "), (("--forget",), "error: path "), (("--source", "x"), "error: path "),
+        (("--forget", "docs"), "error: path "),
     ],
 )  # fmt: skip
 def test_J2_index_bad_input(cli: Cli, arguments: tuple[str, ...], told: str) -> None:
