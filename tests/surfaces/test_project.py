@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from muisti.remember.validate import validate_project
-from muisti.surfaces.project import make_project_name, detect_project
+from muisti.surfaces.project import detect_project, make_project_name
 
 
 def test_a_folder_in_a_repository_is_in_its_project(tmp_path: Path) -> None:

@@ -201,6 +201,8 @@ def test_J2_bad_calls_are_told_in_one_line(
     cli.run("init", cli.environment["MUISTI_VAULT"])
     done = cli.run(*arguments, code=code)
     assert says in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_J2_errors_are_json_for_programs(cli: Cli) -> None:
@@ -215,6 +217,17 @@ def test_J2_bad_settings_are_named(cli: Cli, vault: Path) -> None:
     assert "did you mean 'search_limit'" in cli.run("list", code=1).stderr
     (vault / "muisti.toml").write_text("search_limit = \n")
     assert "not valid TOML" in cli.run("list", code=1).stderr
+
+
+def test_J2_help_lists_every_command_once_in_its_group(cli: Cli) -> None:
+    said = cli.run("--help").stdout
+    for title, names in GROUPS.items():
+        section = said.split(f"\n{title}:\n")[1].split("\n\n")[0].splitlines()
+        assert [line.split()[0] for line in section] == list(names)
+        for line in section:
+            text = line.split(maxsplit=1)[1]
+            assert len(text) <= 64, text
+            assert not text.endswith("..."), text
 
 
 @pytest.mark.parametrize("verb", list(MODULES))

@@ -141,13 +141,13 @@ def test_J2_chat_log_reads_standard_input(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("log", "../x", "user", "hi"), 1, "error: chat "), (("log", "cli_a/b", "user", "hi"), 1, "error: chat "), (("log", "nochannel", "user", "hi"), 1, "error: chat "),
+        (("log", "../x", "user", "hi"), 1, "error: conversation "), (("log", "cli_a/b", "user", "hi"), 1, "error: conversation "), (("log", "nochannel", "user", "hi"), 1, "error: conversation "),
         (("log", "cli_main", "robot", "hi"), 2, "ROLE"), (("log", "cli_main", "user", " "), 1, "error: content "),
         (("log", "cli_main", "user", "hi", "--meta", "{"), 1, "error: meta "), (("log", "cli_main", "user", "hi", "--meta", "[1]"), 1, "error: meta "),
         (("log", "cli_main", "user", "hi", "--meta", '{"a": NaN}'), 1, "error: meta "), (("log", "cli_main", "user", "hi", "--meta", "[" * 9000), 1, "error: meta "),
         (("log", "cli_main", "user", "hi", "--type", "a\nb"), 1, "error: type "), (("log", "cli_main", "user", "hi", "--id", ""), 1, "error: id "),
         (("log", "cli_main", "user", "hi", "--at", "yesterday"), 2, "2026-01-31"), (("window", "cli_main", "-n", "0"), 1, "error: limit "),
-        (("window", "../x"), 1, "error: chat "), (("break", "../x"), 1, "error: chat "), (("search", "x", "--chat", "../x"), 1, "error: chat "),
+        (("window", "../x"), 1, "error: conversation "), (("break", "../x"), 1, "error: conversation "), (("search", "x", "--chat", "../x"), 1, "error: conversation "),
         (("search", " "), 1, "error: query "), (("search",), 2, "QUERY"), (("log",), 2, "CONVERSATION"), (("log", "cli_main"), 2, "ROLE"), (("window",), 2, "CONVERSATION"),
     ],
 )  # fmt: skip
@@ -164,7 +164,7 @@ def test_J2_chat_bad_input(
 
 def test_J2_an_error_is_json_where_json_is_asked_for(cli: Cli) -> None:
     refused = cli.run("conversation", "log", "../x", "user", "hi", "--json", code=1)
-    assert json.loads(refused.stderr)["message"].startswith("chat ")
+    assert json.loads(refused.stderr)["message"].startswith("conversation ")
     refused = cli.run("index", "missing", "--json", code=1)
     assert json.loads(refused.stderr)["message"].startswith("path ")
 
@@ -182,6 +182,18 @@ def test_J2_messages_do_not_command_the_terminal(cli: Cli) -> None:
     assert "[bold]markup[/bold]" in cli.run("conversation", "window", "cli_main").stdout
     window: Any = cli.json("conversation", "window", "cli_main")
     assert [one["content"] for one in window] == [EVIL], "a program gets what was said"
+
+
+def test_M2_chat_is_a_hidden_alias_of_conversation(cli: Cli) -> None:
+    assert cli.run("chat", "log", "cli_main", "user", "Otters sleep").stdout == (
+        "Logged to cli_main.\n"
+    )
+    found: Any = cli.json("chat", "search", "otters", "--chat", "cli_main")
+    assert [(one["message"]["chat"], one["message"]["conversation"]) for one in found] == [
+        ("cli_main", "cli_main")
+    ]
+    shown = cli.run("--help").stdout + cli.run("conversation", "search", "--help").stdout
+    assert "chat" not in shown
 
 
 # -- Documents

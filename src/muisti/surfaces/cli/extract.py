@@ -58,10 +58,10 @@ def extract(
     vault: str | None,
     as_json: bool,
 ) -> None:  # shape: one argument for each option
-    """Extract memories from a conversation, without a language model.
+    """Extract memories from a conversation.
 
-    SOURCE is a file, or - for standard input. It has lines like `Anna: I moved to Turku`, or JSON
-    lines with `role` and `content`.
+    SOURCE is a file, or - for standard input, with lines like `Anna: I moved to Turku`, or JSON
+    lines with `role` and `content`. Works without a language model.
     """
     utterances = [replace(one, at=at) for one in parse_transcript(_read_source(source))]
     with open_vault(vault, create=True) as memory:
