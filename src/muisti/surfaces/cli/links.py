@@ -118,12 +118,14 @@ def supersede(old: str, new: str, vault: str | None, as_json: bool) -> None:
     with open_vault(vault) as memory:
         new_id = resolve_id(memory, new)
         outdated = memory.supersede(resolve_id(memory, old), new_id)
+        current = memory.get(new_id)
     if as_json:
         print_json(outdated)
         return
-    title = render.replace_unprintable(outdated.title)
-    click.echo(f"Outdated: {render.short_id(outdated.id)}  {title}")
-    click.echo(f"  replaced by {render.short_id(new_id)}")
+    old_title = render.replace_unprintable(outdated.title)
+    new_title = render.replace_unprintable(current.title if current else "")
+    click.echo(f"Outdated: {render.short_id(outdated.id)}  {old_title}")
+    click.echo(f"  replaced by {render.short_id(new_id)}  {new_title}")
     note(f"Undo: muisti unlink {new_id[-8:]} supersedes {outdated.id[-8:]}")
 
 

@@ -97,7 +97,11 @@ def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any)
         started_at = render.current_time()
         saved = memory.save(content, **given)
         redacted = redact_text(content, memory.settings)
-    is_known = saved.created_at < started_at
+        is_known = saved.created_at < started_at
+        suggestions = []
+        for link in () if is_known else saved.links:
+            target = memory.get(link.target)
+            suggestions.append(render.format_suggestion(link, target.title if target else ""))
     is_merged = is_known and saved.content.split() != redacted.split()
     if is_merged:
         verb = "Duplicate; merged into"
@@ -113,9 +117,8 @@ def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any)
         note(f"Not a duplicate? Undo: muisti unmerge {short}")
     elif is_known and given:
         note(f"Its fields are unchanged; to change them: muisti update {short} …")
-    if not is_known:
-        for link in saved.links:
-            note(render.format_suggestion(link))
+    for suggestion in suggestions:
+        note(suggestion)
 
 
 @click.command()
@@ -132,14 +135,16 @@ def show(
     """
     with open_vault(vault) as memory:
         found = memory.get(resolve_id(memory, memory_id), include_deleted=include_deleted)
-    if found is None:
-        raise MemoryNotFound(memory_id)
+        if found is None:
+            raise MemoryNotFound(memory_id)
+        is_closed = found.valid_until is not None and found.deleted_at is None
+        replacement = memory.superseding(found.id) if is_closed else None
     if as_json:
         print_json(found)
     elif raw:
         click.echo(found.content)
     else:
-        render.print_memory(found)
+        render.print_memory(found, replacement)
 
 
 @click.command(name="list")

@@ -101,12 +101,12 @@ def format_link(link: Link) -> str:
     return f"{short_id(link.source)} {verb} {short_id(link.target)}{certainty}"
 
 
-def format_suggestion(link: Link) -> str:
-    """Return how to confirm or reject a suggested link of a new memory."""
+def format_suggestion(link: Link, title: str) -> str:
+    """Return how to confirm or reject a suggested link of a new memory to the one with a title."""
     old, new = link.target[-8:], link.source[-8:]
     verb = "replace" if link.type is LinkType.SUPERSEDES else "contradict"
     return (
-        f"It may {verb} …{old} (confidence {link.confidence:g}).\n"
+        f"It may {verb} …{old}  {replace_unprintable(title)} (confidence {link.confidence:g}).\n"
         f"  To replace it: muisti supersede {old} {new}\n"
         f"  To keep both:  muisti unlink {new} {link.type.lower()} {old}"
     )
@@ -220,8 +220,8 @@ def print_compact(
     new_console().print(table)
 
 
-def print_memory(memory: Memory) -> None:
-    """Print one memory in full."""
+def print_memory(memory: Memory, replacement: Memory | None = None) -> None:
+    """Print one memory in full, and which one replaced it."""
     from rich.markdown import Markdown
 
     out = new_console()
@@ -242,6 +242,9 @@ def print_memory(memory: Memory) -> None:
         "created": f"{memory.created_at:%Y-%m-%d %H:%M} UTC by {memory.source}",
         "updated": f"{updated:%Y-%m-%d %H:%M} UTC" if updated else None,
         "valid": f"{valid_from} {valid_until}".strip(),
+        "outdated": f"replaced by {short_id(replacement.id)}  {replacement.title}"
+        if replacement
+        else None,
         "pinned": "yes; maintenance never moves it" if memory.pinned else None,
         "trust": None if memory.trusted else "unconfirmed",
         "links": "; ".join(map(format_link, memory.links)),

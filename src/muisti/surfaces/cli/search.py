@@ -32,8 +32,8 @@ _search_limit_option = click.option(
 
 def _suggest_next(query: str) -> None:
     note(f"No memories match {query!r}. Try other words, or fewer filters.")
-    note(f"`muisti list` shows all memories; `muisti explain {shlex.quote(query)} ID` says why one")
-    note("was not found.")
+    note("To list all memories: muisti list")
+    note(f"To see why one was not found: muisti explain {shlex.quote(query)} ID")
 
 
 @click.command()

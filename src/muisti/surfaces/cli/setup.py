@@ -55,7 +55,9 @@ def install(
     command = LaunchCommand(find_program(), None if vault is None else find_vault(vault))
     changes = plan_install(chosen, machine, command, here=here)
     remarks = _collect_remarks(chosen, machine, vault)
-    _carry_out("install", chosen, changes, (dry_run, yes, as_json), remarks)
+    is_done = _carry_out("install", chosen, changes, (dry_run, yes, as_json), remarks)
+    if is_done and not as_json:
+        note(f"Undo: muisti uninstall {agent}{' --here' if here else ''}")
 
 
 @click.command()
@@ -89,8 +91,8 @@ def _carry_out(
     changes: Sequence[Change],
     flags: tuple[bool, bool, bool],
     remarks: Sequence[str],
-) -> None:
-    """Show the changes, ask, write them, and print what was written."""
+) -> bool:
+    """Show the changes, ask, write and print them. Return whether something was written."""
     from muisti.surfaces.setup.apply import apply
 
     dry_run, yes, as_json = flags
@@ -108,7 +110,7 @@ def _carry_out(
         done = apply(changes)
     if as_json:
         _print_json_report(action, agent, changes, done, remarks, dry_run=dry_run)
-        return
+        return bool(done)
     for written in done:
         verb = "Wrote" if written.path.exists() else "Removed"
         backup = f" (backup: {written.backup})" if written.backup else ""
@@ -117,9 +119,9 @@ def _carry_out(
         click.echo("Dry run; nothing written.")
     elif done and action == "install":
         click.echo(agent.after)
-        note(f"Undo: muisti uninstall {agent.name}")
     elif done:
         click.echo(f"{agent.title} no longer uses muisti; your memories are unchanged.")
+    return bool(done)
 
 
 def _print_changes(
