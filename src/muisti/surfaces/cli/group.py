@@ -84,7 +84,7 @@ def run() -> None:
         click.echo(f"error: {message}{advice}", err=True)
         sys.exit(error.exit_code)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
+        click.echo("Aborted.", err=True)
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
