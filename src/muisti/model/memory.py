@@ -309,7 +309,7 @@ FIELDS = describe(
     pinned=Field(
         ValueType.FLAG,
         Given.UPDATE,
-        help="Whether maintenance never moves the memory.",
+        help="Whether the memory is exempt from maintenance.",
     ),
     trusted=Field(ValueType.FLAG, Given.UPDATE, help="Whether agents may rely on the memory."),
     links=Field(ValueType.LINKS, Given.IMPORT, versioned=True),

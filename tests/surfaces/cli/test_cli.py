@@ -1,4 +1,4 @@
-"""J2 · The command `muisti`, as a person and as a program use it."""
+"""J2 · The command `muisti` in processes of its own, for people and for programs."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_J2_save_and_search(cli: Cli) -> None:
     assert cli.json("search", "submarine") == []
 
 
-def test_J2_a_memory_is_named_by_the_end_of_its_id(cli: Cli, vault: Path) -> None:
+def test_J2_the_end_of_an_id_is_enough(cli: Cli, vault: Path) -> None:
     saved = cli.json("save", "Short names are handy", "--title", "Handy")
     assert isinstance(saved, dict)
     short = saved["id"][-8:]
@@ -148,7 +148,7 @@ def test_J2_sessions(cli: Cli) -> None:
     assert "no session" in cli.run("session", "end", "nobody", code=1).stderr
 
 
-def test_J2_upkeep(cli: Cli, vault: Path, tmp_path: Path) -> None:
+def test_J2_maintenance(cli: Cli, vault: Path, tmp_path: Path) -> None:
     assert "Created vault" in cli.run("init", str(vault)).stdout
     cli.run("save", "Kept for long", "--kind", "fact")
     file = next(vault.rglob("facts/*.md"))
@@ -195,9 +195,7 @@ BAD_CALLS = [
 @pytest.mark.parametrize(
     ("arguments", "code", "says"), BAD_CALLS, ids=lambda value: str(value)[:30]
 )
-def test_J2_bad_calls_are_told_in_one_line(
-    cli: Cli, arguments: list[str], code: int, says: str
-) -> None:
+def test_J2_errors_are_one_line(cli: Cli, arguments: list[str], code: int, says: str) -> None:
     cli.run("init", cli.environment["MUISTI_VAULT"])
     done = cli.run(*arguments, code=code)
     assert says in done.stderr
@@ -211,7 +209,7 @@ def test_J2_errors_are_json_for_programs(cli: Cli) -> None:
     assert "content" in problem["message"]
 
 
-def test_J2_bad_settings_are_named(cli: Cli, vault: Path) -> None:
+def test_J2_errors_name_the_bad_setting(cli: Cli, vault: Path) -> None:
     cli.run("init", str(vault))
     (vault / "muisti.toml").write_text("serch_limit = 3\n")
     assert "did you mean 'search_limit'" in cli.run("list", code=1).stderr
@@ -230,13 +228,13 @@ def test_J2_help_lists_every_command_once_in_its_group(cli: Cli) -> None:
             assert not text.endswith("..."), text
 
 
-@pytest.mark.parametrize("verb", list(MODULES))
-def test_J2_every_verb_has_help(cli: Cli, verb: str) -> None:
-    said = cli.run(verb, "--help").stdout
+@pytest.mark.parametrize("command", list(MODULES))
+def test_J2_every_command_has_help(cli: Cli, command: str) -> None:
+    said = cli.run(command, "--help").stdout
     assert "Usage:" in said
     groups, no_tables = ("session", "model", "core", "conversation"), ("completion", "demo")
     protocols = ("mcp", "hook")  # what they read and write is JSON already, and is the agent's
-    if verb not in (*groups, *no_tables, *protocols):
+    if command not in (*groups, *no_tables, *protocols):
         assert "--json" in said
 
 
@@ -246,9 +244,12 @@ def test_J2_completion_scripts(cli: Cli, shell: str) -> None:
 
 
 def test_J2_starting_loads_neither_the_engine_nor_the_tables() -> None:
-    code = "import sys; import muisti.surfaces.cli.main; print([m for m in ('apsw','rich','ruamel','stop_words') if m in sys.modules])"
+    code = (
+        "import sys; import muisti.surfaces.cli.main; "
+        "print({'apsw', 'rich', 'ruamel', 'stop_words'} & set(sys.modules))"
+    )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "[]"
+    assert said.stdout.strip() == "set()"
 
 
 LIKENESS, SECRETS, WHEN = (
@@ -271,15 +272,14 @@ MODELS = ("numpy", "onnxruntime")
         (["--version"], ["muisti.engine", "apsw", "rich.console"]),
     ],
 )
-def test_J2_a_verb_loads_no_tables_that_it_does_not_need(
+def test_J2_a_command_loads_no_tables_that_it_does_not_need(
     cli: Cli, arguments: list[str], spared: list[str]
 ) -> None:
     cli.run("save", "We chose PostgreSQL as our database")
-    one = _only_id(
-        cli
-    )  # a file that was just written is read once more, for its private parts too; from now on it is known
+    # The first command after a save reads the new file once more, and scans it for secrets.
+    saved_id = _only_id(cli)
     cli.environment["PYTHONPROFILEIMPORTTIME"] = "1"
-    said = cli.run(*[one if argument == "ID" else argument for argument in arguments]).stderr
+    said = cli.run(*[saved_id if argument == "ID" else argument for argument in arguments]).stderr
     loaded = {
         line.rpartition("|")[2].strip()
         for line in said.splitlines()
@@ -314,7 +314,7 @@ def test_J2_demo_runs_and_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
     assert list(place.iterdir()) == []
 
 
-def test_K5_nothing_but_the_note_of_a_checked_model_is_left_in_the_home(
+def test_K5_only_the_record_of_a_checked_model_is_left_in_the_home(
     cli: Cli, tmp_path: Path
 ) -> None:
     home = tmp_path / "empty home"
@@ -345,7 +345,7 @@ def test_J2_a_terminal_gets_a_progress_bar(cli: Cli) -> None:
     assert "Index rebuilt: 1 memory." in done.stdout
 
 
-def test_J2_saying_the_same_again_is_told(cli: Cli) -> None:
+def test_J2_saving_the_same_again_is_reported(cli: Cli) -> None:
     cli.run("save", "Said twice", "--kind", "fact")
     again = cli.run("save", "Said twice", "--kind", "decision")
     assert "Already known; reinforced" in again.stdout
@@ -362,7 +362,7 @@ def test_J2_verify_changes_nothing(cli: Cli, vault: Path) -> None:
     assert "no problems" in cli.run("verify").stdout
 
 
-def test_J2_init_tells_what_it_took_in_and_which_vault_is_used(cli: Cli, tmp_path: Path) -> None:
+def test_J2_init_reports_existing_files_and_the_vault_in_use(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "here" / "notes").mkdir(parents=True)
     (tmp_path / "here" / "notes" / "old.md").write_text("An old note\n")
     said = cli.run("init", str(tmp_path / "here"))
@@ -370,7 +370,7 @@ def test_J2_init_tells_what_it_took_in_and_which_vault_is_used(cli: Cli, tmp_pat
     assert "MUISTI_VAULT" in said.stderr
 
 
-def test_J2_odd_calls_are_told_in_one_line(cli: Cli, tmp_path: Path) -> None:
+def test_J2_odd_calls_are_reported(cli: Cli, tmp_path: Path) -> None:
     cli.run("save", "Something")
     assert "nowhere" in cli.run("export", "-o", str(tmp_path / "nowhere" / "x.md"), code=1).stderr
     assert "empty" in cli.run("list", "--vault", "", code=1).stderr
@@ -379,7 +379,7 @@ def test_J2_odd_calls_are_told_in_one_line(cli: Cli, tmp_path: Path) -> None:
     assert "No matching memories" in cli.run("list", "--kind", "decision").stderr
 
 
-def test_J2_sessions_are_named_by_the_end_of_their_id(cli: Cli) -> None:
+def test_J2_the_end_of_a_session_id_is_enough(cli: Cli) -> None:
     session = cli.run("session", "start", "--project", "web").stdout.strip()
     saved = cli.json("save", "Of the session", "--session", session)
     assert isinstance(saved, dict)

@@ -1,4 +1,4 @@
-"""J2 · The verbs for conversations and for documents that live elsewhere, as a person and as a program use them."""
+"""J2 · The commands for conversations and for documents outside the vault."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write(cli: Cli, path: str, text: str) -> Path:
 # -- Conversations
 
 
-def test_J2_chat_log_window_break_list(cli: Cli) -> None:
+def test_J2_conversation_log_window_break_list(cli: Cli) -> None:
     assert (
         cli.run("conversation", "log", "cli_main", "user", "Where", "do otters sleep?").stdout
         == "Logged to cli_main.\n"
@@ -60,7 +60,7 @@ def test_J2_chat_log_window_break_list(cli: Cli) -> None:
     assert "since the last break" in nothing.stderr
 
 
-def test_J2_chat_with_json(cli: Cli) -> None:
+def test_J2_conversation_with_json(cli: Cli) -> None:
     said: Any = cli.json(
         "conversation",
         "log",
@@ -98,7 +98,7 @@ def test_J2_chat_with_json(cli: Cli) -> None:
     assert cli.json("conversation", "window", "cli_main") == []
 
 
-def test_J2_chat_search(cli: Cli) -> None:
+def test_J2_conversation_search(cli: Cli) -> None:
     cli.run("save", "Otters are remembered")
     cli.run("conversation", "log", "cli_main", "user", "Where do otters sleep?")
     cli.run("conversation", "log", "cli_other", "user", "Do otters hold hands?")
@@ -116,7 +116,7 @@ def test_J2_chat_search(cli: Cli) -> None:
     assert cli.json("conversation", "search", "submarine") == []
 
 
-def test_J2_chat_log_reads_standard_input(cli: Cli) -> None:
+def test_J2_conversation_log_reads_standard_input(cli: Cli) -> None:
     cli.run("conversation", "log", "cli_main", "user", given="first line\nsecond line\n")
     cli.run("conversation", "log", "cli_main", "user", "-", given="from a pipe\n")
     window: Any = cli.json("conversation", "window", "cli_main")
@@ -139,37 +139,50 @@ def test_J2_chat_log_reads_standard_input(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
-        (("log", "../x", "user", "hi"), 1, "error: conversation "), (("log", "cli_a/b", "user", "hi"), 1, "error: conversation "), (("log", "nochannel", "user", "hi"), 1, "error: conversation "),
-        (("log", "cli_main", "robot", "hi"), 2, "ROLE"), (("log", "cli_main", "user", " "), 1, "error: content "),
-        (("log", "cli_main", "user", "hi", "--meta", "{"), 1, "error: meta "), (("log", "cli_main", "user", "hi", "--meta", "[1]"), 1, "error: meta "),
-        (("log", "cli_main", "user", "hi", "--meta", '{"a": NaN}'), 1, "error: meta "), (("log", "cli_main", "user", "hi", "--meta", "[" * 9000), 1, "error: meta "),
-        (("log", "cli_main", "user", "hi", "--type", "a\nb"), 1, "error: type "), (("log", "cli_main", "user", "hi", "--id", ""), 1, "error: id "),
-        (("log", "cli_main", "user", "hi", "--at", "yesterday"), 2, "2026-01-31"), (("window", "cli_main", "-n", "0"), 1, "error: limit "),
-        (("window", "../x"), 1, "error: conversation "), (("break", "../x"), 1, "error: conversation "), (("search", "x", "--chat", "../x"), 1, "error: conversation "),
-        (("search", " "), 1, "error: query "), (("search",), 2, "QUERY"), (("log",), 2, "CONVERSATION"), (("log", "cli_main"), 2, "ROLE"), (("window",), 2, "CONVERSATION"),
+        (("log", "../x", "user", "hi"), 1, "error: conversation "),
+        (("log", "cli_a/b", "user", "hi"), 1, "error: conversation "),
+        (("log", "nochannel", "user", "hi"), 1, "error: conversation "),
+        (("log", "cli_main", "robot", "hi"), 2, "ROLE"),
+        (("log", "cli_main", "user", " "), 1, "error: content "),
+        (("log", "cli_main", "user", "hi", "--meta", "{"), 1, "error: meta "),
+        (("log", "cli_main", "user", "hi", "--meta", "[1]"), 1, "error: meta "),
+        (("log", "cli_main", "user", "hi", "--meta", '{"a": NaN}'), 1, "error: meta "),
+        (("log", "cli_main", "user", "hi", "--meta", "[" * 9000), 1, "error: meta "),
+        (("log", "cli_main", "user", "hi", "--type", "a\nb"), 1, "error: type "),
+        (("log", "cli_main", "user", "hi", "--id", ""), 1, "error: id "),
+        (("log", "cli_main", "user", "hi", "--at", "yesterday"), 2, "2026-01-31"),
+        (("window", "cli_main", "-n", "0"), 1, "error: limit "),
+        (("window", "../x"), 1, "error: conversation "),
+        (("break", "../x"), 1, "error: conversation "),
+        (("search", "x", "--chat", "../x"), 1, "error: conversation "),
+        (("search", " "), 1, "error: query "),
+        (("search",), 2, "QUERY"),
+        (("log",), 2, "CONVERSATION"),
+        (("log", "cli_main"), 2, "ROLE"),
+        (("window",), 2, "CONVERSATION"),
     ],
-)  # fmt: skip
-def test_J2_chat_bad_input(
-    cli: Cli, vault: Path, arguments: tuple[str, ...], code: int, told: str
+)
+def test_J2_conversation_bad_input(
+    cli: Cli, vault: Path, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     cli.run("save", "So that there is a vault")
     refused = cli.run("conversation", *arguments, given="", code=code)
-    assert told in refused.stderr
+    assert message in refused.stderr
     assert refused.stdout == ""
     assert not list(vault.rglob("*.jsonl.corrupt"))
     assert cli.json("conversation", "list") == []
 
 
-def test_J2_an_error_is_json_where_json_is_asked_for(cli: Cli) -> None:
+def test_J2_an_error_is_json_with_json(cli: Cli) -> None:
     refused = cli.run("conversation", "log", "../x", "user", "hi", "--json", code=1)
     assert json.loads(refused.stderr)["message"].startswith("conversation ")
     refused = cli.run("index", "missing", "--json", code=1)
     assert json.loads(refused.stderr)["message"].startswith("path ")
 
 
-def test_J2_messages_do_not_command_the_terminal(cli: Cli) -> None:
+def test_J2_messages_cannot_control_the_terminal(cli: Cli) -> None:
     cli.run("conversation", "log", "cli_main", "user", given=EVIL)
     for arguments in (
         ("conversation", "window", "cli_main"),
@@ -236,7 +249,7 @@ def test_J2_index_search_list_forget(cli: Cli) -> None:
     assert cli.json("index") == []
 
 
-def test_J2_index_tells_what_could_not_be_read(cli: Cli) -> None:
+def test_J2_index_reports_files_it_cannot_read(cli: Cli) -> None:
     write(cli, "docs/good.md", "the otter")
     (cli.cwd / "docs" / "bad.md").write_bytes(b"\xff")
     write(cli, "docs2/bad.md", "")
@@ -255,7 +268,7 @@ def test_J2_a_long_path_does_not_hide_what_is_wrong(cli: Cli) -> None:
     assert "save it as UTF-8" in " ".join(cli.run("verify", code=1).stdout.split())
 
 
-def test_J2_without_anything_it_helps(cli: Cli, vault: Path) -> None:
+def test_J2_empty_lists_print_the_next_command(cli: Cli, vault: Path) -> None:
     for arguments in (
         ("conversation", "list"),
         ("conversation", "window", "cli_main"),
@@ -283,30 +296,43 @@ def test_J2_without_anything_it_helps(cli: Cli, vault: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
-        (("missing",), "error: path "), (("docs/a.txt",), "error: path "), (("",), "error: path "), (("vault",), "error: path "),
-        (("vault/facts",), "error: path "), (("docs", "--source", "message"), "error: source "), (("docs", "--source", "a\nb"), "error: source "),
-        (("docs", "--project", "../x"), "error: project "), (("--forget",), "error: path "), (("--source", "x"), "error: path "),
+        (("missing",), "error: path "),
+        (("docs/a.txt",), "error: path "),
+        (("",), "error: path "),
+        (("vault",), "error: path "),
+        (("vault/facts",), "error: path "),
+        (("docs", "--source", "message"), "error: source "),
+        (("docs", "--source", "a\nb"), "error: source "),
+        (("docs", "--project", "../x"), "error: project "),
+        (("--forget",), "error: path "),
+        (("--source", "x"), "error: path "),
         (("--forget", "docs"), "error: path "),
     ],
-)  # fmt: skip
-def test_J2_index_bad_input(cli: Cli, arguments: tuple[str, ...], told: str) -> None:
+)
+def test_J2_index_bad_input(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
     cli.run("save", "So that there is a vault", "--kind", "fact")
     write(cli, "docs/a.txt", "no Markdown")
     refused = cli.run("index", *arguments, code=1)
-    assert refused.stderr.startswith(told)
+    assert refused.stderr.startswith(message)
     assert refused.stdout == ""
     assert cli.json("index") == []
 
 
-def test_K3_names_of_files_do_not_command_the_terminal(cli: Cli) -> None:
+def test_K3_file_names_cannot_control_the_terminal(cli: Cli) -> None:
     write(cli, "docs/\x1b[2J.md", "the otter")
     (cli.cwd / "docs" / "x\x1b[2J.md").write_bytes(b"\xff")
     for arguments in (
-        ("index", "docs"), ("index", "docs/\x1b[2J.md"), ("index",), ("search", "otter"), ("compact", "otter"), ("timeline", "[2J.md"),
-        ("show", "[2J.md"), ("index", "--forget", "docs/\x1b[2J.md"),
-    ):  # fmt: skip
+        ("index", "docs"),
+        ("index", "docs/\x1b[2J.md"),
+        ("index",),
+        ("search", "otter"),
+        ("compact", "otter"),
+        ("timeline", "[2J.md"),
+        ("show", "[2J.md"),
+        ("index", "--forget", "docs/\x1b[2J.md"),
+    ):
         shown = cli.run(*arguments)
         assert "\x1b" not in shown.stdout + shown.stderr, arguments
 

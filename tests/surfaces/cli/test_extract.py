@@ -1,4 +1,4 @@
-"""J2 · The verbs for core memory and for what a talk teaches."""
+"""J2 · The commands for core memory and for extraction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from muisti import InvalidRequest
 from muisti.surfaces.cli.extract import parse_transcript
 from tests.surfaces.cli.test_cli import Cli
 
-CONVERSATION = "Anna: I moved to Turku last month. How are you?\nAssistant: Fine!\nAnna: Remember that my dentist is called Eero.\n"
+CONVERSATION = """\
+Anna: I moved to Turku last month. How are you?
+Assistant: Fine!
+Anna: Remember that my dentist is called Eero.
+"""
 
 
 @pytest.fixture
@@ -29,20 +33,20 @@ def test_J2_core_set_get_unset(cli: Cli) -> None:
     assert "Core memory is empty" in cli.run("core", "unset", "user", "name").stderr
 
 
-def test_J2_extract_shows_and_keeps(cli: Cli, tmp_path: Path) -> None:
+def test_J2_extract_shows_and_saves(cli: Cli, tmp_path: Path) -> None:
     shown = cli.run("extract", "--at", "2026-03-10", given=CONVERSATION)
     assert "Eero" in shown.stdout
     assert "February 2026" in shown.stdout
     assert "add --save" in shown.stderr
     assert cli.json("list") == []
-    (tmp_path / "talk.txt").write_text(CONVERSATION, "utf-8")
-    kept: Any = cli.json("extract", "talk.txt", "--save", "--project", "home")
+    (tmp_path / "conversation.txt").write_text(CONVERSATION, "utf-8")
+    kept: Any = cli.json("extract", "conversation.txt", "--save", "--project", "home")
     assert {(one["project"], one["trusted"], one["source"]) for one in kept} == {
         ("home", False, "extracted")
     }
     assert (
         "0 memories saved, 2 already known"
-        in cli.run("extract", "talk.txt", "--save", "--project", "home").stderr
+        in cli.run("extract", "conversation.txt", "--save", "--project", "home").stderr
     )
     assert "No memories found" in cli.run("extract", given="Assistant: Hello there!\n").stderr
     assert "source" in cli.run("extract", "missing.txt", code=1).stderr
@@ -53,12 +57,15 @@ def test_J2_extract_shows_and_keeps(cli: Cli, tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("Anna: hi\nthere\n\nUser: yes", [("Anna", "user", "hi\nthere"), ("User", "user", "yes")]),
-        ('{"role": "assistant", "content": "a"}\n{"role": "user", "name": "Bo", "content": "b"}', [("Assistant", "assistant", "a"), ("Bo", "user", "b")]),
+        (
+            '{"role": "assistant", "content": "a"}\n{"role": "user", "name": "Bo", "content": "b"}',
+            [("Assistant", "assistant", "a"), ("Bo", "user", "b")],
+        ),
         ("no name", [("User", "user", "no name")]),
         ("", []),
     ],
-)  # fmt: skip
-def test_how_a_transcript_is_read(text: str, expected: list[tuple[str, str, str]]) -> None:
+)
+def test_a_transcript_is_parsed(text: str, expected: list[tuple[str, str, str]]) -> None:
     assert [(one.speaker, one.role, one.text) for one in parse_transcript(text)] == expected
 
 
@@ -66,6 +73,6 @@ def test_how_a_transcript_is_read(text: str, expected: list[tuple[str, str, str]
     "text",
     ['{"broken', '{"role": "user"}', '{"content": 5}', '{"role": "user", "content": "a"}\nbroken'],
 )
-def test_a_line_that_is_no_message_is_named(text: str) -> None:
+def test_an_invalid_line_is_named(text: str) -> None:
     with pytest.raises(InvalidRequest, match=r"^source line \d must be an object"):
         parse_transcript(text)

@@ -20,7 +20,8 @@ _SAVED: tuple[dict[str, str], ...] = (
         "project": "shop",
     },
     {
-        "content": "Fixed the login bug: the session cookie was not renewed after a password change.",
+        "content": "Fixed the login bug: the session cookie was not renewed "
+        "after a password change.",
         "project": "shop",
     },
     {"content": "Anna prefers short answers with a code example first."},

@@ -28,7 +28,7 @@ _TYPES = click.Choice([name.value.lower() for name in LinkType], case_sensitive=
     "--confidence", type=float, default=1.0, show_default=True, help="Confidence, 0 to 1."
 )
 @click.option(
-    "--by", default="user", show_default=True, help="Who made the link: user, llm or system."
+    "--by", default="user", show_default=True, help="Origin of the link: user, llm or system."
 )
 @click.option("--valid-from", type=Time(), help="When the link starts to hold.")
 @click.option("--valid-until", type=Time(), help="When the link stops holding.")

@@ -39,7 +39,7 @@ def _print_result(memory: Memory, as_json: bool, verb: str) -> None:
         note("The index is busy; the file is saved and searchable after the next command.")
 
 
-def _field_option(field: Field) -> Any:
+def _field_option(field: Field, help_: str) -> Any:
     """Return the option of `save` and `update` that sets a field."""
     names = option_names(field)
     settings: dict[str, Any] = {}
@@ -55,15 +55,19 @@ def _field_option(field: Field) -> Any:
             settings["type"] = Time()
         case _ if field.name.endswith("_id"):
             settings["metavar"] = "ID"
-    return click.option(*names, help=field.help, **settings)
+    return click.option(*names, help=help_, **settings)
 
 
-_FIELD_OPTIONS = tuple(_field_option(field) for field in FIELDS if field.help)
+def _save_options(function: Any) -> Any:
+    for field in reversed([field for field in FIELDS if field.help]):
+        function = _field_option(field, field.help)(function)
+    return function
 
 
-def _field_options(function: Any) -> Any:
-    for option in reversed(_FIELD_OPTIONS):
-        function = option(function)
+def _update_options(function: Any) -> Any:
+    for field in reversed([field for field in FIELDS if field.help]):
+        without_default = field.help.partition(" Default:")[0]
+        function = _field_option(field, without_default)(function)
     return function
 
 
@@ -84,7 +88,7 @@ def _read_content(words: tuple[str, ...]) -> str:
 
 @click.command()
 @click.argument("text", nargs=-1)
-@_field_options
+@_save_options
 @common_options
 def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any) -> None:
     """Save TEXT as a memory; - reads standard input.
@@ -181,7 +185,7 @@ def list_(filters: dict[str, Any], vault: str | None, as_json: bool, **page: Any
 @click.command()
 @click.argument("memory_id", metavar="ID")
 @click.option("--content", help="New content; - reads standard input.")
-@_field_options
+@_update_options
 @common_options
 def update(
     memory_id: str, content: str | None, vault: str | None, as_json: bool, **fields: Any
@@ -200,7 +204,7 @@ def update(
 
 
 @click.command()
-@click.argument("memory_ids", metavar="ID", nargs=-1, required=True)
+@click.argument("memory_ids", metavar="ID...", nargs=-1, required=True)
 @click.option("--hard", is_flag=True, help="Delete permanently.")
 @click.option("--yes", "-y", is_flag=True, help="Skip the confirmation.")
 @common_options
@@ -247,7 +251,11 @@ def touch(memory_id: str, vault: str | None, as_json: bool) -> None:
 @click.command()
 @click.argument("memory_id", metavar="ID")
 @click.option(
-    "--amount", type=float, default=0.1, show_default=True, help="Share of the way to 1, 0 to 1."
+    "--amount",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="How far to move towards 1, 0 to 1.",
 )
 @common_options
 def reinforce(memory_id: str, amount: float, vault: str | None, as_json: bool) -> None:

@@ -72,7 +72,7 @@ def search(
 
 
 @click.command()
-@click.argument("wanted", metavar="KEYWORDS", nargs=-1, required=True)
+@click.argument("wanted", metavar="KEYWORD...", nargs=-1, required=True)
 @filter_options
 @click.option("--all", "match_all", is_flag=True, help="Only memories that have all keywords.")
 @_limit_option
@@ -141,7 +141,7 @@ def timeline(memory_id: str, before: int, after: int, vault: str | None, as_json
 
 
 @click.command()
-@click.argument("memory_ids", metavar="ID", nargs=-1, required=True)
+@click.argument("memory_ids", metavar="ID...", nargs=-1, required=True)
 @common_options
 def details(memory_ids: tuple[str, ...], vault: str | None, as_json: bool) -> None:
     """Show full memories."""
