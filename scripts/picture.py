@@ -1,4 +1,4 @@
-"""Draws docs/demo.svg: what `muisti demo` prints, as a picture for the README."""
+"""Draw docs/demo.svg: the output of `muisti demo`, for the README."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 DOCS = Path(__file__).parent.parent / "docs"
-# The stock template fetches its font from the network; any monospaced font will do.
+# The standard template fetches its font from the network; any monospaced font works.
 OFFLINE = re.sub(
     r"@font-face \{\{.*?\n    \}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL
 ).replace("Fira Code, ", "")
@@ -23,13 +23,13 @@ OFFLINE = re.sub(
 
 def main() -> None:
     """Run the demo as on a terminal and draw it."""
-    code = "import click, muisti.surfaces.cli.main as m; m.cli(['demo'], color=True, standalone_mode=False)"
+    code = "from muisti.surfaces.cli.main import cli; cli(['demo'], color=True)"
     environment = {**os.environ, "COLUMNS": "104"}
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     ).stdout
     console = Console(record=True, width=104, file=StringIO(), force_terminal=True)
-    console.print(Text.from_ansi("$ muisti demo\n" + said.rstrip("\n")))
+    console.print(Text.from_ansi("$ muisti demo\n" + output.rstrip("\n")))
     console.save_svg(
         str(DOCS / "demo.svg"), title="muisti demo", theme=MONOKAI, code_format=OFFLINE
     )

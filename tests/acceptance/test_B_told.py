@@ -132,7 +132,7 @@ def test_E7_flushing_does_not_wait_for_what_others_note_meanwhile(
     def write_and_note(events: list[object]) -> None:
         rounds.append(len(events))
         if len(rounds) < 50:
-            recorder.note([saved.id])  # somebody searches all the time
+            recorder.record([saved.id])  # somebody searches all the time
         write(events)
 
     monkeypatch.setattr(recorder, "_write", write_and_note)

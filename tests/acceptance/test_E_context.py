@@ -53,7 +53,9 @@ def test_E10_a_budget_that_is_none(memory: Muisti, budget: int) -> None:
 
 def test_E10_a_budget_too_small_says_how_much_is_needed(memory: Muisti) -> None:
     memory.core_update("user", "name", "Anna")
-    with pytest.raises(InvalidRequest, match=r"^budget must be at least (\d+) tokens.*got 10") as refused:
+    with pytest.raises(
+        InvalidRequest, match=r"^budget must be at least (\d+) tokens.*got 10"
+    ) as refused:
         memory.context("name", budget=10)
     needed = int(str(refused.value).split("alone take ")[1].split()[0])
     assert "Anna" in memory.context("name", budget=needed)

@@ -20,7 +20,7 @@ from muisti.storage.files.watch import FolderWatch
 )  # fmt: skip
 def test_only_what_a_person_may_edit(tmp_path: Path, name: str, theirs: bool) -> None:
     watch = FolderWatch(tmp_path, threading.Event())
-    assert watch._is_theirs(Change.modified, str(tmp_path / name)) is theirs
+    assert watch._is_relevant(Change.modified, str(tmp_path / name)) is theirs
 
 
 @pytest.mark.parametrize(
@@ -30,13 +30,13 @@ def test_a_folder_that_comes_or_goes_is_heard_of(
     tmp_path: Path, change: Change, theirs: bool
 ) -> None:
     watch = FolderWatch(tmp_path, threading.Event())
-    assert watch._is_theirs(change, str(tmp_path / "projects" / "shop")) is theirs
+    assert watch._is_relevant(change, str(tmp_path / "projects" / "shop")) is theirs
     (tmp_path / "shop v1.2").mkdir()
-    assert watch._is_theirs(change, str(tmp_path / "shop v1.2")) is theirs
+    assert watch._is_relevant(change, str(tmp_path / "shop v1.2")) is theirs
 
 
 def test_what_is_elsewhere_is_not_ours(tmp_path: Path) -> None:
-    assert not FolderWatch(tmp_path / "a", threading.Event())._is_theirs(
+    assert not FolderWatch(tmp_path / "a", threading.Event())._is_relevant(
         Change.modified, str(tmp_path / "b.md")
     )
 

@@ -178,7 +178,7 @@ def test_the_command_line_tells_the_same(
             }
             assert json.loads(said) == expected
         else:
-            assert said == f"Error: {error}\n"
+            assert said == f"error: {error}\n"
 
 
 @every_error

@@ -11,7 +11,7 @@ NEEDS = {
     "muisti mcp": ("mcp", ("mcp",)),
     "muisti install": ("mcp", ("mcp", "tomlkit")),
 }
-"""Of each command, the extra of muisti that brings its packages, and the packages."""
+"""For each command, the extra of muisti it needs and the packages of that extra."""
 
 
 def missing_packages(command: str) -> list[str]:
@@ -21,13 +21,13 @@ def missing_packages(command: str) -> list[str]:
 
 
 def how_to_install(command: str) -> str:
-    """Return the command that installs what another command needs."""
+    """Return the pip command that installs what a command needs."""
     extra, _ = NEEDS[command]
     return f"pip install 'muisti[{extra}]'"
 
 
 def check_installed(command: str) -> None:
-    """Raise MuistiError that says how to install what is missing, if something is."""
+    """Raise MuistiError if a package that a command needs is missing."""
     missing = missing_packages(command)
     if missing:
-        raise MuistiError(f"{command} needs {', '.join(missing)}: {how_to_install(command)}")
+        raise MuistiError(f"{command} needs {', '.join(missing)}; run {how_to_install(command)}")

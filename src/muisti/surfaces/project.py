@@ -1,4 +1,4 @@
-"""Which project a folder belongs to: agents work in folders, memories belong to projects."""
+"""Which project a folder belongs to. Agents work in folders; memories belong to projects."""
 
 from __future__ import annotations
 
@@ -7,37 +7,36 @@ import re
 from pathlib import Path
 
 
-def project_at(folder: Path) -> str:
-    """The name of the repository that a folder is in; "" outside of one. All worktrees of a repository are one project."""
+def detect_project(folder: Path) -> str:
+    """Return the name of the git repository that a folder is in, or "".
+
+    All worktrees of a repository are one project. The home folder is none.
+    """
     try:
-        here = folder.resolve()
-        root = next((one for one in (here, *here.parents) if (one / ".git").exists()), None)
-        return (
-            ""
-            if root is None or root == Path.home().resolve()
-            else as_project(_main_folder(root).name)
-        )
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-    ):  # a folder that cannot be looked at is in no project
-        return ""
+        start = folder.resolve()
+        for root in (start, *start.parents):
+            if (root / ".git").exists():
+                is_home = root == Path.home().resolve()
+                return "" if is_home else make_project_name(_find_main_folder(root).name)
+    except (OSError, RuntimeError, ValueError):  # an unreadable folder belongs to no project
+        pass
+    return ""
 
 
-def as_project(name: str) -> str:
-    """A folder's name as a project may be called: what a name cannot hold becomes a hyphen. May be ""."""
-    clean = re.sub(r"[^\w .+-]+", "-", name)
+def make_project_name(folder_name: str) -> str:
+    """Return a valid project name for a folder: invalid characters become hyphens. May be ""."""
+    clean = re.sub(r"[^\w .+-]+", "-", folder_name)
     return re.sub(r"^[\W_]+|[ .]+$", "", clean)[:60].rstrip(" .")
 
 
-def _main_folder(root: Path) -> Path:
-    """Of a worktree, the folder of the repository that it was made from."""
+def _find_main_folder(root: Path) -> Path:
+    """Return the repository's main folder for a worktree, and `root` for anything else."""
     marker = root / ".git"
     if not marker.is_file():
         return root
     text = marker.read_text("utf-8", "replace").strip()
-    place = Path(os.path.normpath(root / text.removeprefix("gitdir:").strip()))
-    if place.parent.name == "worktrees" and place.parent.parent.name == ".git" and place.is_dir():
-        return place.parent.parent.parent
+    git_dir = Path(os.path.normpath(root / text.removeprefix("gitdir:").strip()))
+    worktrees = git_dir.parent
+    if worktrees.name == "worktrees" and worktrees.parent.name == ".git" and git_dir.is_dir():
+        return worktrees.parent.parent
     return root

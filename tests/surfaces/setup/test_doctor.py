@@ -55,7 +55,7 @@ def test_a_newcomer_has_no_problem_and_gets_no_vault(home: Home) -> None:
     assert "muisti init" in about(found, "vault", "note")
     assert home.files() == {}
     assert not (home.home / ".local/share").exists()
-    assert "No problem found." in home.run("doctor").stdout
+    assert "No problems." in home.run("doctor").stdout
 
 
 def test_a_vault_that_is_well(home: Home) -> None:

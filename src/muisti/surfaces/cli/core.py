@@ -1,4 +1,4 @@
-"""Verbs for core memory."""
+"""Commands for core memory."""
 
 from __future__ import annotations
 
@@ -8,59 +8,63 @@ import click
 
 from muisti.model import CoreMemory
 from muisti.surfaces.cli import render
-from muisti.surfaces.cli.shared import common, note, opened, print_json
+from muisti.surfaces.cli.shared import common_options, note, open_vault, print_json
 
 
-def _told(found: CoreMemory, as_json: bool) -> None:
+def _print_core(found: CoreMemory, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif found.user or found.agent:
-        render.core(found)
+        render.print_core(found)
     else:
-        note("Core memory is empty. Fill it: muisti core set user name Anna")
+        note("Core memory is empty. Add an entry: muisti core set user name Anna")
 
 
 @click.group()
 def core() -> None:
-    """What an agent always knows: short entries about the user and the agent, at the head of every context."""
+    """Show and edit core memory.
+
+    Core memory holds permanent facts about the user and standing instructions for the agent. It
+    starts every context.
+    """
 
 
 @core.command()
-@common
+@common_options
 def get(vault: str | None, as_json: bool) -> None:
-    """Show all of it."""
-    with opened(vault) as memory:
-        _told(memory.core_get(), as_json)
+    """Show core memory."""
+    with open_vault(vault) as memory:
+        _print_core(memory.core_get(), as_json)
 
 
 @core.command(name="set")
 @click.argument("section")
 @click.argument("key")
 @click.argument("value", nargs=-1, required=True)
-@common
+@common_options
 def set_(section: str, key: str, value: tuple[str, ...], vault: str | None, as_json: bool) -> None:
-    """Set KEY of SECTION (user or agent) to VALUE."""
-    with opened(vault, create=True) as memory:
-        _told(memory.core_update(section, key, " ".join(value)), as_json)
+    """Set KEY in SECTION (user or agent) to VALUE."""
+    with open_vault(vault, create=True) as memory:
+        _print_core(memory.core_update(section, key, " ".join(value)), as_json)
 
 
 @core.command()
 @click.argument("section")
 @click.argument("key")
-@common
+@common_options
 def unset(section: str, key: str, vault: str | None, as_json: bool) -> None:
     """Remove KEY from SECTION."""
-    with opened(vault) as memory:
-        _told(memory.core_delete(section, key), as_json)
+    with open_vault(vault) as memory:
+        _print_core(memory.core_delete(section, key), as_json)
 
 
 @core.command()
 @click.argument("source", type=click.Path(path_type=Path))
-@common
+@common_options
 def init(source: Path, vault: str | None, as_json: bool) -> None:
-    """Fill the section `user` from a USER.md, if it is empty."""
-    with opened(vault, create=True) as memory:
-        _told(memory.core_init(source), as_json)
+    """Fill an empty user section from a USER.md file."""
+    with open_vault(vault, create=True) as memory:
+        _print_core(memory.core_init(source), as_json)
 
 
 COMMANDS = {"core": core}

@@ -1,4 +1,4 @@
-"""`muisti demo`: a tour on a vault that is thrown away."""
+"""`muisti demo`: a tour on a temporary vault."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from muisti.engine import Muisti
 from muisti.model import SearchResult
+from muisti.surfaces.cli.render import format_count
 
 _SAVED: tuple[dict[str, str], ...] = (
     {
@@ -19,7 +20,8 @@ _SAVED: tuple[dict[str, str], ...] = (
         "project": "shop",
     },
     {
-        "content": "Fixed the login bug: the session cookie was not renewed after a password change.",
+        "content": "Fixed the login bug: the session cookie was not renewed "
+        "after a password change.",
         "project": "shop",
     },
     {"content": "Anna prefers short answers with a code example first."},
@@ -40,113 +42,107 @@ _QUESTIONS = (
 
 
 @click.command()
-@click.option("--keep", is_flag=True, help="Leave the vault there to look at.")
+@click.option("--keep", is_flag=True, help="Keep the vault.")
 def demo(keep: bool) -> None:
-    """A tour: save, search, keep order, edit by hand, lose the index, get it back."""
+    """Take a tour on a temporary vault."""
     folder = Path(tempfile.mkdtemp(prefix="muisti-demo-"))
+    root = folder / "vault"
     try:
-        _tour(folder / "vault")
+        with Muisti.open(root) as memory:
+            _show_saving(memory, root)
+            _print_step(3, "Search by meaning, by keyword, in any language, by path, with a typo")
+            for question in _QUESTIONS:
+                _print_answer(memory, question)
+            _show_duplicates(memory)
+            _show_editing(memory, root)
+            _show_reindexing(memory, root)
     finally:
         if keep:
-            click.echo(f"\nThe vault is still there: {folder / 'vault'}")
+            click.echo(f"\nThe demo vault is in {root}")
         else:
             shutil.rmtree(folder)
-            click.echo("\nThe demo vault has been removed; nothing is left behind.")
+            click.echo("\nThe demo vault has been deleted.")
 
 
-def _tour(path: Path) -> None:
-    with Muisti.open(path) as memory:
-        _step("1", "Remember a few things: each becomes a Markdown file")
-        for item in _SAVED:
-            memory.save(item["content"], **{k: v for k, v in item.items() if k != "content"})  # type: ignore[arg-type]
-        for file in sorted(path.rglob("*.md")):
-            click.echo(f"   {file.relative_to(path)}")
-        decision = memory.search("database")[:1] or memory.search("PostgreSQL")
-        _step("2", "This is one of them, as it is on the disk")
-        click.echo(_indented((path / str(decision[0].memory.file_path)).read_text("utf-8")))
-        _step(
-            "3",
-            "Ask in plain words, by meaning, in any language, by a path, with a slip of the pen",
-        )
-        for question in _QUESTIONS:
-            _ask(memory, question)
-        _keep_order(memory)
-        _edit(memory, path)
-        _lose_the_index(memory, path)
+def _show_saving(memory: Muisti, root: Path) -> None:
+    _print_step(1, "Save a few memories: each is a Markdown file")
+    for fields in _SAVED:
+        memory.save(**fields)  # type: ignore[arg-type]
+    for file in sorted(root.rglob("*.md")):
+        click.echo(f"   {file.relative_to(root)}")
+    _print_step(2, "One of these files")
+    decision = memory.search("PostgreSQL")[0].memory
+    for line in (root / str(decision.file_path)).read_text("utf-8").splitlines():
+        click.echo(f"   | {line}")
 
 
-def _keep_order(memory: Muisti) -> None:
-    _step("4", "Say it again, contradict it, whisper: a memory keeps itself in order")
+def _show_duplicates(memory: Muisti) -> None:
+    _print_step(4, "Duplicates are merged, contradictions found, private text is never stored")
     again = memory.save("anna prefers short answers, with a code example first")
-    click.echo(
-        f"   said again      → the same memory, importance {again.importance:g}: {again.content}"
-    )
+    click.echo(f"   duplicate   → merged, importance {again.importance:g}: {again.content}")
     other = memory.save("The deadline of the relaunch is March 22.")
-    known = {link.target for link in other.links}
-    click.echo(
-        f"   another date    → another memory, which {'contradicts' if known else 'joins'} the first: {other.content}"
-    )
-    whispered = memory.save("The door code is <private>4711</private>, ask Anna.")
-    click.echo(f"   <private>       → never on the disk: {whispered.content}")
-    for target in known:
+    contradicted = {link.target for link in other.links}
+    relation = "contradicts the first" if contradicted else "saved beside the first"
+    click.echo(f"   other date  → new memory, {relation}: {other.content}")
+    private = memory.save("The door code is <private>4711</private>, ask Anna.")
+    click.echo(f"   <private>   → redacted: {private.content}")
+    for target in contradicted:
         old = memory.supersede(target, other.id)
-        click.echo(f"   superseded      → steps behind: {old.content}")
-    _ask(memory, "when is the relaunch?")
+        click.echo(f"   replaced    → outdated, ranks below the new one: {old.content}")
+    _print_answer(memory, "when is the relaunch?")
 
 
-def _edit(memory: Muisti, path: Path) -> None:
-    _step("5", "Edit a file with any editor: the edit wins")
+def _show_editing(memory: Muisti, root: Path) -> None:
+    _print_step(5, "Edit a file in any editor: your edit wins")
     deadline = memory.search("deadline")[0].memory
-    file = path / str(deadline.file_path)
+    file = root / str(deadline.file_path)
     file.write_text(file.read_text("utf-8").replace("March 22", "April 30"), "utf-8")
     click.echo(f"   {file.name}: March 22 → April 30")
     report = memory.sync()
     click.echo(f"   muisti sync: {report.changed} changed")
-    _ask(memory, "when is the relaunch in April?")
+    _print_answer(memory, "when is the relaunch in April?")
 
 
-def _lose_the_index(memory: Muisti, path: Path) -> None:
-    _step("6", "Delete the index: the files are the truth, so nothing is lost")
+def _show_reindexing(memory: Muisti, root: Path) -> None:
+    _print_step(6, "Delete the index: the files are the source of truth, nothing is lost")
     questions = ("login cookie", "deadline", "PostgreSQL")
-    before = [_ids(memory.search(question)) for question in questions]
+    before = [_list_ids(memory.search(question)) for question in questions]
     memory.flush()
-    shutil.rmtree(path / ".muisti")
+    shutil.rmtree(root / ".muisti")
     click.echo("   rm -r .muisti")
-    begun = time.perf_counter()
+    started = time.perf_counter()
     memory.reindex()
-    click.echo(
-        f"   muisti reindex: {memory.get_stats().total_count} memories in {(time.perf_counter() - begun) * 1000:.0f} ms"
-    )
-    same = before == [_ids(memory.search(question)) for question in questions]
+    took = (time.perf_counter() - started) * 1000
+    number = format_count(memory.get_stats().total_count, "memory")
+    click.echo(f"   muisti reindex: {number} in {took:.0f} ms")
+    is_same = before == [_list_ids(memory.search(question)) for question in questions]
     report = memory.verify(deep=True)
+    verdict = "no problems" if report.ok else report.problems
     click.echo(
-        f"   same answers as before: {'yes' if same else 'NO'};  muisti verify: {'all agree' if report.ok else report.problems}"
+        f"   same results as before: {'yes' if is_same else 'NO'};  muisti verify: {verdict}"
     )
-    if not same or not report.ok:
-        raise click.ClickException("the demo did not come out as it should; please report this")
+    if not is_same or not report.ok:
+        raise click.ClickException("the demo failed; please report this")
 
 
-def _ask(memory: Muisti, question: str) -> None:
-    begun = time.perf_counter()
-    found = memory.search(question, limit=1)
-    took = (time.perf_counter() - begun) * 1000
-    answer = found[0].matched_snippet if found else "nothing"
-    score = f"{found[0].score:.2f}" if found else "    "
-    click.echo(
-        f"   {click.style(question, bold=True)}\n      {score}  {answer}  {click.style(f'({took:.1f} ms)', dim=True)}"
-    )
+def _print_answer(memory: Muisti, question: str) -> None:
+    started = time.perf_counter()
+    results = memory.search(question, limit=1)
+    took = click.style(f"({(time.perf_counter() - started) * 1000:.1f} ms)", dim=True)
+    click.echo(f"   {click.style(question, bold=True)}")
+    if results:
+        click.echo(f"      {results[0].score:.2f}  {results[0].matched_snippet}  {took}")
+    else:
+        click.echo(f"      no matches  {took}")
 
 
-def _ids(results: list[SearchResult]) -> list[str]:
+def _list_ids(results: list[SearchResult]) -> list[str]:
     return [result.memory.id for result in results]
 
 
-def _step(number: str, what: str) -> None:
-    click.echo(f"\n{click.style(number, fg='yellow', bold=True)}  {click.style(what, bold=True)}")
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"   | {line}" for line in text.rstrip("\n").split("\n"))
+def _print_step(number: int, title: str) -> None:
+    label = click.style(str(number), fg="yellow", bold=True)
+    click.echo(f"\n{label}  {click.style(title, bold=True)}")
 
 
 COMMANDS = {"demo": demo}

@@ -1,16 +1,15 @@
-"""The verb that looks at everything and says what to do."""
+"""`muisti doctor`: check everything and say what to fix."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from muisti.surfaces.cli.shared import common, print_json
+from muisti.surfaces.cli.shared import common_options, print_json
 
 if TYPE_CHECKING:
     from muisti.surfaces.setup.findings import Finding
@@ -19,24 +18,34 @@ _COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
 
 
 @click.command()
-@common
+@common_options
 def doctor(vault: str | None, as_json: bool) -> None:
-    """Look at the vault, the index, the agents and their hooks; exit code 1 if there is a problem.
+    """Check the vault, the index and the agents.
 
-    Nothing is changed: no vault is made, no index mended, no model loaded.
+    Exits with 1 if there is a problem. Changes nothing: creates no vault, repairs no index, loads
+    no model.
     """
-    found = _findings(vault)
-    problems = [one for one in found if one.level == "problem"]
+    findings = _collect_findings(vault)
+    number = sum(finding.level == "problem" for finding in findings)
     if as_json:
-        findings = [{**asdict(one), "cure": one.fix} for one in found]  # `cure`: its old name
-        print_json({"ok": not problems, "findings": findings})
+        plain = [{**asdict(finding), "cure": finding.fix} for finding in findings]
+        print_json({"ok": not number, "findings": plain})  # `cure` is the old name of `fix`
     else:
-        _show(found)
-    if problems:
+        from muisti.surfaces.cli.render import format_count, replace_unprintable
+
+        width = max(len(finding.area) for finding in findings)
+        for finding in findings:
+            level = click.style(f"{finding.level:<7}", fg=_COLOURS[finding.level])
+            click.echo(f"{level}  {finding.area:<{width}}  {replace_unprintable(finding.what)}")
+            if finding.fix:
+                fix = click.style(f"→ {replace_unprintable(finding.fix)}", dim=True)
+                click.echo(f"{'':<{width + 11}}{fix}")
+        click.echo(f"\n{format_count(number, 'problem')} found." if number else "\nNo problems.")
+    if number:
         sys.exit(1)
 
 
-def _findings(vault: str | None) -> list[Finding]:
+def _collect_findings(vault: str | None) -> list[Finding]:
     from muisti.surfaces.setup.agents import Machine
     from muisti.surfaces.setup.check_agents import check_agents
     from muisti.surfaces.setup.check_vault import check_vault
@@ -44,34 +53,12 @@ def _findings(vault: str | None) -> list[Finding]:
 
     try:
         machine = Machine.current()
-    except (
-        OSError,
-        RuntimeError,
-    ) as error:  # the folder that we are in was deleted, or there is no home
-        return [
-            Finding(
-                "folder",
-                Level.PROBLEM,
-                f"this folder cannot be used ({error})",
-                f"cd {Path(sys.prefix).anchor}",
-            )
-        ]
-    found = [*check_vault(vault), *check_agents(machine)]
-    areas = list(dict.fromkeys(one.area for one in found))
-    return sorted(found, key=lambda one: areas.index(one.area))
-
-
-def _show(found: Sequence[Finding]) -> None:
-    from muisti.surfaces.cli.render import count, visible
-
-    wide = max(len(one.area) for one in found)
-    for one in found:
-        level = click.style(f"{one.level:<7}", fg=_COLOURS[one.level])
-        click.echo(f"{level}  {one.area:<{wide}}  {visible(one.what)}")
-        if one.fix:
-            click.echo(f"{'':<{wide + 11}}{click.style('→ ' + visible(one.fix), dim=True)}")
-    problems = sum(one.level == "problem" for one in found)
-    click.echo(f"\n{count(problems, 'problem')} found." if problems else "\nNo problem found.")
+    except (OSError, RuntimeError) as error:  # the current folder was deleted, or there is no home
+        what = f"the current folder cannot be used: {error}"
+        return [Finding("folder", Level.PROBLEM, what, f"cd {Path(sys.prefix).anchor}")]
+    findings = [*check_vault(vault), *check_agents(machine)]
+    areas = list(dict.fromkeys(finding.area for finding in findings))
+    return sorted(findings, key=lambda finding: areas.index(finding.area))
 
 
 COMMANDS = {"doctor": doctor}

@@ -1,10 +1,9 @@
-"""`muisti extract`: what of a talk is worth keeping."""
+"""`muisti extract`: find memories in a conversation."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -14,9 +13,16 @@ import click
 from muisti.errors import InvalidRequest
 from muisti.model import Utterance
 from muisti.surfaces.cli import render
-from muisti.surfaces.cli.shared import Moment, common, note, opened, print_json
+from muisti.surfaces.cli.shared import (
+    Time,
+    common_options,
+    note,
+    open_vault,
+    print_json,
+    read_stdin,
+)
 
-_SAID = re.compile(r"(?P<who>[^\s:][^:\n]{0,39}):[ \t]+(?P<text>\S.*)")
+_LINE = re.compile(r"(?P<speaker>[^\s:][^:\n]{0,39}):[ \t]+(?P<text>\S.*)")
 _ROLES = {
     "user": ("User", "user"),
     "human": ("User", "user"),
@@ -27,20 +33,20 @@ _ROLES = {
 
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path), required=False)
-@click.option("--save", is_flag=True, help="Keep them; else they are only shown.")
+@click.option("--save", is_flag=True, help="Save the memories. Default: only show them.")
 @click.option(
     "--mode",
     default="default",
     show_default=True,
-    help="default, coding or research: what counts more.",
+    help="default, coding or research: which memories weigh more.",
 )
 @click.option(
-    "--threshold", type=float, default=0.3, show_default=True, help="Least importance, 0 to 1."
+    "--threshold", type=float, default=0.3, show_default=True, help="Minimum importance, 0 to 1."
 )
-@click.option("--at", type=Moment(), help="When it was said, for `yesterday` and `last month`.")
-@click.option("--session-id", "--session", metavar="ID", help="The session that they come from.")
-@click.option("--project", help="The project that they belong to.")
-@common
+@click.option("--at", type=Time(), help="Time of the conversation, for words like yesterday.")
+@click.option("--session-id", "--session", metavar="ID", help="Session of the memories.")
+@click.option("--project", help="Project of the memories.")
+@common_options
 def extract(
     source: Path | None,
     save: bool,
@@ -52,82 +58,80 @@ def extract(
     vault: str | None,
     as_json: bool,
 ) -> None:  # shape: one argument for each option
-    """What of the talk in SOURCE (or standard input) is worth remembering, found without a model.
+    """Extract memories from a conversation.
 
-    Lines like `Anna: I moved to Turku`, or JSON lines with `role` and `content`.
+    SOURCE is a file, or - for standard input, with lines like `Anna: I moved to Turku`, or JSON
+    lines with `role` and `content`. Works without a language model.
     """
-    talk = [replace(one, at=at) for one in utterances(_text(source))]
-    with opened(vault, create=True) as memory:
-        found = [one for one in memory.extract(talk, mode=mode) if one.importance >= threshold]
-        known = {one.id for one in memory.list(limit=None, project="*")} if save else set()
-        kept = (
-            memory.save_extracted(found, session_id=session_id, project=project, said_at=at)
-            if save
-            else []
-        )
+    utterances = [replace(one, at=at) for one in parse_transcript(_read_source(source))]
+    with open_vault(vault, create=True) as memory:
+        found = [
+            extracted
+            for extracted in memory.extract(utterances, mode=mode)
+            if extracted.importance >= threshold
+        ]
+        known_ids, saved = set(), []
+        if save:
+            known_ids = {known.id for known in memory.list(limit=None, project="*")}
+            saved = memory.save_extracted(found, session_id=session_id, project=project, said_at=at)
     if as_json:
-        print_json(kept if save else found)
-    elif not found:
-        note("Nothing in it seems worth keeping.")
+        print_json(saved if save else found)
+        return
+    if not found:
+        note("No memories found in this conversation.")
+        return
+    render.print_extracted(found)
+    if save:
+        new = len({memory.id for memory in saved} - known_ids)
+        number = render.format_count(new, "memory")
+        note(f"{number} saved, {len(found) - new} already known.")
     else:
-        render.extracted(found)
-        new = len({one.id for one in kept} - known)
-        said = (
-            f"{render.count(new, 'memory')} kept, {len(found) - new} known already."
-            if save
-            else "Shown only; --save keeps them."
-        )
-        note(said)
+        note("Nothing was saved; add --save to save them.")
 
 
-def _text(source: Path | None) -> str:
+def _read_source(source: Path | None) -> str:
+    if source is None or str(source) == "-":
+        return read_stdin().removeprefix("\ufeff")
     try:
-        data = (
-            sys.stdin.buffer.read() if source is None or str(source) == "-" else source.read_bytes()
-        )
-        return data.decode("utf-8-sig")
+        return source.read_text("utf-8-sig")
     except OSError as error:
-        raise InvalidRequest(
-            "source", str(source), f"it cannot be read ({error.strerror})"
-        ) from error
+        raise InvalidRequest("source", str(source), f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise InvalidRequest(
-            "source", str(source), f"it is not UTF-8 text (byte {error.start})"
-        ) from error
+        raise InvalidRequest("source", str(source), f"is not UTF-8 (byte {error.start})") from error
 
 
-def utterances(text: str) -> list[Utterance]:
-    """The messages of a transcript; a line that names nobody goes on with what was said before."""
+def parse_transcript(text: str) -> list[Utterance]:
+    """Return the messages of a transcript. A line without a speaker continues the one before.
+
+    Raises InvalidRequest for a JSON line without `content`.
+    """
     if text.lstrip().startswith("{"):
         return [
-            _from_json(number, line)
+            _parse_json_line(number, line)
             for number, line in enumerate(text.splitlines(), start=1)
             if line.strip()
         ]
     found: list[Utterance] = []
     for line in text.splitlines():
-        if said := _SAID.match(line):
-            speaker, role = _ROLES.get(said["who"].casefold(), (said["who"], "user"))
-            found.append(Utterance(said["text"], speaker, role))
+        if match := _LINE.match(line):
+            name = match["speaker"]
+            speaker, role = _ROLES.get(name.casefold(), (name, "user"))
+            found.append(Utterance(match["text"], speaker, role))
         elif found and line.strip():
-            last = found[-1]
-            found[-1] = Utterance(f"{last.text}\n{line}", last.speaker, last.role)
+            found[-1] = replace(found[-1], text=f"{found[-1].text}\n{line}")
         elif line.strip():
             found.append(Utterance(line))
     return found
 
 
-def _from_json(number: int, line: str) -> Utterance:
+def _parse_json_line(number: int, line: str) -> Utterance:
     try:
         item = json.loads(line)
     except (ValueError, RecursionError):
         item = None
     if not isinstance(item, dict) or not isinstance(item.get("content"), str):
-        raise InvalidRequest(
-            "source",
-            f"line {number}",
-            'every line must be an object like {"role": "user", "content": "…"}',
-        )
+        example = '{"role": "user", "content": "…"}'
+        raise InvalidRequest("source", "", f"line {number} must be an object like {example}")
     speaker, role = _ROLES.get(str(item.get("role", "user")).casefold(), ("User", "user"))
     return Utterance(item["content"], str(item.get("name") or speaker), role)
 

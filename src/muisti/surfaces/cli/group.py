@@ -1,4 +1,4 @@
-"""The command line itself: finds the verb, loads only what that verb needs, tells errors in one line."""
+"""The click group: loads the module of the command that runs, and prints errors."""
 
 from __future__ import annotations
 
@@ -11,67 +11,83 @@ import sys
 import click
 
 from muisti.errors import MuistiError
-from muisti.surfaces.cli.main import VERBS
+from muisti.surfaces.cli.main import GROUPS, MODULES
 
-_MODULE_OF = {verb: module for module, verbs in VERBS.items() for verb in verbs}
+_ALIASES = {"chat": "conversation"}
+"""Former names of commands. They keep working, unlisted (contract M2)."""
 
 
 class LazyGroup(click.Group):
-    """Imports a verb's module only when that verb is called: a hook that runs on every prompt must start fast."""
+    """A group that imports a command's module only when that command is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All verbs, in the order of a newcomer's needs."""
-        return list(_MODULE_OF)
+        """Return the names of all commands, group by group."""
+        return list(MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a verb."""
-        if cmd_name not in _MODULE_OF:
+        """Return the command with this name or former name, or None."""
+        name = _ALIASES.get(cmd_name, cmd_name)
+        if name not in MODULES:
             return None
-        module = importlib.import_module(f"muisti.surfaces.cli.{_MODULE_OF[cmd_name]}")
+        module = importlib.import_module(f"muisti.surfaces.cli.{MODULES[name]}")
         commands: dict[str, click.Command] = module.COMMANDS
-        return commands[cmd_name]
+        return commands[name]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one section for each group."""
+        widest = max(map(len, MODULES))
+        for title, names in GROUPS.items():
+            rows = []
+            for name in names:
+                command = self.get_command(ctx, name)
+                if command is not None:
+                    rows.append((name.ljust(widest), command.get_short_help_str(limit=80)))
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
 
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Every verb takes --json, --vault PATH and --help.",
+    epilog="`muisti COMMAND --help` describes one command. Most take --json and --vault PATH.",
 )
 @click.version_option(package_name="muisti", message="muisti %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Memory that you own: Markdown files that you can read, search that finds them.
+    """Memory for AI agents, in Markdown files you own.
 
     \b
     muisti save "We chose PostgreSQL as our database" --kind decision
     muisti search "which database did we choose?"
-    """  # noqa: D301  # \b keeps click from folding the two lines
+    """  # noqa: D301  # \b keeps click from joining the two lines
     if ctx.invoked_subcommand is None:
-        from muisti.surfaces.cli.welcome import welcome
+        from muisti.surfaces.cli.welcome import print_welcome
 
-        welcome(ctx)
+        print_welcome(ctx)
 
 
 def run() -> None:
-    """Run the command; an error of ours is one line, and an exit code that is not 0."""
+    """Run the command. An error is one line on standard error and a non-zero exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # better a question mark than no answer
+            stream.reconfigure(errors="replace")  # a question mark is better than a traceback
     try:
-        cli.main(standalone_mode=False)
+        cli.main(prog_name="muisti", standalone_mode=False)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
-        error.show()
+        message = error.format_message().strip().removesuffix(".")
+        message = message[:1].lower() + message[1:]
+        context = getattr(error, "ctx", None)
+        advice = f"; see `{context.command_path} --help`" if context else ""
+        click.echo(f"error: {message}{advice}", err=True)
         sys.exit(error.exit_code)
     except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("Stopped.", err=True)
+        click.echo("Aborted.", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # the reader of our output has gone
+    except BrokenPipeError:  # the reader of our output has exited
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except (MuistiError, OSError) as error:
         if "--json" in sys.argv:
@@ -80,7 +96,7 @@ def run() -> None:
                 problem |= {"title": error.title, "next_step": error.next_step}
             click.echo(json.dumps(problem, ensure_ascii=False), err=True)
         else:
-            from muisti.surfaces.cli.render import visible
+            from muisti.surfaces.cli.render import replace_unprintable
 
-            click.echo(f"Error: {visible(str(error))}", err=True)
+            click.echo(f"error: {replace_unprintable(str(error))}", err=True)
         sys.exit(error.exit_code if isinstance(error, MuistiError) else 1)

@@ -1,4 +1,4 @@
-"""The verb for agents: `hook`."""
+"""`muisti hook`, which agents call."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from muisti.surfaces.hooks.options import DEFAULT_AGENT, MIN_BUDGET
 
 
 @click.command(
-    epilog=f"Events: {', '.join(EVENTS)}. Those of Gemini CLI are known too: {', '.join(ALIASES)}."
+    epilog=f"Events: {', '.join(EVENTS)}. Also those of Gemini CLI: {', '.join(ALIASES)}."
 )
 @click.argument("event")
 @click.option(
     "--vault",
     metavar="PATH",
-    help="The vault; default: MUISTI_VAULT, the nearest one upwards of the agent, or yours.",
+    help="Vault to use. Default: MUISTI_VAULT, the agent's nearest parent vault, or your own.",
 )
 @click.option(
     "--agent",
     default=DEFAULT_AGENT,
     show_default=True,
-    help="Which agent calls: its chats are named after it.",
+    help="Name of the agent; its conversations are named after it.",
 )
 @click.option(
     "--budget",
     type=click.IntRange(MIN_BUDGET),
-    help="Tokens for the context of a session; default: 1500.",
+    help="Maximum tokens of a session's context. Default: 1500.",
 )
 def hook(event: str, vault: str | None, agent: str, budget: int | None) -> None:
-    """Called by agents, with their JSON on standard input: recall with each prompt, capture after it.
+    """Run an agent hook (called by agents).
 
-    Never fails, and prints nothing but its answer, which needs no --json; `muisti doctor` shows how the last runs went.
-    MUISTI_HOOKS=off switches hooks off; `recall` or `capture` leaves one of the two on.
+    Reads the agent's JSON from standard input. Recalls memories for each prompt and records the
+    exchange after it. Never fails: `muisti doctor` shows the last runs. MUISTI_HOOKS=off disables
+    hooks; `recall` or `capture` keeps only one of the two.
     """
     from muisti.surfaces.hooks.run import main
 

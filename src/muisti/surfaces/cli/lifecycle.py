@@ -1,86 +1,113 @@
-"""Verbs that keep the vault in order: history, merges, fading, trash, archive."""
+"""Commands for history, merges, maintenance, the trash and the archive."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 import click
 
-from muisti.errors import InvalidRequest, MemoryNotFound
+from muisti.engine import Muisti
+from muisti.errors import MemoryNotFound
 from muisti.model import Memory
 from muisti.surfaces.cli import render
-from muisti.surfaces.cli.shared import common, note, opened, print_json, whole_id
+from muisti.surfaces.cli.shared import (
+    common_options,
+    confirm_deletion,
+    note,
+    open_vault,
+    print_json,
+    resolve_id,
+)
 
-_DRY = click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
+_dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Show what would change; change nothing."
+)
+MOST_LISTED = 20
+
+
+def _resolve_former_id(memory: Muisti, part: str) -> str:
+    """Return the full ID, or `part` itself: the journal may know a merged or deleted memory."""
+    try:
+        return resolve_id(memory, part)
+    except MemoryNotFound:
+        return part
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@common
+@common_options
 def history(memory_id: str, vault: str | None, as_json: bool) -> None:
-    """What became of a memory: its versions, merges, links and uses."""
-    with opened(vault) as memory:
-        try:
-            whole = whole_id(memory, memory_id)
-        except MemoryNotFound:
-            whole = memory_id  # of one that was merged or removed: the journal may know it
-        found = memory.history(whole)
-    print_json(found) if as_json else render.history(found)
+    """Show a memory's history: versions, merges, links, recalls."""
+    with open_vault(vault) as memory:
+        entries = memory.history(_resolve_former_id(memory, memory_id))
+    if as_json:
+        print_json(entries)
+    else:
+        render.print_history(entries)
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@common
+@common_options
 def unmerge(memory_id: str, vault: str | None, as_json: bool) -> None:
-    """Make what was last merged into a memory one of its own again. ID may also be that of the merged text."""
-    with opened(vault) as memory:
-        try:
-            whole = whole_id(memory, memory_id)
-        except MemoryNotFound:
-            whole = memory_id
-        apart = memory.unmerge(whole)
+    """Undo the last merge.
+
+    ID is the memory that a duplicate was merged into, or the ID of the merged text.
+    """
+    with open_vault(vault) as memory:
+        separate = memory.unmerge(_resolve_former_id(memory, memory_id))
     if as_json:
-        print_json(apart)
+        print_json(separate)
     else:
-        click.echo(f"Its own memory again: {render.short(apart.id)}  {render.visible(apart.title)}")
+        title = render.replace_unprintable(separate.title)
+        click.echo(f"Merge undone. Separate memory: {render.short_id(separate.id)}  {title}")
 
 
 @click.command()
-@_DRY
-@common
+@_dry_run_option
+@common_options
 def upkeep(dry_run: bool, vault: str | None, as_json: bool) -> None:
-    """Note what has faded, clean up and archive as the settings say. For cron; nothing is erased."""
-    with opened(vault) as memory:
+    """Run maintenance.
+
+    Updates salience, moves weak memories to the trash and archives unused ones, as the settings
+    say. Deletes nothing. Suitable for cron.
+    """
+    with open_vault(vault) as memory:
         report = memory.upkeep(dry_run=dry_run)
     if as_json:
         print_json(report)
         return
-    would = "would be " if dry_run else ""
-    click.echo(f"{render.count(report.decayed, 'memory')} faded since the last time.")
-    _tell(report.cleaned, f"{would}moved to the trash, being too weak (cleanup_below)")
+    _print_faded(report.decayed)
+    _print_moved(report.cleaned, "trash", "salience below cleanup_below", dry_run=dry_run)
     used = f"{report.live_bytes / 2**20:.1f} of {report.limit_bytes / 2**20:g} MB in use"
-    _tell(report.evicted, f"{would}moved to the archive, being longest unused; {used}")
+    _print_moved(report.evicted, "archive", f"least recently used; {used}", dry_run=dry_run)
 
 
-def _tell(found: Sequence[Memory], what: str) -> None:
-    click.echo(f"{render.count(len(found), 'memory')} {what}.")
-    if found:
-        render.memories(found[:20], render.now())
-        if len(found) > 20:
-            note(f"And {len(found) - 20} more.")
+def _print_faded(number: int) -> None:
+    click.echo(f"{render.format_count(number, 'memory')} faded since the last run.")
+
+
+def _print_moved(memories: Sequence[Memory], folder: str, reason: str, *, dry_run: bool) -> None:
+    verb = "would be moved" if dry_run else "moved"
+    number = render.format_count(len(memories), "memory")
+    click.echo(f"{number} {verb} to the {folder} ({reason}).")
+    if memories:
+        render.print_memories(memories[:MOST_LISTED], render.current_time())
+    if len(memories) > MOST_LISTED:
+        note(f"And {len(memories) - MOST_LISTED} more.")
 
 
 @click.command()
-@_DRY
-@common
+@_dry_run_option
+@common_options
 def decay(dry_run: bool, vault: str | None, as_json: bool) -> None:
-    """How many memories have faded since this was last asked."""
-    with opened(vault) as memory:
+    """Count memories that faded since the last run."""
+    with open_vault(vault) as memory:
         changed = memory.decay_salience(dry_run=dry_run)
-    print_json({"changed": changed}) if as_json else click.echo(
-        f"{render.count(changed, 'memory')} faded since the last time."
-    )
+    if as_json:
+        print_json({"changed": changed})
+    else:
+        _print_faded(changed)
 
 
 @click.command()
@@ -89,82 +116,83 @@ def decay(dry_run: bool, vault: str | None, as_json: bool) -> None:
     type=float,
     default=0.1,
     show_default=True,
-    help="Weaker ones go to the trash.",
+    help="Move memories below this salience.",
 )
-@_DRY
-@common
+@_dry_run_option
+@common_options
 def cleanup(min_salience: float, dry_run: bool, vault: str | None, as_json: bool) -> None:
-    """Move weak memories to the trash; decisions and pinned ones stay."""
-    with opened(vault) as memory:
-        found = memory.cleanup(min_salience, dry_run=dry_run)
-    print_json(found) if as_json else _tell(
-        found, "would be moved to the trash" if dry_run else "moved to the trash"
-    )
+    """Move weak memories to the trash.
+
+    Decisions and pinned memories stay.
+    """
+    with open_vault(vault) as memory:
+        moved = memory.cleanup(min_salience, dry_run=dry_run)
+    if as_json:
+        print_json(moved)
+    else:
+        _print_moved(moved, "trash", f"salience below {min_salience:g}", dry_run=dry_run)
 
 
 @click.command()
-@click.option("--max-bytes", type=int, help="Default: evict_above of the settings.")
+@click.option("--max-bytes", type=int, help="Size limit. Default: the setting evict_above.")
 @click.option(
-    "--to", type=float, help="Share of that which is left; default: evict_to of the settings."
+    "--to", type=float, help="Share of the limit to shrink to. Default: the setting evict_to."
 )
-@_DRY
-@common
+@_dry_run_option
+@common_options
 def evict(
     max_bytes: int | None, to: float | None, dry_run: bool, vault: str | None, as_json: bool
 ) -> None:
-    """Move the longest unused memories to the archive if there is too much; `muisti restore` brings one back."""
-    with opened(vault) as memory:
-        found = memory.evict(max_bytes, to=to, dry_run=dry_run)
-    print_json(found) if as_json else _tell(
-        found, "would be moved to the archive" if dry_run else "moved to the archive"
-    )
+    """Archive the least recently used memories.
+
+    Does nothing while the vault is below its size limit. `muisti restore ID` undoes it.
+    """
+    with open_vault(vault) as memory:
+        moved = memory.evict(max_bytes, to=to, dry_run=dry_run)
+    if as_json:
+        print_json(moved)
+    else:
+        _print_moved(moved, "archive", "least recently used", dry_run=dry_run)
 
 
 @click.command()
-@click.option("--empty", is_flag=True, help="Remove all of it for good.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@common
+@click.option("--empty", is_flag=True, help="Delete everything in the trash permanently.")
+@click.option("--yes", "-y", is_flag=True, help="Skip the confirmation.")
+@common_options
 def trash(empty: bool, yes: bool, vault: str | None, as_json: bool) -> None:
-    """What is in the trash; `muisti restore ID` brings a memory back."""
-    with opened(vault) as memory:
+    """List or empty the trash."""
+    with open_vault(vault) as memory:
         found = memory.list_trash()
         if empty:
-            _confirm(len(found), yes)
-            for one in found:
-                memory.delete(one.id, hard=True)
+            confirm_deletion(render.format_count(len(found), "memory"), "--empty", yes=yes)
+            for trashed in found:
+                memory.delete(trashed.id, hard=True)
     if as_json:
         print_json(found)
     elif empty:
-        click.echo(f"{render.count(len(found), 'memory')} removed for good.")
-    elif found:
-        render.memories(found, render.now())
+        click.echo(f"Deleted {render.format_count(len(found), 'memory')} permanently.")
     else:
-        note("The trash is empty.")
+        _print_restorable(found, "trash")
 
 
-def _confirm(number: int, yes: bool) -> None:
-    if not yes and not sys.stdin.isatty():
-        raise InvalidRequest(
-            "--empty", "no terminal to ask on", "add --yes to remove for good without a question"
-        )
-    if not yes:
-        click.confirm(
-            f"Remove {render.count(number, 'memory')} for good? This cannot be undone", abort=True
-        )
+def _print_restorable(memories: Sequence[Memory], folder: str) -> None:
+    if not memories:
+        note(f"The {folder} is empty.")
+        return
+    render.print_memories(memories, render.current_time())
+    note(f"Restore one: muisti restore {memories[0].id[-8:]}")
 
 
 @click.command()
-@common
+@common_options
 def archive(vault: str | None, as_json: bool) -> None:
-    """What is in the archive, where no search looks; `muisti restore ID` brings a memory back."""
-    with opened(vault) as memory:
+    """List archived memories, which searches do not see."""
+    with open_vault(vault) as memory:
         found = memory.list_archive()
     if as_json:
         print_json(found)
-    elif found:
-        render.memories(found, render.now())
     else:
-        note("The archive is empty.")
+        _print_restorable(found, "archive")
 
 
 COMMANDS = {

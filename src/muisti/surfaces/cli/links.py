@@ -1,4 +1,4 @@
-"""Verbs for how memories stand to one another."""
+"""Commands for links between memories."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import click
 
 from muisti.model import LinkType
 from muisti.surfaces.cli import render
-from muisti.surfaces.cli.shared import Moment, common, note, opened, print_json, whole_id
+from muisti.surfaces.cli.shared import (
+    Time,
+    common_options,
+    note,
+    open_vault,
+    print_json,
+    resolve_id,
+)
 
 _TYPES = click.Choice([name.value.lower() for name in LinkType], case_sensitive=False)
 
@@ -18,12 +25,14 @@ _TYPES = click.Choice([name.value.lower() for name in LinkType], case_sensitive=
 @click.argument("type_", metavar="TYPE", type=_TYPES)
 @click.argument("target", metavar="OTHER")
 @click.option(
-    "--confidence", type=float, default=1.0, show_default=True, help="How sure it is, 0 to 1."
+    "--confidence", type=float, default=1.0, show_default=True, help="Confidence, 0 to 1."
 )
-@click.option("--by", default="user", show_default=True, help="Who says so: user, llm or system.")
-@click.option("--valid-from", type=Moment(), help="Since when it holds.")
-@click.option("--valid-until", type=Moment(), help="Until when it holds.")
-@common
+@click.option(
+    "--by", default="user", show_default=True, help="Origin of the link: user, llm or system."
+)
+@click.option("--valid-from", type=Time(), help="When the link starts to hold.")
+@click.option("--valid-until", type=Time(), help="When the link stops holding.")
+@common_options
 def link(
     source: str,
     type_: str,
@@ -35,93 +44,118 @@ def link(
     vault: str | None,
     as_json: bool,
 ) -> None:  # shape: one argument for each option
-    """Link a memory to another: supersedes, contradicts, related_to, builds_on, confirms, applies_to, depends_on or
-    alternative_to. What was proposed is confirmed by this.
+    """Link two memories, or confirm a suggested link.
+
+    TYPE is supersedes, contradicts, related_to, builds_on, confirms, applies_to, depends_on or
+    alternative_to.
     """
-    with opened(vault) as memory:
-        ends = whole_id(memory, source), whole_id(memory, target)
+    with open_vault(vault) as memory:
         made = memory.link(
-            *ends,
+            resolve_id(memory, source),
+            resolve_id(memory, target),
             type_,
             confidence=confidence,
             extracted_by=by,
             valid_from=valid_from,
             valid_until=valid_until,
         )
-    print_json(made) if as_json else click.echo(f"Linked: {render.link(made)}")
+    if as_json:
+        print_json(made)
+    else:
+        click.echo(f"Linked: {render.format_link(made)}")
 
 
 @click.command()
 @click.argument("source", metavar="ID")
 @click.argument("type_", metavar="TYPE", type=_TYPES)
 @click.argument("target", metavar="OTHER")
-@common
+@common_options
 def unlink(source: str, type_: str, target: str, vault: str | None, as_json: bool) -> None:
-    """Take a link back, or turn a proposed one down."""
-    with opened(vault) as memory:
-        ends = whole_id(memory, source), whole_id(memory, target)
-        memory.unlink(*ends, type_)
-    gone = {"source": ends[0], "type": type_.upper(), "target": ends[1]}
-    print_json(gone) if as_json else click.echo(
-        f"No longer linked: {render.short(ends[0])} and {render.short(ends[1])}"
-    )
+    """Remove a link or reject a suggestion.
+
+    Removing a `supersedes` link makes the outdated memory current again.
+    """
+    with open_vault(vault) as memory:
+        source, target = resolve_id(memory, source), resolve_id(memory, target)
+        memory.unlink(source, target, type_)
+    if as_json:
+        print_json({"source": source, "type": type_.upper(), "target": target})
+    else:
+        verb = type_.lower().replace("_", " ")
+        ends = f"{render.short_id(source)} {verb} {render.short_id(target)}"
+        click.echo(f"Removed the link: {ends}")
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@common
+@common_options
 def links(memory_id: str, vault: str | None, as_json: bool) -> None:
-    """The links that begin or end at a memory; proposed ones wait for `muisti link` or `muisti unlink`."""
-    with opened(vault) as memory:
-        whole = whole_id(memory, memory_id)
+    """List a memory's links.
+
+    Confirm a suggested link with `muisti link`, reject it with `muisti unlink`.
+    """
+    with open_vault(vault) as memory:
+        whole = resolve_id(memory, memory_id)
         found = memory.links(whole)
-        around = memory.graph(whole)
+        graph = memory.graph(whole)
     if as_json:
         print_json(found)
     elif found:
-        render.links(around)
+        render.print_links(graph)
     else:
-        note("No links. Make one: muisti link ID builds_on OTHER")
+        note(f"No links. Add one: muisti link {whole[-8:]} builds_on OTHER")
 
 
 @click.command()
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
-@common
+@common_options
 def supersede(old: str, new: str, vault: str | None, as_json: bool) -> None:
-    """Let NEW take the place of OLD, which is true no longer and steps behind it in every search."""
-    with opened(vault) as memory:
-        closed = memory.supersede(whole_id(memory, old), whole_id(memory, new))
+    """Replace OLD with NEW; OLD is marked outdated.
+
+    OLD and NEW are IDs of memories. OLD stays in the vault and ranks below NEW in searches.
+    """
+    with open_vault(vault) as memory:
+        new_id = resolve_id(memory, new)
+        outdated = memory.supersede(resolve_id(memory, old), new_id)
+        current = memory.get(new_id)
     if as_json:
-        print_json(closed)
-    else:
-        click.echo(f"Superseded: {render.short(closed.id)}  {render.visible(closed.title)}")
+        print_json(outdated)
+        return
+    old_title = render.replace_unprintable(outdated.title)
+    new_title = render.replace_unprintable(current.title if current else "")
+    click.echo(f"Outdated: {render.short_id(outdated.id)}  {old_title}")
+    click.echo(f"  replaced by {render.short_id(new_id)}  {new_title}")
+    note(f"Undo: muisti unlink {new_id[-8:]} supersedes {outdated.id[-8:]}")
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@common
+@common_options
 def superseding(memory_id: str, vault: str | None, as_json: bool) -> None:
-    """The memory that took the place of this one."""
-    with opened(vault) as memory:
-        found = memory.superseding(whole_id(memory, memory_id))
+    """Show the memory that replaced this one."""
+    with open_vault(vault) as memory:
+        found = memory.superseding(resolve_id(memory, memory_id))
     if as_json:
         print_json(found)
     elif found is None:
-        note("None did: it is current.")
+        note("Not replaced: this memory is current.")
     else:
-        render.memory(found)
+        render.print_memory(found)
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@click.option("--depth", type=int, default=2, show_default=True, help="Over how many links to go.")
-@common
+@click.option("--depth", type=int, default=2, show_default=True, help="How many links to follow.")
+@common_options
 def graph(memory_id: str, depth: int, vault: str | None, as_json: bool) -> None:
-    """What a memory is linked with, as a tree."""
-    with opened(vault) as memory:
-        found = memory.graph(whole_id(memory, memory_id), depth=depth)
-    print_json(found) if as_json else render.graph(found)
+    """Show linked memories as a tree."""
+    with open_vault(vault) as memory:
+        found = memory.graph(resolve_id(memory, memory_id), depth=depth)
+    if as_json:
+        print_json(found)
+    else:
+        render.print_graph(found)
 
 
 COMMANDS = {

@@ -1,4 +1,4 @@
-"""The command `muisti`: which verbs there are, and the way to them."""
+"""The command `muisti`: its list of commands and its entry point."""
 
 from __future__ import annotations
 
@@ -8,72 +8,91 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from muisti.surfaces.cli.group import cli
 
-__all__ = ["VERBS", "cli", "main"]
-VERBS = {
-    "memories": (
-        "save",
-        "show",
-        "list",
-        "update",
-        "delete",
-        "restore",
-        "touch",
-        "reinforce",
-        "deemphasize",
-    ),
-    "search": (
-        "search",
-        "context",
-        "keywords",
-        "compact",
-        "timeline",
-        "details",
-        "related",
-        "explain",
-    ),
-    "links": ("link", "unlink", "links", "supersede", "superseding", "graph"),
-    "lifecycle": ("history", "unmerge", "trash", "archive", "upkeep", "decay", "cleanup", "evict"),
-    "conversations": ("chat", "index"),
-    "core": ("core",),
-    "extract": ("extract",),
-    "sessions": ("session",),
-    "model": ("model",),
-    "serve": ("serve",),
-    "mcp": ("mcp",),
-    "maintenance": (
-        "init",
-        "stats",
-        "sync",
-        "reindex",
-        "verify",
-        "export",
-        "import",
-        "settings",
-        "completion",
-    ),
-    "demo": ("demo",),
-    "setup": ("install", "uninstall"),
-    "doctor": ("doctor",),
-    "hook": ("hook",),
+__all__ = ["GROUPS", "MODULES", "cli", "main"]
+GROUPS = {
+    "Everyday": {
+        "save": "memories",
+        "search": "search",
+        "show": "memories",
+        "list": "memories",
+        "update": "memories",
+        "delete": "memories",
+        "restore": "memories",
+        "trash": "lifecycle",
+        "init": "maintenance",
+        "stats": "maintenance",
+        "demo": "demo",
+    },
+    "Search": {
+        "index": "documents",
+        "explain": "search",
+        "related": "search",
+        "keywords": "search",
+        "context": "search",
+        "compact": "search",
+        "timeline": "search",
+        "details": "search",
+    },
+    "Links": {
+        "supersede": "links",
+        "superseding": "links",
+        "link": "links",
+        "unlink": "links",
+        "links": "links",
+        "graph": "links",
+        "history": "lifecycle",
+        "unmerge": "lifecycle",
+    },
+    "Conversations": {
+        "conversation": "conversations",
+        "extract": "extract",
+        "session": "sessions",
+        "core": "core",
+    },
+    "Maintenance": {
+        "sync": "maintenance",
+        "verify": "maintenance",
+        "reindex": "maintenance",
+        "export": "maintenance",
+        "import": "maintenance",
+        "upkeep": "lifecycle",
+        "decay": "lifecycle",
+        "cleanup": "lifecycle",
+        "evict": "lifecycle",
+        "archive": "lifecycle",
+        "touch": "memories",
+        "reinforce": "memories",
+        "deemphasize": "memories",
+        "model": "model",
+        "settings": "maintenance",
+        "completion": "maintenance",
+    },
+    "Agents": {
+        "install": "setup",
+        "uninstall": "setup",
+        "doctor": "doctor",
+        "serve": "serve",
+        "mcp": "mcp",
+        "hook": "hook",
+    },
 }
-"""The verbs, by the module that has them, in the order of a newcomer's needs."""
+"""The groups of `muisti --help`: each command and the module that defines it."""
+MODULES = {name: module for group in GROUPS.values() for name, module in group.items()}
 
 
 def main() -> None:
-    """Run the command; an error of ours is one line, and exit code 1."""
-    if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(
-        sys.argv
-    ):  # with every prompt: not even click is loaded for it
-        from muisti.surfaces.hooks.run import main as hook
+    """Run the command. `muisti hook` runs with every prompt, so it does not even load click."""
+    if sys.argv[1:2] == ["hook"] and not {"-h", "--help"} & set(sys.argv):
+        from muisti.surfaces.hooks.run import main as run_hook
 
-        hook(sys.argv[2:])
+        run_hook(sys.argv[2:])
     from muisti.surfaces.cli.group import run
 
     run()
 
 
 def __getattr__(name: str) -> object:
-    """The group of all verbs, for programs that describe it, is loaded when it is asked for."""
+    """Load the click group on first access."""
     if name == "cli":
         from muisti.surfaces.cli.group import cli
 

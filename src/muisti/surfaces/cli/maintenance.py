@@ -1,4 +1,4 @@
-"""Verbs for the vault as a whole."""
+"""Commands for the vault as a whole."""
 
 from __future__ import annotations
 
@@ -11,153 +11,176 @@ from typing import Any
 import click
 
 from muisti.errors import EmbedderProblem
-from muisti.model import SyncReport
 from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
-    common,
-    filters,
+    common_options,
+    filter_options,
     note,
-    opened,
+    open_vault,
     print_json,
     progress_bar,
-    unsynced,
 )
 
 
 @click.command()
 @click.argument("path", required=False)
-@common
+@common_options
 def init(path: str | None, vault: str | None, as_json: bool) -> None:
-    """Make a vault in PATH (default: here), or check the one that is there."""
+    """Create a vault in PATH, or check the one there.
+
+    PATH is the current folder by default. A vault is a plain folder: to move it to another machine,
+    copy it (`muisti stats` shows where it is) and run `muisti init PATH` there.
+    """
     root = find_vault(vault or path or ".")
-    new = not (root / SETTINGS_FILE).is_file()
-    with opened(str(root), create=True) as memory:
-        count = memory.get_stats().total_count
+    is_new = not (root / SETTINGS_FILE).is_file()
+    with open_vault(str(root), create=True) as memory:
+        number = memory.get_stats().total_count
     if as_json:
-        print_json({"vault": str(root), "memories": count})
+        print_json({"vault": str(root), "memories": number})
         return
-    taken_in = ", from files that were there; ids were written into them" if new and count else ""
-    click.echo(f"Vault ready: {root} ({render.count(count, 'memory')}{taken_in})")
+    memories = render.format_count(number, "memory")
+    if is_new and number:
+        memories += " from existing files; IDs were added to them"
+    click.echo(f"{'Created vault' if is_new else 'Vault ready'}: {root} ({memories})")
     click.echo('Next: muisti save "something worth remembering"')
-    if find_vault(start=root) != root:
-        note(f"But MUISTI_VAULT names {find_vault()}: that one is used until you unset it.")
+    used = find_vault()
+    if used != root and find_vault(start=root) != root:
+        note(f"Note: MUISTI_VAULT is set to {used}; that vault is used until you unset it.")
+    elif used != root:
+        note(f"Note: commands outside this folder use {used}; to use this vault everywhere:")
+        note(f"  export MUISTI_VAULT={root}")
 
 
 @click.command()
-@common
+@common_options
 def stats(vault: str | None, as_json: bool) -> None:
-    """The vault in numbers."""
-    with opened(vault) as memory:
+    """Show where the vault is and what it holds."""
+    with open_vault(vault) as memory:
         found, location = memory.get_stats(), memory.location
-    print_json(found) if as_json else render.stats(found, location)
+    if as_json:
+        print_json(found)
+    else:
+        render.print_stats(found, location)
 
 
-def _tell_sync(report: SyncReport, as_json: bool) -> None:
+@click.command()
+@click.option(
+    "--confirm", is_flag=True, help="Remove the memories of all missing files, however many."
+)
+@common_options
+def sync(confirm: bool, vault: str | None, as_json: bool) -> None:
+    """Pick up external file changes."""
+    with open_vault(vault, sync=False) as memory:
+        report = memory.sync(confirm=confirm)
     if as_json:
         print_json(report)
         return
-    done = {
+    counts = {
         "added": report.added,
         "changed": report.changed,
         "moved": report.moved,
         "removed": report.removed,
     }
-    agree = "Nothing to take in." if report.paused or report.problems else "Files and index agree."
-    click.echo(", ".join(f"{count} {what}" for what, count in done.items() if count) or agree)
+    changes = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+    if changes:
+        click.echo(changes)
+    elif report.paused or report.problems:
+        click.echo("No changes.")
+    else:
+        click.echo("No changes; the index is up to date.")
     if report.paused:
-        note(
-            f"{report.missing} files have vanished at once; nothing was forgotten. If you meant it: muisti sync --confirm"
-        )
-    render.problems(report.problems)
+        files = render.format_count(report.missing, "file")
+        note(f"{files} missing; nothing was removed. If this is intended: muisti sync --confirm")
+    render.print_problems(report.problems)
 
 
 @click.command()
-@click.option("--confirm", is_flag=True, help="Forget files that vanished, however many.")
-@common
-def sync(confirm: bool, vault: str | None, as_json: bool) -> None:
-    """Take in what was edited, renamed, added or deleted by hand."""
-    with unsynced(vault) as memory:
-        _tell_sync(memory.sync(confirm=confirm), as_json)
-
-
-@click.command()
-@click.option(
-    "--vectors",
-    is_flag=True,
-    help="Only make the vectors that are missing, all of them after a change of the model.",
-)
-@common
+@click.option("--vectors", is_flag=True, help="Only create missing embeddings.")
+@common_options
 def reindex(vectors: bool, vault: str | None, as_json: bool) -> None:
-    """Rebuild the index from the files, and its vectors; others keep reading meanwhile."""
-    with (
-        opened(vault) as memory,
-        progress_bar("Making vectors" if vectors else "Rebuilding", quiet=as_json) as progress,
-    ):
+    """Rebuild the index from the files.
+
+    Other programs can read meanwhile.
+    """
+    title = "Embedding" if vectors else "Rebuilding the index"
+    with open_vault(vault) as memory, progress_bar(title, quiet=as_json) as progress:
         if vectors:
-            made = memory.reindex_missing(progress=progress)
-            print_json({"embedded": made}) if as_json else click.echo(
-                f"New vectors: {render.count(made, 'memory')}."
-            )
+            embedded = memory.reindex_missing(progress=progress)
+            if as_json:
+                print_json({"embedded": embedded})
+            else:
+                click.echo(f"Embedded {render.format_count(embedded, 'memory')}.")
             return
         report = memory.reindex(progress=progress)
-        count = memory.get_stats().total_count
+        number = memory.get_stats().total_count
     if as_json:
         print_json(report)
     else:
-        click.echo(f"The index is new: {render.count(count, 'memory')}.")
-        render.problems(report.problems)
+        click.echo(f"Index rebuilt: {render.format_count(number, 'memory')}.")
+        render.print_problems(report.problems)
 
 
 @click.command()
-@click.option("--deep", is_flag=True, help="Also compare with an index that is built anew.")
-@common
+@click.option("--deep", is_flag=True, help="Also compare with a newly built index.")
+@common_options
 def verify(deep: bool, vault: str | None, as_json: bool) -> None:
-    """Prove that files and index agree; exit code 1 if they do not."""
-    with unsynced(vault) as memory, progress_bar("Comparing", quiet=as_json) as progress:
+    """Check the index against the files.
+
+    Exits with 1 if they differ. Changes nothing.
+    """
+    with (
+        open_vault(vault, sync=False) as memory,
+        progress_bar("Checking", quiet=as_json) as progress,
+    ):
         report = memory.verify(deep=deep, progress=progress)
     if as_json:
         print_json(report)
     else:
-        verdict = "all agree" if report.ok else render.count(len(report.problems), "problem")
-        found = (render.count(report.files, "file"), render.count(report.memories, "memory"))
-        click.echo(
-            f"{', '.join(found)}, {render.count(report.journal_events, 'event')}: {verdict}."
+        files = render.format_count(report.files, "file")
+        memories = render.format_count(report.memories, "memory")
+        events = render.format_count(report.journal_events, "journal event")
+        problems = (
+            "no problems" if report.ok else render.format_count(len(report.problems), "problem")
         )
-        render.problems(report.problems)
+        click.echo(f"{files}, {memories}, {events}: {problems}.")
+        render.print_problems(report.problems)
     if not report.ok:
         sys.exit(1)
 
 
 @click.command()
-@filters
-@click.option("--format", "form", default="markdown", show_default=True, help="markdown or json")
+@filter_options
+@click.option("--format", "form", default="markdown", show_default=True, help="markdown or json.")
 @click.option(
     "--output",
     "-o",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file; default: standard output.",
+    help="File to write. Default: standard output.",
 )
-@common
+@common_options
 def export(
-    narrowed: dict[str, Any], form: str, output: Path | None, vault: str | None, as_json: bool
+    filters: dict[str, Any], form: str, output: Path | None, vault: str | None, as_json: bool
 ) -> None:
-    """Write memories as one text that `muisti import` reads."""
-    with opened(vault) as memory:
-        text = memory.export_memories(format="json" if as_json else form, **narrowed)
+    """Export memories to one file that `muisti import` reads.
+
+    To move a whole vault, copy its folder instead: see `muisti init --help`.
+    """
+    with open_vault(vault) as memory:
+        text = memory.export_memories(format="json" if as_json else form, **filters)
     if output is None:
         click.echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8", newline="")
-        note(f"Written: {output}")
+        note(f"Wrote {output}. Import it with: muisti import {output}")
 
 
 @click.command(name="import")
 @click.argument("source", type=click.Path(path_type=Path))
-@click.option("--kind", help="Make all of them this kind.")
-@click.option("--project", help="Put all of them into this project.")
-@click.option("--trusted", is_flag=True, help="Agents may rely on it as on your own memories.")
-@common
+@click.option("--kind", help="Kind of all imported memories.")
+@click.option("--project", help="Project of all imported memories.")
+@click.option("--trusted", is_flag=True, help="Mark the memories as trusted.")
+@common_options
 def import_(
     source: Path,
     kind: str | None,
@@ -166,38 +189,50 @@ def import_(
     vault: str | None,
     as_json: bool,
 ) -> None:
-    """Take in SOURCE: an export, a JSON or Markdown file, or a folder of Markdown."""
-    with opened(vault, create=True) as memory, progress_bar("Importing", quiet=as_json) as progress:
-        count = memory.import_memories(
+    """Import memories from a file or folder.
+
+    SOURCE is an export, a JSON or Markdown file, or a folder of Markdown files. Duplicates are
+    merged.
+    """
+    with (
+        open_vault(vault, create=True) as memory,
+        progress_bar("Importing", quiet=as_json) as progress,
+    ):
+        number = memory.import_memories(
             source, kind=kind, project=project, trusted=trusted, progress=progress
         )
-        with suppress(EmbedderProblem):  # then they are made before the next search
+        with suppress(EmbedderProblem):  # then the next search creates them
             memory.reindex_missing(progress=progress)
-    print_json({"imported": count}) if as_json else click.echo(
-        f"New: {render.count(count, 'memory')}."
-    )
+    if as_json:
+        print_json({"imported": number})
+    else:
+        click.echo(f"Imported {render.format_count(number, 'new memory')}.")
 
 
 @click.command()
-@common
+@common_options
 def settings(vault: str | None, as_json: bool) -> None:
-    """The settings in force, and what each is for."""
-    root = find_vault(vault)
-    values = load_settings(root)
+    """Show all settings.
+
+    Change them in muisti.toml in the vault, or with MUISTI_* environment variables.
+    """
+    values = load_settings(find_vault(vault))
     if as_json:
         print_json(values)
         return
     for field in fields(Settings):
-        shown = (
-            ", ".join(values.kinds) if field.name == "kinds" else repr(getattr(values, field.name))
-        )
+        value = getattr(values, field.name)
+        shown = ", ".join(values.kinds) if field.name == "kinds" else repr(value)
         click.echo(f"{field.name} = {shown}\n    {field.metadata['doc']}")
 
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a completion script: eval "$(muisti completion bash)"."""
+    """Print a shell completion script.
+
+    For bash: eval "$(muisti completion bash)"
+    """
     from click.shell_completion import get_completion_class
 
     from muisti.surfaces.cli.main import cli

@@ -1,7 +1,8 @@
-"""How values look on a terminal. Rich is imported here and only here, when something is to be drawn."""
+"""How values look on a terminal. Only this module imports Rich, when there is something to draw."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-SNIPPET = 240
-MOST_NAME = 16
-"""Characters of a project's name in a table: the title needs the room."""
+SNIPPET_LENGTH = 240
+LONGEST_NAME = 16
+"""Characters of a project's name in a table. The title needs the room."""
+_RATIOS = {"memory": 1, "title": 1, "summary": 1, "reason": 2, "file": 1, "path": 1}
+"""The columns that share what is left of a table's width, and wrap."""
 _UNITS = (
     (86_400 * 365, "year"),
     (86_400 * 30, "month"),
@@ -41,382 +44,370 @@ _UNITS = (
     (3600, "hour"),
     (60, "minute"),
 )
+_OWNERS = tuple(
+    field.name for field in FIELDS if field.redaction is Redaction.NAME and field.default == ""
+)
+"""The fields that name what a memory belongs to: project, user, agent."""
+_ALLOWED = "\n\t\u200c\u200d"
+"""Line ends, tabs, and the joiners that emoji families and Persian words need."""
 
 
-def console() -> Console:
-    """Standard output."""
+# -- Text
+
+
+def replace_unprintable(text: str) -> str:
+    """Replace control characters, so that a memory's text cannot control the terminal."""
+    return "".join(
+        char if char.isprintable() or char in _ALLOWED else "\N{REPLACEMENT CHARACTER}"
+        for char in text
+    )
+
+
+def escape(text: str) -> str:
+    """Return text that Rich prints as it is, without taking it for markup."""
+    from rich.markup import escape as escape_markup
+
+    return escape_markup(replace_unprintable(text))
+
+
+def short_id(memory_id: str) -> str:
+    """Return the end of an ID: the part that differs between memories of the same minute."""
+    return memory_id if len(memory_id) <= 8 else f"…{memory_id[-8:]}"
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 file`, `2 files`, `3 memories`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
+def format_age(at: datetime, now: datetime) -> str:
+    """Return how long ago a time is, such as `3 days ago`."""
+    seconds = (now - at).total_seconds()
+    for size, unit in _UNITS:
+        if abs(seconds) >= size:
+            span = format_count(int(abs(seconds) // size), unit)
+            return f"{span} ago" if seconds > 0 else f"in {span}"
+    return "just now"
+
+
+def format_link(link: Link) -> str:
+    """Return one link on one line."""
+    certainty = ""
+    if link.confidence != 1:
+        state = "suggested, " if link.proposed else ""
+        certainty = f" ({state}confidence {link.confidence:g})"
+    verb = link.type.lower().replace("_", " ")
+    return f"{short_id(link.source)} {verb} {short_id(link.target)}{certainty}"
+
+
+def format_suggestion(link: Link, title: str) -> str:
+    """Return how to confirm or reject a suggested link of a new memory to the one with a title."""
+    old, new = link.target[-8:], link.source[-8:]
+    verb = "replace" if link.type is LinkType.SUPERSEDES else "contradict"
+    return (
+        f"It may {verb} …{old}  {replace_unprintable(title)} (confidence {link.confidence:g}).\n"
+        f"  To replace it: muisti supersede {old} {new}\n"
+        f"  To keep both:  muisti unlink {new} {link.type.lower()} {old}"
+    )
+
+
+def current_time() -> datetime:
+    """Return the current time in UTC."""
+    return datetime.now(UTC)
+
+
+# -- Tables
+
+
+def new_console() -> Console:
+    """Return a console that writes to standard output."""
     from rich.console import Console
 
     return Console(highlight=False, emoji=False)
 
 
 def new_table(*columns: str) -> Table:
-    """A table as wide as the terminal."""
+    """Return an empty table as wide as the terminal."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, expand=True)
     for column in columns:
-        ratio = {"memory": 1, "title": 1, "summary": 1, "reason": 2, "file": 1}.get(column)
-        table.add_column(
-            column, ratio=ratio, no_wrap=ratio is None, overflow="fold" if ratio else "ellipsis"
-        )
+        ratio = _RATIOS.get(column)
+        if ratio is None:
+            table.add_column(column, no_wrap=True, overflow="ellipsis")
+        else:
+            table.add_column(column, ratio=ratio, overflow="fold")
     return table
 
 
-def results(found: Sequence[SearchResult], now: datetime) -> None:
-    """Search results: score, title and snippet, kind, age, the end of the id."""
+def print_results(results: Sequence[SearchResult], now: datetime) -> None:
+    """Print search results: score, title and snippet, kind, age, end of the ID."""
     from rich.text import Text
 
-    table = new_table("score", "memory", "kind", "when", "id")
-    for result in found:
+    table = new_table("score", "memory", "kind", "created", "ID")
+    for result in results:
         memory = result.memory
-        shown = Text(visible(memory.title), style="bold")
-        body = visible(" ".join(make_snippet(memory.content, _matched(result), SNIPPET).split()))
-        for said in (
-            memory.title,
-            memory.title.rpartition(" > ")[2],
-        ):  # which most texts begin with
-            body = body.lstrip("# ").removeprefix(said).strip() if said else body
+        matched = result.why[0].note.removeprefix("matched ") if result.why else ""
+        stems = frozenset(matched.split(", "))
+        cell = Text(replace_unprintable(memory.title), style="bold")
+        if _is_outdated(memory, now):
+            cell.append(" (outdated)", style="not bold dim")
+        snippet = make_snippet(memory.content, stems, SNIPPET_LENGTH)
+        body = replace_unprintable(" ".join(snippet.split()))
+        for title in (memory.title, memory.title.rpartition(" > ")[2]):
+            if title:  # most texts begin with their title, which is shown already
+                body = body.lstrip("# ").removeprefix(title).strip()
         if body.strip("… "):
-            shown.append("\n").append(body, style="not bold dim")
-        shown.highlight_regex(_any_of(result), "not dim yellow")
-        table.add_row(
-            f"{result.score:.2f}",
-            shown,
-            _kind(memory),
-            ago(memory.created_at, now),
-            safe(short(memory.id)),
-        )
-    console().print(table)
+            cell.append("\n").append(body, style="not bold dim")
+        words = "|".join(re.escape(stem) for stem in stems if len(stem) > 1)
+        if words:
+            cell.highlight_regex(rf"(?i)\b(?:{words})\w*", "not dim yellow")
+        age = format_age(memory.created_at, now)
+        id_ = escape(short_id(memory.id))
+        table.add_row(f"{result.score:.2f}", cell, _format_kind(memory), age, id_)
+    new_console().print(table)
 
 
-def _any_of(result: SearchResult) -> str:
-    """Words that begin like the matched stems, for highlighting."""
-    import re
-
-    stems = [re.escape(stem) for stem in _matched(result) if len(stem) > 1]
-    return rf"(?i)\b(?:{'|'.join(stems)})\w*" if stems else r"(?!)"
+def _is_outdated(memory: Memory, now: datetime) -> bool:
+    return memory.valid_until is not None and memory.valid_until <= now
 
 
-def _matched(result: SearchResult) -> frozenset[str]:
-    return (
-        frozenset(result.why[0].note.removeprefix("matched ").split(", "))
-        if result.why
-        else frozenset()
-    )
+def _format_kind(memory: Memory) -> str:
+    """Return the kind, and below it the project or document source."""
+    is_document = memory.origin is EntryType.DOCUMENT
+    name = memory.source if is_document else memory.project
+    if not name:
+        return memory.kind
+    if len(name) > LONGEST_NAME and is_document:
+        name = f"…{name[1 - LONGEST_NAME :]}"
+    elif len(name) > LONGEST_NAME:
+        name = f"{name[: LONGEST_NAME - 1]}…"
+    return f"{memory.kind}\n[dim]{escape(name)}[/]"
 
 
-def memories(found: Sequence[Memory], now: datetime) -> None:
-    """A list of memories."""
-    table = new_table("title", "kind", "salience", "used", "when", "id")
-    for memory in found:
-        title = (
-            f"[dim strike]{safe(memory.title)}[/] (deleted)"
-            if memory.deleted_at
-            else safe(memory.title)
-        )
-        used = str(memory.access_count or "")
+def print_memories(memories: Sequence[Memory], now: datetime) -> None:
+    """Print a list of memories."""
+    table = new_table("title", "kind", "salience", "recalls", "created", "ID")
+    for memory in memories:
+        title = escape(memory.title)
+        if memory.deleted_at:
+            title = f"[dim strike]{title}[/] (deleted)"
+        elif _is_outdated(memory, now):
+            title = f"{title} [dim](outdated)[/]"
         table.add_row(
             title,
-            _kind(memory),
+            _format_kind(memory),
             f"{memory.salience:.2f}",
-            used,
-            ago(memory.created_at, now),
-            safe(short(memory.id)),
+            str(memory.access_count or ""),
+            format_age(memory.created_at, now),
+            escape(short_id(memory.id)),
         )
-    console().print(table)
+    new_console().print(table)
 
 
-def compact(found: Sequence[CompactResult], now: datetime, anchor: str | None = None) -> None:
-    """Layers one and two."""
-    table = new_table("score" if anchor is None else "", "title", "kind", "when", "id")
-    for item in found:
-        first = f"{item.score:.2f}" if anchor is None else "→" if item.id == anchor else ""
-        table.add_row(
-            first, safe(item.title), item.kind, ago(item.created_at, now), safe(short(item.id))
-        )
-    console().print(table)
+def print_compact(
+    results: Sequence[CompactResult], now: datetime, anchor: str | None = None
+) -> None:
+    """Print compact results with their scores, or a timeline with its anchor marked."""
+    table = new_table("score" if anchor is None else "", "title", "kind", "created", "ID")
+    for result in results:
+        mark = "→" if result.id == anchor else ""
+        first = f"{result.score:.2f}" if anchor is None else mark
+        age = format_age(result.created_at, now)
+        table.add_row(first, escape(result.title), result.kind, age, escape(short_id(result.id)))
+    new_console().print(table)
 
 
-def memory(shown: Memory) -> None:
-    """One memory, whole."""
+def print_memory(memory: Memory, replacement: Memory | None = None) -> None:
+    """Print one memory in full, and which one replaced it."""
     from rich.markdown import Markdown
 
-    out = console()
-    out.print(f"[bold]{safe(shown.title)}[/]")
-    facts = {
-        "id": shown.id,
-        "kind": f"{shown.kind}, {shown.sector}, tier {shown.tier}",
-        **{name: getattr(shown, name) for name in _NAMED},
-        "session": shown.session_id,
-        "keywords": ", ".join(shown.keywords),
-        "concepts": ", ".join(shown.concepts),
-        "files": ", ".join(shown.files),
-        "strength": f"importance {shown.importance:g}, salience {shown.salience:.2f}, used {count(shown.access_count, 'time')}",
-        "created": f"{shown.created_at:%Y-%m-%d %H:%M} UTC by {shown.source}",
-        "updated": f"{shown.updated_at:%Y-%m-%d %H:%M} UTC"
-        if shown.updated_at != shown.created_at
+    out = new_console()
+    out.print(f"[bold]{escape(memory.title)}[/]")
+    updated = memory.updated_at if memory.updated_at != memory.created_at else None
+    valid_from = f"from {memory.valid_from:%Y-%m-%d}" if memory.valid_from else ""
+    valid_until = f"until {memory.valid_until:%Y-%m-%d}" if memory.valid_until else ""
+    rows = {
+        "ID": memory.id,
+        "kind": f"{memory.kind}, {memory.sector}, tier {memory.tier}",
+        **{name: getattr(memory, name) for name in _OWNERS},
+        "session": memory.session_id,
+        "keywords": ", ".join(memory.keywords),
+        "concepts": ", ".join(memory.concepts),
+        "files": ", ".join(memory.files),
+        "strength": f"importance {memory.importance:g}, salience {memory.salience:.2f}, "
+        f"recalled {format_count(memory.access_count, 'time')}",
+        "created": f"{memory.created_at:%Y-%m-%d %H:%M} UTC by {memory.source}",
+        "updated": f"{updated:%Y-%m-%d %H:%M} UTC" if updated else None,
+        "valid": f"{valid_from} {valid_until}".strip(),
+        "outdated": f"replaced by {short_id(replacement.id)}  {replacement.title}"
+        if replacement
         else None,
-        "valid": _span(shown),
-        "pinned": "upkeep leaves it alone" if shown.pinned else None,
-        "trust": None if shown.trusted else "not checked: it came from elsewhere",
-        "links": "; ".join(link(one) for one in shown.links),
-        "deleted": f"{shown.deleted_at:%Y-%m-%d %H:%M} UTC, in the trash"
-        if shown.deleted_at
-        else None,
-        "file": shown.file_path,
+        "pinned": "yes; maintenance never moves it" if memory.pinned else None,
+        "trust": None if memory.trusted else "unconfirmed",
+        "links": "; ".join(map(format_link, memory.links)),
+        "deleted": f"{memory.deleted_at:%Y-%m-%d %H:%M} UTC" if memory.deleted_at else None,
+        "file": memory.file_path,
     }
-    for name, value in facts.items():
+    for name, value in rows.items():
         if value:
-            out.print(f"[dim]{name:>9}[/]  {safe(str(value))}", soft_wrap=True)
+            out.print(f"[dim]{name:>9}[/]  {escape(str(value))}", soft_wrap=True)
     out.print()
-    out.print(Markdown(visible(shown.content)))
+    out.print(Markdown(replace_unprintable(memory.content)))
 
 
-_NAMED = tuple(
-    field.name for field in FIELDS if field.redaction is Redaction.NAME and field.default == ""
-)
-"""What a memory may belong to."""
+def print_explanation(explanation: Explanation) -> None:
+    """Print why a memory was found or not."""
+    out = new_console()
+    verdict = "Found" if explanation.recalled else "Not found"
+    out.print(f"[bold]{verdict}[/] for {escape(explanation.query)!r}")
+    out.print(f"[dim] searched[/]  {escape(', '.join(explanation.terms))}")
+    out.print(f"[dim]  matched[/]  {escape(', '.join(explanation.matched)) or 'nothing'}")
+    for reason in explanation.reasons:
+        out.print(f"[dim]   reason[/]  {escape(reason)}")
+    for signal in explanation.signals:
+        out.print(f"[dim]{signal.name:>9}[/]  {signal.score:.3f}  {escape(signal.note)}")
 
 
-def explanation(found: Explanation) -> None:
-    """Why, or why not."""
-    out = console()
-    out.print(
-        f"[bold]{'Recalled' if found.recalled else 'Not recalled'}[/] for {safe(found.query)!r}"
-    )
-    out.print(f"[dim]asked for[/]  {safe(', '.join(found.terms))}")
-    out.print(f"[dim]  matched[/]  {safe(', '.join(found.matched)) or 'nothing'}")
-    for reason in found.reasons:
-        out.print(f"[dim]   reason[/]  {safe(reason)}")
-    for signal in found.signals:
-        out.print(f"[dim]{signal.name:>9}[/]  {signal.score:.3f}  {safe(signal.note)}")
-
-
-def link(shown: Link) -> str:
-    """One link on one line."""
-    sure = (
-        ""
-        if shown.confidence == 1
-        else f" ({'proposed, ' if shown.proposed else ''}confidence {shown.confidence:g})"
-    )
-    return (
-        f"{short(shown.source)} {shown.type.lower().replace('_', ' ')} {short(shown.target)}{sure}"
-    )
-
-
-def proposal(shown: Link) -> str:
-    """What to do about a link that nobody has confirmed."""
-    old, new = shown.target[-8:], shown.source[-8:]
-    what = "bring up to date" if shown.type is LinkType.SUPERSEDES else "contradict"
-    return (
-        f"It seems to {what} …{old} (confidence {shown.confidence:g}). If it takes its place: muisti supersede {old} {new}; "
-        f"if not: muisti unlink {new} {shown.type.lower()} {old}"
-    )
-
-
-def links(around: Graph) -> None:
-    """The links of a memory, the first of these."""
-    titles = {memory.id: memory.title for memory in around.memories}
+def print_links(graph: Graph) -> None:
+    """Print the links of a graph's first memory."""
+    titles = {memory.id: memory.title for memory in graph.memories}
     table = new_table("from", "link", "to", "title", "confidence", "by")
-    mine = around.memories[0].id
-    for one in around.links:
-        other = one.target if one.source == mine else one.source
-        sure = f"{one.confidence:g}{' proposed' if one.proposed else ''}"
-        ends = (short(one.source), one.type.lower(), short(one.target))
-        table.add_row(*ends, safe(titles.get(other, "")), sure, one.extracted_by)
-    console().print(table)
+    this = graph.memories[0].id
+    for link in graph.links:
+        other = link.target if link.source == this else link.source
+        confidence = f"{link.confidence:g}{' suggested' if link.proposed else ''}"
+        ends = (short_id(link.source), link.type.lower(), short_id(link.target))
+        table.add_row(*ends, escape(titles.get(other, "")), confidence, link.extracted_by)
+    new_console().print(table)
 
 
-def graph(found: Graph) -> None:
-    """A tree: the memory, below it what it is linked with, each memory once."""
+def print_graph(graph: Graph) -> None:
+    """Print a tree: the first memory, below it the linked ones, each memory once."""
     from rich.tree import Tree
 
-    titles = {memory.id: memory.title for memory in found.memories}
-    root = found.memories[0].id
-    tree = Tree(f"[bold]{safe(titles[root])}[/] {short(root)}")
+    titles = {memory.id: memory.title for memory in graph.memories}
+    root = graph.memories[0].id
+    tree = Tree(f"[bold]{escape(titles[root])}[/] {short_id(root)}")
     branches = {root: tree}
-    waiting = [root]
-    while waiting:
-        here = waiting.pop(0)
-        others = [
-            one.target if one.source == here else one.source
-            for one in found.links
-            if here in (one.source, one.target)
-        ]
-        for other in dict.fromkeys(other for other in others if other not in branches):
-            said = _between(found, here, other)
-            branches[other] = branches[here].add(
-                f"[dim]{said}[/] {safe(titles[other])} {short(other)}"
+    queue = [root]
+    while queue:
+        current = queue.pop(0)
+        for link in graph.links:
+            if current not in (link.source, link.target):
+                continue
+            other = link.target if link.source == current else link.source
+            if other in branches:
+                continue
+            label = f"[dim]{_describe_links(graph, current, other)}[/]"
+            branches[other] = branches[current].add(
+                f"{label} {escape(titles[other])} {short_id(other)}"
             )
-            waiting.append(other)
-    console().print(tree)
+            queue.append(other)
+    new_console().print(tree)
 
 
-def _between(found: Graph, here: str, other: str) -> str:
-    out = [
-        f"{_words_of(one)} →" for one in found.links if (one.source, one.target) == (here, other)
-    ]
-    back = [
-        f"← {_words_of(one)}" for one in found.links if (one.source, one.target) == (other, here)
-    ]
-    return ", ".join((*out, *back))
+def _describe_links(graph: Graph, one: str, other: str) -> str:
+    """Return all links between two memories, such as `supersedes →, ← related to`."""
+    outgoing, incoming = [], []
+    for link in graph.links:
+        label = link.type.lower().replace("_", " ")
+        if link.proposed:
+            label += f" ({link.confidence:g}?)"
+        if (link.source, link.target) == (one, other):
+            outgoing.append(f"{label} →")
+        elif (link.source, link.target) == (other, one):
+            incoming.append(f"← {label}")
+    return ", ".join((*outgoing, *incoming))
 
 
-def _words_of(one: Link) -> str:
-    return one.type.lower().replace("_", " ") + (f" ({one.confidence:g}?)" if one.proposed else "")
-
-
-def history(found: Sequence[HistoryEntry]) -> None:
-    """What became of a memory, oldest first."""
+def print_history(entries: Sequence[HistoryEntry]) -> None:
+    """Print what happened to a memory, oldest first."""
     table = new_table("when", "what", "reason")
-    for one in found:
+    table.columns[2].header = "details"
+    for entry in entries:
         lines = [
-            f"{one.other_id}" if one.other_id else "",
-            one.note,
-            f"session {one.session_id}" if one.session_id else "",
+            entry.other_id or "",
+            entry.note,
+            f"session {entry.session_id}" if entry.session_id else "",
         ]
-        if one.content is not None:
-            lines.append(f"“{make_snippet(one.content, frozenset(), SNIPPET)}”")
-        table.add_row(
-            f"{one.at:%Y-%m-%d %H:%M}", one.what, safe("\n".join(line for line in lines if line))
-        )
-    console().print(table)
+        if entry.content is not None:
+            lines.append(f"“{make_snippet(entry.content, frozenset(), SNIPPET_LENGTH)}”")
+        details = "\n".join(line for line in lines if line)
+        table.add_row(f"{entry.at:%Y-%m-%d %H:%M}", entry.what, escape(details))
+    new_console().print(table)
 
 
-def core(found: CoreMemory) -> None:
-    """Both sections of core memory."""
-    out = console()
+def print_core(core: CoreMemory) -> None:
+    """Print both sections of core memory."""
+    out = new_console()
     for section in CORE_SECTIONS:
         out.print(f"[bold]{section}[/]")
-        for key, value in getattr(found, section).items():
-            out.print(f"  [dim]{safe(key)}[/]  {safe(value)}", soft_wrap=True)
+        for key, value in getattr(core, section).items():
+            out.print(f"  [dim]{escape(key)}[/]  {escape(value)}", soft_wrap=True)
 
 
-def extracted(found: Sequence[Extracted]) -> None:
-    """What is worth keeping of a talk."""
+def print_extracted(extracted: Sequence[Extracted]) -> None:
+    """Print what was extracted from a conversation."""
     table = new_table("importance", "memory", "kind")
-    for one in found:
-        table.add_row(f"{one.importance:.2f}", safe(one.content), one.kind)
-    console().print(table)
+    for memory in extracted:
+        table.add_row(f"{memory.importance:.2f}", escape(memory.content), memory.kind)
+    new_console().print(table)
 
 
-def sessions(found: Sequence[Session], now: datetime) -> None:
-    """A list of sessions."""
-    table = new_table("id", "project", "status", "started", "tool calls", "summary")
-    for session in found:
-        calls = str(session.tool_calls or "")
+def print_sessions(sessions: Sequence[Session], now: datetime) -> None:
+    """Print a list of sessions."""
+    table = new_table("ID", "project", "status", "started", "tool calls", "summary")
+    for session in sessions:
         table.add_row(
-            short(session.id),
+            short_id(session.id),
             session.project,
             session.status,
-            ago(session.started_at, now),
-            calls,
-            safe(session.summary),
+            format_age(session.started_at, now),
+            str(session.tool_calls or ""),
+            escape(session.summary),
         )
-    console().print(table)
+    new_console().print(table)
 
 
-def stats(shown: Stats, root: str) -> None:
-    """The vault in numbers."""
-    pairs: Mapping[str, object] = {
+def print_stats(stats: Stats, root: str) -> None:
+    """Print the vault's statistics, then the files that cannot be read."""
+    embeddings = stats.embedding_model or "none yet"
+    if stats.waiting_count:
+        embeddings += f", {format_count(stats.waiting_count, 'memory')} not embedded yet"
+    projects = {name or "(none)": number for name, number in stats.by_project.items()}
+    rows: Mapping[str, object] = {
         "vault": root,
-        "memories": shown.total_count,
-        "in the trash": shown.deleted_count,
-        "sessions": shown.session_count,
-        "tokens, about": f"{shown.total_tokens:,}",
-        "mean salience": f"{shown.avg_salience:.2f}",
-        "oldest": f"{shown.oldest_memory:%Y-%m-%d}" if shown.oldest_memory else "none",
-        "newest": f"{shown.newest_memory:%Y-%m-%d}" if shown.newest_memory else "none",
-        "index": f"{shown.index_size_bytes / 1e6:.1f} MB",
-        "vectors": (shown.embedding_model or "none yet")
-        + (f", {shown.waiting_count} wait" if shown.waiting_count else ""),
-        "kinds": _counts(shown.by_kind),
-        "sectors": _counts(shown.by_sector),
-        "projects": _counts({name or "(none)": count for name, count in shown.by_project.items()}),
+        "memories": stats.total_count,
+        "trash": stats.deleted_count,
+        "sessions": stats.session_count,
+        "tokens": f"about {stats.total_tokens:,}",
+        "mean salience": f"{stats.avg_salience:.2f}",
+        "oldest": f"{stats.oldest_memory:%Y-%m-%d}" if stats.oldest_memory else "none",
+        "newest": f"{stats.newest_memory:%Y-%m-%d}" if stats.newest_memory else "none",
+        "index": f"{stats.index_size_bytes / 1e6:.1f} MB",
+        "embeddings": embeddings,
+        "kinds": _format_counts(stats.by_kind),
+        "sectors": _format_counts(stats.by_sector),
+        "projects": _format_counts(projects),
     }
-    out = console()
-    for name, value in pairs.items():
-        out.print(f"[dim]{name:>14}[/]  {safe(str(value))}")
-    problems(shown.problems)
+    out = new_console()
+    for name, value in rows.items():
+        out.print(f"[dim]{name:>14}[/]  {escape(str(value))}", soft_wrap=True)
+    print_problems(stats.problems)
 
 
-def problems(found: Sequence[Problem]) -> None:
-    """Files that need a person."""
-    if not found:
+def _format_counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in counts.items()) or "none"
+
+
+def print_problems(problems: Sequence[Problem]) -> None:
+    """Print files that cannot be read, with the reason; nothing if there are none."""
+    if not problems:
         return
     table = new_table("file", "reason")
-    for problem in found:
-        table.add_row(safe(problem.path), safe(problem.reason))
-    console().print(table)
-
-
-def ago(at: datetime, now: datetime) -> str:
-    """`3 days ago`."""
-    seconds = (now - at).total_seconds()
-    for size, unit in _UNITS:
-        if abs(seconds) >= size:
-            count = int(abs(seconds) // size)
-            span = f"{count} {unit}{'s' if count > 1 else ''}"
-            return f"{span} ago" if seconds > 0 else f"in {span}"
-    return "just now"
-
-
-def count(number: int, what: str) -> str:
-    """`1 file`, `2 files`, `3 memories`."""
-    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
-    return f"{number} {what if number == 1 else plural}"
-
-
-def now() -> datetime:
-    """The present moment."""
-    return datetime.now(UTC)
-
-
-def short(memory_id: str) -> str:
-    """The end of an id: the part that tells two memories of the same minute apart."""
-    return memory_id if len(memory_id) <= 8 else f"…{memory_id[-8:]}"
-
-
-def _kind(memory: Memory) -> str:
-    whole = memory.source if memory.origin is EntryType.DOCUMENT else memory.project
-    name = (
-        whole
-        if len(whole) <= MOST_NAME
-        else f"…{whole[1 - MOST_NAME :]}"
-        if memory.origin is EntryType.DOCUMENT
-        else f"{whole[: MOST_NAME - 1]}…"
-    )
-    return f"{memory.kind}\n[dim]{safe(name)}[/]" if name else memory.kind
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"
-
-
-def _span(shown: Memory) -> str | None:
-    if not shown.valid_from and not shown.valid_until:
-        return None
-    start = f"{shown.valid_from:%Y-%m-%d}" if shown.valid_from else "the beginning"
-    end = f"{shown.valid_until:%Y-%m-%d}" if shown.valid_until else "now"
-    return f"{start} to {end}"
-
-
-def safe(text: str) -> str:
-    """Text of memories is shown, never taken for markup."""
-    from rich.markup import escape
-
-    return escape(visible(text))
-
-
-def visible(text: str) -> str:
-    """Text of memories must not command the terminal."""
-    return "".join(
-        char if char.isprintable() or char in _INVISIBLE else "\N{REPLACEMENT CHARACTER}"
-        for char in text
-    )
-
-
-_INVISIBLE = "\n\t\u200c\u200d"
-"""Line ends, tabs, and the joiners of which emoji families and Persian words are made."""
+    for problem in problems:
+        table.add_row(escape(problem.path), escape(problem.reason))
+    new_console().print(table)

@@ -6,45 +6,46 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from muisti.model import Conversation, DocumentSource, Message
-from muisti.surfaces.cli.render import ago, console, new_table, safe
+from muisti.surfaces.cli.render import escape, format_age, new_console, new_table
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green"}
 
 
-def messages(found: Sequence[Message]) -> None:
-    """A stretch of a conversation, as it was said."""
-    out = console()
-    for place, message in enumerate(found):
-        if place:
+def print_messages(messages: Sequence[Message]) -> None:
+    """Print messages of a conversation in order."""
+    out = new_console()
+    for number, message in enumerate(messages):
+        if number:
             out.print()
-        kind = f" [dim]{safe(message.type)}[/]" if message.type else ""
-        who = f"[{_STYLES.get(message.role, 'bold')}]{safe(message.role)}[/]"
-        out.print(f"{who} [dim]{message.at.astimezone():%Y-%m-%d %H:%M}[/]{kind}")
-        out.print(safe(message.content), soft_wrap=True)
+        role = f"[{_STYLES.get(message.role, 'bold')}]{escape(message.role)}[/]"
+        type_ = f" [dim]{escape(message.type)}[/]" if message.type else ""
+        out.print(f"{role} [dim]{message.at.astimezone():%Y-%m-%d %H:%M}[/]{type_}")
+        out.print(escape(message.content), soft_wrap=True)
 
 
-def chats(found: Sequence[Conversation], now: datetime) -> None:
-    """All conversations."""
-    shown = new_table("title", "messages", "since the break", "latest")
-    shown.columns[0].header = "chat"
-    for chat in found:
-        shown.add_row(
-            safe(chat.name), str(chat.messages), str(chat.since_break), ago(chat.last_at, now)
+def print_conversations(conversations: Sequence[Conversation], now: datetime) -> None:
+    """Print a list of conversations."""
+    table = new_table("title", "messages", "since break", "latest")
+    table.columns[0].header = "conversation"
+    for conversation in conversations:
+        table.add_row(
+            escape(conversation.name),
+            str(conversation.messages),
+            str(conversation.since_break),
+            format_age(conversation.last_at, now),
         )
-    console().print(shown)
+    new_console().print(table)
 
 
-def shelves(found: Sequence[DocumentSource]) -> None:
-    """What is searched beside the memories."""
-    shown = new_table("title", "documents", "called", "project", "trusted")
-    shown.columns[0].header = "path"
-    for shelf in found:
-        called = shelf.source or "by file"
-        shown.add_row(
-            safe(shelf.path),
-            str(shelf.documents),
-            safe(called),
-            safe(shelf.project),
-            "yes" if shelf.trusted else "no",
+def print_document_sources(sources: Sequence[DocumentSource]) -> None:
+    """Print the indexed files and folders."""
+    table = new_table("path", "documents", "name", "project", "trusted")
+    for source in sources:
+        table.add_row(
+            escape(source.path),
+            str(source.documents),
+            escape(source.source or "by file"),
+            escape(source.project),
+            "yes" if source.trusted else "no",
         )
-    console().print(shown)
+    new_console().print(table)

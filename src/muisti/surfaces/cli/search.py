@@ -1,7 +1,8 @@
-"""Verbs that find memories."""
+"""Commands that find memories."""
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import click
@@ -9,196 +10,221 @@ import click
 from muisti.recall.fence import fence_text
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
-    common,
-    filters,
-    mode,
+    common_options,
+    filter_options,
+    mode_option,
     note,
-    opened,
+    open_vault,
     print_json,
-    sources,
-    tell_degraded,
+    resolve_id,
+    source_option,
+    warn_if_degraded,
     warn_of_problems,
-    whole_id,
+)
+
+_limit_option = click.option(
+    "--limit", "-n", type=int, default=10, show_default=True, help="Maximum number of results."
+)
+_search_limit_option = click.option(
+    "--limit", "-n", type=int, help="Maximum number of results. Default: 10."
 )
 
 
-def _nothing(query: str) -> None:
-    note(
-        f"Nothing found for {query!r}. Try fewer or other words; `muisti list` shows what there is."
-    )
+def _suggest_next(query: str) -> None:
+    note(f"No memories match {query!r}. Try other words, or fewer filters.")
+    note("To list all memories: muisti list")
+    note(f"To see why one was not found: muisti explain {shlex.quote(query)} ID")
 
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@filters
-@sources
-@click.option("--limit", "-n", type=int, help="How many results; default 10.")
-@mode
-@click.option(
-    "--for-agent",
-    is_flag=True,
-    help="As one block for an agent: fenced as data, with source and trust.",
-)
-@common
+@filter_options
+@source_option
+@_search_limit_option
+@mode_option
+@click.option("--for-agent", is_flag=True, help="Output one prompt block, fenced as data.")
+@common_options
 def search(
     query: tuple[str, ...],
-    narrowed: dict[str, Any],
+    filters: dict[str, Any],
     for_agent: bool,
     vault: str | None,
     as_json: bool,
-    **how: Any,
+    **options: Any,
 ) -> None:
-    """Find memories that answer QUERY, in plain words."""
-    question = " ".join(query)
-    with opened(vault) as memory:
-        found = memory.search(question, **how, **narrowed)
+    """Search memories, conversations and documents in plain words.
+
+    Narrow the search with filters, for example --kind decision or --since 2026-01-31.
+    """
+    text = " ".join(query)
+    with open_vault(vault) as memory:
+        results = memory.search(text, **options, **filters)
         if as_json:
-            print_json(found)
-        elif for_agent and found:
-            click.echo(fence_text([result.memory for result in found]))
-        elif found:
-            render.results(found, render.now())
+            print_json(results)
+        elif for_agent and results:
+            click.echo(fence_text([result.memory for result in results]))
+        elif results:
+            render.print_results(results, render.current_time())
         else:
-            _nothing(question)
-        tell_degraded(found)
+            _suggest_next(text)
+        warn_if_degraded(results)
         warn_of_problems(memory)
 
 
 @click.command()
-@click.argument("wanted", metavar="KEYWORDS", nargs=-1, required=True)
-@filters
-@click.option("--all", "match_all", is_flag=True, help="Only memories that have all of them.")
-@click.option("--limit", "-n", type=int, default=10, show_default=True)
-@common
+@click.argument("wanted", metavar="KEYWORD...", nargs=-1, required=True)
+@filter_options
+@click.option("--all", "match_all", is_flag=True, help="Only memories that have all keywords.")
+@_limit_option
+@common_options
 def keywords(
-    wanted: tuple[str, ...], narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any
+    wanted: tuple[str, ...],
+    filters: dict[str, Any],
+    vault: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Find memories that carry KEYWORDS."""
-    with opened(vault) as memory:
-        found = memory.search_by_keywords(wanted, **how, **narrowed)
+    """Find memories by keyword."""
+    with open_vault(vault) as memory:
+        found = memory.search_by_keywords(wanted, **options, **filters)
     if as_json:
         print_json(found)
     elif found:
-        render.memories(found, render.now())
+        render.print_memories(found, render.current_time())
     else:
-        _nothing(" ".join(wanted))
+        note(f"No memories have the keywords {', '.join(wanted)}. Try: muisti search {wanted[0]}")
 
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@filters
-@sources
-@click.option("--limit", "-n", type=int)
-@mode
-@common
+@filter_options
+@source_option
+@_search_limit_option
+@mode_option
+@common_options
 def compact(
-    query: tuple[str, ...], narrowed: dict[str, Any], vault: str | None, as_json: bool, **how: Any
+    query: tuple[str, ...],
+    filters: dict[str, Any],
+    vault: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """First layer: ids, titles and scores only."""
-    with opened(vault) as memory:
-        found = memory.search_compact(" ".join(query), **how, **narrowed)
+    """Search, IDs and titles only.
+
+    `muisti timeline` and `muisti details` show more about a result.
+    """
+    text = " ".join(query)
+    with open_vault(vault) as memory:
+        results = memory.search_compact(text, **options, **filters)
     if as_json:
-        print_json(found)
-    elif found:
-        render.compact(found, render.now())
+        print_json(results)
+    elif results:
+        render.print_compact(results, render.current_time())
     else:
-        _nothing(" ".join(query))
+        _suggest_next(text)
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@click.option("--before", type=int, default=5, show_default=True)
-@click.option("--after", type=int, default=5, show_default=True)
-@common
+@click.option("--before", type=int, default=5, show_default=True, help="Number of earlier ones.")
+@click.option("--after", type=int, default=5, show_default=True, help="Number of later ones.")
+@common_options
 def timeline(memory_id: str, before: int, after: int, vault: str | None, as_json: bool) -> None:
-    """Second layer: what came before and after a memory."""
-    with opened(vault) as memory:
-        anchor = whole_id(memory, memory_id)
+    """Show neighbours in time."""
+    with open_vault(vault) as memory:
+        anchor = resolve_id(memory, memory_id)
         found = memory.timeline(anchor, before=before, after=after)
     if as_json:
         print_json(found)
     else:
-        render.compact(found, render.now(), anchor)
+        render.print_compact(found, render.current_time(), anchor)
 
 
 @click.command()
-@click.argument("memory_ids", metavar="ID", nargs=-1, required=True)
-@common
+@click.argument("memory_ids", metavar="ID...", nargs=-1, required=True)
+@common_options
 def details(memory_ids: tuple[str, ...], vault: str | None, as_json: bool) -> None:
-    """Third layer: whole memories."""
-    with opened(vault) as memory:
-        found = memory.details([whole_id(memory, part) for part in memory_ids])
+    """Show full memories."""
+    with open_vault(vault) as memory:
+        memories = memory.details([resolve_id(memory, part) for part in memory_ids])
     if as_json:
-        print_json(found)
-    else:
-        for one in found:
-            render.memory(one)
+        print_json(memories)
+        return
+    for found in memories:
+        render.print_memory(found)
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
-@click.option("--limit", "-n", type=int, default=10, show_default=True)
-@common
+@_limit_option
+@common_options
 def related(memory_id: str, limit: int, vault: str | None, as_json: bool) -> None:
-    """Memories that are about the same things."""
-    with opened(vault) as memory:
-        found = memory.related(whole_id(memory, memory_id), limit=limit)
+    """Find similar memories."""
+    with open_vault(vault) as memory:
+        results = memory.related(resolve_id(memory, memory_id), limit=limit)
     if as_json:
-        print_json(found)
-    elif found:
-        render.results(found, render.now())
+        print_json(results)
+    elif results:
+        render.print_results(results, render.current_time())
     else:
-        note("Nothing shares its telling words.")
+        note("No similar memories.")
 
 
 @click.command()
 @click.argument("query")
 @click.argument("memory_id", metavar="ID")
-@filters
-@mode
-@common
+@filter_options
+@mode_option
+@common_options
 def explain(
     query: str,
     memory_id: str,
-    narrowed: dict[str, Any],
+    filters: dict[str, Any],
     vault: str | None,
     as_json: bool,
-    **how: Any,
+    **options: Any,
 ) -> None:
-    """Why a memory is, or is not, an answer to QUERY."""
-    with opened(vault) as memory:
-        found = memory.explain(query, whole_id(memory, memory_id), **how, **narrowed)
+    """Explain why QUERY finds a memory or not.
+
+    Pass the same filters as to the search, so that they are explained too.
+    """
+    with open_vault(vault) as memory:
+        found = memory.explain(query, resolve_id(memory, memory_id), **options, **filters)
     if as_json:
         print_json(found)
     else:
-        render.explanation(found)
+        render.print_explanation(found)
 
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@filters
-@sources
-@click.option(
-    "--budget", type=int, default=2000, show_default=True, help="Tokens that it may take, at most."
-)
-@common
+@filter_options
+@source_option
+@click.option("--budget", type=int, default=2000, show_default=True, help="Maximum size in tokens.")
+@common_options
 def context(
     query: tuple[str, ...],
-    narrowed: dict[str, Any],
+    filters: dict[str, Any],
     source: tuple[str, ...],
     budget: int,
     vault: str | None,
     as_json: bool,
 ) -> None:
-    """Core memory and what answers QUERY, as one block for a prompt: fenced as data, with source and trust."""
-    with opened(vault) as memory:
-        block = memory.context(" ".join(query), budget=budget, source=source, **narrowed)
-    print_json({"context": block}) if as_json else click.echo(block)
+    """Build a prompt block from memories that match QUERY.
+
+    The block starts with core memory. Memories are fenced as data, with their source and trust.
+    """
+    with open_vault(vault) as memory:
+        block = memory.context(" ".join(query), budget=budget, source=source, **filters)
+    if as_json:
+        print_json({"context": block})
+    else:
+        click.echo(block)
 
 
 COMMANDS = {
-    "context": context,
     "search": search,
+    "context": context,
     "keywords": keywords,
     "compact": compact,
     "timeline": timeline,

@@ -1,4 +1,4 @@
-"""The verb that starts the server."""
+"""`muisti serve`: start the server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from muisti.errors import SettingsError
-from muisti.surfaces.cli.shared import common, note, print_json
+from muisti.surfaces.cli.shared import common_options, note, print_json
 from muisti.surfaces.extras import check_installed
 
 if TYPE_CHECKING:
@@ -21,94 +21,94 @@ if TYPE_CHECKING:
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Where to listen; another machine needs a token.",
+    help="Address to listen on; any other than this machine's needs a token.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
     default=8765,
     show_default=True,
-    help="0: any that is free.",
+    help="Port to listen on; 0 for any free port.",
 )
 @click.option(
     "--token",
     envvar="MUISTI_TOKEN",
-    help="What clients have to show. Others may see it here: better use a file.",
+    help="Token that clients must send. Visible to other users; prefer --token-file.",
 )
 @click.option(
-    "--token-file",
-    type=click.Path(path_type=Path),
-    help="A file with the token, which only you can read.",
+    "--token-file", type=click.Path(path_type=Path), help="File with the token (chmod 600)."
 )
 @click.option(
     "--allow-host",
     multiple=True,
     metavar="NAME",
-    help="A further name of this server; may be repeated.",
+    help="Another host name of this server; may be repeated.",
 )
 @click.option(
-    "--allow-origin", multiple=True, metavar="URL", help="A web page that may ask; may be repeated."
+    "--allow-origin",
+    multiple=True,
+    metavar="URL",
+    help="Web page that may call the API (CORS); may be repeated.",
 )
 @click.option(
     "--documents",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Clients may have Markdown in it searched.",
+    help="Folder whose Markdown clients may index; may be repeated.",
 )
 @click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
-@common
+@common_options
 def serve(
     vault: str | None, as_json: bool, open_page: bool, token_file: Path | None, **options: Any
 ) -> None:
-    """Serve the vault to programs (REST) and to your browser, until Ctrl+C."""
+    """Start the web page, the REST API and MCP over HTTP."""
     check_installed("muisti serve")
     from muisti import bootstrap
     from muisti.surfaces.rest.config import ServerConfig
     from muisti.surfaces.rest.server import serve as run
 
-    serving = ServerConfig(
+    config = ServerConfig(
         host=options["host"],
         port=options["port"],
-        token=options["token"] if token_file is None else _token_in(token_file),
+        token=options["token"] if token_file is None else _read_token(token_file),
         allowed_hosts=options["allow_host"],
         allowed_origins=tuple(origin.rstrip("/").lower() for origin in options["allow_origin"]),
         document_folders=tuple(folder.expanduser().absolute() for folder in options["documents"]),
     )
     with bootstrap.open(vault, role="server") as memory:
-        run(
-            memory,
-            serving,
-            lambda ready: _tell(ready, memory.location, as_json=as_json, open_page=open_page),
-        )
+
+        def announce(ready: ServerConfig) -> None:
+            _announce(ready, memory.location, as_json=as_json, open_page=open_page)
+
+        run(memory, config, announce)
     note("Stopped.")
 
 
-def _token_in(path: Path) -> str:
-    """The token of a file that nobody else can read. Raises SettingsError."""
+def _read_token(path: Path) -> str:
+    """Return the token in a file. Raises SettingsError if others can read it, or we cannot."""
     try:
-        shared = path.stat().st_mode & 0o077
+        is_shared = path.stat().st_mode & 0o077
         text = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path}: the token cannot be read ({error})") from error
-    if shared and sys.platform != "win32":
-        raise SettingsError(f"{path}: others can read the token; chmod 600 {path}")
+        raise SettingsError(f"cannot read the token file {path}: {error}") from error
+    if is_shared and sys.platform != "win32":
+        raise SettingsError(f"{path} is readable by other users; run chmod 600 {path}")
     return text
 
 
-def _tell(serving: ServerConfig, root: str, *, as_json: bool, open_page: bool) -> None:
-    """Where it is. The browser gets the token, if there is one, in the address, and at once a cookie in its place."""
+def _announce(config: ServerConfig, root: str, *, as_json: bool, open_page: bool) -> None:
+    """Print the address. The browser gets the token in it, and swaps it for a cookie at once."""
+    url = config.base_url
     if as_json:
-        print_json({"url": serving.base_url, "vault": root, "token": serving.token is not None})
+        print_json({"url": url, "vault": root, "token": config.token is not None})
     else:
-        click.echo(
-            f"Serving {root} at {serving.base_url} (API: {serving.base_url}/docs). Ctrl+C stops."
-        )
+        click.echo(f"Serving {root} at {url} (API: {url}/docs). Press Ctrl+C to stop.")
     sys.stdout.flush()
     if open_page:
         import threading
         import webbrowser
 
-        address = serving.base_url + ("" if serving.token is None else f"/?token={serving.token}")
+        address = url if config.token is None else f"{url}/?token={config.token}"
         threading.Timer(0.5, webbrowser.open, (address,)).start()
 
 

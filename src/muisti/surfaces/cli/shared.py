@@ -1,4 +1,4 @@
-"""What all verbs have in common: options, opening the vault, names of memories, output."""
+"""What commands share: options, opening the vault, resolving IDs, output."""
 
 from __future__ import annotations
 
@@ -21,185 +21,189 @@ from muisti.recall.filters import FILTERED, FilterOptions
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-def common(function: Function) -> Function:
-    """`--vault` and `--json`, which every verb takes."""
-    function = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(
-        function
-    )
-    return click.option(
-        "--vault",
-        metavar="PATH",
-        help="The vault; default: MUISTI_VAULT, the nearest one upwards, or yours.",
-    )(function)
+VAULT_HELP = "Vault to use. Default: MUISTI_VAULT, the nearest parent vault, or your own."
 
 
-def filters(function: Function) -> Function:
-    """Options that narrow a search or a list; passed on as one dictionary named `narrowed`."""
-    options = (
-        click.option(
-            "--project", help="Only this project's memories (and global ones); * for all."
-        ),
-        click.option(
-            "--unfiled", is_flag=True, help="With a project: what belongs to no project, too."
-        ),
-        click.option(
-            "--session-id",
-            metavar="ID",
-            help="Ask as this session: see its own session-tier memories.",
-        ),
-        click.option("--session", metavar="ID", help="Only memories made in this session."),
-        *(_filter_option(field) for field in FILTERED),
-        click.option(
-            "--min-salience",
-            type=float,
-            default=0.0,
-            help="Only memories at least this strong (0 to 1).",
-        ),
-        click.option("--since", type=Moment(), help="Only memories made at or after this time."),
-        click.option("--until", type=Moment(), help="Only memories made before this time."),
-        click.option("--as-of", type=Moment(), help="Only what was valid at this time."),
-        click.option(
-            "--known-at", type=Moment(), help="Only what had been remembered by this time."
-        ),
-        click.option("--include-deleted", is_flag=True, help="The trash too."),
-    )
-    names = tuple(name for name in FilterOptions.__annotations__ if name != "source")
-
-    @functools.wraps(function)
-    def narrowed(**arguments: Any) -> Any:
-        return function(narrowed={name: arguments.pop(name) for name in names}, **arguments)
-
-    decorated: Any = narrowed
-    for option in reversed(options):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
-
-
-def option_names(field: Field) -> tuple[str, ...]:
-    """The flags of a field's option, and the argument that a verb gets it in."""
-    flags = field.flags or (f"--{field.name.replace('_', '-')}",)
-    return *flags, field.name
-
-
-def _filter_option(field: Field) -> Callable[[Function], Function]:
-    """The option that narrows by a field."""
-    many = field.match in (Match.ANY_OF, Match.ALL_OF)
-    return click.option(*option_names(field), multiple=many, help=field.match_help)
-
-
-def sources(function: Function) -> Function:
-    """`--source`, of verbs that find more than memories."""
-    told = "Only memory, document, message, or what a document is called; may be repeated."
-    return click.option("--source", multiple=True, help=told)(function)
-
-
-def mode(function: Function) -> Function:
-    """`--mode`, of verbs that search."""
-    choice = click.Choice(["hybrid", "vector", "keyword"])
-    return click.option(
-        "--mode", type=choice, default="hybrid", show_default=True, help="What to go by."
-    )(function)
-
-
-def tell_degraded(found: object) -> None:
-    """Say so if an answer goes by less than was asked for."""
-    degraded = getattr(found, "degraded", "")
-    if degraded:
-        note(f"Note: {degraded}")
-
-
-class Moment(click.ParamType[datetime]):
-    """A date, or a date and time; without a zone it is this machine's."""
+class Time(click.ParamType[datetime]):
+    """A date, or a date and time in ISO 8601. Without a zone it is local time."""
 
     name = "time"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """Parse ISO 8601."""
+        """Return the time in UTC, or fail with a usage error."""
         if isinstance(value, datetime):
             return value
         try:
             return datetime.fromisoformat(value).astimezone(UTC)
         except ValueError:
-            self.fail(
-                f"{value!r} is no time; write it like 2026-01-31 or 2026-01-31T12:00:00Z",
-                param,
-                ctx,
+            example = "write it like 2026-01-31 or 2026-01-31T12:00:00Z"
+            self.fail(f"{value!r} is not a valid time; {example}", param, ctx)
+
+
+def common_options(function: Function) -> Function:
+    """Add `--vault` and `--json`."""
+    as_json = click.option("--json", "as_json", is_flag=True, help="Output JSON.")
+    vault = click.option("--vault", metavar="PATH", help=VAULT_HELP)
+    return vault(as_json(function))
+
+
+def filter_options(function: Function) -> Function:
+    """Add the options that filter memories; they are passed as one dictionary, `filters`."""
+    options = (
+        click.option(
+            "--project", help="Only this project's memories and global ones; * for all projects."
+        ),
+        click.option(
+            "--unfiled", is_flag=True, help="With --project: also memories without a project."
+        ),
+        click.option(
+            "--session-id",
+            metavar="ID",
+            help="Search as this session: include its session-tier memories.",
+        ),
+        click.option("--session", metavar="ID", help="Only memories created in this session."),
+        *(
+            click.option(
+                *option_names(field),
+                multiple=field.match in (Match.ANY_OF, Match.ALL_OF),
+                help=field.match_help,
             )
+            for field in FILTERED
+        ),
+        click.option(
+            "--min-salience",
+            type=float,
+            default=0.0,
+            help="Only memories with at least this salience (0 to 1).",
+        ),
+        click.option("--since", type=Time(), help="Only memories created at or after this time."),
+        click.option("--until", type=Time(), help="Only memories created before this time."),
+        click.option("--as-of", type=Time(), help="Only memories valid at this time."),
+        click.option("--known-at", type=Time(), help="Only memories already saved at this time."),
+        click.option("--include-deleted", is_flag=True, help="Include the trash."),
+    )
+    names = tuple(name for name in FilterOptions.__annotations__ if name != "source")
+
+    @functools.wraps(function)
+    def with_filters(**arguments: Any) -> Any:
+        filters = {name: arguments.pop(name) for name in names}
+        return function(filters=filters, **arguments)
+
+    decorated: Any = with_filters
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+def option_names(field: Field) -> tuple[str, ...]:
+    """Return the flags of a field's option, then the name of its argument."""
+    flags = field.flags or (f"--{field.name.replace('_', '-')}",)
+    return *flags, field.name
+
+
+def source_option(function: Function) -> Function:
+    """Add `--source`, for commands that find messages and documents too."""
+    text = "Only memory, message, document, or the name of a document source; may be repeated."
+    return click.option("--source", multiple=True, help=text)(function)
+
+
+def mode_option(function: Function) -> Function:
+    """Add `--mode`, for commands that search."""
+    choice = click.Choice(["hybrid", "vector", "keyword"])
+    return click.option(
+        "--mode", type=choice, default="hybrid", show_default=True, help="Search mode."
+    )(function)
 
 
 @contextmanager
-def opened(vault: str | None, *, create: bool = False) -> Iterator[Muisti]:
-    """The vault, for one verb."""
+def open_vault(vault: str | None, *, create: bool = False, sync: bool = True) -> Iterator[Muisti]:
+    """Open the vault for one command. Without sync, external changes are not picked up."""
     from muisti import bootstrap
 
-    with bootstrap.open(vault, role="cli", create=create) as memory:
+    settings = None if sync else {"sync_on_open": False}
+    with bootstrap.open(vault, role="cli", create=create, settings=settings) as memory:
         yield memory
 
 
-@contextmanager
-def unsynced(vault: str | None) -> Iterator[Muisti]:
-    """The vault as it is: hand edits are not taken in on opening, so that there is something left to tell."""
-    from muisti import bootstrap
+def resolve_id(memory: Muisti, part: str) -> str:
+    """Return the full ID for its first or last characters.
 
-    with bootstrap.open(vault, role="cli", settings={"sync_on_open": False}) as memory:
-        yield memory
-
-
-def whole_id(memory: Muisti, part: str) -> str:
-    """The id that a person means by its first or last characters."""
+    Raises InvalidRequest if they are ambiguous or fewer than four, MemoryNotFound if none match.
+    """
     wanted = part.strip().lstrip("…")
     if len(wanted) < 4:
-        raise InvalidRequest(
-            "id", part, "give at least four of its characters, the first or the last ones"
-        )
-    found = memory.find_ids(wanted)
-    if whole := [id_ for id_ in found if id_.lower() == wanted.lower()]:
-        return whole[0]
-    if len(found) > 1:
-        raise InvalidRequest(
-            "id", part, f"it fits {len(found)} memories; give more of it, for example {found[0]}"
-        )
-    if not found:
+        raise InvalidRequest("id", part, "must have at least four characters")
+    matches = memory.find_ids(wanted)
+    for match in matches:
+        if match.lower() == wanted.lower():
+            return match
+    if len(matches) > 1:
+        reason = f"matches {len(matches)} memories; use more characters, such as {matches[0]}"
+        raise InvalidRequest("id", part, reason)
+    if not matches:
         raise MemoryNotFound(part)
-    return found[0]
+    return matches[0]
 
 
-def whole_session(memory: Muisti, part: str) -> str:
-    """The session that a person means by the last characters of its id."""
+def resolve_session(memory: Muisti, part: str) -> str:
+    """Return the full ID of a session for its last characters, or `part` itself."""
     wanted = part.strip().lstrip("…")
-    fits = [
-        s.id
-        for s in memory.list_sessions(limit=1000)
-        if s.id == wanted or (len(wanted) >= 4 and s.id.endswith(wanted))
-    ]
-    return wanted if wanted in fits or len(fits) != 1 else fits[0]
+    ids = [session.id for session in memory.list_sessions(limit=1000)]
+    if wanted in ids or len(wanted) < 4:
+        return wanted
+    matches = [session_id for session_id in ids if session_id.endswith(wanted)]
+    return matches[0] if len(matches) == 1 else wanted
+
+
+def read_stdin() -> str:
+    """Return standard input as text. Raises InvalidRequest if it is not UTF-8."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest("stdin", "", f"is not UTF-8 (byte {error.start})") from error
+
+
+def confirm_deletion(what: str, option: str, *, yes: bool) -> None:
+    """Ask before something is deleted permanently. Raises InvalidRequest without a terminal."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        reason = "asks for confirmation, but stdin is not a terminal; add --yes to confirm"
+        raise InvalidRequest(option, "", reason)
+    click.confirm(f"Delete {what} permanently? This cannot be undone", abort=True)
 
 
 def print_json(value: object) -> None:
-    """JSON for programs."""
+    """Print a value as JSON."""
     click.echo(json.dumps(to_jsonable(value), ensure_ascii=False, indent=2))
 
 
 def note(text: str) -> None:
-    """A remark for the person, kept out of what a program reads."""
+    """Print a remark to standard error, so that it does not mix with the output."""
     click.echo(text, err=True)
 
 
+def warn_if_degraded(results: object) -> None:
+    """Print why a search used less than the requested mode, if it did."""
+    degraded = getattr(results, "degraded", "")
+    if degraded:
+        note(f"Note: {degraded}")
+
+
 def warn_of_problems(memory: Muisti) -> None:
-    """Say so if files of the vault could not be read: an answer without them must not look complete."""
+    """Print a note if files of the vault could not be read, because results miss them."""
     problems = memory.problems()
     if problems:
-        files = "1 file" if len(problems) == 1 else f"{len(problems)} files"
         first = problems[0].path if problems[0].path.isprintable() else ascii(problems[0].path)
-        note(f"Note: {files} could not be read, first {first}; `muisti verify` tells what to do.")
+        more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+        note(f"Note: could not read {first}{more}; `muisti verify` says how to fix it.")
 
 
 @contextmanager
-def progress_bar(what: str, *, quiet: bool) -> Iterator[Progress | None]:
-    """A progress bar on the terminal, if there is one."""
+def progress_bar(title: str, *, quiet: bool) -> Iterator[Progress | None]:
+    """Show a progress bar if standard error is a terminal; yield its callback, or None."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -214,5 +218,5 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Progress | None]:
         TimeRemainingColumn(),
     )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,4 +1,4 @@
-"""What `muisti` says when it is called with nothing."""
+"""The text of `muisti` without arguments."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import click
 from muisti.settings import SETTINGS_FILE, find_vault
 
 
-def welcome(ctx: click.Context) -> None:
-    """Where the vault is, or how to get one, and what to type next."""
+def print_welcome(ctx: click.Context) -> None:
+    """Print where the vault is, or how to create one, then the help."""
     root = find_vault()
     if (root / SETTINGS_FILE).is_file():
         click.echo(f"Your vault: {root}\n")
     else:
         click.echo(
-            "muisti remembers things as Markdown files that you own, and finds them again.\n\n"
-            f"There is no vault yet. The first `muisti save` makes one at {root};\n"
-            "`muisti init` makes one in the folder where you are, for a project of its own.\n"
-            "`muisti demo` shows how it works on a vault that is thrown away afterwards.\n"
+            "Welcome to muisti: memory for AI agents, in Markdown files you own.\n\n"
+            f"You have no vault yet. The first `muisti save` creates one in {root}.\n"
+            "`muisti init` creates one in the current folder instead, for one project.\n"
+            "`muisti demo` shows how it works on a temporary vault.\n"
         )
     click.echo(ctx.get_help())

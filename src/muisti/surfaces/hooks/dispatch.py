@@ -36,13 +36,13 @@ def handle_event(options: Options, outcome: Outcome) -> None:
             spool.count_tool_call(options.agent, call.session)
         return
     from muisti.settings import find_vault, is_foreign
-    from muisti.surfaces.project import project_at
+    from muisti.surfaces.project import detect_project
 
     folder = Path(call.cwd) if call.cwd and os.path.isdir(call.cwd) else Path.cwd()
     vault = find_vault(options.vault, start=folder)
     outcome.vault = str(vault)
     outcome.foreign = is_foreign(vault, options.vault)
-    outcome.project = project_at(folder)
+    outcome.project = detect_project(folder)
     if call.event == events.SESSION_START:
         if recall:
             _start_session(options, call, vault, outcome)

@@ -1,0 +1,72 @@
+"""The command that adds Markdown outside the vault to the search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from muisti.errors import InvalidRequest
+from muisti.surfaces.cli import render, render_conversations
+from muisti.surfaces.cli.shared import common_options, note, open_vault, print_json
+
+
+@click.command()
+@click.argument("path", required=False)
+@click.option("--source", help="Name of this source in results. Default: unchanged, or each file.")
+@click.option(
+    "--project", help="Project the documents belong to. Default: unchanged, or all projects."
+)
+@click.option(
+    "--trusted/--untrusted", default=None, help="Whether agents may rely on the documents."
+)
+@click.option("--forget", is_flag=True, help="Remove PATH from the index; its files stay.")
+@common_options
+def index(
+    path: str | None,
+    source: str | None,
+    project: str | None,
+    trusted: bool | None,
+    forget: bool,
+    vault: str | None,
+    as_json: bool,
+) -> None:
+    """Add a Markdown file or folder to the search.
+
+    The files stay in PATH and are read again when they change. Without PATH: list what is indexed.
+    """
+    if path is None:
+        if forget or source or project or trusted:
+            raise InvalidRequest("path", "", "must name a Markdown file or a folder")
+        with open_vault(vault) as memory:
+            sources = memory.list_document_sources()
+        if as_json:
+            print_json(sources)
+        elif sources:
+            render_conversations.print_document_sources(sources)
+        else:
+            note("No document sources yet. Add a folder: muisti index docs/")
+        return
+    with open_vault(vault, create=not forget) as memory:
+        if forget:
+            indexed = memory.forget_path(path)
+        else:
+            indexed = memory.index_path(path, source, project=project, trusted=trusted)
+        prefix = f"{indexed.path}/"
+        problems = [
+            replace(problem, path=problem.path.removeprefix(prefix) or problem.path)
+            for problem in memory.problems()
+            if f"{problem.path}/".startswith(prefix)
+        ]
+    if as_json:
+        print_json(indexed)
+        return
+    shown_path = render.replace_unprintable(indexed.path)
+    if forget:
+        click.echo(f"Removed {shown_path} from the index; its files are unchanged.")
+    else:
+        click.echo(f"Indexed {render.format_count(indexed.documents, 'document')} in {shown_path}.")
+    render.print_problems(problems)
+
+
+COMMANDS = {"index": index}

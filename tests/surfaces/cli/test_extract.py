@@ -1,0 +1,78 @@
+"""J2 · The commands for core memory and for extraction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muisti import InvalidRequest
+from muisti.surfaces.cli.extract import parse_transcript
+from tests.surfaces.cli.test_cli import Cli
+
+CONVERSATION = """\
+Anna: I moved to Turku last month. How are you?
+Assistant: Fine!
+Anna: Remember that my dentist is called Eero.
+"""
+
+
+@pytest.fixture
+def cli(vault: Path, tmp_path: Path) -> Cli:
+    made = Cli(vault, tmp_path)
+    made.environment["MUISTI_EMBEDDER"] = "none"
+    return made
+
+
+def test_J2_core_set_get_unset(cli: Cli) -> None:
+    assert "Anna K." in cli.run("core", "set", "user", "name", "Anna", "K.").stdout
+    assert cli.json("core", "get") == {"user": {"name": "Anna K."}, "agent": {}}
+    assert "its entries are: name" in cli.run("core", "unset", "user", "nme", code=1).stderr
+    assert "section" in cli.run("core", "set", "world", "name", "x", code=1).stderr
+    assert "Core memory is empty" in cli.run("core", "unset", "user", "name").stderr
+
+
+def test_J2_extract_shows_and_saves(cli: Cli, tmp_path: Path) -> None:
+    shown = cli.run("extract", "--at", "2026-03-10", given=CONVERSATION)
+    assert "Eero" in shown.stdout
+    assert "February 2026" in shown.stdout
+    assert "add --save" in shown.stderr
+    assert cli.json("list") == []
+    (tmp_path / "conversation.txt").write_text(CONVERSATION, "utf-8")
+    kept: Any = cli.json("extract", "conversation.txt", "--save", "--project", "home")
+    assert {(one["project"], one["trusted"], one["source"]) for one in kept} == {
+        ("home", False, "extracted")
+    }
+    assert (
+        "0 memories saved, 2 already known"
+        in cli.run("extract", "conversation.txt", "--save", "--project", "home").stderr
+    )
+    assert "No memories found" in cli.run("extract", given="Assistant: Hello there!\n").stderr
+    assert "source" in cli.run("extract", "missing.txt", code=1).stderr
+    assert "coding" in cli.run("extract", "--mode", "poetry", given=CONVERSATION, code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Anna: hi\nthere\n\nUser: yes", [("Anna", "user", "hi\nthere"), ("User", "user", "yes")]),
+        (
+            '{"role": "assistant", "content": "a"}\n{"role": "user", "name": "Bo", "content": "b"}',
+            [("Assistant", "assistant", "a"), ("Bo", "user", "b")],
+        ),
+        ("no name", [("User", "user", "no name")]),
+        ("", []),
+    ],
+)
+def test_a_transcript_is_parsed(text: str, expected: list[tuple[str, str, str]]) -> None:
+    assert [(one.speaker, one.role, one.text) for one in parse_transcript(text)] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"broken', '{"role": "user"}', '{"content": 5}', '{"role": "user", "content": "a"}\nbroken'],
+)
+def test_an_invalid_line_is_named(text: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"^source line \d must be an object"):
+        parse_transcript(text)
