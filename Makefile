@@ -1,22 +1,36 @@
-# `make demo` and `make test` set everything up by themselves: Python 3.11 or later, git and make are enough.
+# `make demo` and `make test` create their own environments. They need Python 3.11 or later, git and make.
+#
+#   .venv-run  what a user installs: the package and its dependencies (requirements/run.txt), for `make demo`
+#   .venv      all extras, test tools and linters (requirements/dev.txt), for everything else
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-VENV := .venv
-BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+BIN := .venv/bin
+READY := .venv/.ready
+RUN_BIN := .venv-run/bin
+RUN_READY := .venv-run/.ready
 
-# uv is faster where it is there and works; pip is always there.
-WITH_UV = { command -v uv >/dev/null 2>&1 && \
-	uv venv -q --allow-existing --python "$(PYTHON)" $(VENV) && \
-	uv pip install -q --python $(BIN)/python -r requirements/dev.txt && \
-	uv pip install -q --python $(BIN)/python --no-deps -e .; }
-WITH_PIP = { "$(PYTHON)" -m venv $(VENV) && \
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; }
+COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
+
+# $(call install,FOLDER,REQUIREMENTS): uv where it is installed and works, otherwise venv and pip.
+# hatchling is among the requirements, so that the build downloads nothing without a hash.
+define install
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or later is needed; name it with make PYTHON=…"; exit 1; }
+	@echo "Setting up $(1) …"
+	@{ command -v uv >/dev/null 2>&1 && \
+		uv venv -q --allow-existing --python "$(PYTHON)" $(1) && \
+		uv pip install -q --python $(1)/bin/python --require-hashes -r $(2) && \
+		uv pip install -q --python $(1)/bin/python --no-deps --no-build-isolation -e .; } || \
+	{ "$(PYTHON)" -m venv $(1) && \
+		$(1)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $(2) && \
+		$(1)/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; }
+	@touch $(1)/.ready
+endef
 
 .PHONY: demo test test-agents lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks fuzz-api pictures pins clean
 
-demo: $(READY)
-	@$(BIN)/muisti demo
+demo: $(RUN_READY)  ## a tour on a temporary vault
+	@$(RUN_BIN)/muisti demo
 
 test: $(READY)
 	@$(BIN)/python scripts/node.py browser
@@ -92,16 +106,16 @@ pictures: $(READY)  ## renew the pictures of the page in docs
 	$(BIN)/python scripts/node.py browser
 	$(BIN)/python scripts/pictures.py
 
-pins: $(READY)  ## renew requirements/dev.txt
+pins: $(READY)  ## update requirements/, with hashes and without the address of a registry
 	$(BIN)/python -m pip install -q uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
-		--no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
+	$(COMPILE) pyproject.toml --extra all --group dev -o requirements/dev.txt
 
 $(READY): pyproject.toml requirements/dev.txt
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed"; exit 1; }
-	@echo "Setting up $(VENV) …"
-	@$(WITH_UV) || $(WITH_PIP)
-	@touch $(READY)
+	$(call install,.venv,requirements/dev.txt)
+
+$(RUN_READY): pyproject.toml requirements/run.txt
+	$(call install,.venv-run,requirements/run.txt)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-run .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis .import_linter_cache
