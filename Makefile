@@ -22,7 +22,7 @@ define install
 		uv pip install -q --python $(1)/bin/python --require-hashes -r $(2) && \
 		uv pip install -q --python $(1)/bin/python --no-deps --no-build-isolation -e .; } || \
 	{ "$(PYTHON)" -m venv $(1) && \
-		$(1)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $(2) && \
+		$(1)/bin/python -m pip install -q --disable-pip-version-check --no-compile --require-hashes -r $(2) && \
 		$(1)/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; }
 	@touch $(1)/.ready
 endef
