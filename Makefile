@@ -27,20 +27,34 @@ define install
 	@touch $(1)/.ready
 endef
 
-.PHONY: demo test test-agents lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks fuzz-api pictures pins clean
+.PHONY: demo test test-all test-long test-agents lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks fuzz-api pictures pins clean
 
 demo: $(RUN_READY)  ## a tour on a temporary vault
 	@$(RUN_BIN)/muisti demo
 
-test: $(READY)
+test: $(READY)  ## every promise at least once; no browser, no Node, no fuzzing
+	$(BIN)/python -m pytest -n auto --durations=10 --durations-min=5
+
+test-all: $(READY)  ## the whole suite, as CI runs it
 	@$(BIN)/python scripts/node.py browser
-	$(BIN)/python -m pytest -n auto --ignore=tests/agents --durations=20 --durations-min=5
+	MUISTI_TESTS=all $(BIN)/python -m pytest -n auto --ignore=tests/agents --durations=20 --durations-min=5
+	@$(MAKE) --no-print-directory test-agents
 
-test-agents: $(READY)  ## with real agents from npm; skips, with a message, what cannot be installed
+test-agents: $(READY)  ## real agents from npm; skips, with a message, what cannot be installed
 	@$(BIN)/python scripts/node.py agents
-	$(BIN)/python -m pytest tests/agents
+	MUISTI_TESTS=all $(BIN)/python -m pytest tests/agents
 
-check: lint types imports shape docs test  ## everything that .ci/run asks for
+test-long: $(READY)  ## the counts that take hours: every crash point, thousands of requests
+	@$(BIN)/python scripts/node.py browser
+	MUISTI_TESTS=long MUISTI_FUZZ=$(or $(EXAMPLES),400) $(BIN)/python -m pytest -n auto --ignore=tests/agents
+
+faults: $(READY)  ## only the crash tests of test-long
+	MUISTI_TESTS=long $(BIN)/python -m pytest tests/faults -n auto
+
+fuzz-api: $(READY)  ## only the REST fuzzing of test-long
+	MUISTI_TESTS=long MUISTI_FUZZ=$(or $(EXAMPLES),400) $(BIN)/python -m pytest tests/rest/test_J3_fuzz.py
+
+check: lint types imports shape docs test  ## what a change should pass before it is committed; .ci/run has the rest
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -60,9 +74,6 @@ docs: $(READY)  ## the generated pages must be what the code says
 
 docs-write: $(READY)
 	$(BIN)/python scripts/docs.py
-
-faults: $(READY)  ## the long version: every crash point under strace, more processes, more examples
-	MUISTI_LONG=1 $(BIN)/python -m pytest tests/faults -n auto
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.speed
@@ -88,9 +99,6 @@ bench-extraction: $(READY)  ## needs the evaluation data
 
 bench-talk: $(READY)
 	$(BIN)/python -m benchmarks.talk
-
-fuzz-api: $(READY)  ## the long version: thousands of requests that nobody would send
-	MUISTI_FUZZ=$(or $(EXAMPLES),400) $(BIN)/python -m pytest tests/rest/test_J3_fuzz.py
 
 bench-load: $(READY)
 	$(BIN)/python -m benchmarks.load

@@ -12,9 +12,18 @@ from hypothesis import HealthCheck, settings
 from muisti import Muisti, bootstrap
 from muisti.engine.search import Search
 from muisti.storage.files.store import FileStore
+from tests import tiers
 
 settings.register_profile("muisti", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("muisti")
+
+
+@pytest.hookimpl(tryfirst=True)  # before the order is shuffled, so that a sample is always the same
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if tiers.ALL:
+        return
+    items[:], left_out = tiers.choose(items)
+    config.hook.pytest_deselected(items=left_out)
 
 
 class FakeClock:

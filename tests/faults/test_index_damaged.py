@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import time
@@ -16,6 +15,7 @@ from muisti import Muisti, bootstrap
 from muisti.errors import IndexProblem, IndexTooNew, MuistiError
 from muisti.ports import Clock
 from tests.conftest import file_store
+from tests.tiers import amount
 
 from .crash import killed_at
 from .invariants import State, check_found, check_rebuild, check_sound, state
@@ -243,7 +243,7 @@ def test_K2_verify_reports_tampering_and_reindex_cures_it(
         check_found(memory)
 
 
-@pytest.mark.parametrize("seed", range(40 if os.environ.get("MUISTI_LONG") else 3))
+@pytest.mark.parametrize("seed", range(amount(quick=1, all=3, long=40)))
 def test_K2_flipped_bytes_on_every_page(vault: Path, clock: Clock, seed: int) -> None:
     """Some flips only change letters, which no database notices by itself: then `verify` does."""
     with bootstrap.open(vault, clock=clock) as memory:

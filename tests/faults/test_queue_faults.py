@@ -17,13 +17,13 @@ import pytest
 from muisti import Muisti, bootstrap
 from muisti.ports import Clock
 from muisti.storage.files.queue import FileQueue
+from tests.tiers import LONG
 
 from .crash import ACKNOWLEDGED, killed_at
 from .invariants import check_files_whole, check_sound
 from .queues import (
     AGAIN,
     DECIDED,
-    LONG,
     MOVED,
     TEA,
     check_once,
