@@ -14,7 +14,12 @@ from muisti.engine.search import Search
 from muisti.storage.files.store import FileStore
 from tests import tiers
 
-settings.register_profile("muisti", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "muisti",
+    deadline=None,
+    max_examples=tiers.amount(quick=25, all=100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("muisti")
 
 
