@@ -38,6 +38,11 @@ def amount(quick: int, all: int, long: int | None = None) -> int:
     return {"quick": quick, "all": all, "long": all if long is None else long}[TIER]
 
 
+def steps(most: int) -> range:
+    """Return the steps to fail at, from the first: each of them, or in `make test` every fourth."""
+    return range(1, most, 1 if ALL else 4)
+
+
 def choose(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Split collected tests into those that run in `make test` and those marked `exhaustive`.
 

@@ -15,7 +15,7 @@ from muisti import Muisti, bootstrap
 from muisti.errors import IndexProblem, IndexTooNew, MuistiError
 from muisti.ports import Clock
 from tests.conftest import file_store
-from tests.tiers import amount
+from tests.tiers import amount, steps
 
 from .crash import killed_at
 from .invariants import State, check_found, check_rebuild, check_sound, state
@@ -150,7 +150,7 @@ def test_F_a_new_index_whose_maker_died_is_not_taken_for_complete(
     """A process makes a new index and dies before it has filled it, at every step; another has the vault open."""
     with bootstrap.open(vault, clock=clock) as memory:
         held = _fill(memory)
-    for k in range(1, 100):
+    for k in steps(100):
         with bootstrap.open(vault, clock=clock) as memory:
             assert state(memory) == held
             answer = killed_at(k, vault, clock, _lose_index_and_look)

@@ -15,7 +15,7 @@ from muisti import Muisti, bootstrap
 from muisti.errors import IndexBusy, MuistiError, VaultReadOnly
 from muisti.ports import Clock
 from tests.conftest import FakeClock
-from tests.tiers import amount
+from tests.tiers import amount, steps
 
 from . import test_processes as processes
 from .crash import ACKNOWLEDGED, killed_at
@@ -133,7 +133,7 @@ def _check_index(memory: Muisti) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_K2_kill_at_every_step_of_a_talk(case: str, template: Path, tmp_path: Path) -> None:
-    for k in range(1, MOST_STEPS):
+    for k in steps(MOST_STEPS):
         vault = _begun(template, tmp_path / "killed", case)
         answer = killed_at(k, vault, FakeClock(), CASES[case][1])
         try:
@@ -176,7 +176,7 @@ def _walk(
     case: str, disk: FailingDisk, expected: type[MuistiError], template: Path, folder: Path
 ) -> int:
     _, act, before, after = CASES[case]
-    for k in range(1, MOST_STEPS):
+    for k in steps(MOST_STEPS):
         vault = _begun(template, folder / "starved", case)
         try:
             with bootstrap.open(
