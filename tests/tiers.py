@@ -16,15 +16,17 @@ if TIER not in TIERS:
     raise pytest.UsageError(f"MUISTI_TESTS is {TIER!r}; it may be {', '.join(TIERS)}")
 ALL = TIER != "quick"
 LONG = TIER == "long"
+CASES = 4
+"""How many cases of a parametrised test run in `make test`."""
 
 
 def spread(cases: Iterable[T], count: int) -> list[T]:
     """Return `count` of the cases, evenly spread, with the first and the last."""
-    listed: Sequence[T] = list(cases)
+    listed = list(cases)
     if count >= len(listed):
-        return list(listed)
-    if count == 1:
-        return [listed[0]]
+        return listed
+    if count < 2:
+        return listed[:count]
     return [listed[round(at * (len(listed) - 1) / (count - 1))] for at in range(count)]
 
 
@@ -44,21 +46,22 @@ def steps(most: int) -> range:
 
 
 def choose(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Split collected tests into those that run in `make test` and those marked `exhaustive`.
+    """Split collected tests into those that run in `make test` and those that do not.
 
-    `exhaustive(keep=N)` keeps N of a test's parametrised cases, evenly spread.
+    Of a parametrised test a few cases run, evenly spread; `exhaustive` leaves out the test, and
+    `exhaustive(keep=N)` sets how many cases run. Unit tests take milliseconds, so they run in full.
     """
-    limits: dict[str, int] = {}
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        marker = item.get_closest_marker("exhaustive")
+        cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+    chosen: set[pytest.Item] = set()
+    for function, found in cases.items():
+        marker = found[0].get_closest_marker("exhaustive")
         if marker is not None:
-            function = item.nodeid.split("[")[0]
-            limits[function] = marker.kwargs.get("keep", 0)
-            cases.setdefault(function, []).append(item)
-    left_out = {
-        item
-        for function, found in cases.items()
-        for item in set(found) - set(spread(found, limits[function]) if limits[function] else [])
-    }
-    return [item for item in items if item not in left_out], list(left_out)
+            chosen.update(spread(found, marker.kwargs.get("keep", 0)))
+        elif function.startswith("tests/unit/"):
+            chosen.update(found)
+        else:
+            chosen.update(spread(found, CASES))
+    kept = [item for item in items if item in chosen]
+    return kept, [item for item in items if item not in chosen]
