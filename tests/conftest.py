@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,6 +30,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     items[:], left_out = tiers.choose(items)
     config.hook.pytest_deselected(items=left_out)
+
+
+_models: list[object] = []
+
+
+@pytest.hookimpl(tryfirst=True)  # before the fixtures close their vaults
+def pytest_runtest_teardown() -> None:
+    """Keep the installed models loaded: muisti drops a model with the last vault that uses it."""
+    onnx = sys.modules.get("muisti.models.embedders.onnx")
+    if onnx is not None and not _models:
+        _models.extend(
+            session
+            for (path, _), session in onnx._sessions.items()
+            if "site-packages" in path.parts
+        )
 
 
 class FakeClock:
