@@ -13,7 +13,7 @@ import pytest
 
 from muisti import bootstrap
 from muisti.storage.clock import SystemClock
-from tests.tiers import LONG
+from tests.tiers import LONG, amount
 
 from .invariants import (
     State,
@@ -37,7 +37,7 @@ CALLS = [
     "ftruncate",
     "openat",
 ]
-SAMPLES = 4
+SAMPLES = amount(quick=1, all=4)
 strace = shutil.which("strace")
 
 pytestmark = pytest.mark.exhaustive(keep=1)
