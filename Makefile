@@ -1,32 +1,61 @@
-# `make demo` and `make test` set everything up by themselves: Python 3.11 or later, git and make are enough.
+# `make demo` and `make test` create their own environments. They need Python 3.11 or later, git and make.
+#
+#   .venv-run  what a user installs: the package and its dependencies (requirements/run.txt), for `make demo`
+#   .venv      all extras, test tools and linters (requirements/dev.txt), for everything else
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-VENV := .venv
-BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+BIN := .venv/bin
+READY := .venv/.ready
+RUN_BIN := .venv-run/bin
+RUN_READY := .venv-run/.ready
+unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes; with cached bytecode each starts in half the time
 
-# uv is faster where it is there and works; pip is always there.
-WITH_UV = { command -v uv >/dev/null 2>&1 && \
-	uv venv -q --allow-existing --python "$(PYTHON)" $(VENV) && \
-	uv pip install -q --python $(BIN)/python -r requirements/dev.txt && \
-	uv pip install -q --python $(BIN)/python --no-deps -e .; }
-WITH_PIP = { "$(PYTHON)" -m venv $(VENV) && \
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt && \
-	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; }
+COMPILE = $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 
-.PHONY: demo test test-agents lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks fuzz-api pictures pins clean
+# $(call install,FOLDER,REQUIREMENTS): uv where it is installed and works, otherwise venv and pip.
+# hatchling is among the requirements, so that the build downloads nothing without a hash.
+define install
+	@test -n "$(PYTHON)" && "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or later is needed; name it with make PYTHON=…"; exit 1; }
+	@echo "Setting up $(1) …"
+	@{ command -v uv >/dev/null 2>&1 && \
+		uv venv -q --allow-existing --python "$(PYTHON)" $(1) && \
+		uv pip install -q --python $(1)/bin/python --require-hashes -r $(2) && \
+		uv pip install -q --python $(1)/bin/python --no-deps --no-build-isolation -e .; } || \
+	{ "$(PYTHON)" -m venv $(1) && \
+		$(1)/bin/python -m pip install -q --disable-pip-version-check --no-compile --require-hashes -r $(2) && \
+		$(1)/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; }
+	@touch $(1)/.ready
+endef
 
-demo: $(READY)
-	@$(BIN)/muisti demo
+.PHONY: demo test test-all test-long test-agents lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks fuzz-api pictures pins clean
 
-test: $(READY)
+demo: $(RUN_READY)  ## a tour on a temporary vault
+	@$(RUN_BIN)/muisti demo
+
+test: $(READY)  ## every promise at least once; no browser, no Node, no fuzzing
+	$(BIN)/python -m pytest -n auto --durations=10 --durations-min=5
+
+test-all: $(READY)  ## the whole suite, as CI runs it
 	@$(BIN)/python scripts/node.py browser
-	$(BIN)/python -m pytest -n auto --ignore=tests/agents --durations=20 --durations-min=5
+	MUISTI_TESTS=all $(BIN)/python -m pytest -n auto --ignore=tests/agents --durations=20 --durations-min=5
+	@$(MAKE) --no-print-directory test-agents
 
-test-agents: $(READY)  ## with real agents from npm; skips, with a message, what cannot be installed
+test-agents: $(READY)  ## real agents from npm; skips, with a message, what cannot be installed
 	@$(BIN)/python scripts/node.py agents
-	$(BIN)/python -m pytest tests/agents
+	MUISTI_TESTS=all $(BIN)/python -m pytest tests/agents
 
-check: lint types imports shape docs test  ## everything that .ci/run asks for
+test-long: $(READY)  ## the counts that take hours: every crash point, thousands of requests
+	@$(BIN)/python scripts/node.py browser
+	MUISTI_TESTS=long MUISTI_FUZZ=$(or $(EXAMPLES),400) $(BIN)/python -m pytest -n auto --ignore=tests/agents
+
+faults: $(READY)  ## only the crash tests of test-long
+	MUISTI_TESTS=long $(BIN)/python -m pytest tests/faults -n auto
+
+fuzz-api: $(READY)  ## only the REST fuzzing of test-long
+	MUISTI_TESTS=long MUISTI_FUZZ=$(or $(EXAMPLES),400) $(BIN)/python -m pytest tests/rest/test_J3_fuzz.py
+
+check: lint types imports shape docs test  ## what a change should pass before it is committed; .ci/run has the rest
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -46,9 +75,6 @@ docs: $(READY)  ## the generated pages must be what the code says
 
 docs-write: $(READY)
 	$(BIN)/python scripts/docs.py
-
-faults: $(READY)  ## the long version: every crash point under strace, more processes, more examples
-	MUISTI_LONG=1 $(BIN)/python -m pytest tests/faults -n auto
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.speed
@@ -75,9 +101,6 @@ bench-extraction: $(READY)  ## needs the evaluation data
 bench-talk: $(READY)
 	$(BIN)/python -m benchmarks.talk
 
-fuzz-api: $(READY)  ## the long version: thousands of requests that nobody would send
-	MUISTI_FUZZ=$(or $(EXAMPLES),400) $(BIN)/python -m pytest tests/rest/test_J3_fuzz.py
-
 bench-load: $(READY)
 	$(BIN)/python -m benchmarks.load
 
@@ -92,16 +115,16 @@ pictures: $(READY)  ## renew the pictures of the page in docs
 	$(BIN)/python scripts/node.py browser
 	$(BIN)/python scripts/pictures.py
 
-pins: $(READY)  ## renew requirements/dev.txt
+pins: $(READY)  ## update requirements/, with hashes and without the address of a registry
 	$(BIN)/python -m pip install -q uv
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 \
-		--no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
+	$(COMPILE) pyproject.toml --extra all --group dev -o requirements/dev.txt
 
 $(READY): pyproject.toml requirements/dev.txt
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed"; exit 1; }
-	@echo "Setting up $(VENV) …"
-	@$(WITH_UV) || $(WITH_PIP)
-	@touch $(READY)
+	$(call install,.venv,requirements/dev.txt)
+
+$(RUN_READY): pyproject.toml requirements/run.txt
+	$(call install,.venv-run,requirements/run.txt)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-run .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis .import_linter_cache

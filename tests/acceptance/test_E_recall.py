@@ -10,6 +10,7 @@ import pytest
 
 from muisti import InvalidMemory, InvalidRequest, MemoryNotFound, Muisti
 from tests.conftest import FakeClock, Opener
+from tests.tiers import amount
 
 NAUGHTY = Path(__file__).parents[3] / "shared" / "data" / "blns.json"
 
@@ -286,7 +287,9 @@ def test_E8_explain_tells_why_and_why_not(memory: Muisti) -> None:
 
 
 def test_E8_related_of_a_memory_with_very_many_words(memory: Muisti) -> None:
-    huge = memory.save(" ".join(f"word{n}" for n in range(50_000)) + " platypus platypus")
+    huge = memory.save(
+        " ".join(f"word{n}" for n in range(amount(quick=5_000, all=50_000))) + " platypus platypus"
+    )
     other = memory.save("A platypus lays eggs")
     memory.save("Nothing of the kind")
     assert [result.memory.id for result in memory.related(huge.id)][:1] == [other.id]

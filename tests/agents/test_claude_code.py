@@ -14,7 +14,10 @@ import pytest
 from .claude_code import MISSING, PLUGIN, ROOT, Agent, program, waited
 from .messages_api import Asked, Turn, calls, says, serving
 
-pytestmark = pytest.mark.skipif(program() is None, reason=MISSING)
+pytestmark = [
+    pytest.mark.skipif(program() is None, reason=MISSING),
+    pytest.mark.exhaustive,
+]
 TOOL = "mcp__plugin_muisti_muisti__{}"
 DOG = "The user's dog is called Musti; it is a Finnish Lapphund."
 

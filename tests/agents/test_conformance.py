@@ -12,6 +12,7 @@ from tests.surfaces.mcp.clients import run_server
 
 from .mcp_clients import new_vault, package, run
 
+pytestmark = pytest.mark.exhaustive
 APPLY = (
     "server-initialize",
     "ping",

@@ -14,6 +14,7 @@ from tests.surfaces.mcp.clients import run_server
 
 from .mcp_clients import new_vault, package, run
 
+pytestmark = pytest.mark.exhaustive
 Inspect = Callable[..., dict[str, Any]]
 
 

@@ -16,6 +16,8 @@ from muisti.surfaces.setup.agents import AGENTS
 
 from .claude_code import MISSING, PLUGIN, ROOT, program
 
+pytestmark = pytest.mark.exhaustive
+
 
 class Claude:
     """The program, in a home of its own; it asks nobody on the network."""

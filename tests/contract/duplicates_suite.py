@@ -13,12 +13,13 @@ from muisti.ports import SearchIndex
 from muisti.remember.candidates import find_similar
 from muisti.text.simhash import compute_bands, hamming_distance
 from tests.contract.making import SHARED_SUITE, add, filed, ident, ids
+from tests.tiers import amount
 from tests.unit.making import NOON
 
 TEXT = "The authentication module is located in the folder src/auth"
 NEAR = "The auth module is in the folder src/auth"
 PLACE = {"project": "app", "tier": Tier.PROJECT, "session_id": None}
-_QUICK = settings(max_examples=60, suppress_health_check=SHARED_SUITE)
+_QUICK = settings(max_examples=amount(quick=15, all=60), suppress_health_check=SHARED_SUITE)
 
 
 def flipped(memory: Memory, bits: list[int]) -> Memory:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from muisti.model import Event
 from muisti.storage.files.journal import FileJournal
 from muisti.storage.sync_state import ReadOffset
+from tests.tiers import amount
 from tests.unit.making import ANY_TIME, NOON
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -49,7 +50,7 @@ class JournalContract:
         assert list(journal.read({}).events) == []
 
     @settings(
-        max_examples=40,
+        max_examples=amount(quick=10, all=40),
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
     @given(batches=st.lists(EVENTS, max_size=3))

@@ -14,6 +14,7 @@ from muisti.model.salience import compute_salience, fold_event, make_trace
 from muisti.ports import Footprint, SearchIndex
 from tests.conftest import FakeClock
 from tests.contract.making import SHARED_SUITE, add, filed, happen, ident, remove
+from tests.tiers import amount
 from tests.unit.making import ANY_SHARE, ANY_TIME, NOON
 
 DAY = timedelta(days=1)
@@ -75,7 +76,7 @@ def short(found: list[Footprint] | list[str]) -> str:
 class StatisticsContract:
     """Subclasses give the fixtures `index`, an open, empty index, and `clock`, which it goes by."""
 
-    @settings(max_examples=200, suppress_health_check=SHARED_SUITE)
+    @settings(max_examples=amount(quick=40, all=200), suppress_health_check=SHARED_SUITE)
     @given(memory=anything(), events=EVENTS, now=CLOCKS, noted=st.none() | NEAR_TIME)
     def test_salience_is_what_the_rule_says(
         self,

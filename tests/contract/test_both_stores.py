@@ -21,6 +21,7 @@ from muisti.errors import MuistiError
 from muisti.model import Memory, SearchResults, Stats, VerifyReport
 from muisti.remember import identity
 from tests.conftest import FakeClock
+from tests.tiers import amount
 
 TEXTS = [
     "We chose PostgreSQL for its JSON support.",
@@ -306,7 +307,9 @@ def _told(history: Sequence[Any]) -> list[Any]:
     return [replace(one, what=str(one.what)) for one in history]
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=amount(quick=5, all=20), deadline=None, suppress_health_check=list(HealthCheck)
+)
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=25))
 def test_every_read_verb_answers_the_same(
     tmp_path_factory: pytest.TempPathFactory, operations: list[Operation]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from muisti.errors import BrokenFile, Conflict, InvalidMemory, VaultError
 from muisti.model import Memory
 from muisti.storage.files.vault import FileVault
+from tests.tiers import amount
 from tests.unit.making import NOON, a_memory
 from tests.unit.test_memory_codec import memories
 
@@ -32,7 +33,7 @@ class Bytes:
 
 
 _QUICK = settings(
-    max_examples=40,
+    max_examples=amount(quick=10, all=40),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

@@ -14,12 +14,13 @@ from muisti.model import Link, LinkType, Memory
 from muisti.storage.files.vault import FileVault
 from muisti.storage.files.versions import FileVersions
 from tests.contract.vault_suite import Bytes
+from tests.tiers import amount
 from tests.unit.making import NOON, a_memory
 from tests.unit.test_memory_codec import memories
 
 HOUR = timedelta(hours=1)
 _QUICK = settings(
-    max_examples=40,
+    max_examples=amount(quick=10, all=40),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

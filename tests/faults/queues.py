@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,6 @@ from muisti.model import Exchange
 from muisti.ports import Clock
 from muisti.remember.identity import make_id
 
-LONG = bool(os.environ.get("MUISTI_LONG"))
 AT = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 MOVED, DECIDED, TEA = (
     "I moved to Turku last month.",

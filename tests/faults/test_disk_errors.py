@@ -11,6 +11,7 @@ import pytest
 from muisti import Muisti, SyncReport, bootstrap
 from muisti.errors import MuistiError, VaultError, VaultFull, VaultReadOnly
 from muisti.ports import Clock
+from tests.tiers import steps
 
 from .invariants import (
     bodies,
@@ -70,7 +71,7 @@ def test_K2_short_write(scenario: Scenario, forever: bool, tmp_path: Path, clock
 
 def _walk(ready: Prepared, disk: FailingDisk, expected: type[MuistiError]) -> int:
     """Let each step fail in turn; answers how many there are."""
-    for k in range(1, MOST_STEPS):
+    for k in steps(MOST_STEPS):
         vault = ready.copy(ready.template.parent / "starved")
         try:
             with bootstrap.open(

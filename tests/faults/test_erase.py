@@ -10,6 +10,7 @@ import pytest
 
 from muisti import Muisti, bootstrap
 from muisti.ports import Clock
+from tests.tiers import steps
 
 from .crash import ACKNOWLEDGED, killed_at
 from .invariants import check_sound, leaks
@@ -121,7 +122,7 @@ def test_B6_versions_and_merged_texts_go_whenever_it_is_killed(
         memory.save(f"the {CANARIES[0]} is kept in second drawer from above.", kind="fact")
         memory.update(one.id, content=f"Nobody knows any more where the {CANARIES[1]} is")
         assert len(list(template.glob(".history/*/*.md"))) == 2
-    for k in range(1, 100):
+    for k in steps(100):
         shutil.copytree(template, vault)
         answer = killed_at(k, vault, clock, lambda m: m.delete(one.id, hard=True))
         with bootstrap.open(vault, clock=clock) as memory:

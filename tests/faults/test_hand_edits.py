@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from muisti import bootstrap
 from muisti.storage.clock import SystemClock
+from tests.tiers import amount
 
 from .invariants import everything, fingerprint
 
@@ -277,7 +277,7 @@ def _place(path: str) -> tuple[str, str]:
 
 
 HandEdits.TestCase.settings = settings(
-    max_examples=400 if os.environ.get("MUISTI_LONG") else 30, stateful_step_count=15
+    max_examples=amount(quick=5, all=30, long=400), stateful_step_count=15
 )
 TestB5HandEdits = HandEdits.TestCase
 

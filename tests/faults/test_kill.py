@@ -9,6 +9,7 @@ import pytest
 
 from muisti import bootstrap
 from muisti.ports import Clock
+from tests.tiers import steps
 
 from .crash import ACKNOWLEDGED, killed_at
 from .invariants import (
@@ -28,7 +29,7 @@ MOST_STEPS = 300
 @pytest.mark.parametrize("scenario", [*SCENARIOS, *ORDERING], ids=str)
 def test_K2_B4_kill_at_every_step(scenario: Scenario, tmp_path: Path, clock: Clock) -> None:
     ready = prepared(scenario, tmp_path, clock)
-    for k in range(1, MOST_STEPS):
+    for k in steps(MOST_STEPS):
         vault = ready.copy(tmp_path / "killed")
         answer = killed_at(k, vault, clock, scenario.act)
         try:
@@ -63,7 +64,7 @@ def _check(vault: Path, ready: Prepared, answer: str) -> None:
 def test_K2_use_is_counted_once_or_twice_after_a_kill(tmp_path: Path, clock: Clock) -> None:
     """To reinforce is to add: what was not acknowledged may count, but no more than it was asked for."""
     ready = prepared(REINFORCE, tmp_path, clock)
-    for k in range(1, MOST_STEPS):
+    for k in steps(MOST_STEPS):
         vault = ready.copy(tmp_path / "killed")
         answer = killed_at(k, vault, clock, REINFORCE.act)
         with bootstrap.open(vault, clock=clock) as memory:

@@ -13,6 +13,7 @@ import pytest
 from muisti import Muisti, bootstrap
 from muisti.errors import InvalidRequest, VaultError
 from tests.conftest import FakeClock
+from tests.tiers import steps
 
 from .crash import ACKNOWLEDGED, killed_at
 from .scenarios import LINKING, MERGING, NEARLY, SUCCESSOR, TARGET, prepared
@@ -33,7 +34,7 @@ def current(memory: Muisti) -> list[str]:
 def test_H2_killed_and_repeated_later_and_taken_back(tmp_path: Path, clock: FakeClock) -> None:
     """Nobody repeats a call in the same instant. What is then taken back is as it was before."""
     ready = prepared(SUPERSEDE, tmp_path, clock)
-    for k in range(1, 200):
+    for k in steps(200):
         vault = ready.copy(tmp_path / "killed")
         answer = killed_at(k, vault, clock, SUPERSEDE.act)
         clock.forward(hours=3)
@@ -55,7 +56,7 @@ def test_H2_killed_and_repeated_later_and_taken_back(tmp_path: Path, clock: Fake
 
 def test_H2_unlink_killed_and_repeated_later(tmp_path: Path, clock: FakeClock) -> None:
     ready = prepared(UNLINK, tmp_path, clock)
-    for k in range(1, 200):
+    for k in steps(200):
         vault = ready.copy(tmp_path / "killed")
         answer = killed_at(k, vault, clock, UNLINK.act)
         with bootstrap.open(vault, clock=clock) as memory:
@@ -101,7 +102,7 @@ def test_H2_the_other_way_round_while_the_index_does_not_know_of_the_first(
     """One process dies between the files and the index; another, which had the vault open before, wants the opposite."""
     ready = prepared(SUPERSEDE, tmp_path, clock)
     disk = FailingDisk(errno.EIO, forever=True)
-    for k in range(1, 100):
+    for k in steps(100):
         vault = ready.copy(tmp_path / "torn")
         with bootstrap.open(vault, clock=clock) as other:
             ids = {m.content: m.id for m in other.list()}
@@ -139,7 +140,7 @@ def test_H1_unmerge_was_killed_and_what_it_made_is_in_the_trash(
 ) -> None:
     """Whoever asks again gets the text that was merged, or is told where it is; never another memory for it."""
     ready = prepared(UNMERGE, tmp_path, clock)
-    for k in range(1, 200):
+    for k in steps(200):
         vault = ready.copy(tmp_path / "killed")
         answer = killed_at(k, vault, clock, UNMERGE.act)
         with bootstrap.open(vault, clock=clock) as memory:

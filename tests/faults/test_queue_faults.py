@@ -17,13 +17,13 @@ import pytest
 from muisti import Muisti, bootstrap
 from muisti.ports import Clock
 from muisti.storage.files.queue import FileQueue
+from tests.tiers import LONG, steps
 
 from .crash import ACKNOWLEDGED, killed_at
 from .invariants import check_files_whole, check_sound
 from .queues import (
     AGAIN,
     DECIDED,
-    LONG,
     MOVED,
     TEA,
     check_once,
@@ -250,7 +250,7 @@ def _check(talk: Talk, vault: Path, clock: Clock) -> None:
 
 def test_K2_I1_killed_at_every_step(talk: Talk, tmp_path: Path, clock: Clock) -> None:
     template = talk.template(tmp_path / "template", clock)
-    for k in range(1, 300):
+    for k in steps(300):
         vault = Path(shutil.copytree(template, tmp_path / "killed"))
         answer = killed_at(k, vault, clock, talk.act)
         try:
@@ -292,7 +292,7 @@ def test_K2_I1_an_error_at_every_step(
     talk: Talk, disk: FailingDisk, tmp_path: Path, clock: Clock
 ) -> None:
     template = talk.template(tmp_path / "template", clock)
-    for k in range(1, 300):
+    for k in steps(300):
         vault = Path(shutil.copytree(template, tmp_path / "starved"))
         try:
             with bootstrap.open(

@@ -13,6 +13,7 @@ import pytest
 
 from muisti import bootstrap
 from muisti.storage.clock import SystemClock
+from tests.tiers import LONG, amount
 
 from .invariants import (
     State,
@@ -36,11 +37,10 @@ CALLS = [
     "ftruncate",
     "openat",
 ]
-LONG = bool(os.environ.get("MUISTI_LONG"))
-SAMPLES = 4
+SAMPLES = amount(quick=1, all=4)
 strace = shutil.which("strace")
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive(keep=1)
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from muisti import Muisti, bootstrap
 from muisti.errors import IndexBusy, MuistiError, VaultReadOnly
 from muisti.ports import Clock
 from tests.conftest import FakeClock
+from tests.tiers import amount, steps
 
 from . import test_processes as processes
 from .crash import ACKNOWLEDGED, killed_at
@@ -27,7 +28,6 @@ from .test_read_only import _open_to_all, as_nobody, as_root
 CHAT = "telegram_1"
 FILE = "2026-03-10.jsonl"
 TORN = b'{"id":"cut","ts":"2026-03-10T12:00:0'
-LONG = bool(os.environ.get("MUISTI_LONG"))
 
 
 def talk_file(vault: Path) -> Path:
@@ -133,7 +133,7 @@ def _check_index(memory: Muisti) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_K2_kill_at_every_step_of_a_talk(case: str, template: Path, tmp_path: Path) -> None:
-    for k in range(1, MOST_STEPS):
+    for k in steps(MOST_STEPS):
         vault = _begun(template, tmp_path / "killed", case)
         answer = killed_at(k, vault, FakeClock(), CASES[case][1])
         try:
@@ -176,7 +176,7 @@ def _walk(
     case: str, disk: FailingDisk, expected: type[MuistiError], template: Path, folder: Path
 ) -> int:
     _, act, before, after = CASES[case]
-    for k in range(1, MOST_STEPS):
+    for k in steps(MOST_STEPS):
         vault = _begun(template, folder / "starved", case)
         try:
             with bootstrap.open(
@@ -243,14 +243,14 @@ def _talkers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_talkers")
 def test_K1_eight_writers_of_one_talk(vault: Path) -> None:
-    count = 1000 if LONG else 60
+    count = amount(quick=20, all=60, long=1000)
     processes.together(vault, *[("talk", count)] * 8)
     _check_writers(vault, 8, count)
 
 
 @pytest.mark.usefixtures("_talkers")
 def test_K1_reindex_while_others_talk(vault: Path) -> None:
-    count = 300 if LONG else 60
+    count = amount(quick=20, all=60, long=300)
     processes.together(vault, ("talk", count), ("talk", count), ("reindex", 8))
     _check_writers(vault, 2, count)
 

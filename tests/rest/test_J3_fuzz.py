@@ -31,7 +31,7 @@ checks.ensure_resource_availability.enabled = false
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_J3_all_routes_respond_as_described(memory: Muisti, tmp_path: Path) -> None:
     memory.start_session("demo", session_id="s1")
     memory.save("The database is PostgreSQL", kind="decision", session_id="s1")

@@ -69,6 +69,7 @@ def server(vault: Path) -> Iterator[str]:
     process.stdout.close()
 
 
+@pytest.mark.exhaustive(keep=1)  # the others need curl and Node
 @pytest.mark.parametrize("program", ["rest.py", "rest.sh", "rest.mjs"])
 def test_J3_the_examples_talk_to_the_server(server: str, program: str) -> None:
     runner = {".py": sys.executable, ".sh": shutil.which("sh"), ".mjs": shutil.which("node")}[

@@ -167,6 +167,7 @@ def test_sizes_that_cannot_be(size: int, overlap: int) -> None:
         split_chunks("a", len, size=size, overlap=overlap)
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(
     "unit",
     [

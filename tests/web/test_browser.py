@@ -14,7 +14,7 @@ from tests.web.test_pages import PAGES
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="playwright is not installed: `pip install playwright`"
 )
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.exhaustive]
 __all__ = ["chromium", "visit"]
 
 

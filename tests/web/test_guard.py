@@ -368,10 +368,12 @@ def test_K3_hostile_questions_names_and_fields(filled: Filled, text: str) -> Non
     _is_harmless(Parsed(answer.text), "core")
 
 
+@pytest.mark.exhaustive
 def test_K3_naughty_strings_on_every_page(filled: Filled) -> None:
     _check(filled, _examples("blns.json"), every=12)
 
 
+@pytest.mark.exhaustive
 def test_K3_commonmark_on_every_page(filled: Filled) -> None:
     _check(filled, _examples("commonmark.json"), every=20)
 

@@ -25,7 +25,7 @@ from tests.web.test_pages import PAGES
 pytest.importorskip(
     "playwright.sync_api", reason="playwright is not installed: `pip install playwright`"
 )
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.exhaustive]
 __all__ = ["chromium", "visit"]
 SPY = """
 for (const name of ["alert", "confirm", "prompt", "print", "open"]) window[name] = (...all) => void ran(`${name} ${all}`);

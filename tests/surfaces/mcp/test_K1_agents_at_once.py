@@ -1,17 +1,15 @@
 """Four agents with a server each, and `muisti serve`, on one vault at once: no write lost or doubled, no error (contract K1).
 
-The long version (MUISTI_LONG=1) makes 1,000 calls each.
+The long version (`make test-long`) makes 1,000 calls each.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
-import pytest
 from mcp.client import Client
 from mcp_types import CallToolResult
 
@@ -24,8 +22,9 @@ from tests.surfaces.mcp.clients import (
     spawn_agent,
     stdio_parameters,
 )
+from tests.tiers import amount
 
-CALLS = 1_000 if os.environ.get("MUISTI_LONG") else 60
+CALLS = amount(quick=15, all=60, long=1_000)
 AGENTS = 4
 WORDS = (
     "anchor basil copper drum ember fjord granite harbour iris juniper kettle lantern meadow nickel otter pepper quartz "
@@ -82,7 +81,6 @@ async def talk(client: Client, number: int, calls: int) -> Kept:
     return kept
 
 
-@pytest.mark.slow
 def test_K1_four_agents_and_a_server_lose_nothing(vault: Path) -> None:
     done: list[Kept] = []
 

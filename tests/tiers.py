@@ -1,0 +1,67 @@
+"""How much of the suite runs: `make test`, `make test-all` or `make test-long`. See CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+TIERS = ("quick", "all", "long")
+TIER = os.environ.get("MUISTI_TESTS") or ("long" if os.environ.get("MUISTI_LONG") else "quick")
+if TIER not in TIERS:
+    raise pytest.UsageError(f"MUISTI_TESTS is {TIER!r}; it may be {', '.join(TIERS)}")
+ALL = TIER != "quick"
+LONG = TIER == "long"
+CASES = 4
+"""How many cases of a parametrised test run in `make test`."""
+
+
+def spread(cases: Iterable[T], count: int) -> list[T]:
+    """Return `count` of the cases, evenly spread, with the first and the last."""
+    listed = list(cases)
+    if count >= len(listed):
+        return listed
+    if count < 2:
+        return listed[:count]
+    return [listed[round(at * (len(listed) - 1) / (count - 1))] for at in range(count)]
+
+
+def sample(cases: Iterable[T], count: int) -> list[T]:
+    """Return all cases, or in `make test` only `count` of them."""
+    return list(cases) if ALL else spread(cases, count)
+
+
+def amount(quick: int, all: int, long: int | None = None) -> int:
+    """Return the number for the tier that runs; `long` is `all` unless given."""
+    return {"quick": quick, "all": all, "long": all if long is None else long}[TIER]
+
+
+def steps(most: int) -> range:
+    """Return the steps to fail at, from the first: each of them, or in `make test` every fourth."""
+    return range(1, most, 1 if ALL else 4)
+
+
+def choose(items: Sequence[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Split collected tests into those that run in `make test` and those that do not.
+
+    Of a parametrised test a few cases run, evenly spread; `exhaustive` leaves out the test, and
+    `exhaustive(keep=N)` sets how many cases run. Unit tests take milliseconds, so they run in full.
+    """
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+    chosen: set[pytest.Item] = set()
+    for function, found in cases.items():
+        marker = found[0].get_closest_marker("exhaustive")
+        if marker is not None:
+            chosen.update(spread(found, marker.kwargs.get("keep", 0)))
+        elif function.startswith("tests/unit/"):
+            chosen.update(found)
+        else:
+            chosen.update(spread(found, CASES))
+    kept = [item for item in items if item in chosen]
+    return kept, [item for item in items if item not in chosen]
