@@ -42,7 +42,7 @@ from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.server import serve
 
 with Muisti.open(sys.argv[1], embedder=sys.argv[2]) as memory:
-    config = ServerConfig(port=0, pages=False, live=sys.argv[3:] != ["still"])
+    config = ServerConfig(port=0, web_page=False, watch=sys.argv[3:] != ["still"])
     serve(memory, config, lambda ready: print(ready.base_url, flush=True))
 """
 

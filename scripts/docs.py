@@ -51,8 +51,8 @@ from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.settings import TABLES, Settings
 from muisti.storage.sqlite.migrate import migrations
 from muisti.surfaces.cli.main import cli
-from muisti.surfaces.mcp.server import build
-from muisti.surfaces.mcp.vault import vault_at
+from muisti.surfaces.mcp.server import build_server
+from muisti.surfaces.mcp.vault import make_vault
 from muisti.surfaces.rest.app import create_app
 from muisti.surfaces.rest.problems import problem_type
 
@@ -233,7 +233,7 @@ def _body(operation: dict[str, Any]) -> str:
 
 def mcp_page() -> str:
     """What agents are offered: tools, resources, prompts."""
-    server = build(vault_at(None))  # which opens nothing before it is asked something
+    server = build_server(make_vault(None))  # which opens nothing before it is asked something
     tools, resources = anyio.run(server.list_tools), anyio.run(server.list_resources)
     templates, prompts = anyio.run(server.list_resource_templates), anyio.run(server.list_prompts)
     shown = [(str(one.uri), one.description) for one in resources] + [

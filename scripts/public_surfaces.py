@@ -155,10 +155,10 @@ def metric_names() -> Iterator[str]:
 
 def mcp_names() -> Iterator[str]:
     """Tools with what they take and answer, resources, prompts."""
-    from muisti.surfaces.mcp.server import build
-    from muisti.surfaces.mcp.vault import vault_at
+    from muisti.surfaces.mcp.server import build_server
+    from muisti.surfaces.mcp.vault import make_vault
 
-    server: Any = build(vault_at(None))  # opens nothing before it is asked something
+    server: Any = build_server(make_vault(None))  # opens nothing before it is asked something
     for tool in anyio.run(server.list_tools):
         yield f"tool {tool.name}"
         yield from (f"tool {tool.name}({name})" for name in tool.input_schema["properties"])

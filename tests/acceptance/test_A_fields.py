@@ -58,7 +58,8 @@ def test_A1_every_field_goes_through_file_index_rest_export_and_import(
     memory.reindex()
     assert said(memory.get(saved.id)) == SAMPLES
     with TestClient(
-        create_app(memory, ServerConfig(pages=False, live=False)), base_url="http://127.0.0.1:8765"
+        create_app(memory, ServerConfig(web_page=False, watch=False)),
+        base_url="http://127.0.0.1:8765",
     ) as client:
         told = client.get(f"/api/memories/{saved.id}").json()
     assert {name: told[_camel(name)] for name in KEPT} == to_jsonable(SAMPLES)
@@ -77,7 +78,8 @@ def _camel(name: str) -> str:
 
 def test_A1_every_field_can_be_given_over_rest_and_changed(memory: Muisti) -> None:
     with TestClient(
-        create_app(memory, ServerConfig(pages=False, live=False)), base_url="http://127.0.0.1:8765"
+        create_app(memory, ServerConfig(web_page=False, watch=False)),
+        base_url="http://127.0.0.1:8765",
     ) as client:
         body = {_camel(name): value for name, value in to_jsonable(SAMPLES).items()}  # type: ignore[union-attr]
         made = client.post("/api/memories", json=body)

@@ -18,7 +18,7 @@ from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.server import make_server
 from tests.conftest import Opener
 
-QUIET = ServerConfig(pages=False, live=False)
+QUIET = ServerConfig(web_page=False, watch=False)
 BASE = "http://127.0.0.1:8765"
 
 

@@ -55,7 +55,7 @@ def found(base: str, query: str) -> list[str]:
 
 @pytest.fixture
 def live(memory: Muisti) -> Iterator[str]:
-    with served(memory, live=True, settle=0.1) as base:
+    with served(memory, watch=True, settle_seconds=0.1) as base:
         yield base
 
 
@@ -133,19 +133,19 @@ def test_G4_upkeep_runs_by_itself(opened: Opener, clock: FakeClock) -> None:
     memory = opened(embedder="none", evict_above=1)
     one = memory.save("Redis holds the sessions")
     clock.forward(days=40)
-    with served(memory, live=True, upkeep_after=2.0):
+    with served(memory, watch=True, maintenance_after=2.0):
         until(memory.list_archive, 10)
     assert [found.id for found in memory.list_archive()] == [one.id]
 
 
 def test_B5_those_who_listen_do_not_keep_the_server_from_ending(memory: Muisti) -> None:
-    with served(memory, live=True) as base, listening(base):
+    with served(memory, watch=True) as base, listening(base):
         begun = time.monotonic()
     assert time.monotonic() - begun < 60
 
 
 def test_B5_no_more_than_so_many_listen(memory: Muisti) -> None:
-    with served(memory, live=True, listeners=1) as base, listening(base):
+    with served(memory, watch=True, listeners=1) as base, listening(base):
         check_problem(httpx2.get(f"{base}/api/events", timeout=PATIENT), 503, "too-many-listeners")
 
 
@@ -174,6 +174,6 @@ def test_G4_a_vault_without_files_is_served_with_upkeep(monkeypatch: pytest.Monk
 
         monkeypatch.setattr(memory, "upkeep", noted)
         monkeypatch.setattr(memory, "sync", lambda **_: pytest.fail("there is nothing to sync"))
-        with served(memory, live=True, upkeep_after=0.0) as url:
+        with served(memory, watch=True, maintenance_after=0.0) as url:
             assert httpx2.get(f"{url}/api/stats").json()["totalCount"] == 1
             until(lambda: done)

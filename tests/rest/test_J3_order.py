@@ -93,7 +93,7 @@ def test_J3_the_archive_goes_on_past_a_file_that_cannot_be_read(
 def test_J3_readiness_while_the_embedder_has_never_answered(opened: Opener) -> None:
     memory = opened(embedder="ollama", embedder_url="http://127.0.0.1:9", embedder_timeout=0.5)
     memory.save("Redis holds the sessions")
-    with client_of(memory, pages=True) as client:
+    with client_of(memory, web_page=True) as client:
         told = client.get("/ready").json()
         assert (told["status"], told["waitingCount"]) == ("degraded", 1)
         assert "1: they are found by words" in client.get("/status").text

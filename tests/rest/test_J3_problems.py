@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from muisti import Muisti, errors
-from muisti.surfaces.rest.problems import problem_of
+from muisti.surfaces.rest.problems import to_problem
 from tests.conftest import Opener
 from tests.faults.starve import FailingDisk
 from tests.rest.conftest import check_problem, client_of
@@ -73,8 +73,8 @@ def test_J3_no_error_was_forgotten() -> None:
 
 
 def test_J3_fields_have_the_names_that_clients_know() -> None:
-    assert problem_of(errors.InvalidMemory("session_id", 5, "no")).field == "sessionId"
-    assert problem_of(errors.InvalidRequest("order_by", 5, "no")).field == "orderBy"
+    assert to_problem(errors.InvalidMemory("session_id", 5, "no")).field == "sessionId"
+    assert to_problem(errors.InvalidRequest("order_by", 5, "no")).field == "orderBy"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ READING = {
 
 @contextmanager
 def paged(memory: Muisti, **options: object) -> Iterator[TestClient]:
-    with client_of(memory, pages=True, **options) as client:
+    with client_of(memory, web_page=True, **options) as client:
         client.headers.update(READING)
         yield client
 
@@ -254,7 +254,10 @@ def test_J5_an_empty_folder_where_the_vault_was_is_no_empty_vault(
 def test_B5_open_pages_are_told_of_an_edit_and_show_it(memory: Muisti) -> None:
     one = memory.save("Redis holds the sessions", title="Sessions")
     path = memory.root / str(one.file_path)
-    with served(memory, pages=True, live=True, settle=0.1) as base, listening(base) as heard:
+    with (
+        served(memory, web_page=True, watch=True, settle_seconds=0.1) as base,
+        listening(base) as heard,
+    ):
         client = httpx2.Client(base_url=base, headers=READING, timeout=PATIENT)
         assert 'data-live="/pulse"' in client.get("/").text
         before = client.get("/pulse").text
@@ -272,7 +275,7 @@ def test_B5_a_checkout_of_hundreds_does_not_set_open_pages_going_hundreds_of_tim
 ) -> None:
     folder = memory.root / "notes"
     folder.mkdir(exist_ok=True)
-    with served(memory, pages=True, live=True, settle=0.1) as base, listening(base):
+    with served(memory, web_page=True, watch=True, settle_seconds=0.1) as base, listening(base):
         client = httpx2.Client(base_url=base, headers=READING, timeout=PATIENT)
         before = int(client.get("/pulse").text)
         for n in range(300):

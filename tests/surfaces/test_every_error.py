@@ -16,7 +16,7 @@ import muisti
 from muisti import Muisti, bootstrap, errors
 from muisti.surfaces.cli import group
 from muisti.surfaces.hooks.run import told as logged
-from muisti.surfaces.mcp.vault import Vault
+from muisti.surfaces.mcp.vault import LazyVault
 from muisti.surfaces.setup.errors import ConfigurationProblem
 from tests.rest.conftest import client_of
 from tests.surfaces.mcp.asking import inside, refusal, run
@@ -76,7 +76,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Muisti]:
 
 @pytest.fixture(scope="module")
 def client(broken: Muisti) -> Iterator[TestClient]:
-    with client_of(broken, pages=True) as client:
+    with client_of(broken, web_page=True) as client:
         yield client
 
 
@@ -140,7 +140,7 @@ def test_rest_page_and_agents_tell_the_same(
     assert kind.title in part.text
 
     async def asked() -> str:
-        async with inside(Vault(fail)) as agent:  # type: ignore[arg-type]
+        async with inside(LazyVault(fail)) as agent:  # type: ignore[arg-type]
             return await refusal(agent, "core_get")
 
     message = run(asked)

@@ -118,8 +118,8 @@ def test_the_index_has_a_column_for_each_stored_field(db: apsw.Connection) -> No
 def test_rest_tells_and_takes_the_fields() -> None:
     assert set(schemas.Memory.model_fields) == of(Memory)
     assert set(schemas.NewMemory.model_fields) == GIVEN[Given.SAVE]
-    assert set(schemas.Changes.model_fields) == GIVEN[Given.UPDATE]
-    assert set(schemas.Replacement.model_fields) < GIVEN[Given.UPDATE]
+    assert set(schemas.MemoryUpdate.model_fields) == GIVEN[Given.UPDATE]
+    assert set(schemas.MemoryReplacement.model_fields) < GIVEN[Given.UPDATE]
 
 
 @pytest.mark.parametrize("verb", ["save", "update"])
@@ -135,8 +135,8 @@ def test_the_command_line_has_an_option_for_what_can_be_changed(verb: str) -> No
 def test_a_filter_is_everywhere(field: Field) -> None:
     assert field.filter_name in of(Filter)
     assert field.name in of(FilterOptions)
-    assert field.name in schemas.Narrowing.model_fields
-    assert field.name in schemas_search.SearchBody.model_fields
+    assert field.name in schemas.FilterQuery.model_fields
+    assert field.name in schemas_search.SearchRequest.model_fields
     for command in (COMMANDS["list"], FINDING["search"]):
         option = next(one for one in command.params if one.name == field.name)
         assert isinstance(option, click.Option)

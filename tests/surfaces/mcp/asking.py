@@ -16,8 +16,8 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import CallToolResult, Implementation, TextContent, TextResourceContents
 
-from muisti.surfaces.mcp.server import build
-from muisti.surfaces.mcp.vault import Vault, vault_at
+from muisti.surfaces.mcp.server import build_server
+from muisti.surfaces.mcp.vault import LazyVault, make_vault
 
 T = TypeVar("T")
 AGENT = Implementation(name="test agent", version="1")
@@ -55,11 +55,11 @@ async def agent(
 
 
 @asynccontextmanager
-async def inside(vault: Vault | Path, **options: Any) -> AsyncIterator[Client]:
+async def inside(vault: LazyVault | Path, **options: Any) -> AsyncIterator[Client]:
     """A client of a server in this process."""
-    held = vault_at(str(vault)) if isinstance(vault, Path) else vault
+    held = make_vault(str(vault)) if isinstance(vault, Path) else vault
     try:
-        async with Client(build(held, **options), client_info=AGENT) as client:
+        async with Client(build_server(held, **options), client_info=AGENT) as client:
             yield client
     finally:
         await held.close()

@@ -11,8 +11,8 @@ import pytest
 import muisti.bootstrap
 from muisti import Muisti, bootstrap, errors
 from muisti.surfaces.mcp import results, tools
-from muisti.surfaces.mcp.errors import told
-from muisti.surfaces.mcp.vault import Vault, vault_at
+from muisti.surfaces.mcp.errors import describe_error
+from muisti.surfaces.mcp.vault import LazyVault, make_vault
 from tests.surfaces.mcp.asking import agent, inside, read, refusal, run, said
 
 
@@ -75,7 +75,7 @@ def test_K2_broken_settings_are_told_and_can_be_mended(vault: Path) -> None:
 def test_B5_edits_by_hand_are_seen_while_the_server_runs(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("muisti.surfaces.mcp.vault.LOOK", 0.0)
+    monkeypatch.setattr("muisti.surfaces.mcp.vault.SYNC_SECONDS", 0.0)
 
     async def work() -> None:
         async with inside(vault) as client:
@@ -98,7 +98,7 @@ def test_J4_only_your_own_vault_is_made_when_it_is_missing(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MUISTI_EMBEDDER", "none")
 
-    async def work(vault: Vault, *, made: bool) -> None:
+    async def work(vault: LazyVault, *, made: bool) -> None:
         async with inside(vault) as client:
             if made:
                 await said(client, "save", content="The lamp is green")
@@ -107,11 +107,11 @@ def test_J4_only_your_own_vault_is_made_when_it_is_missing(
                     client, "save", content="The lamp is green"
                 )
 
-    run(lambda: work(vault_at(None), made=True))
+    run(lambda: work(make_vault(None), made=True))
     assert list((tmp_path / "data").rglob("muisti.toml"))
-    run(lambda: work(vault_at(str(tmp_path / "other")), made=False))
+    run(lambda: work(make_vault(str(tmp_path / "other")), made=False))
     monkeypatch.setenv("MUISTI_VAULT", str(tmp_path / "named"))
-    run(lambda: work(vault_at(None), made=False))
+    run(lambda: work(make_vault(None), made=False))
     assert not (tmp_path / "other").exists()
     assert not (tmp_path / "named").exists()
 
@@ -119,7 +119,7 @@ def test_J4_only_your_own_vault_is_made_when_it_is_missing(
 def test_J4_a_mistake_of_ours_is_no_end(
     vault: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(results, "listed", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(results, "render_list", lambda *_, **__: 1 / 0)
 
     async def work() -> None:
         async with inside(vault) as client:
@@ -132,7 +132,7 @@ def test_J4_a_mistake_of_ours_is_no_end(
 def test_J4_what_takes_long_tells_that_it_goes_on(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tools, "PULSE", 0.01)
+    monkeypatch.setattr(tools, "PROGRESS_SECONDS", 0.01)
     heard = threading.Event()
 
     def slowly() -> Muisti:
@@ -145,7 +145,7 @@ def test_J4_what_takes_long_tells_that_it_goes_on(
         heard.set()
 
     async def work() -> None:
-        async with inside(Vault(slowly)) as client:
+        async with inside(LazyVault(slowly)) as client:
             answer = await client.call_tool("search", {"query": "lamp"}, progress_callback=progress)
             assert not answer.is_error
 
@@ -170,5 +170,5 @@ def test_J4_what_takes_long_tells_that_it_goes_on(
 def test_J4_every_sort_of_error_has_a_next_step(
     error: errors.MuistiError | OSError, step: str
 ) -> None:
-    assert step in told(error)
-    assert json.dumps(told(error))
+    assert step in describe_error(error)
+    assert json.dumps(describe_error(error))

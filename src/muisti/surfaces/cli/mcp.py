@@ -31,9 +31,9 @@ def mcp(vault: str | None, project: str | None, read_only: bool) -> None:
     check_installed("muisti mcp")
     name = project_at(Path.cwd()) if project is None else validate_project(project)
     from muisti.surfaces.mcp.stdio import run  # takes a second: no other verb may wait for it
-    from muisti.surfaces.mcp.vault import vault_at
+    from muisti.surfaces.mcp.vault import make_vault
 
-    run(vault_at(vault), project=name, read_only=read_only)
+    run(make_vault(vault), project=name, read_only=read_only)
 
 
 COMMANDS = {"mcp": mcp}

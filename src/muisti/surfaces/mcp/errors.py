@@ -12,7 +12,7 @@ GO_ON = "Tell the user, and go on without memory."
 DO_NOT_RETRY = "Tell the user; do not retry."
 
 
-def told(error: errors.MuistiError | OSError) -> str:
+def describe_error(error: errors.MuistiError | OSError) -> str:
     """Return what went wrong and the next step, in a few sentences for a model."""
     if isinstance(error, OSError):
         return f"{errors.VaultError.title}: {error}. {GO_ON}"
@@ -36,7 +36,7 @@ def _detail(error: errors.MuistiError) -> str:
     return str(error).rstrip(".")
 
 
-def refused(tool: str, known: Iterable[str], error: ValidationError) -> str:
+def describe_argument_errors(tool: str, known: Iterable[str], error: ValidationError) -> str:
     """Arguments that a tool does not take, each by its name and with what is wrong about it."""
     faults = []
     for one in error.errors():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from muisti.engine import Muisti
-from muisti.surfaces.mcp.vault import Vault
+from muisti.surfaces.mcp.vault import LazyVault
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 
 
-class OverHttp:
+class McpEndpoint:
     """An ASGI application. Each request stands for itself, so that clients need not notice when the server starts anew.
 
     Who may ask, and how much, is the business of the layers around it.
     """
 
     def __init__(self, memory: Muisti) -> None:
-        self._vault = Vault(lambda: memory, closes=False)
+        self._vault = LazyVault(lambda: memory, closes=False)
         self._lock = asyncio.Lock()
         self._stop = asyncio.Event()
         self._app: ASGIApp | None = None
@@ -36,7 +36,7 @@ class OverHttp:
         await app(scope, receive, send)
 
     async def _started(self) -> ASGIApp:
-        server, app = await asyncio.to_thread(_made, self._vault)
+        server, app = await asyncio.to_thread(_build, self._vault)
         started = asyncio.Event()
         self._running = asyncio.create_task(self._run(server, started))
         await started.wait()
@@ -58,12 +58,12 @@ class OverHttp:
         await self._vault.close()
 
 
-def _made(vault: Vault) -> tuple[MCPServer, ASGIApp]:
+def _build(vault: LazyVault) -> tuple[MCPServer, ASGIApp]:
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from muisti.surfaces.mcp.server import build
+    from muisti.surfaces.mcp.server import build_server
 
-    server = build(vault)
+    server = build_server(vault)
     unguarded = TransportSecuritySettings(
         enable_dns_rebinding_protection=False
     )  # the doors have asked already

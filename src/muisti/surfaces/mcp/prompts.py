@@ -8,9 +8,9 @@ from mcp.server import MCPServer
 from pydantic import Field
 
 from muisti.errors import MuistiError
-from muisti.surfaces.mcp.errors import told
-from muisti.surfaces.mcp.tools import in_project
-from muisti.surfaces.mcp.vault import Vault
+from muisti.surfaces.mcp.errors import describe_error
+from muisti.surfaces.mcp.tools import make_project_filter
+from muisti.surfaces.mcp.vault import LazyVault
 
 BUDGET = 1500
 """Tokens of recalled text that a prompt may carry."""
@@ -23,7 +23,7 @@ SAVE = (
 )
 
 
-def add_prompts(server: MCPServer, vault: Vault, project: str) -> None:
+def add_prompts(server: MCPServer, vault: LazyVault, project: str) -> None:
     """Offer them."""
 
     @server.prompt("recall_before_answering", title="Recall before answering")
@@ -34,7 +34,7 @@ def add_prompts(server: MCPServer, vault: Vault, project: str) -> None:
         try:
             known = await _context(vault, question, project)
         except (MuistiError, OSError) as error:
-            return f"{question}\n\n(Memory cannot be asked: {told(error)})"
+            return f"{question}\n\n(Memory cannot be asked: {describe_error(error)})"
         found = known or "Nothing is remembered about it."
         return (
             f"{found}\n\nThat is what the memory holds about the following. Use what helps and say which memory you rely on; "
@@ -49,5 +49,7 @@ def add_prompts(server: MCPServer, vault: Vault, project: str) -> None:
         return f"{SAVE}\n\nOnly what concerns: {about}" if about.strip() else SAVE
 
 
-async def _context(vault: Vault, question: str, project: str) -> str:
-    return await (await vault.use()).context(question, budget=BUDGET, **in_project(project or None))
+async def _context(vault: LazyVault, question: str, project: str) -> str:
+    return await (await vault.connect()).context(
+        question, budget=BUDGET, **make_project_filter(project or None)
+    )

@@ -19,16 +19,16 @@ from mcp_types import (
 from muisti.errors import MuistiError, NotFound
 from muisti.recall.fence import fence_text
 from muisti.surfaces.mcp import results
-from muisti.surfaces.mcp.errors import told
-from muisti.surfaces.mcp.tools import in_project, whole_id
-from muisti.surfaces.mcp.vault import Vault
+from muisti.surfaces.mcp.errors import describe_error
+from muisti.surfaces.mcp.tools import make_project_filter, resolve_id
+from muisti.surfaces.mcp.vault import LazyVault
 
 T = TypeVar("T")
 Reference = PromptReference | ResourceTemplateReference
 RECENT = 20
 
 
-def add_resources(server: MCPServer, vault: Vault, project: str) -> None:
+def add_resources(server: MCPServer, vault: LazyVault, project: str) -> None:
     """Offer them. Project: whose latest memories are shown; "": those of all."""
 
     @server.resource(
@@ -36,17 +36,17 @@ def add_resources(server: MCPServer, vault: Vault, project: str) -> None:
     )
     async def recent() -> str:
         """The memories that were made last, newest first: ids and titles."""
-        return await _answered(lambda: _recent(vault, project))
+        return await _translate_errors(lambda: _recent(vault, project))
 
     @server.resource("memory://core", name="core", title="Core memory", mime_type="text/plain")
     async def core() -> str:
         """What always holds: of the user, and of how the agent is to behave."""
-        return await _answered(lambda: _core(vault))
+        return await _translate_errors(lambda: _core(vault))
 
     @server.resource("memory://{id}", name="memory", title="One memory", mime_type="text/plain")
     async def memory(id: str) -> str:
         """A whole memory by its id, with its source and whether it is trusted."""
-        return await _answered(lambda: _memory(vault, id))
+        return await _translate_errors(lambda: _memory(vault, id))
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK leaves it untyped
     async def complete(
@@ -55,35 +55,35 @@ def add_resources(server: MCPServer, vault: Vault, project: str) -> None:
         """The ids that begin or end with what somebody has typed of one."""
         if not isinstance(ref, ResourceTemplateReference) or not argument.value:
             return Completion(values=[])
-        return Completion(values=await _answered(lambda: _ids(vault, argument.value)))
+        return Completion(values=await _translate_errors(lambda: _ids(vault, argument.value)))
 
 
-async def _recent(vault: Vault, project: str) -> str:
-    shown = results.listed(
-        await (await vault.use()).list(limit=RECENT, **in_project(project or None))
+async def _recent(vault: LazyVault, project: str) -> str:
+    shown = results.render_list(
+        await (await vault.connect()).list(limit=RECENT, **make_project_filter(project or None))
     ).content[0]
     assert isinstance(shown, TextContent)
     return shown.text
 
 
-async def _core(vault: Vault) -> str:
-    return results.core_text(await (await vault.use()).core_get())
+async def _core(vault: LazyVault) -> str:
+    return results.format_core(await (await vault.connect()).core_get())
 
 
-async def _memory(vault: Vault, given: str) -> str:
-    memory = await vault.use()
-    return fence_text(await memory.details([await whole_id(memory, given)]))
+async def _memory(vault: LazyVault, given: str) -> str:
+    memory = await vault.connect()
+    return fence_text(await memory.details([await resolve_id(memory, given)]))
 
 
-async def _ids(vault: Vault, part: str) -> list[str]:
-    return await (await vault.use()).find_ids(part)
+async def _ids(vault: LazyVault, part: str) -> list[str]:
+    return await (await vault.connect()).find_ids(part)
 
 
-async def _answered(reading: Callable[[], Awaitable[T]]) -> T:
+async def _translate_errors(reading: Callable[[], Awaitable[T]]) -> T:
     """What was read; an error of ours as the protocol tells errors of resources."""
     try:
         return await reading()
     except NotFound as error:
-        raise ResourceNotFoundError(told(error)) from error
+        raise ResourceNotFoundError(describe_error(error)) from error
     except (MuistiError, OSError) as error:
-        raise ResourceError(told(error)) from error
+        raise ResourceError(describe_error(error)) from error

@@ -17,11 +17,11 @@ from pydantic import ValidationError, create_model
 
 from muisti import __version__
 from muisti.errors import MuistiError
-from muisti.surfaces.mcp.errors import refused, told
+from muisti.surfaces.mcp.errors import describe_argument_errors, describe_error
 from muisti.surfaces.mcp.prompts import add_prompts
 from muisti.surfaces.mcp.resources import add_resources
 from muisti.surfaces.mcp.tools import Tools
-from muisti.surfaces.mcp.vault import Vault
+from muisti.surfaces.mcp.vault import LazyVault
 
 INSTRUCTIONS = (
     "Long-term memory. Search before you answer about earlier work, decisions or the user's preferences: `search` gives ids "
@@ -31,12 +31,12 @@ INSTRUCTIONS = (
 Offered = tuple[Callable[..., Any], str, ToolAnnotations]
 
 
-def build(vault: Vault, *, project: str = "", read_only: bool = False) -> MCPServer:
+def build_server(vault: LazyVault, *, project: str = "", read_only: bool = False) -> MCPServer:
     """A server of this vault. Project: of saves and searches that name none. Read-only: offers no tool that changes anything."""
     # The SDK sets up logging of its own unless there is some; on standard error, as standard output is the protocol's.
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     offered = _offered(Tools(vault, project))
-    tools = [_tool(*one) for one in offered if one[2].read_only_hint or not read_only]
+    tools = [_make_tool(*one) for one in offered if one[2].read_only_hint or not read_only]
     server = MCPServer(
         "muisti",
         title="muisti",
@@ -83,13 +83,15 @@ class MemoryTool(Tool):
         try:
             given = self.fn_metadata.validate_arguments(arguments)
         except ValidationError as error:
-            raise ToolError(refused(self.name, self.parameters["properties"], error)) from error
+            raise ToolError(
+                describe_argument_errors(self.name, self.parameters["properties"], error)
+            ) from error
         try:
             result = await self.fn(
                 **given, **{self.context_kwarg: context} if self.context_kwarg else {}
             )
         except (MuistiError, OSError) as error:
-            raise ToolError(told(error)) from error
+            raise ToolError(describe_error(error)) from error
         except MCPError:
             raise
         except Exception as error:
@@ -99,7 +101,9 @@ class MemoryTool(Tool):
         return self.fn_metadata.convert_result(result) if convert_result else result
 
 
-def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> MemoryTool:
+def _make_tool(
+    function: Callable[..., Any], title: str, annotations: ToolAnnotations
+) -> MemoryTool:
     description = " ".join((function.__doc__ or "").split())
     made = MemoryTool.from_function(
         function, title=title, description=description, annotations=annotations
@@ -112,13 +116,13 @@ def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations
     made.fn_metadata = FuncMetadata(
         arg_model=strict,
         output_model=loose.output_model,
-        output_schema=plain_schema(loose.output_schema or {}),
+        output_schema=shorten_schema(loose.output_schema or {}),
     )
-    made.parameters = plain_schema(strict.model_json_schema(by_alias=True))
+    made.parameters = shorten_schema(strict.model_json_schema(by_alias=True))
     return made
 
 
-def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def shorten_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema in fewer words: every model pays for the list of tools, and no model needs the titles of fields."""
     parts = schema.get("$defs", {})
     short = {
@@ -126,20 +130,22 @@ def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
     }
     if "properties" in short:
         short["properties"] = {
-            name: _plain(value, parts) for name, value in short["properties"].items()
+            name: _shorten_field(value, parts) for name, value in short["properties"].items()
         }
     return short
 
 
-def _plain(field: Any, parts: dict[str, Any]) -> Any:
+def _shorten_field(field: Any, parts: dict[str, Any]) -> Any:
     """One field: with what it refers to in its place, without its title and a default that goes without saying."""
     if isinstance(field, list):
-        return [_plain(one, parts) for one in field]
+        return [_shorten_field(one, parts) for one in field]
     if not isinstance(field, dict):
         return field
     if "$ref" in field:
-        return plain_schema({**parts[field["$ref"].rsplit("/", 1)[1]], "$defs": parts})
+        return shorten_schema({**parts[field["$ref"].rsplit("/", 1)[1]], "$defs": parts})
     unsaid = {"title", "anyOf"} | ({"default"} if field.get("default") in (None, "", []) else set())
-    short = {key: _plain(value, parts) for key, value in field.items() if key not in unsaid}
-    choices = [_plain(one, parts) for one in field.get("anyOf", ()) if one != {"type": "null"}]
+    short = {key: _shorten_field(value, parts) for key, value in field.items() if key not in unsaid}
+    choices = [
+        _shorten_field(one, parts) for one in field.get("anyOf", ()) if one != {"type": "null"}
+    ]
     return {**short, **(choices[0] if len(choices) == 1 else {"anyOf": choices} if choices else {})}

@@ -9,16 +9,16 @@ import sys
 
 from mcp.server import MCPServer
 
-from muisti.surfaces.mcp.server import build
-from muisti.surfaces.mcp.vault import Vault
+from muisti.surfaces.mcp.server import build_server
+from muisti.surfaces.mcp.vault import LazyVault
 
 
-def run(vault: Vault, *, project: str, read_only: bool) -> None:
+def run(vault: LazyVault, *, project: str, read_only: bool) -> None:
     """Serve until standard input is closed, or somebody ends the process. What was saved is on the disk by then."""
-    asyncio.run(_serve(build(vault, project=project, read_only=read_only), vault))
+    asyncio.run(_serve(build_server(vault, project=project, read_only=read_only), vault))
 
 
-async def _serve(server: MCPServer, vault: Vault) -> None:
+async def _serve(server: MCPServer, vault: LazyVault) -> None:
     serving = asyncio.ensure_future(server.run_stdio_async())
     told = asyncio.Event()
     if sys.platform != "win32":

@@ -19,13 +19,13 @@ from muisti.model import EntryType, Memory
 from muisti.recall.filters import ALL_PROJECTS, FilterOptions
 from muisti.remember.options import UpdateOptions
 from muisti.surfaces.mcp import results
-from muisti.surfaces.mcp.vault import Vault
+from muisti.surfaces.mcp.vault import LazyVault
 
 T = TypeVar("T")
 Ctx = Context[Any, Any]
-PULSE = 1.0
+PROGRESS_SECONDS = 1.0
 """Seconds after which, and then every so often, a client that wants to know is told that a call goes on."""
-LIKE_AN_ID = range(8, 36)
+PARTIAL_ID_LENGTHS = range(8, 36)
 """Lengths of what may be a part of an id."""
 
 Ids = Annotated[
@@ -60,7 +60,7 @@ SearchProject = Annotated[str, Field(description='Default: the current one. "*":
 class Tools:
     """What an agent can do with a vault. Raises MuistiError; the server tells it to the model."""
 
-    def __init__(self, vault: Vault, project: str = "") -> None:
+    def __init__(self, vault: LazyVault, project: str = "") -> None:
         """Project: where saves and searches happen unless they name another; "": what the vault's settings say."""
         self._vault, self._project = vault, project
 
@@ -73,13 +73,13 @@ class Tools:
         project: SaveProject | None = None,
         importance: Weight | None = None,
         files: list[str] | None = None,
-    ) -> Annotated[CallToolResult, results.Kept]:
+    ) -> Annotated[CallToolResult, results.SavedMemory]:
         """Remember one thing for later sessions: a decision and its reason, a preference of the user, a fix that worked.
         One or two sentences that can be understood alone. Search first if it may be known already.
         """
         memory = await self._memory(ctx)
         begun = datetime.now(UTC)
-        saved = await patiently(
+        saved = await report_progress(
             ctx,
             memory.save(
                 content,
@@ -88,13 +88,15 @@ class Tools:
                 project=self._of(project),
                 importance=importance,
                 files=files or (),
-                source=writer(ctx),
+                source=name_source(ctx),
                 trusted=False,  # whatever made the agent write it, no person has looked at it yet
             ),
             "saving",
         )
         known = ["It was known already, and counts more now."] if saved.created_at < begun else []
-        return results.kept(saved, "Saved as", [*known, *await _remarks(memory, saved, content)])
+        return results.render_saved(
+            saved, "Saved as", [*known, *await _list_remarks(memory, saved, content)]
+        )
 
     async def search(
         self,
@@ -105,38 +107,40 @@ class Tools:
         limit: Limit = 10,
         kind: str | None = None,
         project: SearchProject | None = None,
-    ) -> Annotated[CallToolResult, results.Listed]:
+    ) -> Annotated[CallToolResult, results.MemoryList]:
         """Find what is remembered, best first: ids and titles. Use it before answering about earlier work, decisions or the
         user's preferences. Then `get` what looks useful.
         """
-        options: FilterOptions = {"kind": kind, **in_project(self._of(project))}
+        options: FilterOptions = {"kind": kind, **make_project_filter(self._of(project))}
         memory = await self._memory(ctx)
         options["source"] = (EntryType.MEMORY, EntryType.DOCUMENT)
-        found = await patiently(
+        found = await report_progress(
             ctx, memory.search(query, limit=limit, record=False, **options), "searching"
         )
         if not found:  # what was said, and nothing was made of
             options["source"] = None
-            found = await patiently(
+            found = await report_progress(
                 ctx, memory.search(query, limit=limit, record=False, **options), "searching"
             )
-        return results.listed([result.memory for result in found], note=found.degraded)
+        return results.render_list([result.memory for result in found], note=found.degraded)
 
     async def timeline(
         self, ctx: Ctx, id: str, before: Around = 3, after: Around = 3
-    ) -> Annotated[CallToolResult, results.Listed]:
+    ) -> Annotated[CallToolResult, results.MemoryList]:
         """See what was remembered just before and after a memory: how something came about, what followed."""
         memory = await self._memory(ctx)
-        whole = await whole_id(memory, id)
-        around = await patiently(ctx, memory.timeline(whole, before=before, after=after), "reading")
+        whole = await resolve_id(memory, id)
+        around = await report_progress(
+            ctx, memory.timeline(whole, before=before, after=after), "reading"
+        )
         found = [await memory.get(one.id) for one in around]
-        return results.listed([one for one in found if one is not None], here=whole)
+        return results.render_list([one for one in found if one is not None], here=whole)
 
-    async def get(self, ctx: Ctx, ids: Ids) -> Annotated[CallToolResult, results.Read]:
+    async def get(self, ctx: Ctx, ids: Ids) -> Annotated[CallToolResult, results.FullMemories]:
         """Read memories whole, by the ids that search, timeline or save gave."""
         memory = await self._memory(ctx)
-        wanted = list(dict.fromkeys([await whole_id(memory, one) for one in ids]))
-        return results.read(await patiently(ctx, memory.details(wanted), "reading"))
+        wanted = list(dict.fromkeys([await resolve_id(memory, one) for one in ids]))
+        return results.render_full(await report_progress(ctx, memory.details(wanted), "reading"))
 
     async def update(
         self,
@@ -147,7 +151,7 @@ class Tools:
         kind: str | None = None,
         project: str | None = None,
         importance: Weight | None = None,
-    ) -> Annotated[CallToolResult, results.Kept]:
+    ) -> Annotated[CallToolResult, results.SavedMemory]:
         """Correct or complete a memory; the old version is kept. If a new fact replaced an old one, save the new one and link
         it with SUPERSEDES instead.
         """
@@ -164,70 +168,79 @@ class Tools:
         if not changes:
             raise InvalidRequest("update", "no change", f"give at least one of {', '.join(given)}")
         if "content" in changes or "title" in changes:
-            changes |= {"source": writer(ctx), "trusted": False}  # the words are the agent's now
+            changes |= {
+                "source": name_source(ctx),
+                "trusted": False,
+            }  # the words are the agent's now
         memory = await self._memory(ctx)
-        whole = await whole_id(memory, id)
-        changed = await patiently(
+        whole = await resolve_id(memory, id)
+        changed = await report_progress(
             ctx, memory.update(whole, **cast("UpdateOptions", changes)), "saving"
         )
-        return results.kept(changed, "Updated", await _remarks(memory, changed, content or ""))
+        return results.render_saved(
+            changed, "Updated", await _list_remarks(memory, changed, content or "")
+        )
 
-    async def forget(self, ctx: Ctx, id: str) -> Annotated[CallToolResult, results.Gone]:
+    async def forget(self, ctx: Ctx, id: str) -> Annotated[CallToolResult, results.ForgottenMemory]:
         """Move a memory to the trash, when it is wrong or the user wants it gone. The user can bring it back."""
         memory = await self._memory(ctx)
-        whole = await whole_id(memory, id)
-        if not await patiently(ctx, memory.delete(whole), "deleting"):
+        whole = await resolve_id(memory, id)
+        if not await report_progress(ctx, memory.delete(whole), "deleting"):
             raise MemoryNotFound(id)
         note = f"In the trash. `muisti restore {whole}` brings it back."
-        return results.answered(results.Gone(id=whole, note=note), f"Forgot {whole}. {note}")
+        return results.make_result(
+            results.ForgottenMemory(id=whole, note=note), f"Forgot {whole}. {note}"
+        )
 
     async def link(
         self, ctx: Ctx, source: str, target: str, type: LinkName = "RELATED_TO"
-    ) -> Annotated[CallToolResult, results.Linked]:
+    ) -> Annotated[CallToolResult, results.CreatedLink]:
         """Say how the memory `source` stands to the memory `target`. SUPERSEDES: target is true no longer, source replaces it."""
         memory = await self._memory(ctx)
-        ends = await whole_id(memory, source), await whole_id(memory, target)
-        made = await patiently(ctx, memory.link(*ends, type, extracted_by="llm"), "linking")
-        value = results.Linked(source=made.source, type=made.type.value, target=made.target)
-        return results.answered(value, f"Linked: {made.source} {results.described(made)}")
+        ends = await resolve_id(memory, source), await resolve_id(memory, target)
+        made = await report_progress(ctx, memory.link(*ends, type, extracted_by="llm"), "linking")
+        value = results.CreatedLink(source=made.source, type=made.type.value, target=made.target)
+        return results.make_result(value, f"Linked: {made.source} {results.format_link(made)}")
 
-    async def core_get(self, ctx: Ctx) -> Annotated[CallToolResult, results.Core]:
+    async def core_get(self, ctx: Ctx) -> Annotated[CallToolResult, results.CoreSections]:
         """Read core memory: what always holds of the user, and how the agent is to behave. Use it at the start of a task."""
         memory = await self._memory(ctx)
-        return results.core(await patiently(ctx, memory.core_get(), "reading"))
+        return results.render_core(await report_progress(ctx, memory.core_get(), "reading"))
 
     async def core_update(
         self, ctx: Ctx, section: Section, key: str, value: str
-    ) -> Annotated[CallToolResult, results.Entry]:
+    ) -> Annotated[CallToolResult, results.CoreEntry]:
         """Set one short entry of core memory, such as user/name or agent/language. Only what the user said, and always holds."""
         memory = await self._memory(ctx)
-        await patiently(ctx, memory.core_update(section, key, value), "saving")
-        return results.answered(results.Entry(section=section, key=key), f"Set {section}/{key}.")
+        await report_progress(ctx, memory.core_update(section, key, value), "saving")
+        return results.make_result(
+            results.CoreEntry(section=section, key=key), f"Set {section}/{key}."
+        )
 
     async def core_delete(
         self, ctx: Ctx, section: Section, key: str
-    ) -> Annotated[CallToolResult, results.Entry]:
+    ) -> Annotated[CallToolResult, results.CoreEntry]:
         """Remove one entry of core memory that holds no longer."""
         memory = await self._memory(ctx)
-        await patiently(ctx, memory.core_delete(section, key), "saving")
-        return results.answered(
-            results.Entry(section=section, key=key), f"Deleted {section}/{key}."
+        await report_progress(ctx, memory.core_delete(section, key), "saving")
+        return results.make_result(
+            results.CoreEntry(section=section, key=key), f"Deleted {section}/{key}."
         )
 
     async def _memory(self, ctx: Ctx) -> MemoryService:
-        return await patiently(ctx, self._vault.use(), "opening the vault")
+        return await report_progress(ctx, self._vault.connect(), "opening the vault")
 
     def _of(self, project: str | None) -> str | None:
         return project if project is not None else self._project or None
 
 
-async def patiently(ctx: Ctx, work: Awaitable[T], what: str) -> T:
+async def report_progress(ctx: Ctx, work: Awaitable[T], what: str) -> T:
     """Wait for work. What takes long (a first look at a large vault, loading the model) tells every second that it goes on."""
     task = asyncio.ensure_future(work)
     seconds = 0.0
     try:
-        while not (await asyncio.wait({task}, timeout=PULSE))[0]:
-            seconds += PULSE
+        while not (await asyncio.wait({task}, timeout=PROGRESS_SECONDS))[0]:
+            seconds += PROGRESS_SECONDS
             await ctx.report_progress(seconds, message=what)
     except asyncio.CancelledError:
         task.cancel()
@@ -235,7 +248,7 @@ async def patiently(ctx: Ctx, work: Awaitable[T], what: str) -> T:
     return task.result()
 
 
-def in_project(project: str | None) -> FilterOptions:
+def make_project_filter(project: str | None) -> FilterOptions:
     """Return the filter of a read in a project: it sees what belongs to no project too. None: the vault's own."""
     return (
         {"project": project}
@@ -244,16 +257,16 @@ def in_project(project: str | None) -> FilterOptions:
     )
 
 
-async def whole_id(memory: MemoryService, given: str) -> str:
+async def resolve_id(memory: MemoryService, given: str) -> str:
     """The id that is meant by its last or first characters; what fits none, or several, is left as it is."""
     wanted = given.strip().removeprefix("memory://").lstrip("…")
-    if len(wanted) not in LIKE_AN_ID:
+    if len(wanted) not in PARTIAL_ID_LENGTHS:
         return wanted
     fits = await memory.find_ids(wanted, limit=2)
     return fits[0] if len(fits) == 1 else wanted
 
 
-def writer(ctx: Ctx) -> str:
+def name_source(ctx: Ctx) -> str:
     """Who writes, as the source of a memory: an agent, and which one if it said so."""
     name = ""
     with suppress(AttributeError, ValueError):  # clients need not say who they are
@@ -262,14 +275,14 @@ def writer(ctx: Ctx) -> str:
     return f"agent:{clean}" if clean else "agent"
 
 
-async def _remarks(memory: MemoryService, saved: Memory, given: str) -> list[str]:
+async def _list_remarks(memory: MemoryService, saved: Memory, given: str) -> list[str]:
     """What the agent should know of what became of its text."""
     remarks = []
     if "[redacted:" in saved.content and "[redacted:" not in given:
         remarks.append("A secret in it was redacted; secrets are never stored.")
     for link in (link for link in saved.links if link.proposed):
         other = await memory.get(link.target)
-        title = f" ({results.shortened(other.title, results.TITLE)})" if other else ""
+        title = f" ({results.truncate(other.title, results.TITLE_TOKENS)})" if other else ""
         remarks.append(
             f"It may replace or contradict {link.target}{title}: if it does, call link with SUPERSEDES."
         )

@@ -15,11 +15,11 @@ from muisti.errors import MuistiError
 from muisti.settings import find_vault
 
 log = logging.getLogger("muisti")
-LOOK = 30.0
+SYNC_SECONDS = 30.0
 """Seconds after which a call looks for edits made by hand first; a tenth of a second with some thousands of files."""
 
 
-class Vault:
+class LazyVault:
     """A memory that may not be there yet, or not any more: each call finds out anew, so that the server outlives it."""
 
     def __init__(self, opening: Callable[[], Muisti], *, closes: bool = True) -> None:
@@ -31,7 +31,7 @@ class Vault:
         self._looked = 0.0
         self._ended = False
 
-    async def use(self) -> MemoryService:
+    async def connect(self) -> MemoryService:
         """The memory, open and in its place. Raises MuistiError that says why it cannot be had now."""
         if self._ended:
             raise MuistiError("the server is stopping")
@@ -50,7 +50,7 @@ class Vault:
 
     def _look(self, memory: Muisti) -> None:
         """Take in what was edited by hand since the last look. If it cannot be done now, the answer goes by what is known."""
-        if memory.settings.sync_on_open and time.monotonic() - self._looked >= LOOK:
+        if memory.settings.sync_on_open and time.monotonic() - self._looked >= SYNC_SECONDS:
             try:
                 memory.sync()
             except MuistiError as error:
@@ -66,7 +66,7 @@ class Vault:
             await asyncio.to_thread(memory.close)
 
 
-def vault_at(path: str | None) -> Vault:
+def make_vault(path: str | None) -> LazyVault:
     """The vault at this path, or the one that is found from here. Only your own, which nobody has to name, is made if missing."""
 
     def opening() -> Muisti:
@@ -76,4 +76,4 @@ def vault_at(path: str | None) -> Vault:
             path, role="mcp", create=path is None and find_vault() == find_vault(environ={})
         )
 
-    return Vault(opening)
+    return LazyVault(opening)

@@ -16,10 +16,10 @@ from muisti.engine import Muisti
 from muisti.surfaces.rest import docs
 from muisti.surfaces.rest.body_limit import BodyLimitMiddleware
 from muisti.surfaces.rest.config import ServerConfig
-from muisti.surfaces.rest.events import Events
+from muisti.surfaces.rest.events import EventBroadcaster
 from muisti.surfaces.rest.metrics import MetricsRegistry, TimingMiddleware
 from muisti.surfaces.rest.problems import Problem, add_handlers
-from muisti.surfaces.rest.reindexing import Reindexing
+from muisti.surfaces.rest.reindexing import ReindexJob
 from muisti.surfaces.rest.routes import (
     conversations,
     health,
@@ -39,13 +39,13 @@ from muisti.surfaces.rest.watcher import VaultWatcher
 
 __all__ = ["ServerConfig", "create_app"]
 ROUTERS = (session_memories, memories, links, search, sessions, conversations, maintenance, health)
-WEB = "muisti.surfaces.web"
-AGENTS = "muisti.surfaces.mcp.http"
+WEB_MODULE = "muisti.surfaces.web"
+MCP_MODULE = "muisti.surfaces.mcp.http"
 
 
-def create_app(memory: Muisti, serving: ServerConfig | None = None) -> FastAPI:
+def create_app(memory: Muisti, config: ServerConfig | None = None) -> FastAPI:
     """The memory over HTTP. Whoever opened the memory closes it, after the application has ended."""
-    serving = serving or ServerConfig()
+    config = config or ServerConfig()
     app = FastAPI(
         title="muisti",
         version=__version__,
@@ -55,19 +55,19 @@ def create_app(memory: Muisti, serving: ServerConfig | None = None) -> FastAPI:
         redirect_slashes=False,
         lifespan=_lifespan,
     )
-    app.state.memory, app.state.serving = memory, serving
-    app.state.events, app.state.measured, app.state.reindexing = (
-        Events(serving.listeners),
+    app.state.memory, app.state.config = memory, config
+    app.state.events, app.state.metrics, app.state.reindexing = (
+        EventBroadcaster(config.listeners),
         MetricsRegistry(),
-        Reindexing(),
+        ReindexJob(),
     )
     for module in ROUTERS:
         app.include_router(module.router)
     app.include_router(docs.router)
-    if serving.pages:
-        _add_pages(app, memory)
-    app.state.agents = _add_agents(app, memory)
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    if config.web_page:
+        _add_web_page(app, memory)
+    app.state.mcp = _add_mcp(app, memory)
+    app.openapi = lambda: _build_openapi(app)  # type: ignore[method-assign]
     add_handlers(
         app,
         {
@@ -75,42 +75,44 @@ def create_app(memory: Muisti, serving: ServerConfig | None = None) -> FastAPI:
             for path, item in app.openapi()["paths"].items()
         },
     )
-    _add_layers(app, serving)
+    _add_middleware(app, config)
     return app
 
 
-def _add_layers(app: FastAPI, serving: ServerConfig) -> None:
+def _add_middleware(app: FastAPI, config: ServerConfig) -> None:
     """The last one is the outermost."""
-    app.add_middleware(BodyLimitMiddleware, serving=serving)
-    app.add_middleware(RateLimitMiddleware, serving=serving)
-    app.add_middleware(AccessMiddleware, serving=serving)
-    app.add_middleware(TimingMiddleware, measured=app.state.measured)
+    app.add_middleware(BodyLimitMiddleware, config=config)
+    app.add_middleware(RateLimitMiddleware, config=config)
+    app.add_middleware(AccessMiddleware, config=config)
+    app.add_middleware(TimingMiddleware, metrics=app.state.metrics)
     app.add_middleware(SecurityHeadersMiddleware)
 
 
-def _add_pages(app: FastAPI, memory: Muisti) -> None:
+def _add_web_page(app: FastAPI, memory: Muisti) -> None:
     """The page in the browser, where it is installed."""
-    if importlib.util.find_spec(WEB) is not None:
+    if importlib.util.find_spec(WEB_MODULE) is not None:
         app.include_router(
-            importlib.import_module(WEB).pages(memory, changes=lambda: app.state.events.told)
+            importlib.import_module(WEB_MODULE).pages(
+                memory, changes=lambda: app.state.events.published
+            )
         )
 
 
-def _add_agents(app: FastAPI, memory: Muisti) -> Any:
+def _add_mcp(app: FastAPI, memory: Muisti) -> Any:
     """`/mcp` for agents, where the SDK is installed; what has to be closed in the end, or None."""
     if importlib.util.find_spec("mcp") is None:
         return None
-    agents = importlib.import_module(AGENTS)
-    serving = agents.OverHttp(memory)
-    app.router.routes.append(Route(agents.PATH, serving, include_in_schema=False))
-    return serving
+    agents = importlib.import_module(MCP_MODULE)
+    endpoint = agents.McpEndpoint(memory)
+    app.router.routes.append(Route(agents.PATH, endpoint, include_in_schema=False))
+    return endpoint
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     live = (
-        VaultWatcher(app.state.memory, app.state.events, app.state.serving)
-        if app.state.serving.live
+        VaultWatcher(app.state.memory, app.state.events, app.state.config)
+        if app.state.config.watch
         else None
     )
     if live is not None:
@@ -119,13 +121,13 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
     finally:
         app.state.events.close()
-        if app.state.agents is not None:
-            await app.state.agents.close()
+        if app.state.mcp is not None:
+            await app.state.mcp.close()
         if live is not None:
             live.stop()
 
 
-def _described(app: FastAPI) -> dict[str, Any]:
+def _build_openapi(app: FastAPI) -> dict[str, Any]:
     """OpenAPI, with the form of our problems instead of FastAPI's."""
     if app.openapi_schema is None:
         told = get_openapi(
@@ -138,7 +140,7 @@ def _described(app: FastAPI) -> dict[str, Any]:
         schemas.update(problem.pop("$defs"))
         schemas["Problem"] = problem
         told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        if app.state.serving.token is not None:
+        if app.state.config.token is not None:
             told["security"] = [{"token": []}]
         app.openapi_schema = told
     return app.openapi_schema

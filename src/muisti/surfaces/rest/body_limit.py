@@ -10,19 +10,19 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muisti.surfaces.rest.config import ServerConfig
-from muisti.surfaces.rest.problems import Problem, Refused, answer
+from muisti.surfaces.rest.problems import HttpProblem, Problem, render_problem
 
 CLOSE = {"Connection": "close"}
 FORM = "application/x-www-form-urlencoded"
 """What the forms of a page send; not to /api and /mcp, where a page of another origin could send it unasked."""
 
 
-DRAINED = 65_536
+DRAIN_BYTES = 65_536
 """Bytes of a refused body that are read all the same: else the client, still sending, would miss the answer."""
 DRAIN_SECONDS = 5.0
 
 
-async def refuse(
+async def send_problem(
     scope: Scope,
     receive: Receive,
     send: Send,
@@ -30,23 +30,23 @@ async def refuse(
     headers: Mapping[str, str] | None = None,
 ) -> None:
     """Answer with a problem before the application has seen the request."""
-    await answer(problem, {**(headers or {}), **await drained(scope, receive)})(
+    await render_problem(problem, {**(headers or {}), **await drain_body(scope, receive)})(
         scope, receive, send
     )
 
 
-async def drained(scope: Scope, receive: Receive) -> Mapping[str, str]:
+async def drain_body(scope: Scope, receive: Receive) -> Mapping[str, str]:
     """Read what there is of a small body, and nothing of a large one; the headers with which the connection can go on."""
-    return {} if await _drained(Headers(scope=scope), receive) else CLOSE
+    return {} if await _drain(Headers(scope=scope), receive) else CLOSE
 
 
-async def _drained(headers: Headers, receive: Receive) -> bool:
+async def _drain(headers: Headers, receive: Receive) -> bool:
     length = headers.get("content-length", "0")
     if (
         "transfer-encoding" in headers
         or not length.isascii()
         or not length.isdigit()
-        or int(length[:20]) > DRAINED
+        or int(length[:20]) > DRAIN_BYTES
     ):
         return False
     try:
@@ -61,9 +61,9 @@ async def _drained(headers: Headers, receive: Receive) -> bool:
 class BodyLimitMiddleware:
     """Lets a body through, piece by piece, as long as it keeps to the limits."""
 
-    def __init__(self, app: ASGIApp, serving: ServerConfig) -> None:
+    def __init__(self, app: ASGIApp, config: ServerConfig) -> None:
         self.app = app
-        self._limit, self._seconds = serving.body_limit, serving.body_seconds
+        self._limit, self._seconds = config.body_limit, config.body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -78,14 +78,14 @@ class BodyLimitMiddleware:
                 _check_type(headers, str(scope["path"]))
             if not length.isascii() or not length.isdigit() or int(length[:20]) > self._limit:
                 raise self._too_large()
-        except Refused as refused:
-            await refuse(scope, receive, send, refused.problem, refused.headers)
+        except HttpProblem as refused:
+            await send_problem(scope, receive, send, refused.problem, refused.headers)
             return
         await self.app(scope, self._counted(receive) if has_body else receive, send)
 
-    def _too_large(self) -> Refused:
+    def _too_large(self) -> HttpProblem:
         detail = f"a request may have {self._limit} bytes; send it in parts"
-        return Refused(413, "too-large", "The body is too large", detail, CLOSE)
+        return HttpProblem(413, "too-large", "The body is too large", detail, CLOSE)
 
     def _counted(self, receive: Receive) -> Receive:
         taken = 0
@@ -101,7 +101,9 @@ class BodyLimitMiddleware:
                     message = await receive()
             except TimeoutError:
                 detail = f"the body has to be there within {self._seconds:g} seconds"
-                raise Refused(408, "too-slow", "The body took too long", detail, CLOSE) from None
+                raise HttpProblem(
+                    408, "too-slow", "The body took too long", detail, CLOSE
+                ) from None
             taken += len(message.get("body", b""))
             whole = not message.get("more_body", False)
             if taken > self._limit:
@@ -118,4 +120,6 @@ def _check_type(headers: Headers, path: str) -> None:
     if kind == "application/json" or (kind == FORM and not path.startswith(("/api/", "/mcp"))):
         return
     detail = "send the body as JSON, with `Content-Type: application/json`"
-    raise Refused(415, "not-json", "The body must be JSON", detail, {"Accept": "application/json"})
+    raise HttpProblem(
+        415, "not-json", "The body must be JSON", detail, {"Accept": "application/json"}
+    )

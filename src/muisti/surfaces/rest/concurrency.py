@@ -27,7 +27,7 @@ _reading: RunVar[CapacityLimiter] = RunVar("muisti-reading")
 _writing: RunVar[CapacityLimiter] = RunVar("muisti-writing")
 
 
-class Lane(APIRoute):
+class ThreadedRoute(APIRoute):
     """A route whose work is done on a thread, when it is its turn."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -35,11 +35,11 @@ class Lane(APIRoute):
             reads = set(options.get("methods") or ["GET"]) <= {"GET", "HEAD"} or path.startswith(
                 ASKING
             )
-            endpoint = in_turn(endpoint, reads=reads)
+            endpoint = limit_concurrency(endpoint, reads=reads)
         super().__init__(path, endpoint, **options)
 
 
-def in_turn(work: Callable[P, R], *, reads: bool) -> Callable[P, Any]:
+def limit_concurrency(work: Callable[P, R], *, reads: bool) -> Callable[P, Any]:
     """The same work, as a coroutine that waits for its turn."""
 
     @functools.wraps(work)

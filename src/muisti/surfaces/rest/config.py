@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from muisti.errors import SettingsError
 
-SHORTEST_TOKEN = 16
+MIN_TOKEN_LENGTH = 16
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 WILDCARDS = ("0.0.0.0", "::", "")
 
@@ -41,24 +41,24 @@ class ServerConfig:
     connections: int = 512
     listeners: int = 64
     """Clients that may wait for events at a time."""
-    pages: bool = True
+    web_page: bool = True
     """Serve the page for the browser too, where it is installed."""
-    live: bool = True
+    watch: bool = True
     """Take in what is edited by hand, and do upkeep."""
-    settle: float = 0.2
+    settle_seconds: float = 0.2
     """Seconds to wait for further edits before they are taken in together."""
-    look_every: float = 60.0
+    rescan_every: float = 60.0
     """Seconds after which the files are looked at even if nothing was heard of them."""
-    upkeep_after: float = 600.0
+    maintenance_after: float = 600.0
     """Seconds after the start until the first upkeep."""
-    upkeep_every: float = 86_400.0
+    maintenance_every: float = 86_400.0
 
     def __post_init__(self) -> None:
         if self.token is not None and (
-            len(self.token) < SHORTEST_TOKEN or not self.token.isascii() or " " in self.token
+            len(self.token) < MIN_TOKEN_LENGTH or not self.token.isascii() or " " in self.token
         ):
             raise SettingsError(
-                f"the token must have at least {SHORTEST_TOKEN} ASCII characters and no space"
+                f"the token must have at least {MIN_TOKEN_LENGTH} ASCII characters and no space"
             )
         if self.token is None and not is_loopback(self.host):
             raise SettingsError(

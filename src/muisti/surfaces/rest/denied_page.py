@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, Response
 
 from muisti.surfaces.rest.config import ServerConfig
-from muisti.surfaces.rest.problems import Refused
+from muisti.surfaces.rest.problems import HttpProblem
 
 _TOKEN = (
     "Open <code>/?token=…</code> at this address, with the token of this server instead of the dots. You have to do that once: "
@@ -27,7 +27,7 @@ _ORIGIN = 'A page of another site sent you here, or sent a form. Open the page o
 _CURES = {"wrong-token": _TOKEN, "wrong-host": _HOST, "wrong-origin": _ORIGIN}
 
 
-def reads_pages(headers: Headers) -> bool:
+def accepts_html(headers: Headers) -> bool:
     """Whether it is a person who opens an address or sends a form, and no program or script."""
     return (
         "text/html" in headers.get("accept", "").lower()
@@ -35,10 +35,12 @@ def reads_pages(headers: Headers) -> bool:
     )
 
 
-def turned_away(refused: Refused, serving: ServerConfig, headers: Mapping[str, str]) -> Response:
+def render_denied_page(
+    refused: HttpProblem, config: ServerConfig, headers: Mapping[str, str]
+) -> Response:
     """The page, with the same status and headers as the problem."""
     problem = refused.problem
-    cure = _CURES[problem.type.removeprefix("urn:muisti:")].format(url=escape(serving.base_url))
+    cure = _CURES[problem.type.removeprefix("urn:muisti:")].format(url=escape(config.base_url))
     text = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f'<meta name="color-scheme" content="light dark"><title>{escape(problem.title)}</title></head>'

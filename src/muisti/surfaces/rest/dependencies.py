@@ -15,5 +15,5 @@ async def _memory(request: Request) -> Muisti:
     return memory
 
 
-Asking = Annotated[Muisti, Depends(_memory)]
+MemoryDep = Annotated[Muisti, Depends(_memory)]
 Id = Annotated[str, Path(min_length=1, max_length=200)]

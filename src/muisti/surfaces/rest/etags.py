@@ -6,7 +6,7 @@ import re
 
 from muisti.errors import MemoryNotFound
 from muisti.model import Memory
-from muisti.surfaces.rest.problems import Refused
+from muisti.surfaces.rest.problems import HttpProblem
 
 _TAG = re.compile(r'(W/)?("[^"]*")')
 
@@ -16,7 +16,7 @@ def etag(memory: Memory) -> str:
     return f'"{memory.version}"'
 
 
-def matched(if_match: str | None, memory_id: str, memory: Memory | None) -> str | None:
+def match_version(if_match: str | None, memory_id: str, memory: Memory | None) -> str | None:
     """The version that is to be changed; None for any. Raises MemoryNotFound, and Refused if the client knows only others."""
     if memory is None:
         raise MemoryNotFound(memory_id)
@@ -24,11 +24,11 @@ def matched(if_match: str | None, memory_id: str, memory: Memory | None) -> str 
         return None
     known = [tag for weak, tag in _TAG.findall(if_match) if not weak]
     if etag(memory) not in known:
-        raise stale(memory_id)
+        raise stale_version(memory_id)
     return memory.version
 
 
-def stale(memory_id: str) -> Refused:
+def stale_version(memory_id: str) -> HttpProblem:
     """The answer to who knows an older version only."""
     detail = f"{memory_id} was changed since you read it; read it again and repeat the change"
-    return Refused(412, "stale-version", "It was changed in the meantime", detail)
+    return HttpProblem(412, "stale-version", "It was changed in the meantime", detail)

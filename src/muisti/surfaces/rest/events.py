@@ -9,24 +9,24 @@ from collections.abc import AsyncIterator, Mapping
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
 from muisti.model.jsonable import Plain
-from muisti.surfaces.rest.problems import Refused
+from muisti.surfaces.rest.problems import HttpProblem
 
-WAITING = 100
+QUEUE_SIZE = 100
 """Events that wait for a slow client; the oldest are dropped."""
-PING = 15.0
-EVENT: Mapping[str, object] = {
+KEEPALIVE_SECONDS = 15.0
+EVENT_SCHEMA: Mapping[str, object] = {
     "type": "object",
     "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
 }
 """One event, in OpenAPI's words; its data is JSON."""
 
 
-def wire(name: str, data: Plain) -> bytes:
+def format_event(name: str, data: Plain) -> bytes:
     """An event as it is sent."""
     return format_sse_event(data_str=json.dumps(data, ensure_ascii=False), event=name)
 
 
-class Events:
+class EventBroadcaster:
     """Tells from any thread, is listened to in the server's loop."""
 
     def __init__(self, most: int) -> None:
@@ -34,15 +34,15 @@ class Events:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listeners: set[asyncio.Queue[bytes | None]] = set()
         self._closed = False
-        self.told = 0
+        self.published = 0
         """How much has happened so far: whoever does not listen can ask whether something did."""
 
-    def tell(self, name: str, data: Plain) -> None:
+    def publish(self, name: str, data: Plain) -> None:
         """Something happened."""
-        self.told += 1
+        self.published += 1
         loop = self._loop
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._put, wire(name, data))
+            loop.call_soon_threadsafe(self._put, format_event(name, data))
 
     def close(self) -> None:
         """Nothing more will happen: let everybody go."""
@@ -56,10 +56,10 @@ class Events:
                 listener.get_nowait()
             listener.put_nowait(event)
 
-    def listen(self) -> AsyncIterator[bytes]:
+    def subscribe(self) -> AsyncIterator[bytes]:
         """All events from now on. Raises Refused if too many listen."""
         if len(self._listeners) >= self._most or self._closed:
-            raise Refused(
+            raise HttpProblem(
                 503,
                 "too-many-listeners",
                 "Too many listen already",
@@ -69,13 +69,13 @@ class Events:
         return self._heard()
 
     async def _heard(self) -> AsyncIterator[bytes]:
-        listener: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING)
+        listener: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE_SIZE)
         self._listeners.add(listener)
         try:
             yield b"retry: 2000\n: listening\n\n"
             while True:
                 try:
-                    event = await asyncio.wait_for(listener.get(), PING)
+                    event = await asyncio.wait_for(listener.get(), KEEPALIVE_SECONDS)
                 except TimeoutError:
                     event = KEEPALIVE_COMMENT
                 if event is None:

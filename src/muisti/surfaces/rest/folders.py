@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from muisti.surfaces.rest.problems import Refused
+from muisti.surfaces.rest.problems import HttpProblem
 
 
-def allowed_path(path: str, folders: Sequence[Path]) -> str:
+def resolve_allowed_path(path: str, folders: Sequence[Path]) -> str:
     """The path without links and dots, if it lies in one of the folders. Raises Refused, whether it exists or not."""
     try:
         real = Path(os.path.realpath(path)) if "\0" not in path and os.path.isabs(path) else None
@@ -20,7 +20,7 @@ def allowed_path(path: str, folders: Sequence[Path]) -> str:
             ", ".join(str(folder) for folder in folders)
             or "none: start the server with --documents FOLDER"
         )
-        raise Refused(
+        raise HttpProblem(
             403,
             "path-not-allowed",
             "This server does not read there",

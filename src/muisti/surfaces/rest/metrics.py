@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from muisti.engine import Muisti
 from muisti.metrics import BOUNDS
 
-SIZE_FOR = 60.0
+SIZE_MAX_AGE = 60.0
 """Seconds for which the size of the vault is not measured again: that is a walk over all files."""
 
 
@@ -36,21 +36,21 @@ class MetricsRegistry:
         )
         self._size = (0.0, 0)
 
-    def text(self, memory: Muisti) -> bytes:
+    def render(self, memory: Muisti) -> bytes:
         """All of it, as of now."""
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_OfMemory(memory, self._vault_size(memory)))
+        registry.register(_VaultCollector(memory, self._vault_size(memory)))
         return generate_latest(registry) + generate_latest(self._requests)
 
     def _vault_size(self, memory: Muisti) -> int:
         at, size = self._size
-        if at == 0.0 or time.monotonic() - at > SIZE_FOR:
+        if at == 0.0 or time.monotonic() - at > SIZE_MAX_AGE:
             size = memory.disk_usage()
             self._size = (time.monotonic(), size)
         return size
 
 
-class _OfMemory:
+class _VaultCollector:
     """The counters of an open vault, in the form that Prometheus collects."""
 
     def __init__(self, memory: Muisti, size: int) -> None:
@@ -98,9 +98,9 @@ class _OfMemory:
 class TimingMiddleware:
     """How long each request takes, by its route and not by its address: ids would be endless."""
 
-    def __init__(self, app: ASGIApp, measured: MetricsRegistry) -> None:
+    def __init__(self, app: ASGIApp, metrics: MetricsRegistry) -> None:
         self.app = app
-        self._measured = measured
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -120,7 +120,7 @@ class TimingMiddleware:
         finally:
             route = getattr(scope.get("route"), "path", "none")
             method = scope["method"] if scope["method"] in METHODS else "other"
-            self._measured.latency.labels(method, route, str(status)).observe(
+            self._metrics.latency.labels(method, route, str(status)).observe(
                 time.perf_counter() - begun
             )
 

@@ -21,11 +21,11 @@ from muisti import errors
 log = logging.getLogger("muisti")
 MEDIA_TYPE = "application/problem+json"
 
-RETRY = {429, 503}
+RETRY_STATUSES = {429, 503}
 """Worth another try, and after how many seconds."""
 
 
-class Fault(BaseModel):
+class FieldError(BaseModel):
     """One thing that is wrong with a request."""
 
     model_config = ConfigDict(extra="forbid")
@@ -49,10 +49,10 @@ class Problem(BaseModel):
         default=None, description="What helps with every error of this type."
     )
     field: str | None = Field(default=None, description="The field or option that is wrong.")
-    errors: list[Fault] | None = None
+    errors: list[FieldError] | None = None
 
 
-class Refused(fastapi.HTTPException):
+class HttpProblem(fastapi.HTTPException):
     """A problem of HTTP, not of the memory. FastAPI lets these through where it reads a body."""
 
     def __init__(
@@ -67,10 +67,10 @@ class Refused(fastapi.HTTPException):
         self.problem = Problem(type=f"urn:muisti:{name}", title=title, status=status, detail=detail)
 
 
-def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+def render_problem(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     """A problem as a response."""
     text = json.dumps(problem.model_dump(exclude_none=True), ensure_ascii=False)
-    extra = {"Retry-After": "1"} if problem.status in RETRY else {}
+    extra = {"Retry-After": "1"} if problem.status in RETRY_STATUSES else {}
     return Response(
         text.encode("utf-8", "replace"),
         problem.status,
@@ -79,7 +79,7 @@ def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Respon
     )
 
 
-def problem_of(error: errors.MuistiError) -> Problem:
+def to_problem(error: errors.MuistiError) -> Problem:
     """Return the problem document of an error: its type is the name of the class, the rest stands beside the class."""
     field = getattr(error, "field", None) or getattr(error, "option", None)
     return Problem(
@@ -99,7 +99,9 @@ def problem_type(kind: type[errors.MuistiError]) -> str:
 
 
 def _of_validation(error: RequestValidationError) -> Problem:
-    faults = [Fault(field=_place(one["loc"]), message=str(one["msg"])) for one in error.errors()]
+    faults = [
+        FieldError(field=_place(one["loc"]), message=str(one["msg"])) for one in error.errors()
+    ]
     first = faults[0]
     if any(one["type"] == "json_invalid" for one in error.errors()):
         detail = "the body is not valid JSON"
@@ -152,24 +154,24 @@ def add_handlers(app: FastAPI, allowed: Mapping[str, Sequence[str]]) -> None:
         if error.status_code == 405:
             fits = [methods for pattern, methods in templates if pattern.match(request.url.path)]
             headers = {"Allow": fits[0]} if fits else headers
-        return answer(_of_http(error), headers)
+        return render_problem(_of_http(error), headers)
 
     def of_validation(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return answer(_of_validation(error))
+        return render_problem(_of_validation(error))
 
     def of_memory(_: Request, error: Exception) -> Response:
         assert isinstance(error, errors.MuistiError)
-        return answer(problem_of(error))
+        return render_problem(to_problem(error))
 
     def of_refusal(_: Request, error: Exception) -> Response:
-        assert isinstance(error, Refused)
-        return answer(error.problem, error.headers)
+        assert isinstance(error, HttpProblem)
+        return render_problem(error.problem, error.headers)
 
     app.add_exception_handler(HTTPException, of_http)
     app.add_exception_handler(RequestValidationError, of_validation)
     app.add_exception_handler(errors.MuistiError, of_memory)
-    app.add_exception_handler(Refused, of_refusal)
+    app.add_exception_handler(HttpProblem, of_refusal)
 
 
 Codes = Literal["read", "change", "body", "one"]
@@ -179,7 +181,7 @@ _CODES: Mapping[str, tuple[int, ...]] = {
     "change": (409, 429, 507),
     "body": (400, 408, 413, 415),
 }
-_TOLD = {
+_DESCRIPTIONS = {
     400: "The body cannot be read.",
     401: "The token is missing or wrong.",
     403: "Not allowed: another web page asks, or the server does not do this.",
@@ -199,13 +201,16 @@ _TOLD = {
 }
 
 
-def may_fail(*codes: Codes, also: Sequence[int] = ()) -> dict[int | str, dict[str, Any]]:
+def document_errors(*codes: Codes, also: Sequence[int] = ()) -> dict[int | str, dict[str, Any]]:
     """The problems that a route documents: of every request, and of those that change, have a body, or name one thing."""
     wanted = sorted({code for name in ("read", *codes) for code in _CODES[name]} | set(also))
     return {
-        code: {"description": _TOLD[code], "content": {MEDIA_TYPE: {"schema": REFERENCE}}}
+        code: {
+            "description": _DESCRIPTIONS[code],
+            "content": {MEDIA_TYPE: {"schema": PROBLEM_SCHEMA}},
+        }
         for code in wanted
     }
 
 
-REFERENCE = {"$ref": "#/components/schemas/Problem"}
+PROBLEM_SCHEMA = {"$ref": "#/components/schemas/Problem"}

@@ -10,25 +10,25 @@ from collections.abc import AsyncIterator, Callable
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
 from muisti.model.jsonable import Plain
-from muisti.surfaces.rest.events import wire
-from muisti.surfaces.rest.problems import Refused, problem_of
-from muisti.surfaces.rest.schemas_maintenance import Synced
+from muisti.surfaces.rest.events import format_event
+from muisti.surfaces.rest.problems import HttpProblem, to_problem
+from muisti.surfaces.rest.schemas_maintenance import SyncReport
 
-EVERY = 0.1
+PROGRESS_INTERVAL = 0.1
 """Seconds between two reports of progress."""
 Tell = Callable[[str, Plain], None]
 
 
-class Reindexing:
+class ReindexJob:
     """At most one at a time. It goes on to its end even if the client that asked for it goes."""
 
     def __init__(self) -> None:
         self._busy = threading.Lock()
 
-    def begin(self, memory: Muisti, *, vectors: bool) -> AsyncIterator[bytes]:
+    def start(self, memory: Muisti, *, vectors: bool) -> AsyncIterator[bytes]:
         """Start in a thread of its own, and tell how far it is. Raises Refused if one runs already."""
         if not self._busy.acquire(blocking=False):
-            raise Refused(
+            raise HttpProblem(
                 409, "reindex-running", "The index is being rebuilt", "wait until it is done"
             )
         told: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -40,7 +40,7 @@ class Reindexing:
 
         def run() -> None:
             try:
-                _reindex(memory, lambda name, data: put(wire(name, data)), vectors=vectors)
+                _reindex(memory, lambda name, data: put(format_event(name, data)), vectors=vectors)
             finally:
                 self._busy.release()
                 put(None)
@@ -59,7 +59,7 @@ def _reindex(memory: Muisti, tell: Tell, *, vectors: bool) -> None:
 
     def progress(done: int, total: int) -> None:
         nonlocal last
-        if done == total or time.monotonic() - last >= EVERY:
+        if done == total or time.monotonic() - last >= PROGRESS_INTERVAL:
             last = time.monotonic()
             tell("progress", {"done": done, "total": total})
 
@@ -67,7 +67,7 @@ def _reindex(memory: Muisti, tell: Tell, *, vectors: bool) -> None:
         if vectors:
             tell("done", {"embedded": memory.reindex_missing(progress=progress)})
         else:
-            report = Synced.model_validate(memory.reindex(progress=progress))
+            report = SyncReport.model_validate(memory.reindex(progress=progress))
             tell("done", report.model_dump(mode="json", by_alias=True))
     except MuistiError as error:
-        tell("problem", problem_of(error).model_dump(exclude_none=True))
+        tell("problem", to_problem(error).model_dump(exclude_none=True))

@@ -20,9 +20,9 @@ from muisti.model.memory import FIELDS
 from muisti.recall.filters import FILTERED
 from muisti.recall.lookups import MAX_LIMIT
 
-MOST_OFFSET = 2**31
-_WHOLE = re.compile(r"\d{1,10}\Z")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)\Z")
+MAX_OFFSET = 2**31
+_INTEGER = re.compile(r"\d{1,10}\Z")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)\Z")
 
 
 class RequestModel(BaseModel):
@@ -70,11 +70,11 @@ class ResponseModel(BaseModel):
     )
 
 
-def _moment(value: object) -> object:
+def _parse_timestamp(value: object) -> object:
     """Numbers and times without a zone are not guessed at."""
     if isinstance(value, datetime) or value is None:
         return value
-    if not isinstance(value, str) or not _MOMENT.match(value):
+    if not isinstance(value, str) or not _TIMESTAMP.match(value):
         raise ValueError("must be a time with a zone, such as 2026-01-31T12:00:00Z")
     try:
         return datetime.fromisoformat(value.upper()).astimezone(UTC)
@@ -82,19 +82,19 @@ def _moment(value: object) -> object:
         raise ValueError("there is no such time between the years 1 and 9999") from None
 
 
-def _whole(value: object) -> object:
-    if isinstance(value, str) and not _WHOLE.match(value):
+def _check_integer(value: object) -> object:
+    if isinstance(value, str) and not _INTEGER.match(value):
         raise ValueError("must be a whole number")
     return value
 
 
-def _flag(value: object) -> object:
+def _parse_flag(value: object) -> object:
     if isinstance(value, str) and value not in ("true", "false"):
         raise ValueError("must be true or false")
     return value == "true" if isinstance(value, str) else value
 
 
-def _number(value: object) -> object:
+def _check_number(value: object) -> object:
     if isinstance(value, str) and not re.fullmatch(
         r"-?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?", value
     ):
@@ -102,25 +102,27 @@ def _number(value: object) -> object:
     return value
 
 
-Moment = Annotated[
-    datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+Timestamp = Annotated[
+    datetime,
+    BeforeValidator(_parse_timestamp),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-Whole = Annotated[int, BeforeValidator(_whole)]
-Flag = Annotated[bool, BeforeValidator(_flag)]
-Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_number)]
-_SAYING = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
+Integer = Annotated[int, BeforeValidator(_check_integer)]
+Flag = Annotated[bool, BeforeValidator(_parse_flag)]
+Fraction = Annotated[float, Field(ge=0, le=1), BeforeValidator(_check_number)]
+_NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
 _ONE_LINE = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
-_SAYING_LINE = (
+_NOT_BLANK_LINE = (
     _ONE_LINE.replace("]*$", "]*[^\\s\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]") + _ONE_LINE[1:]
 )
-Text = Annotated[str, Field(min_length=1, pattern=_SAYING)]
+NonBlankText = Annotated[str, Field(min_length=1, pattern=_NOT_BLANK)]
 """Any text that says something."""
 Title = Annotated[str, Field(max_length=300, pattern=_ONE_LINE)]
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_SAYING_LINE)]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_NOT_BLANK_LINE)]
 """An id, a session, a chat: one short line."""
-NameOrNone = Annotated[str, Field(max_length=200, pattern=rf"^$|{_SAYING_LINE}")]
+NameOrEmpty = Annotated[str, Field(max_length=200, pattern=rf"^$|{_NOT_BLANK_LINE}")]
 """A name, or the empty text for none."""
-Line = Annotated[str, Field(min_length=1, max_length=300, pattern=_SAYING_LINE)]
+Line = Annotated[str, Field(min_length=1, max_length=300, pattern=_NOT_BLANK_LINE)]
 Lines = Annotated[list[Line], Field(max_length=200)]
 SectorName = Literal["episodic", "semantic", "procedural", "emotional", "reflective"]
 TierName = Literal["session", "project", "global"]
@@ -153,7 +155,7 @@ class Link(ResponseModel):
 Extended = TypeVar("Extended", bound=BaseModel)
 
 
-def with_fields(
+def add_fields(
     fields: Iterable[MemoryField], make: Callable[[MemoryField], tuple[Any, Any]]
 ) -> Callable[[type[Extended]], type[Extended]]:
     """A decorator that adds fields of a memory to a model. Make: the type and the default of one."""
@@ -167,12 +169,12 @@ def with_fields(
     return extend
 
 
-_WORDS: dict[type[StrEnum] | None, Any] = {
+_CHOICES: dict[type[StrEnum] | None, Any] = {
     model.Sector: SectorName,
     model.Tier: TierName,
     model.EntryType: Literal["memory", "document", "message"],
 }
-_TOLD: dict[ValueType, Any] = {
+_RESPONSE_TYPES: dict[ValueType, Any] = {
     ValueType.LIST: list[str],
     ValueType.SHARE: float,
     ValueType.COUNT: int,
@@ -180,35 +182,35 @@ _TOLD: dict[ValueType, Any] = {
     ValueType.FLAG: bool,
     ValueType.LINKS: list[Link],
 }
-_GIVEN: dict[ValueType, Any] = {
-    ValueType.BODY: Text,
+_REQUEST_TYPES: dict[ValueType, Any] = {
+    ValueType.BODY: NonBlankText,
     ValueType.TEXT: str,
     ValueType.LINE: Title,
     ValueType.NAME: Name,
     ValueType.KIND: Name,
     ValueType.PROJECT: Annotated[str, Field(max_length=100)],
     ValueType.LIST: Lines,
-    ValueType.SHARE: Share,
-    ValueType.TIME: Moment,
+    ValueType.SHARE: Fraction,
+    ValueType.TIME: Timestamp,
     ValueType.FLAG: bool,
 }
 
 
-def _told(field: MemoryField) -> tuple[Any, Any]:
+def _define_response_field(field: MemoryField) -> tuple[Any, Any]:
     """A field as an answer has it."""
-    plain = _WORDS.get(field.choices) or _TOLD.get(field.value_type, str)
+    plain = _CHOICES.get(field.choices) or _RESPONSE_TYPES.get(field.value_type, str)
     return (plain | None if field.nullable else plain), ...
 
 
-def _given_type(field: MemoryField) -> Any:
+def _request_type(field: MemoryField) -> Any:
     if field.value_type is ValueType.NAME and field.default == "":
-        return NameOrNone
-    return _WORDS.get(field.choices) or _GIVEN[field.value_type]
+        return NameOrEmpty
+    return _CHOICES.get(field.choices) or _REQUEST_TYPES[field.value_type]
 
 
-def _saved(field: MemoryField) -> tuple[Any, Any]:
+def _define_save_field(field: MemoryField) -> tuple[Any, Any]:
     """A field as a client gives it for a new memory; what a draft need not say may be null."""
-    given = _given_type(field)
+    given = _request_type(field)
     default = _DRAFT_DEFAULTS[field.name]
     if default is MISSING:
         return given, ...
@@ -217,9 +219,9 @@ def _saved(field: MemoryField) -> tuple[Any, Any]:
     return given, Field(default=list(default) if isinstance(default, tuple) else default)
 
 
-def _changed(field: MemoryField) -> tuple[Any, Any]:
+def _define_update_field(field: MemoryField) -> tuple[Any, Any]:
     """A field as a client gives it to change it. It has no default: what is not named stays."""
-    given = _given_type(field)
+    given = _request_type(field)
     unset = Field(default=None, json_schema_extra=_drop_default)
     return (given | None if field.nullable else given), unset
 
@@ -229,16 +231,16 @@ def _drop_default(schema: dict[str, Any]) -> None:
 
 
 _DRAFT_DEFAULTS = {one.name: one.default for one in dataclass_fields(model.Draft)}
-_SAVED = [field for field in FIELDS if field.given >= Given.SAVE]
-_CHANGEABLE = [field for field in FIELDS if field.given is Given.UPDATE]
+_SAVE_FIELDS = [field for field in FIELDS if field.given >= Given.SAVE]
+_UPDATE_FIELDS = [field for field in FIELDS if field.given is Given.UPDATE]
 
 
-@with_fields(FIELDS, _told)
+@add_fields(FIELDS, _define_response_field)
 class Memory(ResponseModel):
     """One thing worth remembering."""
 
 
-class Memories(ResponseModel):
+class MemoryPage(ResponseModel):
     """One page of a list."""
 
     items: list[Memory]
@@ -247,46 +249,46 @@ class Memories(ResponseModel):
     )
 
 
-@with_fields(_SAVED, _saved)
+@add_fields(_SAVE_FIELDS, _define_save_field)
 class NewMemory(RequestModel):
     """A text to remember. What is not said is worked out."""
 
 
-class NewMemories(RequestModel):
+class NewMemoryBatch(RequestModel):
     """Several texts to remember, all or none."""
 
     items: Annotated[list[NewMemory], Field(min_length=1, max_length=1000)]
 
 
-@with_fields(_CHANGEABLE, _changed)
-class Changes(RequestModel):
+@add_fields(_UPDATE_FIELDS, _define_update_field)
+class MemoryUpdate(RequestModel):
     """What to change; what is not named stays."""
 
 
-class Replacement(RequestModel):
+class MemoryReplacement(RequestModel):
     """A memory as it shall be: what is not named becomes empty, but kind, sector, tier, project and trust stay."""
 
-    content: Text
+    content: NonBlankText
     title: Title = ""
     summary: str = ""
     keywords: Lines = Field(default=[])
     files: Lines = Field(default=[])
-    importance: Share = 0.5
-    valid_from: Moment | None = None
-    valid_until: Moment | None = None
+    importance: Fraction = 0.5
+    valid_from: Timestamp | None = None
+    valid_until: Timestamp | None = None
     pinned: bool = False
 
 
-def filtered(field: MemoryField) -> tuple[Any, Any]:
+def define_filter_field(field: MemoryField) -> tuple[Any, Any]:
     """A field as a client names the values that it is looking for."""
     if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
-        return NameOrNone | None, Field(default=None, description=field.match_help)
-    given = Line if field.value_type is ValueType.LIST else _given_type(field)
+        return NameOrEmpty | None, Field(default=None, description=field.match_help)
+    given = Line if field.value_type is ValueType.LIST else _request_type(field)
     return list[given], Field(default=[])  # type: ignore[valid-type]  # made at run time
 
 
-@with_fields(FILTERED, filtered)
-class Narrowing(QueryModel):
+@add_fields(FILTERED, define_filter_field)
+class FilterQuery(QueryModel):
     """What narrows a search or a list."""
 
     project: Annotated[str, Field(max_length=200, description="`*`: of all projects.")] | None = (
@@ -297,31 +299,31 @@ class Narrowing(QueryModel):
     ] = False
     session_id: Annotated[Name, Field(description="The session that asks.")] | None = None
     session: Annotated[Name, Field(description="Only memories made in this session.")] | None = None
-    min_salience: Share = 0.0
-    since: Moment | None = None
-    until: Moment | None = None
-    as_of: Annotated[Moment, Field(description="What was true then.")] | None = None
-    known_at: Annotated[Moment, Field(description="What was known then.")] | None = None
+    min_salience: Fraction = 0.0
+    since: Timestamp | None = None
+    until: Timestamp | None = None
+    as_of: Annotated[Timestamp, Field(description="What was true then.")] | None = None
+    known_at: Annotated[Timestamp, Field(description="What was known then.")] | None = None
 
 
-class Page(QueryModel):
+class PageQuery(QueryModel):
     """Which part of a list."""
 
-    limit: Annotated[Whole, Field(ge=1, le=MAX_LIMIT)] = 100
-    offset: Annotated[Whole, Field(ge=0, le=MOST_OFFSET)] = 0
+    limit: Annotated[Integer, Field(ge=1, le=MAX_LIMIT)] = 100
+    offset: Annotated[Integer, Field(ge=0, le=MAX_OFFSET)] = 0
 
 
-class ListQuery(Narrowing):
+class ListQuery(FilterQuery):
     """A list of memories."""
 
-    limit: Annotated[Whole, Field(ge=1, le=MAX_LIMIT)] = 100
-    offset: Annotated[Whole, Field(ge=0, le=MOST_OFFSET)] = 0
+    limit: Annotated[Integer, Field(ge=1, le=MAX_LIMIT)] = 100
+    offset: Annotated[Integer, Field(ge=0, le=MAX_OFFSET)] = 0
     order_by: Literal["created_at", "salience", "last_accessed"] = "created_at"
     order: Literal["asc", "desc"] = "desc"
     include_deleted: Flag = False
 
 
-class OneQuery(QueryModel):
+class GetQuery(QueryModel):
     """Which memory, exactly."""
 
     include_deleted: Annotated[Flag, Field(description="From the trash too.")] = False

@@ -8,18 +8,18 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, computed_field
 
 from muisti.surfaces.rest.schemas import (
-    Moment,
+    Fraction,
+    Integer,
     Name,
+    NonBlankText,
     QueryModel,
     RequestModel,
     ResponseModel,
-    Share,
-    Text,
-    Whole,
+    Timestamp,
 )
 
 RoleName = Literal["user", "assistant", "system", "tool"]
-ModeOfTalk = Literal["default", "coding", "research"]
+ExtractionMode = Literal["default", "coding", "research"]
 SectionName = Literal["user", "agent"]
 Count = Annotated[int, Field(ge=0, le=2**31)]
 ProjectName = Annotated[str, Field(max_length=100)]
@@ -40,7 +40,7 @@ class SessionMemory(ResponseModel):
 class NewSessionMemory(RequestModel):
     """A memory that a person adds to a session."""
 
-    content: Text
+    content: NonBlankText
     type: (
         Annotated[
             Name,
@@ -48,7 +48,7 @@ class NewSessionMemory(RequestModel):
         ]
         | None
     ) = None
-    importance: Share | None = None
+    importance: Fraction | None = None
 
 
 class NewSession(RequestModel):
@@ -58,7 +58,7 @@ class NewSession(RequestModel):
     session_id: Name | None = None
 
 
-class EndedSession(RequestModel):
+class SessionEnd(RequestModel):
     """How a session ended."""
 
     summary: Annotated[str, Field(max_length=20_000)] | None = None
@@ -81,7 +81,7 @@ class SessionsQuery(QueryModel):
     """Which sessions."""
 
     project: ProjectName | None = None
-    limit: Annotated[Whole, Field(ge=1, le=1000)] = 50
+    limit: Annotated[Integer, Field(ge=1, le=1000)] = 50
 
 
 class SessionUse(ResponseModel):
@@ -133,14 +133,14 @@ class NewMessage(RequestModel):
     content: str
     type: Annotated[str, Field(min_length=1, max_length=60)] | None = None
     meta: dict[str, Any] = Field(default={})
-    at: Moment | None = None
+    at: Timestamp | None = None
     id: (
         Annotated[str, Field(min_length=1, max_length=120, description="Makes it safe to repeat.")]
         | None
     ) = None
 
 
-class Chat(ResponseModel):
+class Conversation(ResponseModel):
     """A conversation in numbers."""
 
     name: str
@@ -150,13 +150,13 @@ class Chat(ResponseModel):
     since_break: int
 
 
-class WindowQuery(QueryModel):
+class MessagesQuery(QueryModel):
     """How much of a conversation."""
 
-    limit: Annotated[Whole, Field(ge=1, le=1000)] = 20
+    limit: Annotated[Integer, Field(ge=1, le=1000)] = 20
 
 
-class Core(ResponseModel):
+class CoreMemory(ResponseModel):
     """What an agent always knows."""
 
     user: dict[str, str]
@@ -166,16 +166,16 @@ class Core(ResponseModel):
 class CoreValue(RequestModel):
     """The value of an entry."""
 
-    value: Text
+    value: NonBlankText
 
 
 class CoreText(RequestModel):
     """A text such as that of a USER.md."""
 
-    text: Text
+    text: NonBlankText
 
 
-class Shelf(ResponseModel):
+class DocumentSource(ResponseModel):
     """A file or folder with Markdown that is searched too."""
 
     path: str
@@ -185,7 +185,7 @@ class Shelf(ResponseModel):
     documents: int
 
 
-class NewShelf(RequestModel):
+class NewDocumentSource(RequestModel):
     """A file or folder to search; it has to lie in a folder that the server was started with."""
 
     path: Annotated[str, Field(min_length=1, max_length=4000)]
@@ -194,7 +194,7 @@ class NewShelf(RequestModel):
     trusted: bool | None = None
 
 
-class ShelfQuery(QueryModel):
+class DocumentSourceQuery(QueryModel):
     """Which file or folder, as the list names it."""
 
     path: Annotated[str, Field(min_length=1, max_length=4000)]
@@ -206,13 +206,13 @@ class Exchange(RequestModel):
     session_id: Name
     user_message: str
     assistant_response: str = ""
-    mode: ModeOfTalk = "default"
+    mode: ExtractionMode = "default"
     speaker: Annotated[str, Field(min_length=1, max_length=100)] = "User"
     project: ProjectName | None = None
-    at: Moment | None = None
+    at: Timestamp | None = None
 
 
-class Accepted(ResponseModel):
+class ExtractionAccepted(ResponseModel):
     """It is on the disk, and is dealt with in the background."""
 
     accepted: bool
@@ -221,21 +221,21 @@ class Accepted(ResponseModel):
 class Utterance(RequestModel):
     """One message of a talk."""
 
-    text: Text
+    text: NonBlankText
     speaker: Annotated[str, Field(min_length=1, max_length=100)] = "User"
     role: Literal["user", "assistant"] = "user"
-    at: Moment | None = None
+    at: Timestamp | None = None
     addressee: Annotated[str, Field(max_length=100)] = ""
 
 
-class Talk(RequestModel):
+class ExtractionPreview(RequestModel):
     """A talk to look for memories in; nothing is stored."""
 
     messages: Annotated[list[Utterance], Field(min_length=1, max_length=1000)]
-    mode: ModeOfTalk = "default"
+    mode: ExtractionMode = "default"
 
 
-class Extracted(ResponseModel):
+class ExtractedMemory(ResponseModel):
     """Something worth keeping."""
 
     content: str

@@ -8,18 +8,18 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from muisti.surfaces.rest.schemas import (
+    FilterQuery,
     Flag,
+    Fraction,
+    Integer,
     Link,
     LinkName,
     Memory,
-    Moment,
     Name,
-    Narrowing,
     QueryModel,
     RequestModel,
     ResponseModel,
-    Share,
-    Whole,
+    Timestamp,
 )
 from muisti.surfaces.rest.schemas_conversations import ProjectName
 
@@ -29,10 +29,10 @@ class NewLink(RequestModel):
 
     target: Name
     type: LinkName = "RELATED_TO"
-    confidence: Share = 1.0
+    confidence: Fraction = 1.0
     extracted_by: Literal["user", "llm", "system"] = "user"
-    valid_from: Moment | None = None
-    valid_until: Moment | None = None
+    valid_from: Timestamp | None = None
+    valid_until: Timestamp | None = None
 
 
 class LinkQuery(QueryModel):
@@ -42,26 +42,26 @@ class LinkQuery(QueryModel):
     type: LinkName = "RELATED_TO"
 
 
-class Successor(RequestModel):
+class SupersedeRequest(RequestModel):
     """The memory that takes the place of this one."""
 
     new_id: Name
 
 
-class Superseding(ResponseModel):
+class SupersedingMemory(ResponseModel):
     """The memory that took its place, if one did."""
 
     memory: Memory | None
 
 
-class Strength(RequestModel):
+class ReinforceRequest(RequestModel):
     """By how much."""
 
     amount: Annotated[float, Field(gt=0, le=1)] | None = None
     session_id: Name | None = None
 
 
-class Weakness(RequestModel):
+class DeemphasizeRequest(RequestModel):
     """By how much."""
 
     amount: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -70,7 +70,7 @@ class Weakness(RequestModel):
 class GraphQuery(QueryModel):
     """How far."""
 
-    depth: Annotated[Whole, Field(ge=1, le=5)] = 1
+    depth: Annotated[Integer, Field(ge=1, le=5)] = 1
 
 
 class Graph(ResponseModel):
@@ -80,7 +80,7 @@ class Graph(ResponseModel):
     links: list[Link]
 
 
-class Happening(ResponseModel):
+class HistoryEntry(ResponseModel):
     """One line of a memory's history."""
 
     at: datetime
@@ -117,13 +117,13 @@ class Stats(ResponseModel):
     problems: list[FileProblem]
 
 
-class SyncBody(RequestModel):
+class SyncRequest(RequestModel):
     """Whether to forget files that vanished, however many."""
 
     confirm: bool = False
 
 
-class Synced(ResponseModel):
+class SyncReport(ResponseModel):
     """What was taken in."""
 
     added: int
@@ -135,7 +135,7 @@ class Synced(ResponseModel):
     problems: list[FileProblem]
 
 
-class Verified(ResponseModel):
+class VerifyReport(ResponseModel):
     """Whether files and index agree."""
 
     ok: bool
@@ -145,13 +145,13 @@ class Verified(ResponseModel):
     problems: list[FileProblem]
 
 
-class DryRun(RequestModel):
+class MaintenanceRequest(RequestModel):
     """Whether only to tell what would be done."""
 
     dry_run: bool = False
 
 
-class Upkeep(ResponseModel):
+class MaintenanceReport(ResponseModel):
     """What upkeep did, or would do."""
 
     dry_run: bool
@@ -162,20 +162,20 @@ class Upkeep(ResponseModel):
     limit_bytes: int
 
 
-class ReindexBody(RequestModel):
+class ReindexRequest(RequestModel):
     """Whether only to make the vectors that are missing."""
 
     vectors: bool = False
 
 
-class ExportQuery(Narrowing):
+class ExportQuery(FilterQuery):
     """What to export, and how."""
 
     format: Literal["json", "markdown"] = "json"
     include_deleted: Flag = False
 
 
-class ImportBody(RequestModel):
+class ImportRequest(RequestModel):
     """Memories from elsewhere, such as an export. Other programs' names of fields are understood."""
 
     memories: Annotated[list[dict[str, Any]], Field(max_length=10_000)]
@@ -186,13 +186,13 @@ class ImportBody(RequestModel):
     ] = False
 
 
-class Imported(ResponseModel):
+class ImportReport(ResponseModel):
     """How many were new."""
 
     imported: int
 
 
-class Emptied(ResponseModel):
+class EmptyTrashReport(ResponseModel):
     """How many were removed for good."""
 
     removed: int
@@ -204,7 +204,7 @@ class Health(ResponseModel):
     status: Literal["ok"]
 
 
-class Ready(ResponseModel):
+class Readiness(ResponseModel):
     """Whether the memory can be used."""
 
     status: Literal["ready", "degraded"]

@@ -10,37 +10,37 @@ from pydantic import Field
 from muisti.recall.filters import FILTERED
 from muisti.recall.lookups import MAX_LIMIT
 from muisti.surfaces.rest.schemas import (
+    FilterQuery,
     Flag,
+    Fraction,
+    Integer,
     Memory,
-    Moment,
     Name,
-    Narrowing,
+    NonBlankText,
     QueryModel,
     RequestModel,
     ResponseModel,
-    Share,
-    Text,
-    Whole,
-    filtered,
-    with_fields,
+    Timestamp,
+    add_fields,
+    define_filter_field,
 )
 from muisti.surfaces.rest.schemas_conversations import Message
 
 ModeName = Literal["hybrid", "vector", "keyword"]
-Limit = Annotated[Whole, Field(ge=1, le=MAX_LIMIT)]
-Query = Annotated[Text, Field(max_length=5000)]
+Limit = Annotated[Integer, Field(ge=1, le=MAX_LIMIT)]
+Query = Annotated[NonBlankText, Field(max_length=5000)]
 """What an address has room for."""
-LongQuery = Annotated[Text, Field(max_length=100_000)]
+LongQuery = Annotated[NonBlankText, Field(max_length=100_000)]
 
 
-class SearchQuery(Narrowing):
+class SearchQuery(FilterQuery):
     """A search."""
 
     query: Query
     limit: Limit = 10
     mode: ModeName = "hybrid"
     asked_at: (
-        Annotated[Moment, Field(description="From when on “yesterday” counts back; unset: now.")]
+        Annotated[Timestamp, Field(description="From when on “yesterday” counts back; unset: now.")]
         | None
     ) = None
     source: Annotated[
@@ -49,7 +49,7 @@ class SearchQuery(Narrowing):
     include_deleted: Flag = False
 
 
-class CompactQuery(Narrowing):
+class CompactQuery(FilterQuery):
     """A search for ids and titles."""
 
     query: Query
@@ -58,7 +58,7 @@ class CompactQuery(Narrowing):
     source: list[Name] = Field(default=[])
 
 
-class ExplainQuery(Narrowing):
+class ExplainQuery(FilterQuery):
     """Why a memory is, or is not, found."""
 
     query: Query
@@ -69,38 +69,38 @@ class ExplainQuery(Narrowing):
 class TimelineQuery(QueryModel):
     """How far to look around."""
 
-    before: Annotated[Whole, Field(ge=0, le=MAX_LIMIT)] = 5
-    after: Annotated[Whole, Field(ge=0, le=MAX_LIMIT)] = 5
+    before: Annotated[Integer, Field(ge=0, le=MAX_LIMIT)] = 5
+    after: Annotated[Integer, Field(ge=0, le=MAX_LIMIT)] = 5
 
 
-class RelatedQuery(Narrowing):
+class RelatedQuery(FilterQuery):
     """How many, and which."""
 
     limit: Limit = 10
 
 
-@with_fields(FILTERED, filtered)
-class SearchBody(RequestModel):
+@add_fields(FILTERED, define_filter_field)
+class SearchRequest(RequestModel):
     """A search whose text is too long, or too private, for an address."""
 
     query: LongQuery
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = 10
     mode: ModeName = "hybrid"
-    asked_at: Moment | None = None
+    asked_at: Timestamp | None = None
     source: list[Name] = Field(default=[])
     project: Annotated[str, Field(max_length=200)] | None = None
     session_id: Name | None = None
     session: Name | None = None
-    min_salience: Share = 0.0
-    since: Moment | None = None
-    until: Moment | None = None
-    as_of: Moment | None = None
-    known_at: Moment | None = None
+    min_salience: Fraction = 0.0
+    since: Timestamp | None = None
+    until: Timestamp | None = None
+    as_of: Timestamp | None = None
+    known_at: Timestamp | None = None
     include_deleted: bool = False
     unfiled: bool = False
 
 
-class ContextBody(RequestModel):
+class ContextRequest(RequestModel):
     """A question, and how many tokens the context for it may have."""
 
     query: LongQuery
@@ -110,7 +110,7 @@ class ContextBody(RequestModel):
     session_id: Name | None = None
 
 
-class DetailsBody(RequestModel):
+class DetailsRequest(RequestModel):
     """Which memories to read as a whole."""
 
     ids: Annotated[list[Name], Field(min_length=1, max_length=100)]
@@ -126,7 +126,7 @@ class Signal(ResponseModel):
     note: str
 
 
-class Result(ResponseModel):
+class SearchResult(ResponseModel):
     """A memory that answers, and why."""
 
     memory: Memory
@@ -139,17 +139,17 @@ class Result(ResponseModel):
     message: Message | None
 
 
-class Found(ResponseModel):
+class SearchResults(ResponseModel):
     """The answers to a search, best first."""
 
-    results: list[Result]
+    results: list[SearchResult]
     mode: str = Field(description="hybrid, vector or keyword: what the answers go by.")
     degraded: str = Field(
         description="Why the answers go by less than was asked for; empty when they do not."
     )
 
 
-class Compact(ResponseModel):
+class CompactResult(ResponseModel):
     """Enough to choose from."""
 
     id: str
@@ -159,7 +159,7 @@ class Compact(ResponseModel):
     created_at: datetime
 
 
-class Explained(ResponseModel):
+class Explanation(ResponseModel):
     """Why a memory is, or is not, an answer."""
 
     id: str
@@ -172,7 +172,7 @@ class Explained(ResponseModel):
     signals: list[Signal]
 
 
-class Context(ResponseModel):
+class PromptContext(ResponseModel):
     """One block for a prompt."""
 
     context: str

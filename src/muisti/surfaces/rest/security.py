@@ -22,7 +22,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muisti.surfaces.http_headers import protective_headers
-from muisti.surfaces.rest.body_limit import drained, refuse
+from muisti.surfaces.rest.body_limit import drain_body, send_problem
 from muisti.surfaces.rest.config import (
     LOOPBACK_NAMES,
     WILDCARDS,
@@ -31,22 +31,22 @@ from muisti.surfaces.rest.config import (
     host_name,
     is_address,
 )
-from muisti.surfaces.rest.denied_page import reads_pages, turned_away
-from muisti.surfaces.rest.problems import Problem, Refused, answer
+from muisti.surfaces.rest.denied_page import accepts_html, render_denied_page
+from muisti.surfaces.rest.problems import HttpProblem, Problem, render_problem
 
 log = logging.getLogger("muisti")
-SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
 OPEN_PATHS = ("/health",)
 """These need no token: they tell nothing but that the server lives."""
 READING_POSTS = ("/api/search", "/api/search/details", "/api/context", "/api/extract/preview")
 """These change nothing, however they are sent."""
-OF_AGENTS = "Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
+MCP_HEADERS = "Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
 """Headers that an agent in a web page sends to /mcp."""
-POLICY = (
+CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-COVER = protective_headers(POLICY, "no-referrer")
+SECURITY_HEADERS = protective_headers(CONTENT_POLICY, "no-referrer")
 
 
 class SecurityHeadersMiddleware:
@@ -67,7 +67,7 @@ class SecurityHeadersMiddleware:
             if message["type"] == "http.response.start":
                 begun = True
                 headers = MutableHeaders(raw=message.setdefault("headers", []))
-                for name, value in COVER.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
@@ -85,17 +85,17 @@ class SecurityHeadersMiddleware:
                 status=500,
                 detail=detail,
             )
-            await answer(problem, {"Connection": "close"})(scope, receive, covered)
+            await render_problem(problem, {"Connection": "close"})(scope, receive, covered)
 
 
 class AccessMiddleware:
     """By which name, for which page, with which token."""
 
-    def __init__(self, app: ASGIApp, serving: ServerConfig) -> None:
+    def __init__(self, app: ASGIApp, config: ServerConfig) -> None:
         self.app = app
-        self._serving = serving
-        own = () if serving.host in WILDCARDS else (serving.host.lower(),)
-        self._hosts = {*LOOPBACK_NAMES, *own, *(name.lower() for name in serving.allowed_hosts)}
+        self._config = config
+        own = () if config.host in WILDCARDS else (config.host.lower(),)
+        self._hosts = {*LOOPBACK_NAMES, *own, *(name.lower() for name in config.allowed_hosts)}
         self._key = secrets.token_bytes(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,34 +111,36 @@ class AccessMiddleware:
             self._check_host(headers)
             origin = self._checked_origin(scope, headers)
             if origin is not None and scope["method"] == "OPTIONS":
-                await _preflight(origin)(scope, receive, send)
+                await _preflight_response(origin)(scope, receive, send)
                 return
             letting_in = self._check_token(scope, headers)
-        except Refused as refused:
+        except HttpProblem as refused:
             await self._turn_away(scope, receive, send, refused)
             return
         if letting_in is not None:
             await letting_in(scope, receive, send)
         else:
-            await self.app(scope, receive, _for_page(send, origin) if origin is not None else send)
+            await self.app(
+                scope, receive, _add_cors_headers(send, origin) if origin is not None else send
+            )
 
     async def _turn_away(
-        self, scope: Scope, receive: Receive, send: Send, refused: Refused
+        self, scope: Scope, receive: Receive, send: Send, refused: HttpProblem
     ) -> None:
         """A problem for programs; for a person in a browser a page that says what to do."""
-        if _is_api(scope) or not reads_pages(Headers(scope=scope)):
-            await refuse(scope, receive, send, refused.problem, refused.headers)
+        if _is_api(scope) or not accepts_html(Headers(scope=scope)):
+            await send_problem(scope, receive, send, refused.problem, refused.headers)
             return
-        headers = {**(refused.headers or {}), **await drained(scope, receive)}
-        await turned_away(refused, self._serving, headers)(scope, receive, send)
+        headers = {**(refused.headers or {}), **await drain_body(scope, receive)}
+        await render_denied_page(refused, self._config, headers)(scope, receive, send)
 
     def _check_host(self, headers: Headers) -> None:
         """A name that a stranger's name server made to mean this machine is none of ours (DNS rebinding)."""
         name = host_name(headers.get("host", ""))
-        anywhere = self._serving.host in WILDCARDS and name is not None and is_address(name)
+        anywhere = self._config.host in WILDCARDS and name is not None and is_address(name)
         if name not in self._hosts and not anywhere:
             detail = "the server is not called by this name; start it with --allow-host NAME if it should be"
-            raise Refused(421, "wrong-host", "Not the name of this server", detail)
+            raise HttpProblem(421, "wrong-host", "Not the name of this server", detail)
 
     def _checked_origin(self, scope: Scope, headers: Headers) -> str | None:
         """The other page that asks and may; None for our own and for programs. Raises Refused."""
@@ -161,34 +163,34 @@ class AccessMiddleware:
             for scheme in ("http", "https")
         }:
             return None
-        if origin not in self._serving.allowed_origins:
+        if origin not in self._config.allowed_origins:
             self._refuse_page()
         return origin
 
     @staticmethod
     def _refuse_page() -> None:
         detail = "a web page of another origin asks; start the server with --allow-origin if it may"
-        raise Refused(403, "wrong-origin", "Not for this page", detail)
+        raise HttpProblem(403, "wrong-origin", "Not for this page", detail)
 
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
         """Nothing, or what lets a browser in that came with the token in its address. Raises Refused."""
-        token = self._serving.token
+        token = self._config.token
         if token is None or scope["path"] in OPEN_PATHS:
             return None
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and _same(given.strip(), token):
+        if scheme.lower() == "bearer" and _equal(given.strip(), token):
             return None
-        if _same(_cookie(headers, self._cookie_name), self._ticket(token)):
+        if _equal(_read_cookie(headers, self._cookie_name), self._ticket(token)):
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if (
             scope["method"] == "GET"
             and not _is_api(scope)
-            and _same(query.pop("token", [""])[0], token)
+            and _equal(query.pop("token", [""])[0], token)
         ):
             return self._letting_in(scope["path"], query, token)
         detail = "send the token of this server as `Authorization: Bearer …`"
-        raise Refused(
+        raise HttpProblem(
             401,
             "wrong-token",
             "The token is missing or wrong",
@@ -199,7 +201,7 @@ class AccessMiddleware:
     @property
     def _cookie_name(self) -> str:
         return (
-            f"muisti-{self._serving.port}"  # browsers share cookies between the ports of a machine
+            f"muisti-{self._config.port}"  # browsers share cookies between the ports of a machine
         )
 
     def _ticket(self, token: str) -> str:
@@ -221,12 +223,12 @@ def _is_api(scope: Scope) -> bool:
     return str(scope["path"]).startswith(("/api", "/mcp", "/metrics", "/openapi.json"))
 
 
-def _same(given: str, wanted: str) -> bool:
+def _equal(given: str, wanted: str) -> bool:
     """Takes as long for a token that is nearly right as for one that is not."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
 
 
-def _cookie(headers: Headers, name: str) -> str:
+def _read_cookie(headers: Headers, name: str) -> str:
     try:
         found = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
@@ -234,18 +236,18 @@ def _cookie(headers: Headers, name: str) -> str:
     return found.value if found else ""
 
 
-def _preflight(origin: str) -> Response:
+def _preflight_response(origin: str) -> Response:
     allowed = {
         "Access-Control-Allow-Origin": origin,
         "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-        "Access-Control-Allow-Headers": f"Authorization, Content-Type, If-Match, {OF_AGENTS}",
+        "Access-Control-Allow-Headers": f"Authorization, Content-Type, If-Match, {MCP_HEADERS}",
         "Access-Control-Max-Age": "600",
         "Vary": "Origin",
     }
     return Response(status_code=204, headers=allowed)
 
 
-def _for_page(send: Send, origin: str) -> Send:
+def _add_cors_headers(send: Send, origin: str) -> Send:
     """Answers that the browser shows to a page of this origin."""
 
     async def told(message: Message) -> None:
@@ -266,10 +268,10 @@ class RateLimitMiddleware:
     MOST_CLIENTS = 1024
 
     def __init__(
-        self, app: ASGIApp, serving: ServerConfig, clock: Callable[[], float] = time.monotonic
+        self, app: ASGIApp, config: ServerConfig, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.app = app
-        self._rate, self._burst, self._clock = serving.write_rate, float(serving.write_burst), clock
+        self._rate, self._burst, self._clock = config.write_rate, float(config.write_burst), clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -285,7 +287,7 @@ class RateLimitMiddleware:
                 status=429,
                 detail=detail,
             )
-            await refuse(scope, receive, send, problem, headers)
+            await send_problem(scope, receive, send, problem, headers)
             return
         await self.app(scope, receive, send)
 
@@ -301,4 +303,4 @@ class RateLimitMiddleware:
 
 
 def _changes(scope: Scope) -> bool:
-    return scope["method"] not in SAFE and scope["path"] not in READING_POSTS
+    return scope["method"] not in SAFE_METHODS and scope["path"] not in READING_POSTS

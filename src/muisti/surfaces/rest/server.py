@@ -20,15 +20,15 @@ from muisti.errors import MuistiError
 from muisti.surfaces.rest.app import create_app
 from muisti.surfaces.rest.config import ServerConfig
 
-GRACE = 5
+SHUTDOWN_SECONDS = 5
 """Seconds that requests have to end when the server is told to stop."""
-KEEP_ALIVE = 15
+KEEP_ALIVE_SECONDS = 15
 BACKLOG = 256
-SWITCH = 0.001
+SWITCH_INTERVAL = 0.001
 """Seconds after which a thread that computes lets others go on: whoever holds the vault waits for its turn at every file."""
 
 
-def impatient(seconds: float) -> type[H11Protocol]:
+def make_protocol(seconds: float) -> type[H11Protocol]:
     """HTTP that lets go of a client which does not get its headers out in time (slow loris)."""
 
     class Impatient(H11Protocol):
@@ -83,50 +83,48 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Those who listen for events, and agents that do, would never end by themselves."""
         self._app.state.events.close()
-        if self._app.state.agents is not None:
-            await self._app.state.agents.close()
+        if self._app.state.mcp is not None:
+            await self._app.state.mcp.close()
         await super().shutdown(sockets)
 
 
-def make_server(
-    memory: Muisti, serving: ServerConfig
-) -> tuple[Server, socket.socket, ServerConfig]:
+def make_server(memory: Muisti, config: ServerConfig) -> tuple[Server, socket.socket, ServerConfig]:
     """A server, the socket it listens at, and how it serves, with the port that it got. Raises MuistiError."""
-    listening = _listen(serving)
-    serving = replace(serving, port=listening.getsockname()[1])
-    app = create_app(memory, serving)
+    listening = _listen(config)
+    config = replace(config, port=listening.getsockname()[1])
+    app = create_app(memory, config)
     options: dict[str, Any] = {
-        "http": impatient(serving.header_seconds),
+        "http": make_protocol(config.header_seconds),
         "ws": "none",
         "lifespan": "on",
         "log_config": None,
         "access_log": False,
         "server_header": False,
         "proxy_headers": False,
-        "timeout_keep_alive": KEEP_ALIVE,
-        "timeout_graceful_shutdown": GRACE,
-        "limit_concurrency": serving.connections,
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
+        "timeout_graceful_shutdown": SHUTDOWN_SECONDS,
+        "limit_concurrency": config.connections,
     }
-    return Server(uvicorn.Config(app, **options), app), listening, serving
+    return Server(uvicorn.Config(app, **options), app), listening, config
 
 
 def serve(
-    memory: Muisti, serving: ServerConfig, on_ready: Callable[[ServerConfig], None] | None = None
+    memory: Muisti, config: ServerConfig, on_ready: Callable[[ServerConfig], None] | None = None
 ) -> None:
     """Serve until told to stop."""
-    server, listening, serving = make_server(memory, serving)
-    sys.setswitchinterval(SWITCH)
+    server, listening, config = make_server(memory, config)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     memory.warm_up()
     if on_ready is not None:
-        on_ready(serving)
+        on_ready(config)
     server.run(sockets=[listening])
 
 
-def _listen(serving: ServerConfig) -> socket.socket:
+def _listen(config: ServerConfig) -> socket.socket:
     """TCP by name: else asyncio does not know that it is, and every answer waits for the client's delayed ACK (40 ms)."""
     try:
         family, _, _, _, address = socket.getaddrinfo(
-            serving.host or "0.0.0.0", serving.port, type=socket.SOCK_STREAM
+            config.host or "0.0.0.0", config.port, type=socket.SOCK_STREAM
         )[0]
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
@@ -139,5 +137,5 @@ def _listen(serving: ServerConfig) -> socket.socket:
         return listening
     except OSError as error:
         raise MuistiError(
-            f"cannot serve at {serving.host}:{serving.port} ({error.strerror}); try another --port"
+            f"cannot serve at {config.host}:{config.port} ({error.strerror}); try another --port"
         ) from error

@@ -11,32 +11,32 @@ from muisti.engine import Muisti
 from muisti.errors import MuistiError, Unsupported
 from muisti.model.jsonable import Plain
 from muisti.surfaces.rest.config import ServerConfig
-from muisti.surfaces.rest.events import Events
-from muisti.surfaces.rest.schemas_maintenance import Synced
+from muisti.surfaces.rest.events import EventBroadcaster
+from muisti.surfaces.rest.schemas_maintenance import SyncReport
 
 log = logging.getLogger("muisti")
-TELL = 50
+MAX_PATHS = 50
 """Paths that an event names; of a checkout of hundreds it tells the number only."""
-WAKE = 1.0
-SHARE = 5.0
+POLL_SECONDS = 1.0
+PAUSE_FACTOR = 5.0
 """A look at all files may take a fifth of the time: the longer it takes, the longer it waits for further edits."""
-LONGEST_REST = 1.0
+MAX_PAUSE = 1.0
 
 
 class VaultWatcher:
     """One thread that hears of edits, one look at the files for each batch of them, and upkeep once a day."""
 
-    def __init__(self, memory: Muisti, events: Events, serving: ServerConfig) -> None:
-        self._memory, self._events, self._serving = memory, events, serving
+    def __init__(self, memory: Muisti, events: EventBroadcaster, config: ServerConfig) -> None:
+        self._memory, self._events, self._config = memory, events, config
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="muisti-live", daemon=True)
         self._next_look = 0.0
-        self._next_upkeep = time.monotonic() + serving.upkeep_after
+        self._next_upkeep = time.monotonic() + config.maintenance_after
         self._told = ""
 
     def start(self) -> None:
         """Begin."""
-        self._next_look = time.monotonic() + self._serving.look_every
+        self._next_look = time.monotonic() + self._config.rescan_every
         self._thread.start()
 
     def stop(self) -> None:
@@ -48,7 +48,7 @@ class VaultWatcher:
         while not self._stop.is_set():
             try:
                 for names in self._memory.watch_files(self._stop).batches(
-                    self._serving.settle, WAKE
+                    self._config.settle_seconds, POLL_SECONDS
                 ):
                     self._step(names)
             except Unsupported:  # a vault without files has no edits
@@ -58,7 +58,7 @@ class VaultWatcher:
                 Exception
             ) as error:  # the thread goes on: a vault that was unmounted may come back
                 log.warning("files are not watched now: %s", error)
-            self._stop.wait(WAKE)
+            self._stop.wait(POLL_SECONDS)
 
     def _step(self, names: set[str]) -> None:
         """Take in a batch, and do what is due. What fails is told, once, and tried again later."""
@@ -69,31 +69,33 @@ class VaultWatcher:
             if names or whole:
                 self._next_look = now  # until it is done: what fails is looked for among all files
                 self._take_in(names, whole=whole)
-                self._next_look = now + self._serving.look_every if whole else due
+                self._next_look = now + self._config.rescan_every if whole else due
             if now >= self._next_upkeep:
-                self._next_upkeep = now + self._serving.upkeep_every
+                self._next_upkeep = now + self._config.maintenance_every
                 self._upkeep()
             self._told = ""
         except (MuistiError, OSError) as error:
             if str(error) != self._told:
                 log.warning("edits are taken in later: %s", error)
-                self._events.tell("problem", {"detail": str(error)})
+                self._events.publish("problem", {"detail": str(error)})
             self._told = str(error)
 
     def _take_in(self, names: set[str], *, whole: bool) -> None:
         begun = time.monotonic()
-        report = Synced.model_validate(self._memory.sync(paths=None if whole else names))
+        report = SyncReport.model_validate(self._memory.sync(paths=None if whole else names))
         took = time.monotonic() - begun
         found = report.added or report.changed or report.moved or report.removed or report.missing
         files: list[Plain] = [*sorted(name for name in names if "." in name.rpartition("/")[2])]
         if files or found:
             told = report.model_dump(mode="json", by_alias=True)
-            self._events.tell("changed", {**told, "files": files[:TELL], "fileCount": len(files)})
-        self._stop.wait(min(LONGEST_REST, took * SHARE))
+            self._events.publish(
+                "changed", {**told, "files": files[:MAX_PATHS], "fileCount": len(files)}
+            )
+        self._stop.wait(min(MAX_PAUSE, took * PAUSE_FACTOR))
 
     def _upkeep(self) -> None:
         report = self._memory.upkeep()
-        self._events.tell(
+        self._events.publish(
             "upkeep",
             {
                 "decayed": report.decayed,

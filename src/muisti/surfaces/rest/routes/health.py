@@ -9,32 +9,32 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import StreamingResponse
 
 from muisti import __version__
-from muisti.surfaces.rest.concurrency import Lane
-from muisti.surfaces.rest.dependencies import Asking
-from muisti.surfaces.rest.events import EVENT, Events
+from muisti.surfaces.rest.concurrency import ThreadedRoute
+from muisti.surfaces.rest.dependencies import MemoryDep
+from muisti.surfaces.rest.events import EVENT_SCHEMA, EventBroadcaster
 from muisti.surfaces.rest.metrics import MetricsRegistry
-from muisti.surfaces.rest.problems import may_fail
-from muisti.surfaces.rest.schemas_maintenance import FileProblem, Health, Ready
+from muisti.surfaces.rest.problems import document_errors
+from muisti.surfaces.rest.schemas_maintenance import FileProblem, Health, Readiness
 
-router = APIRouter(tags=["Health"], route_class=Lane)
+router = APIRouter(tags=["Health"], route_class=ThreadedRoute)
 _NUMBERS: dict[str, Any] = {
     "content": {"text/plain": {"schema": {"type": "string"}}},
     "description": "For Prometheus.",
 }
 _EVENTS: dict[str, Any] = {
-    "content": {"text/event-stream": {"schema": EVENT}},
+    "content": {"text/event-stream": {"schema": EVENT_SCHEMA}},
     "description": "Events `changed`, `upkeep` and `problem`, until the client goes.",
 }
 
 
-@router.get("/health", responses=may_fail())
+@router.get("/health", responses=document_errors())
 async def health() -> Health:
     """That the server lives. Needs no token."""
     return Health(status="ok")
 
 
-@router.get("/ready", responses=may_fail())
-def ready(memory: Asking) -> Ready:
+@router.get("/ready", responses=document_errors())
+def ready(memory: MemoryDep) -> Readiness:
     """Whether the vault and the index answer, and what is not as it should be."""
     stats = memory.get_stats()
     notes = (
@@ -42,7 +42,7 @@ def ready(memory: Asking) -> Ready:
     )
     if stats.problems:
         notes.append(f"{len(stats.problems)} files cannot be read")
-    return Ready(
+    return Readiness(
         status="degraded" if notes else "ready",
         version=__version__,
         vault=memory.name,
@@ -54,15 +54,17 @@ def ready(memory: Asking) -> Ready:
     )
 
 
-@router.get("/metrics", response_class=Response, responses={200: _NUMBERS, **may_fail()})
-def metrics(memory: Asking, request: Request) -> Response:
+@router.get("/metrics", response_class=Response, responses={200: _NUMBERS, **document_errors()})
+def metrics(memory: MemoryDep, request: Request) -> Response:
     """Counters, latencies, queues and sizes."""
-    measured: MetricsRegistry = request.app.state.measured
-    return Response(measured.text(memory), media_type=CONTENT_TYPE_LATEST)
+    metrics: MetricsRegistry = request.app.state.metrics
+    return Response(metrics.render(memory), media_type=CONTENT_TYPE_LATEST)
 
 
-@router.get("/api/events", response_class=StreamingResponse, responses={200: _EVENTS, **may_fail()})
-async def events(_: Asking, request: Request) -> StreamingResponse:
+@router.get(
+    "/api/events", response_class=StreamingResponse, responses={200: _EVENTS, **document_errors()}
+)
+async def events(_: MemoryDep, request: Request) -> StreamingResponse:
     """What changes in the vault, as it happens."""
-    heard: Events = request.app.state.events
-    return StreamingResponse(heard.listen(), media_type="text/event-stream")
+    heard: EventBroadcaster = request.app.state.events
+    return StreamingResponse(heard.subscribe(), media_type="text/event-stream")

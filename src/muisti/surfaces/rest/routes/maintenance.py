@@ -11,31 +11,31 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from muisti.errors import ImportFailed
-from muisti.surfaces.rest.concurrency import Lane
-from muisti.surfaces.rest.dependencies import Asking
-from muisti.surfaces.rest.events import EVENT
-from muisti.surfaces.rest.problems import may_fail
-from muisti.surfaces.rest.reindexing import Reindexing
-from muisti.surfaces.rest.routes.memories import paged
-from muisti.surfaces.rest.schemas import Memories, Memory, Page
+from muisti.surfaces.rest.concurrency import ThreadedRoute
+from muisti.surfaces.rest.dependencies import MemoryDep
+from muisti.surfaces.rest.events import EVENT_SCHEMA
+from muisti.surfaces.rest.problems import document_errors
+from muisti.surfaces.rest.reindexing import ReindexJob
+from muisti.surfaces.rest.routes.memories import make_page
+from muisti.surfaces.rest.schemas import Memory, MemoryPage, PageQuery
 from muisti.surfaces.rest.schemas_maintenance import (
-    DryRun,
-    Emptied,
+    EmptyTrashReport,
     ExportQuery,
-    ImportBody,
-    Imported,
-    ReindexBody,
+    ImportReport,
+    ImportRequest,
+    MaintenanceReport,
+    MaintenanceRequest,
+    ReindexRequest,
     Stats,
-    SyncBody,
-    Synced,
-    Upkeep,
-    Verified,
+    SyncReport,
+    SyncRequest,
+    VerifyReport,
 )
 
-router = APIRouter(tags=["Order"], route_class=Lane)
+router = APIRouter(tags=["Order"], route_class=ThreadedRoute)
 _STREAM: dict[str, Any] = {
     "description": "Events `progress` with done and total, then `done` or `problem`.",
-    "content": {"text/event-stream": {"schema": EVENT}},
+    "content": {"text/event-stream": {"schema": EVENT_SCHEMA}},
 }
 _EXPORT: dict[str, Any] = {
     "description": "A list of memories, or one Markdown text.",
@@ -46,71 +46,75 @@ _EXPORT: dict[str, Any] = {
 }
 
 
-@router.get("/api/stats", responses=may_fail())
-def stats(memory: Asking) -> Stats:
+@router.get("/api/stats", responses=document_errors())
+def stats(memory: MemoryDep) -> Stats:
     """The vault in numbers."""
     return Stats.model_validate(memory.get_stats())
 
 
-@router.get("/api/trash", responses=may_fail())
-def trash(memory: Asking, asked: Annotated[Page, Query()]) -> Memories:
+@router.get("/api/trash", responses=document_errors())
+def trash(memory: MemoryDep, asked: Annotated[PageQuery, Query()]) -> MemoryPage:
     """What was deleted, the latest first; `restore` brings one back."""
-    return paged(
+    return make_page(
         memory.list_trash(limit=asked.limit + 1, offset=asked.offset), asked.offset, asked.limit
     )
 
 
-@router.delete("/api/trash", responses=may_fail("change"))
-def empty_trash(memory: Asking) -> Emptied:
+@router.delete("/api/trash", responses=document_errors("change"))
+def empty_trash(memory: MemoryDep) -> EmptyTrashReport:
     """Remove all of it for good."""
-    return Emptied(removed=sum(memory.delete(one.id, hard=True) for one in memory.list_trash()))
+    return EmptyTrashReport(
+        removed=sum(memory.delete(one.id, hard=True) for one in memory.list_trash())
+    )
 
 
-@router.get("/api/archive", responses=may_fail())
-def archive(memory: Asking, asked: Annotated[Page, Query()]) -> Memories:
+@router.get("/api/archive", responses=document_errors())
+def archive(memory: MemoryDep, asked: Annotated[PageQuery, Query()]) -> MemoryPage:
     """What upkeep archived, the latest first; `restore` brings one back. A file that cannot be read is left out."""
     found = memory.list_archive(limit=asked.limit, offset=asked.offset)
     following = asked.offset + asked.limit
     more = memory.count_archive() > following
-    return Memories(
+    return MemoryPage(
         items=[Memory.model_validate(one) for one in found], next_offset=following if more else None
     )
 
 
-@router.post("/api/upkeep", responses=may_fail("change", "body"))
-def upkeep(memory: Asking, body: DryRun | None = None) -> Upkeep:
+@router.post("/api/upkeep", responses=document_errors("change", "body"))
+def upkeep(memory: MemoryDep, body: MaintenanceRequest | None = None) -> MaintenanceReport:
     """Note what has faded, clean up and archive as the settings say. Nothing is erased."""
-    return Upkeep.model_validate(memory.upkeep(dry_run=body is not None and body.dry_run))
+    return MaintenanceReport.model_validate(
+        memory.upkeep(dry_run=body is not None and body.dry_run)
+    )
 
 
-@router.post("/api/sync", responses=may_fail("change", "body", also=(501,)))
-def sync(memory: Asking, body: SyncBody | None = None) -> Synced:
+@router.post("/api/sync", responses=document_errors("change", "body", also=(501,)))
+def sync(memory: MemoryDep, body: SyncRequest | None = None) -> SyncReport:
     """Take in what was changed by hand. Confirm: forget files that vanished, however many."""
-    return Synced.model_validate(memory.sync(confirm=body is not None and body.confirm))
+    return SyncReport.model_validate(memory.sync(confirm=body is not None and body.confirm))
 
 
-@router.get("/api/verify", responses=may_fail())
-def verify(memory: Asking) -> Verified:
+@router.get("/api/verify", responses=document_errors())
+def verify(memory: MemoryDep) -> VerifyReport:
     """Whether files and index agree."""
-    return Verified.model_validate(memory.verify())
+    return VerifyReport.model_validate(memory.verify())
 
 
 @router.post(
     "/api/reindex",
     response_class=StreamingResponse,
-    responses={200: _STREAM, **may_fail("change", "body")},
+    responses={200: _STREAM, **document_errors("change", "body")},
 )
 async def reindex(
-    memory: Asking, request: Request, body: ReindexBody | None = None
+    memory: MemoryDep, request: Request, body: ReindexRequest | None = None
 ) -> StreamingResponse:
     """Rebuild the index from the files while others keep reading, or only make the vectors that are missing."""
-    work: Reindexing = request.app.state.reindexing
-    stream = work.begin(memory, vectors=body is not None and body.vectors)
+    work: ReindexJob = request.app.state.reindexing
+    stream = work.start(memory, vectors=body is not None and body.vectors)
     return StreamingResponse(stream, media_type="text/event-stream")
 
 
-@router.get("/api/export", response_class=Response, responses={200: _EXPORT, **may_fail()})
-def export_memories(memory: Asking, asked: Annotated[ExportQuery, Query()]) -> Response:
+@router.get("/api/export", response_class=Response, responses={200: _EXPORT, **document_errors()})
+def export_memories(memory: MemoryDep, asked: Annotated[ExportQuery, Query()]) -> Response:
     """All memories, or those a filter lets through, as `import` reads them."""
     said = {name: value for name, value in asked.given_fields().items() if name != "format"}
     text = memory.export_memories(format=asked.format, **said)
@@ -118,8 +122,8 @@ def export_memories(memory: Asking, asked: Annotated[ExportQuery, Query()]) -> R
     return Response(text, media_type=kind)
 
 
-@router.post("/api/import", responses=may_fail("change", "body"))
-def import_memories(memory: Asking, body: ImportBody) -> Imported:
+@router.post("/api/import", responses=document_errors("change", "body"))
+def import_memories(memory: MemoryDep, body: ImportRequest) -> ImportReport:
     """Take in memories from elsewhere, all or none; what is here already is left alone."""
     with tempfile.TemporaryDirectory(prefix="muisti-import-") as folder:
         source = Path(folder) / "import.json"
@@ -132,4 +136,4 @@ def import_memories(memory: Asking, body: ImportBody) -> Imported:
             raise ImportFailed(
                 str(error).replace(f"{source}, ", "").replace(str(source), "memories")
             ) from error
-    return Imported(imported=count)
+    return ImportReport(imported=count)

@@ -11,31 +11,31 @@ from fastapi import APIRouter, Response
 from muisti.engine import Muisti
 from muisti.errors import MemoryNotFound, SessionNotFound
 from muisti.model import Memory, SessionAction
-from muisti.surfaces.rest.concurrency import Lane
-from muisti.surfaces.rest.dependencies import Asking, Id
-from muisti.surfaces.rest.problems import may_fail
+from muisti.surfaces.rest.concurrency import ThreadedRoute
+from muisti.surfaces.rest.dependencies import Id, MemoryDep
+from muisti.surfaces.rest.problems import document_errors
 from muisti.surfaces.rest.schemas_conversations import NewSessionMemory, SessionMemory
 
-router = APIRouter(tags=["Memories of a session"], route_class=Lane)
+router = APIRouter(tags=["Memories of a session"], route_class=ThreadedRoute)
 _MADE = (SessionAction.CREATED, SessionAction.REINFORCED, SessionAction.UPDATED)
 """What makes a memory one of the session's; that it was found does not."""
 
 
-def _ids(memory: Muisti, session_id: str) -> list[str]:
+def _list_ids(memory: Muisti, session_id: str) -> list[str]:
     """The ids of a session's memories. Raises SessionNotFound."""
     return list(
         dict.fromkeys(use.memory_id for use in memory.session_uses(session_id) if use.use in _MADE)
     )
 
 
-def _one(memory: Muisti, session_id: str, memory_id: str) -> Memory:
-    found = memory.get(memory_id) if memory_id in _ids(memory, session_id) else None
+def _get_memory(memory: Muisti, session_id: str, memory_id: str) -> Memory:
+    found = memory.get(memory_id) if memory_id in _list_ids(memory, session_id) else None
     if found is None:
         raise MemoryNotFound(memory_id)
     return found
 
 
-def _told(memory: Memory, session_id: str) -> SessionMemory:
+def _to_response(memory: Memory, session_id: str) -> SessionMemory:
     return SessionMemory(
         id=memory.id,
         session_id=session_id,
@@ -56,21 +56,23 @@ def _project(memory: Muisti, session_id: str) -> str | None:
         return None
 
 
-@router.get("/api/sessions/{session_id}/memories", responses=may_fail("one"))
-def list_session_memories(memory: Asking, session_id: Id) -> list[SessionMemory]:
+@router.get("/api/sessions/{session_id}/memories", responses=document_errors("one"))
+def list_session_memories(memory: MemoryDep, session_id: Id) -> list[SessionMemory]:
     """All memories that a session made."""
-    wanted = _ids(memory, session_id)
+    wanted = _list_ids(memory, session_id)
     found = {one.id: one for one in memory.get_by_session(session_id)}
-    return [_told(found[memory_id], session_id) for memory_id in wanted if memory_id in found]
+    return [
+        _to_response(found[memory_id], session_id) for memory_id in wanted if memory_id in found
+    ]
 
 
 @router.post(
     "/api/sessions/{session_id}/memories",
     status_code=201,
-    responses=may_fail("one", "change", "body"),
+    responses=document_errors("one", "change", "body"),
 )
 def create_session_memory(
-    memory: Asking, session_id: Id, body: NewSessionMemory, response: Response
+    memory: MemoryDep, session_id: Id, body: NewSessionMemory, response: Response
 ) -> SessionMemory:
     """Add a memory by hand."""
     project = _project(memory, session_id)
@@ -82,20 +84,20 @@ def create_session_memory(
         project=project,
     )
     response.headers["Location"] = f"/api/memories/{saved.id}"
-    return _told(saved, session_id)
+    return _to_response(saved, session_id)
 
 
-@router.get("/api/sessions/{session_id}/memories/{memory_id}", responses=may_fail("one"))
-def get_session_memory(memory: Asking, session_id: Id, memory_id: Id) -> SessionMemory:
+@router.get("/api/sessions/{session_id}/memories/{memory_id}", responses=document_errors("one"))
+def get_session_memory(memory: MemoryDep, session_id: Id, memory_id: Id) -> SessionMemory:
     """One memory of a session."""
-    return _told(_one(memory, session_id, memory_id), session_id)
+    return _to_response(_get_memory(memory, session_id, memory_id), session_id)
 
 
 @router.delete(
     "/api/sessions/{session_id}/memories/{memory_id}",
     status_code=204,
-    responses=may_fail("one", "change"),
+    responses=document_errors("one", "change"),
 )
-def delete_session_memory(memory: Asking, session_id: Id, memory_id: Id) -> None:
+def delete_session_memory(memory: MemoryDep, session_id: Id, memory_id: Id) -> None:
     """Move a memory of a session to the trash."""
-    memory.delete(_one(memory, session_id, memory_id).id)
+    memory.delete(_get_memory(memory, session_id, memory_id).id)
