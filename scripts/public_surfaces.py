@@ -27,6 +27,12 @@ from muisti import Muisti, MuistiError, errors
 
 SOURCES = str(Path(muisti.__file__).parents[1])
 METHODS = ("get", "put", "post", "patch", "delete")
+HIDDEN_PATHS = {
+    "/api/chats": "/api/conversations",
+    "/api/chats/{chat}/messages": "/api/conversations/{conversation}/messages",
+    "/api/chats/{chat}/break": "/api/conversations/{conversation}/break",
+}
+"""Old paths that keep working and are not in the schema, with their new names (contract M2)."""
 VAULT = "VAULT"
 """Stands for the path of the vault in recorded commands."""
 INTERRUPTED = """\
@@ -62,12 +68,20 @@ def _app() -> Iterator[Any]:
 def rest_names() -> Iterator[str]:
     """Addresses with their methods, parameters and the fields of their JSON."""
     with _app() as app:
-        told = app.openapi()
-        yield from _routes(app.routes)  # those of the page too, which no description lists
-    for path, operations in told["paths"].items():
+        document = app.openapi()
+        routes = set(_routes(app.routes))  # those of the page too, which no description lists
+    for path, operations in document["paths"].items():
         for method in METHODS:
             if method in operations:
-                yield from _operation(f"{method.upper()} {path}", operations[method], told)
+                yield from _operation(f"{method.upper()} {path}", operations[method], document)
+    for old, new in HIDDEN_PATHS.items():
+        for method, operation in document["paths"][new].items():
+            served = f"{method.upper()} {old}".replace("{chat}", "{conversation}")
+            assert served in routes, f"{served} is gone"
+            routes.discard(served)
+            for name in _operation(f"{method.upper()} {old}", operation, document):
+                yield name.replace("path conversation", "path chat")
+    yield from routes
 
 
 def _routes(routes: list[Any]) -> Iterator[str]:

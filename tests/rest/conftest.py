@@ -1,4 +1,4 @@
-"""A vault over HTTP: in this process for most tests, behind a real socket where that matters."""
+"""A vault over HTTP: in-process for most tests, behind a real socket where that matters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def client(memory: Muisti) -> Iterator[TestClient]:
 
 @contextmanager
 def served(memory: Muisti, **options: object) -> Iterator[str]:
-    """The address of a real server, in a thread of its own."""
+    """Run a real server in a thread; the URL."""
     server, listening, serving = make_server(memory, replace(QUIET, port=0, **options))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
@@ -58,16 +58,16 @@ def served(memory: Muisti, **options: object) -> Iterator[str]:
 
 
 def until(true: Callable[[], object], seconds: float = 60.0) -> float:
-    """Wait until something is true; how long it took."""
+    """Wait until a condition is true. Returns the seconds it took."""
     begun = time.monotonic()
     while not true():
-        assert time.monotonic() - begun < seconds, "it takes too long"
+        assert time.monotonic() - begun < seconds, "timed out"
         time.sleep(0.01)
     return time.monotonic() - begun
 
 
 def check_problem(response: httpx2.Response, status: int, name: str) -> dict[str, object]:
-    """It is a problem document of this sort; what it says."""
+    """Check that a response is this problem document, and return it."""
     told: dict[str, object] = response.json()
     assert response.headers["content-type"] == "application/problem+json"
     assert (response.status_code, told["status"], told["type"]) == (

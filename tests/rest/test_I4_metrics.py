@@ -1,4 +1,4 @@
-"""Numbers for Prometheus (contract I4)."""
+"""Prometheus metrics (contract I4)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_I4_latencies_queues_and_sizes(client: TestClient, memory: Muisti) -> No
     )
 
 
-def test_I4_no_address_of_a_client_becomes_a_name(client: TestClient) -> None:
+def test_I4_paths_of_clients_do_not_become_labels(client: TestClient) -> None:
     for path in ("/x1", "/x2", "/api/memories/some-secret-id"):
         client.get(path)
     client.request("BREW", "/coffee")
@@ -76,7 +76,7 @@ def test_I4_no_address_of_a_client_becomes_a_name(client: TestClient) -> None:
     assert not any(word in text for word in ("x1", "x2", "some-secret-id", "BREW", "coffee"))
 
 
-def test_I4_what_waits_to_be_extracted(client: TestClient, memory: Muisti) -> None:
+def test_I4_exchanges_queued_for_extraction(client: TestClient, memory: Muisti) -> None:
     queue = memory.root / ".queue"
     queue.mkdir()
     ids = [f"0195f000-0000-7000-8000-00000000000{number}" for number in (1, 2)]

@@ -41,7 +41,7 @@ def test_J3_all_fields_are_camel_case_and_come_back(client: TestClient) -> None:
     assert client.get(made.headers["Location"]).json() == told
 
 
-def test_J3_a_list_goes_page_by_page(client: TestClient, known: list[str]) -> None:
+def test_J3_lists_are_paged(client: TestClient, known: list[str]) -> None:
     seen, offset = [], 0
     while offset is not None:
         page = client.get("/api/memories", params={"limit": 3, "offset": offset}).json()
@@ -50,7 +50,7 @@ def test_J3_a_list_goes_page_by_page(client: TestClient, known: list[str]) -> No
     assert seen == list(reversed(known))
 
 
-def test_J3_a_list_can_be_narrowed_and_ordered(
+def test_J3_lists_are_filtered_and_ordered(
     client: TestClient, known: list[str], memory: Muisti
 ) -> None:
     memory.update(known[0], kind="decision")
@@ -76,9 +76,7 @@ def test_J3_a_batch_is_all_or_nothing(client: TestClient, memory: Muisti) -> Non
     ] == list(TOPICS)
 
 
-def test_J3_patch_changes_what_is_named_and_put_the_rest_too(
-    client: TestClient, known: list[str]
-) -> None:
+def test_J3_patch_updates_and_put_replaces(client: TestClient, known: list[str]) -> None:
     address = f"/api/memories/{known[0]}"
     assert client.patch(
         address, json={"keywords": ["db"], "summary": "Why", "kind": "decision"}
@@ -98,7 +96,7 @@ def test_J3_patch_changes_what_is_named_and_put_the_rest_too(
     )
 
 
-def test_J3_null_takes_a_time_back(client: TestClient, known: list[str]) -> None:
+def test_J3_null_clears_a_time(client: TestClient, known: list[str]) -> None:
     address = f"/api/memories/{known[0]}"
     client.patch(address, json={"validUntil": "2027-01-01T00:00:00Z"})
     assert client.patch(address, json={"validUntil": None}).json()["validUntil"] is None
@@ -128,9 +126,7 @@ def test_J3_two_editors_do_not_overwrite_each_other(
     assert again.status_code == 200
 
 
-def test_J3_a_change_of_the_title_alone_is_another_version(
-    client: TestClient, known: list[str]
-) -> None:
+def test_J3_a_new_title_is_a_new_version(client: TestClient, known: list[str]) -> None:
     address = f"/api/memories/{known[0]}"
     tag = client.get(address).headers["ETag"]
     client.patch(address, json={"title": "Mine"})  # at the same moment, by the clock
@@ -142,7 +138,7 @@ def test_J3_a_change_of_the_title_alone_is_another_version(
     )
 
 
-def test_J3_being_found_is_no_new_version(
+def test_J3_a_recall_is_not_a_new_version(
     client: TestClient, known: list[str], memory: Muisti, clock: FakeClock
 ) -> None:
     address = f"/api/memories/{known[0]}"
@@ -168,7 +164,7 @@ def test_J3_forms_of_if_match(
     assert response.status_code == status
 
 
-def test_J3_if_match_holds_against_other_processes_and_edits_by_hand(
+def test_J3_if_match_notices_other_processes_and_external_edits(
     client: TestClient, known: list[str], memory: Muisti, opened: Opener
 ) -> None:
     address = f"/api/memories/{known[0]}"
@@ -198,7 +194,7 @@ def test_J3_if_match_holds_against_other_processes_and_edits_by_hand(
     assert answer.headers["ETag"] == client.get(address).headers["ETag"]
 
 
-def test_J3_if_match_on_a_memory_that_is_gone(client: TestClient) -> None:
+def test_J3_if_match_on_a_deleted_memory(client: TestClient) -> None:
     check_problem(
         client.patch("/api/memories/none-1", json={"title": "x"}, headers={"If-Match": "*"}),
         404,
@@ -206,7 +202,9 @@ def test_J3_if_match_on_a_memory_that_is_gone(client: TestClient) -> None:
     )
 
 
-def test_J3_delete_restore_and_erase(client: TestClient, known: list[str], memory: Muisti) -> None:
+def test_J3_delete_restore_and_delete_permanently(
+    client: TestClient, known: list[str], memory: Muisti
+) -> None:
     address = f"/api/memories/{known[0]}"
     assert client.delete(address).status_code == 204
     check_problem(client.get(address), 404, "memory-not-found")
@@ -217,7 +215,7 @@ def test_J3_delete_restore_and_erase(client: TestClient, known: list[str], memor
     check_problem(client.post(f"{address}/restore"), 404, "memory-not-found")
 
 
-def test_J3_stronger_and_weaker(client: TestClient, known: list[str]) -> None:
+def test_J3_reinforce_and_deemphasize(client: TestClient, known: list[str]) -> None:
     address = f"/api/memories/{known[0]}"
     weak = client.post(f"{address}/deemphasize", json={"amount": 0.5}).json()["salience"]
     strong = client.post(f"{address}/reinforce").json()["salience"]
@@ -260,7 +258,7 @@ def test_J3_supersede_and_history(client: TestClient, known: list[str], clock: F
     }
 
 
-def test_J3_what_was_merged_can_be_taken_apart(client: TestClient) -> None:
+def test_J3_unmerge(client: TestClient) -> None:
     first = client.post(
         "/api/memories", json={"content": "The auth module is in src/auth/index.ts"}
     ).json()

@@ -67,7 +67,7 @@ def test_J3_every_error_has_its_status(
     assert told["detail"] == str(error)
 
 
-def test_J3_no_error_was_forgotten() -> None:
+def test_J3_every_error_class_is_tested() -> None:
     ours = {leaf for leaf in leaves(errors.MuistiError) if leaf.__module__ == "muisti.errors"}
     assert ours <= {type(error) for error, _, _ in EVERY}
 
@@ -94,25 +94,25 @@ def test_J3_fields_have_the_names_that_clients_know() -> None:
         (b'{"content": "a", "session_id": "x"}', 422, "invalid-request"),
     ],
 )
-def test_J3_bodies_that_cannot_be_read(
-    client: TestClient, body: bytes, status: int, name: str
-) -> None:
+def test_J3_malformed_bodies(client: TestClient, body: bytes, status: int, name: str) -> None:
     response = client.post(
         "/api/memories", content=body, headers={"Content-Type": "application/json"}
     )
     check_problem(response, status, name)
 
 
-def test_J3_odd_meta_is_refused_not_an_error_of_the_server(client: TestClient) -> None:
+def test_J3_invalid_meta_is_a_client_error(client: TestClient) -> None:
     for meta in ('{"a": NaN}', '{"a": "\\ud800"}', '{"a": ' + "[" * 200 + "]" * 200 + "}"):
         body = f'{{"role": "user", "content": "x", "meta": {meta}}}'
         response = client.post(
-            "/api/chats/a_b/messages", content=body, headers={"Content-Type": "application/json"}
+            "/api/conversations/a_b/messages",
+            content=body,
+            headers={"Content-Type": "application/json"},
         )
         assert response.status_code == 422, meta
 
 
-def test_J3_no_such_address_and_no_such_method(client: TestClient) -> None:
+def test_J3_unknown_paths_and_methods(client: TestClient) -> None:
     check_problem(client.get("/api/nothing"), 404, "no-such-address")
     response = client.post("/api/stats")
     check_problem(response, 405, "no-such-method")
@@ -120,7 +120,7 @@ def test_J3_no_such_address_and_no_such_method(client: TestClient) -> None:
     assert client.request("TRACE", "/api/memories/x").headers["Allow"] == "DELETE, GET, PATCH, PUT"
 
 
-def test_J3_what_nobody_expected_tells_nothing_of_the_inside(
+def test_J3_unexpected_errors_reveal_nothing(
     client: TestClient,
     memory: Muisti,
     monkeypatch: pytest.MonkeyPatch,
@@ -137,7 +137,7 @@ def test_J3_what_nobody_expected_tells_nothing_of_the_inside(
     assert "content-security-policy" in response.headers
 
 
-def test_K2_a_full_disk_is_told_and_nothing_is_lost(opened: Opener) -> None:
+def test_K2_a_full_disk_is_reported_and_nothing_is_lost(opened: Opener) -> None:
     disk = FailingDisk(errno.ENOSPC, forever=True)
     memory = opened(embedder="none", disk=disk)
     with client_of(memory) as client:
@@ -167,7 +167,7 @@ def test_K2_a_full_disk_is_told_and_nothing_is_lost(opened: Opener) -> None:
         assert client.get("/api/stats").json()["totalCount"] == 2
 
 
-def test_B5_a_vault_that_is_gone_is_told_and_not_made_anew(
+def test_B5_a_missing_vault_is_reported_and_not_recreated(
     client: TestClient, memory: Muisti
 ) -> None:
     one = client.post("/api/memories", json={"content": "PostgreSQL keeps the orders"}).json()

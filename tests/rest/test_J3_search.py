@@ -1,4 +1,4 @@
-"""Search over REST, in its three layers (contract J3, E6)."""
+"""Search over REST (contract J3, E6)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def known(memory: Muisti) -> str:
     return memory.save("We chose PostgreSQL as our database", kind="decision", keywords=["db"]).id
 
 
-def test_J3_the_answer_is_that_of_python(client: TestClient, known: str, memory: Muisti) -> None:
+def test_J3_search_returns_what_python_returns(
+    client: TestClient, known: str, memory: Muisti
+) -> None:
     told = client.get("/api/search", params={"query": "which database", "limit": 5}).json()
     found = memory.search("which database", limit=5)
     assert [one["memory"]["id"] for one in told["results"]] == [one.memory.id for one in found]
@@ -48,7 +50,7 @@ def test_J3_filters(client: TestClient, known: str) -> None:
     assert late["results"] == []
 
 
-def test_J3_three_layers(client: TestClient, known: str) -> None:
+def test_J3_compact_timeline_and_details(client: TestClient, known: str) -> None:
     compact = client.get(
         "/api/search/compact", params={"query": "database", "source": "memory"}
     ).json()
@@ -89,7 +91,7 @@ def test_J3_context_keeps_to_its_budget(client: TestClient, known: str, memory: 
         {"query": "x", "minSalience": "nan"}, {"query": "x", "kind": "nonsense"}, {"query": "x", "source": "nowhere.md"}, {"query": "x", "includeDeleted": "yes"},
     ],
 )  # fmt: skip
-def test_J3_bad_questions(client: TestClient, params: dict[str, str]) -> None:
+def test_J3_invalid_searches(client: TestClient, params: dict[str, str]) -> None:
     check_problem(client.get("/api/search", params=params), 422, "invalid-request")
 
 
@@ -105,5 +107,5 @@ def test_J3_bad_questions(client: TestClient, params: dict[str, str]) -> None:
         "中",
     ],
 )
-def test_J3_any_question_is_safe(client: TestClient, known: str, query: str) -> None:
+def test_J3_any_query_is_safe(client: TestClient, known: str, query: str) -> None:
     assert client.get("/api/search", params={"query": query}).status_code == 200

@@ -1,4 +1,4 @@
-"""`muisti serve`: starts, tells where, ends when told to (contract J3, K3)."""
+"""`muisti serve`: starts, prints its URL, stops on a signal (contract J3, K3)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def serving(vault: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_J3_it_serves_until_it_is_told_to_stop(vault: Path, sign: signal.Signals) -> None:
+def test_J3_it_serves_until_a_signal(vault: Path, sign: signal.Signals) -> None:
     with serving(vault) as (process, url):
         assert httpx2.get(f"{url}/api/stats").json()["totalCount"] == 1
         assert (
@@ -77,10 +77,10 @@ def test_J3_it_serves_until_it_is_told_to_stop(vault: Path, sign: signal.Signals
 
 def test_K3_it_refuses_other_machines_without_a_token(vault: Path) -> None:
     _, told = run("--vault", str(vault), "--host", "0.0.0.0").communicate(timeout=20)
-    assert "0.0.0.0 can be reached by other machines: give a token" in told
+    assert "0.0.0.0 can be reached by other machines: set a token" in told
 
 
-def test_K3_the_token_of_a_file(vault: Path, tmp_path: Path) -> None:
+def test_K3_token_file(vault: Path, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(TOKEN + "\n")
     file.chmod(0o644)
@@ -109,13 +109,13 @@ def test_J3_no_vault(tmp_path: Path) -> None:
     assert not os.path.exists(tmp_path / "nowhere")
 
 
-def test_J3_it_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_J3_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(extras.NEEDS, "muisti serve", ("server", ("fastapi", "no_such_module")))
     with pytest.raises(MuistiError, match=r"needs no_such_module: pip install 'muisti\[server\]'"):
         extras.check_installed("muisti serve")
 
 
-def test_I1_a_killed_server_extracts_what_it_had_accepted_when_it_starts_again(vault: Path) -> None:
+def test_I1_a_restarted_server_extracts_what_was_queued(vault: Path) -> None:
     unreachable = (
         'extractor = "ollama"\nextractor_model = "none"\nextractor_url = "http://127.0.0.1:9"\n'
     )

@@ -80,7 +80,7 @@ def test_J3_an_unknown_memory(client: TestClient, session: str, method: str) -> 
     assert "none-7" in str(told["detail"])
 
 
-def test_J3_a_memory_of_another_session_is_not_this_ones(
+def test_J3_a_memory_of_another_session_is_not_found(
     client: TestClient, session: str, memory: Muisti
 ) -> None:
     other = memory.save("Something of another session", session_id=memory.start_session().id)
@@ -93,7 +93,7 @@ def test_J3_a_memory_of_another_session_is_not_this_ones(
     assert memory.get(other.id) is not None
 
 
-def test_J3_what_is_only_content_is_classified(client: TestClient, session: str) -> None:
+def test_J3_kind_and_importance_are_inferred(client: TestClient, session: str) -> None:
     told = client.post(
         f"/api/sessions/{session}/memories",
         json={"content": "Fixed authentication bug in the login"},
@@ -110,7 +110,7 @@ def test_J3_the_memory_belongs_to_the_sessions_project(
     assert (found.project, found.session_id) == ("reports", session)
 
 
-def test_J3_what_two_sessions_say_is_a_memory_of_both(
+def test_J3_a_duplicate_belongs_to_both_sessions(
     client: TestClient, session: str, memory: Muisti
 ) -> None:
     second = memory.start_session("reports").id
@@ -123,7 +123,7 @@ def test_J3_what_two_sessions_say_is_a_memory_of_both(
     ]
 
 
-def test_J3_what_a_session_only_found_is_not_its_memory(
+def test_J3_recalled_memories_are_not_the_sessions(
     client: TestClient, session: str, memory: Muisti
 ) -> None:
     memory.save("The deadline of the project is in March", project="reports")
@@ -131,7 +131,7 @@ def test_J3_what_a_session_only_found_is_not_its_memory(
     assert client.get(f"/api/sessions/{session}/memories").json() == []
 
 
-def test_J3_a_later_look_is_told(
+def test_J3_last_accessed_at_is_updated(
     client: TestClient, session: str, memory: Muisti, clock: FakeClock
 ) -> None:
     made = client.post(f"/api/sessions/{session}/memories", json=ASKED).json()
@@ -154,7 +154,7 @@ def test_J3_a_later_look_is_told(
         ({}, "content"),
     ],
 )
-def test_J3_what_cannot_be_a_memory(
+def test_J3_invalid_session_memories(
     client: TestClient, session: str, body: dict[str, object], field: str, memory: Muisti
 ) -> None:
     response = client.post(f"/api/sessions/{session}/memories", json=body)

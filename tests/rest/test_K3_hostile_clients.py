@@ -1,4 +1,4 @@
-"""Endless, huge and slow clients against a real socket: refused, and the server keeps serving (contract K3)."""
+"""Endless, huge and slow clients on a real socket are refused; the server keeps serving (K3)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_K3_a_gigabyte_in_pieces_is_refused_early(base: str, connected: Connect)
     assert sent < 50  # MB that the socket's buffers took before it was noticed
 
 
-def test_K3_pieces_that_are_too_many_are_told_so(base: str, connected: Connect) -> None:
+def test_K3_a_chunked_body_over_the_limit_gets_a_response(base: str, connected: Connect) -> None:
     def pieces() -> Iterator[bytes]:
         yield b'{"content": "'
         for _ in range(20):
@@ -82,7 +82,7 @@ def test_K3_pieces_that_are_too_many_are_told_so(base: str, connected: Connect) 
 
 
 @pytest.mark.parametrize("length", [str(2**20 + 1), str(2**40), "9" * 18])
-def test_K3_a_length_that_is_too_much_is_refused_unread(
+def test_K3_a_declared_length_over_the_limit_is_refused_unread(
     base: str, connected: Connect, length: str
 ) -> None:
     connection = connected()
@@ -92,7 +92,7 @@ def test_K3_a_length_that_is_too_much_is_refused_unread(
     assert b"urn:muisti:too-large" in told
 
 
-def test_K3_who_is_refused_hears_why_and_may_go_on(base: str) -> None:
+def test_K3_a_refused_client_gets_the_reason_and_can_continue(base: str) -> None:
     with httpx2.Client(base_url=base) as client:
         for _ in range(5):
             refused = client.post(
@@ -109,13 +109,13 @@ def test_K3_who_is_refused_hears_why_and_may_go_on(base: str) -> None:
         assert client.get("/health").status_code == 200
 
 
-def test_K3_a_length_that_lies_does_not_help(base: str, connected: Connect) -> None:
+def test_K3_a_wrong_content_length_does_not_help(base: str, connected: Connect) -> None:
     connection = connected()
     connection.sendall(f"{HEAD}Content-Length: 10\r\n\r\n".encode() + MEGABYTE)
     assert b"HTTP/1.1 400" in answer_of(connection)[:2000]
 
 
-def test_K3_a_body_that_drips_is_given_up(base: str, connected: Connect) -> None:
+def test_K3_a_slow_body_times_out(base: str, connected: Connect) -> None:
     connection = connected()
     connection.sendall(f"{HEAD}Content-Length: 1000\r\n\r\n".encode())
     begun = time.monotonic()
@@ -131,7 +131,7 @@ def test_K3_a_body_that_drips_is_given_up(base: str, connected: Connect) -> None
     assert b"urn:muisti:too-slow" in told or told == b""
 
 
-def test_K3_a_body_that_never_comes_is_given_up(base: str, connected: Connect) -> None:
+def test_K3_a_missing_body_times_out(base: str, connected: Connect) -> None:
     connection = connected()
     connection.sendall(f"{HEAD}Content-Length: 1000\r\n\r\n".encode())
     assert b"urn:muisti:too-slow" in answer_of(connection)
@@ -140,7 +140,7 @@ def test_K3_a_body_that_never_comes_is_given_up(base: str, connected: Connect) -
 @pytest.mark.parametrize(
     "head", [b"", b"GET /health HTTP/1.1\r\n", b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "]
 )
-def test_K3_headers_that_drip_are_given_up(base: str, connected: Connect, head: bytes) -> None:
+def test_K3_slow_headers_time_out(base: str, connected: Connect, head: bytes) -> None:
     connection = connected()
     connection.sendall(head)
     begun = time.monotonic()
@@ -159,7 +159,7 @@ def test_K3_headers_that_drip_are_given_up(base: str, connected: Connect, head: 
     assert given_up
 
 
-def test_K3_headers_that_drip_on_a_second_request(base: str, connected: Connect) -> None:
+def test_K3_slow_headers_of_a_second_request_time_out(base: str, connected: Connect) -> None:
     connection = connected()
     connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     assert connection.recv(65536).startswith(b"HTTP/1.1 200")
@@ -188,7 +188,7 @@ def test_K3_a_hundred_slow_clients_do_not_keep_others_out(base: str, connected: 
         "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + "a" * 2**20 + "\r\n\r\n",
     ],
 )  # fmt: skip
-def test_K3_requests_that_mean_two_things(base: str, connected: Connect, lines: str) -> None:
+def test_K3_ambiguous_requests_are_refused(base: str, connected: Connect, lines: str) -> None:
     connection = connected()
     with suppress(OSError):  # it may have hung up already
         connection.sendall(lines.encode())

@@ -18,8 +18,8 @@ CORPUS = [
 ROUTES = [
     ("GET", "/api/memories/{}"), ("DELETE", "/api/memories/{}"), ("DELETE", "/api/memories/{}?hard=true"), ("POST", "/api/memories/{}/restore"),
     ("POST", "/api/memories/{}/touch"), ("POST", "/api/memories/{}/unmerge"), ("GET", "/api/memories/{}/history"), ("GET", "/api/memories/{}/graph"),
-    ("GET", "/api/sessions/{}"), ("GET", "/api/sessions/{}/memories"), ("GET", "/api/sessions/s/memories/{}"), ("GET", "/api/chats/{}/messages"),
-    ("POST", "/api/chats/{}/break"), ("DELETE", "/api/core/user/{}"), ("GET", "/api/search/timeline/{}"), ("DELETE", "/api/documents?path={}"),
+    ("GET", "/api/sessions/{}"), ("GET", "/api/sessions/{}/memories"), ("GET", "/api/sessions/s/memories/{}"), ("GET", "/api/conversations/{}/messages"),
+    ("POST", "/api/conversations/{}/break"), ("DELETE", "/api/core/user/{}"), ("GET", "/api/search/timeline/{}"), ("DELETE", "/api/documents?path={}"),
     ("GET", "/api/search?query=x&project={}"), ("GET", "/api/search?query=x&source={}"), ("GET", "/api/memories?files={}"), ("GET", "/docs/{}"), ("GET", "/{}"),
 ]  # fmt: skip
 BODIES = [
@@ -82,7 +82,7 @@ def check_inside(memory: Muisti, before: set[Path]) -> None:
 
 
 @pytest.mark.parametrize(("method", "template"), ROUTES, ids=lambda value: value)
-def test_K3_in_every_address(
+def test_K3_traversal_in_every_path(
     client: TestClient, memory: Muisti, method: str, template: str
 ) -> None:
     memory.save("PostgreSQL keeps the orders")
@@ -98,7 +98,7 @@ def test_K3_in_every_address(
 @pytest.mark.parametrize(
     ("path", "body"), BODIES, ids=lambda value: value if isinstance(value, str) else ",".join(value)
 )
-def test_K3_in_every_body(
+def test_K3_traversal_in_every_body(
     client: TestClient, memory: Muisti, path: str, body: dict[str, object]
 ) -> None:
     before = outside(memory.root)
@@ -111,13 +111,15 @@ def test_K3_in_every_body(
     check_inside(memory, before)
 
 
-def test_K3_in_every_chat_and_core_entry(client: TestClient, memory: Muisti) -> None:
+def test_K3_traversal_in_conversations_and_core_memory(client: TestClient, memory: Muisti) -> None:
     before = outside(memory.root)
     for name in CORPUS:
         said = {"role": "user", "content": "hello", "id": name if name.strip() else "x"}
         for chat in (name, f"telegram_{name}"):
             assert (
-                client.post(f"/api/chats/{quote(chat, safe='')}/messages", json=said).status_code
+                client.post(
+                    f"/api/conversations/{quote(chat, safe='')}/messages", json=said
+                ).status_code
                 < 500
             )
         assert (

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from muisti import Muisti
 from tests.rest.conftest import BASE, check_problem, client_of, served, until
-from tests.rest.test_B5_live import PATIENT, listening
+from tests.rest.test_B5_watcher import PATIENT, listening
 from tests.web.test_pages import PAGES
 
 TOKEN = "correct-horse-battery-staple"

@@ -1,4 +1,4 @@
-"""The application: routes, layers around them, and what runs beside them."""
+"""The FastAPI application: routes, middleware and background work."""
 
 from __future__ import annotations
 
@@ -44,103 +44,76 @@ MCP_MODULE = "muisti.surfaces.mcp.http"
 
 
 def create_app(memory: Muisti, config: ServerConfig | None = None) -> FastAPI:
-    """The memory over HTTP. Whoever opened the memory closes it, after the application has ended."""
+    """Return the application that serves a vault. The caller closes the vault afterwards."""
     config = config or ServerConfig()
     app = FastAPI(
         title="muisti",
         version=__version__,
-        summary="Memory that you own.",
+        summary="Memory for AI agents, in files you own.",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_lifespan,
     )
-    app.state.memory, app.state.config = memory, config
-    app.state.events, app.state.metrics, app.state.reindexing = (
-        EventBroadcaster(config.listeners),
-        MetricsRegistry(),
-        ReindexJob(),
-    )
+    app.state.memory = memory
+    app.state.config = config
+    app.state.events = EventBroadcaster(config.listeners)
+    app.state.metrics = MetricsRegistry()
+    app.state.reindexing = ReindexJob()
+    app.state.mcp = None
     for module in ROUTERS:
         app.include_router(module.router)
     app.include_router(docs.router)
-    if config.web_page:
-        _add_web_page(app, memory)
-    app.state.mcp = _add_mcp(app, memory)
+    if config.web_page and importlib.util.find_spec(WEB_MODULE) is not None:
+        web = importlib.import_module(WEB_MODULE)
+        app.include_router(web.pages(memory, changes=lambda: app.state.events.published))
+    if importlib.util.find_spec("mcp") is not None:
+        mcp = importlib.import_module(MCP_MODULE)
+        app.state.mcp = mcp.McpEndpoint(memory)
+        app.router.routes.append(Route(mcp.PATH, app.state.mcp, include_in_schema=False))
     app.openapi = lambda: _build_openapi(app)  # type: ignore[method-assign]
-    add_handlers(
-        app,
-        {
-            path: [method.upper() for method in item]
-            for path, item in app.openapi()["paths"].items()
-        },
-    )
-    _add_middleware(app, config)
-    return app
+    add_handlers(app, [route for module in ROUTERS for route in module.router.routes])
 
-
-def _add_middleware(app: FastAPI, config: ServerConfig) -> None:
-    """The last one is the outermost."""
+    # The last one added is the outermost.
     app.add_middleware(BodyLimitMiddleware, config=config)
     app.add_middleware(RateLimitMiddleware, config=config)
     app.add_middleware(AccessMiddleware, config=config)
     app.add_middleware(TimingMiddleware, metrics=app.state.metrics)
     app.add_middleware(SecurityHeadersMiddleware)
-
-
-def _add_web_page(app: FastAPI, memory: Muisti) -> None:
-    """The page in the browser, where it is installed."""
-    if importlib.util.find_spec(WEB_MODULE) is not None:
-        app.include_router(
-            importlib.import_module(WEB_MODULE).pages(
-                memory, changes=lambda: app.state.events.published
-            )
-        )
-
-
-def _add_mcp(app: FastAPI, memory: Muisti) -> Any:
-    """`/mcp` for agents, where the SDK is installed; what has to be closed in the end, or None."""
-    if importlib.util.find_spec("mcp") is None:
-        return None
-    agents = importlib.import_module(MCP_MODULE)
-    endpoint = agents.McpEndpoint(memory)
-    app.router.routes.append(Route(agents.PATH, endpoint, include_in_schema=False))
-    return endpoint
+    return app
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    live = (
-        VaultWatcher(app.state.memory, app.state.events, app.state.config)
-        if app.state.config.watch
-        else None
-    )
-    if live is not None:
-        live.start()
+    """Run the watcher while the application serves."""
+    watcher = None
+    if app.state.config.watch:
+        watcher = VaultWatcher(app.state.memory, app.state.events, app.state.config)
+        watcher.start()
     try:
         yield
     finally:
         app.state.events.close()
         if app.state.mcp is not None:
             await app.state.mcp.close()
-        if live is not None:
-            live.stop()
+        if watcher is not None:
+            watcher.stop()
 
 
 def _build_openapi(app: FastAPI) -> dict[str, Any]:
-    """OpenAPI, with the form of our problems instead of FastAPI's."""
+    """Return the OpenAPI document, with our `Problem` instead of FastAPI's validation errors."""
     if app.openapi_schema is None:
-        told = get_openapi(
+        document = get_openapi(
             title=app.title, version=app.version, summary=app.summary, routes=app.routes
         )
-        schemas = told["components"]["schemas"]
+        schemas = document["components"]["schemas"]
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
         problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas.update(problem.pop("$defs"))
         schemas["Problem"] = problem
-        told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         if app.state.config.token is not None:
-            told["security"] = [{"token": []}]
-        app.openapi_schema = told
+            document["security"] = [{"token": []}]
+        app.openapi_schema = document
     return app.openapi_schema

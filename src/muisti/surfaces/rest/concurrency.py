@@ -1,7 +1,8 @@
-"""Who works at the same time: a few searches, two writers, in the order in which they came.
+"""How many requests run at the same time: a few readers and two writers, first come, first served.
 
-One process has one interpreter and a vault has one lock. Forty threads that want both at once mostly wait for one another:
-every call of the system gives the interpreter away, and whoever holds the lock has to queue for it again.
+A process has one interpreter lock and a vault has one write lock. With forty threads that want
+both, most of the time goes into waiting: every system call releases the interpreter, and the
+thread that holds the vault has to queue for it again.
 """
 
 from __future__ import annotations
@@ -20,41 +21,43 @@ P = ParamSpec("P")
 R = TypeVar("R")
 READERS = max(2, os.cpu_count() or 1)
 WRITERS = 2
-"""One that holds the vault, one that gets ready."""
-ASKING = ("/api/search", "/api/context", "/api/extract/preview")
-"""What only looks something up, though it is sent as a POST."""
+"""One that holds the vault's lock, one that prepares."""
+READING_POSTS = ("/api/search", "/api/search/details", "/api/context", "/api/extract/preview")
+"""POST requests that change nothing."""
 _reading: RunVar[CapacityLimiter] = RunVar("muisti-reading")
 _writing: RunVar[CapacityLimiter] = RunVar("muisti-writing")
 
 
 class ThreadedRoute(APIRoute):
-    """A route whose work is done on a thread, when it is its turn."""
+    """A route that runs on a worker thread, within the limits for readers and writers."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        if not options.get("summary"):
+            options["summary"] = endpoint.__name__.replace("_", " ").capitalize()
         if not inspect.iscoroutinefunction(endpoint):
-            reads = set(options.get("methods") or ["GET"]) <= {"GET", "HEAD"} or path.startswith(
-                ASKING
-            )
+            methods = set(options.get("methods") or ["GET"])
+            reads = methods <= {"GET", "HEAD"} or path in READING_POSTS
             endpoint = limit_concurrency(endpoint, reads=reads)
         super().__init__(path, endpoint, **options)
 
 
-def limit_concurrency(work: Callable[P, R], *, reads: bool) -> Callable[P, Any]:
-    """The same work, as a coroutine that waits for its turn."""
+def limit_concurrency(function: Callable[P, R], *, reads: bool) -> Callable[P, Any]:
+    """Return a coroutine function that runs this one on a thread, as a reader or a writer."""
 
-    @functools.wraps(work)
+    @functools.wraps(function)
     async def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        limiter = _limiter(_reading, READERS) if reads else _limiter(_writing, WRITERS)
-        return await to_thread.run_sync(functools.partial(work, *args, **kwargs), limiter=limiter)
+        limiter = _get_limiter(_reading, READERS) if reads else _get_limiter(_writing, WRITERS)
+        call = functools.partial(function, *args, **kwargs)
+        return await to_thread.run_sync(call, limiter=limiter)
 
     return run
 
 
-def _limiter(lane: RunVar[CapacityLimiter], width: int) -> CapacityLimiter:
-    """The lane of this event loop."""
+def _get_limiter(variable: RunVar[CapacityLimiter], size: int) -> CapacityLimiter:
+    """Return the limiter of this event loop."""
     try:
-        return lane.get()
+        return variable.get()
     except LookupError:
-        limiter = CapacityLimiter(width)
-        lane.set(limiter)
+        limiter = CapacityLimiter(size)
+        variable.set(limiter)
         return limiter

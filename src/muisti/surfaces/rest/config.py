@@ -1,4 +1,4 @@
-"""How the server serves: one frozen value, checked when it is made."""
+"""The server's configuration: one frozen value, checked when it is created."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ WILDCARDS = ("0.0.0.0", "::", "")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """Where to listen, who may ask, and how much of it. Raises SettingsError for what would not be safe."""
+    """Where to listen, which clients to accept, and the limits. Raises SettingsError if unsafe."""
 
     host: str = "127.0.0.1"
     port: int = 8765
     token: str | None = None
-    """Everybody has to show it; without one only this machine is served."""
+    """Required of every client. Without one, the server only listens on this machine."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names that the server may be called by, beside those of this machine and its own address."""
+    """Further Host names to accept, besides those of this machine and `host`."""
     allowed_origins: tuple[str, ...] = ()
-    """Other web pages that may ask, such as `http://localhost:3000`."""
+    """Other sites whose pages may send requests, such as `http://localhost:3000`."""
     document_folders: tuple[Path, ...] = ()
-    """Folders of which a client may have Markdown searched; without one, none."""
+    """Folders whose Markdown a client may have indexed; none by default."""
     body_limit: int = 16 * 2**20
-    """Bytes that a request may have."""
+    """Bytes of a request body."""
     body_seconds: float = 30.0
-    """Seconds within which a request has to be there as a whole."""
+    """Seconds until the whole body must have arrived."""
     header_seconds: float = 15.0
-    """Seconds within which a request has to be begun."""
+    """Seconds until the request headers must have arrived."""
     write_rate: float = 200.0
-    """Changes a second that one client may make for long; 0: any number."""
+    """Sustained writes per second and client; 0: no limit."""
     write_burst: int = 400
-    """Changes that one client may make at once."""
+    """Writes that one client may make at once."""
     connections: int = 512
     listeners: int = 64
-    """Clients that may wait for events at a time."""
+    """Clients that may subscribe to events at the same time."""
     web_page: bool = True
-    """Serve the page for the browser too, where it is installed."""
+    """Serve the web page too, if it is installed."""
     watch: bool = True
-    """Take in what is edited by hand, and do upkeep."""
+    """Watch the files for external changes, and run maintenance."""
     settle_seconds: float = 0.2
-    """Seconds to wait for further edits before they are taken in together."""
+    """Seconds to wait for further changes before they are picked up together."""
     rescan_every: float = 60.0
-    """Seconds after which the files are looked at even if nothing was heard of them."""
+    """Seconds between two scans of all files, in case a change was not reported."""
     maintenance_after: float = 600.0
-    """Seconds after the start until the first upkeep."""
+    """Seconds from the start to the first maintenance."""
     maintenance_every: float = 86_400.0
 
     def __post_init__(self) -> None:
@@ -62,23 +62,24 @@ class ServerConfig:
             )
         if self.token is None and not is_loopback(self.host):
             raise SettingsError(
-                f"{self.host} can be reached by other machines: give a token (--token-file PATH), or serve 127.0.0.1 alone"
+                f"{self.host} can be reached by other machines: set a token (--token-file PATH), "
+                "or serve only 127.0.0.1"
             )
         for origin in self.allowed_origins:
             if origin != canonical_origin(origin):
                 raise SettingsError(
-                    f"{origin!r} is no origin of a web page; write it like http://localhost:3000"
+                    f"{origin!r} is not a valid origin; it must look like http://localhost:3000"
                 )
 
     @property
     def base_url(self) -> str:
-        """Where a browser on this machine finds it."""
+        """The address for a browser on this machine."""
         host = "127.0.0.1" if self.host in WILDCARDS else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Whether only this machine can reach the host."""
     if host == "localhost":
         return True
     try:
@@ -88,7 +89,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_address(host: str) -> bool:
-    """Whether it is a number: no name server can make it mean another machine."""
+    """Whether the host is an IP address, which no name server can redirect."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -97,27 +98,23 @@ def is_address(host: str) -> bool:
 
 
 def canonical_origin(origin: str) -> str | None:
-    """`scheme://host` with a port only where it is not the usual one; None if it is no web page's."""
+    """Return `scheme://host`, with the port unless it is the default one; None if not an origin."""
     try:
         parts = urlsplit(origin)
         port = parts.port
     except ValueError:
         return None
-    if (
-        parts.scheme not in ("http", "https")
-        or not parts.hostname
-        or f"{parts.scheme}://{parts.netloc}" != origin
-    ):
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
         return None
-    if "@" in parts.netloc:
+    if f"{parts.scheme}://{parts.netloc}" != origin:
         return None
-    usual = 80 if parts.scheme == "http" else 443
+    default = 80 if parts.scheme == "http" else 443
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, usual) else "")
+    return f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, default) else "")
 
 
-def host_name(header: str) -> str | None:
-    """The name in a Host header, without the port, in lower case; None if it is none."""
+def parse_host(header: str) -> str | None:
+    """Return the name in a Host header, in lower case and without the port; None if invalid."""
     if not header or any(char in header for char in "@/\\?# \t,"):
         return None
     try:

@@ -1,6 +1,6 @@
-"""A page for a person in a browser who is not let in: what is wrong, and what to do. Programs are told as a problem.
+"""The HTML page for a browser that is denied access; programs get a problem document.
 
-It has neither style nor script, for those are behind the same door, and nothing in it is secret.
+It has no style or script, which need the same access, and contains no secrets.
 """
 
 from __future__ import annotations
@@ -15,20 +15,24 @@ from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.problems import HttpProblem
 
 _TOKEN = (
-    "Open <code>/?token=…</code> at this address, with the token of this server instead of the dots. You have to do that once: "
-    "until the server ends, this browser is known. The token is what the server was started with, by <code>--token-file</code>, "
-    "<code>--token</code> or <code>MUISTI_TOKEN</code>; <code>muisti serve --open</code> opens the page with it."
+    "Open <code>/?token=…</code> at this address, with the server's token in place of the dots. "
+    "The browser is then signed in until the server stops. The token was set with "
+    "<code>--token-file</code>, <code>--token</code> or <code>MUISTI_TOKEN</code> when the server "
+    "was started; <code>muisti serve --open</code> opens the page with it."
 )
 _HOST = (
-    'On the machine where the server runs, open <a href="{url}">{url}</a>. If it is to be called by the name that you used, '
-    "start it with <code>--allow-host NAME</code>."
+    'On the machine that runs the server, open <a href="{url}">{url}</a>. To use the name that you '
+    "entered, start the server with <code>--allow-host NAME</code>."
 )
-_ORIGIN = 'A page of another site sent you here, or sent a form. Open the page of the memory itself: <a href="/">to the search</a>.'
-_CURES = {"wrong-token": _TOKEN, "wrong-host": _HOST, "wrong-origin": _ORIGIN}
+_ORIGIN = (
+    "You came from another site, or it submitted a form. "
+    'Open the page directly: <a href="/">search</a>.'
+)
+_ADVICE = {"wrong-token": _TOKEN, "wrong-host": _HOST, "wrong-origin": _ORIGIN}
 
 
 def accepts_html(headers: Headers) -> bool:
-    """Whether it is a person who opens an address or sends a form, and no program or script."""
+    """Whether a browser opens a page or submits a form, rather than a script sending a request."""
     return (
         "text/html" in headers.get("accept", "").lower()
         and headers.get("sec-fetch-mode", "navigate") == "navigate"
@@ -36,14 +40,17 @@ def accepts_html(headers: Headers) -> bool:
 
 
 def render_denied_page(
-    refused: HttpProblem, config: ServerConfig, headers: Mapping[str, str]
+    error: HttpProblem, config: ServerConfig, headers: Mapping[str, str]
 ) -> Response:
-    """The page, with the same status and headers as the problem."""
-    problem = refused.problem
-    cure = _CURES[problem.type.removeprefix("urn:muisti:")].format(url=escape(config.base_url))
+    """Return the page, with the same status and headers as the problem document."""
+    problem = error.problem
+    title = escape(problem.title)
+    name = problem.type.removeprefix("urn:muisti:")
+    advice = _ADVICE[name].format(url=escape(config.base_url))
     text = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f'<meta name="color-scheme" content="light dark"><title>{escape(problem.title)}</title></head>'
-        f"<body><main><h1>{escape(problem.title)}</h1><p>{cure}</p></main></body></html>"
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f'<meta name="color-scheme" content="light dark"><title>{title}</title></head>'
+        f"<body><main><h1>{title}</h1><p>{advice}</p></main></body></html>"
     )
     return HTMLResponse(text, problem.status, dict(headers))

@@ -1,4 +1,4 @@
-"""What every route needs: the memory, and its vault in place."""
+"""What every route needs: the open vault, and IDs from the path."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from fastapi import Depends, Path, Request
 from muisti.engine import Muisti
 
 
-async def _memory(request: Request) -> Muisti:
+async def get_memory(request: Request) -> Muisti:
+    """Return the open vault. Raises VaultNotFound if its folder is gone."""
     memory: Muisti = request.app.state.memory
     memory.check_available()
     return memory
 
 
-MemoryDep = Annotated[Muisti, Depends(_memory)]
+MemoryDep = Annotated[Muisti, Depends(get_memory)]
 Id = Annotated[str, Path(min_length=1, max_length=200)]

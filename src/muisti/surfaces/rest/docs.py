@@ -1,7 +1,11 @@
-"""The description of all routes as a page: made here, without scripts, so that it works offline and under a strict policy."""
+"""The API reference at /docs, rendered from OpenAPI.
+
+Rendered here without scripts: it works offline and under a strict content security policy.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
 from typing import Any
 
@@ -14,104 +18,116 @@ STYLE = """\
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h2 { margin-top: 2.5rem; } summary { cursor: pointer; padding: .3rem 0; }
 details { border-bottom: 1px solid #8884; } details > div { padding: 0 0 1rem 1.5rem; }
-code, pre { font: .9em ui-monospace, monospace; } .method { display: inline-block; width: 4.5rem; font-weight: 600; }
-.told { color: GrayText; margin-left: .5rem; }
+code, pre { font: .9em ui-monospace, monospace; }
+.method { display: inline-block; width: 4.5rem; font-weight: 600; }
+.description { color: GrayText; margin-left: .5rem; }
 table { border-collapse: collapse; } td, th { text-align: left; padding: .1rem .8rem .1rem 0; }
 """
 
 
 @router.get("/docs")
 async def docs_page(request: Request) -> HTMLResponse:
-    """All routes, by subject."""
-    return HTMLResponse(_page(request.app.openapi()))
+    """Show all routes, by tag."""
+    document = request.app.openapi()
+    by_tag: dict[str, list[str]] = {}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            tag = operation.get("tags", ["Other"])[0]
+            by_tag.setdefault(tag, []).append(_render_operation(method, path, operation))
+    operations = [f"<h2>{escape(tag)}</h2>{''.join(group)}" for tag, group in by_tag.items()]
+    schemas = sorted(document["components"]["schemas"].items())
+    info = document["info"]
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        '<title>muisti REST API</title><link rel="stylesheet" href="/docs.css"></head><body>'
+        f"<h1>muisti {escape(info['version'])} REST API</h1>"
+        f"<p>{escape(info.get('summary', ''))} "
+        'OpenAPI: <a href="/openapi.json">openapi.json</a>. '
+        "Errors are <code>application/problem+json</code>.</p>"
+        f"{''.join(operations)}<h2>Schemas</h2>"
+        f"{''.join(_render_schema(name, schema) for name, schema in schemas)}</body></html>"
+    )
 
 
 @router.get("/docs.css")
 async def docs_style() -> Response:
-    """How that page looks."""
+    """The style sheet of that page."""
     return Response(STYLE, media_type="text/css", headers={"Cache-Control": "max-age=3600"})
 
 
-def _page(told: dict[str, Any]) -> str:
-    groups: dict[str, list[str]] = {}
-    for path, item in told["paths"].items():
-        for method, operation in item.items():
-            groups.setdefault(operation.get("tags", ["Other"])[0], []).append(
-                _operation(method, path, operation)
-            )
-    body = "".join(f"<h2>{escape(tag)}</h2>{''.join(found)}" for tag, found in groups.items())
-    schemas = "".join(
-        _schema(name, schema) for name, schema in sorted(told["components"]["schemas"].items())
-    )
-    info = told["info"]
+def _render_operation(method: str, path: str, operation: dict[str, Any]) -> str:
+    parameters = [
+        (
+            f"<code>{escape(parameter['name'])}</code>",
+            parameter["in"] + (", required" if parameter.get("required") else ""),
+            escape(_type_name(parameter["schema"])),
+            escape(parameter.get("description", "")),
+        )
+        for parameter in operation.get("parameters", ())
+    ]
+    responses = []
+    for status, response in operation["responses"].items():
+        contents = [
+            f"{escape(media_type)} {_render_type(content.get('schema', {}))}"
+            for media_type, content in response.get("content", {}).items()
+        ]
+        description = escape(response.get("description", ""))
+        responses.append((escape(status), description, ", ".join(contents)))
+    bodies = [
+        f"<p>Body: {_render_type(content['schema'])}</p>"
+        for content in operation.get("requestBody", {}).get("content", {}).values()
+    ]
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f'<title>muisti REST</title><link rel="stylesheet" href="/docs.css"></head><body>'
-        f"<h1>muisti {escape(info['version'])}</h1><p>{escape(info.get('summary', ''))} "
-        'For programs: <a href="/openapi.json">openapi.json</a>. Errors are <code>application/problem+json</code>.</p>'
-        f"{body}<h2>What is sent and told</h2>{schemas}</body></html>"
+        f'<details><summary><span class="method">{method.upper()}</span>'
+        f"<code>{escape(path)}</code>"
+        f'<span class="description">{escape(operation.get("description", ""))}</span></summary>'
+        f"<div>{_render_table(parameters)}{''.join(bodies)}{_render_table(responses)}</div>"
+        "</details>"
     )
 
 
-def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
-    told = escape(operation.get("description", ""))
-    rows = "".join(
-        f"<tr><td><code>{escape(p['name'])}</code></td><td>{p['in']}{', needed' if p.get('required') else ''}</td>"
-        f"<td>{escape(_type(p['schema']))}</td><td>{escape(p.get('description', ''))}</td></tr>"
-        for p in operation.get("parameters", ())
-    )
-    body = operation.get("requestBody", {}).get("content", {})
-    sent = "".join(f"<p>Body: {_linked(content['schema'])}</p>" for content in body.values())
-    answers = "".join(
-        f"<tr><td>{escape(code)}</td><td>{escape(answer.get('description', ''))}</td><td>{_contents(answer)}</td></tr>"
-        for code, answer in operation["responses"].items()
-    )
+def _render_schema(name: str, schema: dict[str, Any]) -> str:
+    required = schema.get("required", ())
+    rows = [
+        (
+            f"<code>{escape(field)}</code>",
+            _render_type(value),
+            "required" if field in required else "",
+            escape(value.get("description", "")),
+        )
+        for field, value in schema.get("properties", {}).items()
+    ]
     return (
-        f'<details><summary><span class="method">{method.upper()}</span><code>{escape(path)}</code>'
-        f'<span class="told">{told}</span></summary><div>{f"<table>{rows}</table>" if rows else ""}{sent}'
-        f"<table>{answers}</table></div></details>"
+        f'<details id="{escape(name)}"><summary><code>{escape(name)}</code>'
+        f'<span class="description">{escape(schema.get("description", ""))}</span></summary>'
+        f"<div>{_render_table(rows)}</div></details>"
     )
 
 
-def _contents(answer: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{escape(kind)} {_linked(content.get('schema', {}))}"
-        for kind, content in answer.get("content", {}).items()
-    )
+def _render_table(rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows]
+    return f"<table>{''.join(lines)}</table>" if lines else ""
 
 
-def _schema(name: str, schema: dict[str, Any]) -> str:
-    needed = schema.get("required", ())
-    rows = "".join(
-        f"<tr><td><code>{escape(key)}</code></td><td>{_linked(value)}</td><td>{'needed' if key in needed else ''}</td>"
-        f"<td>{escape(value.get('description', ''))}</td></tr>"
-        for key, value in schema.get("properties", {}).items()
-    )
-    told = escape(schema.get("description", ""))
-    return (
-        f'<details id="{escape(name)}"><summary><code>{escape(name)}</code><span class="told">{told}</span></summary>'
-        f"<div><table>{rows}</table></div></details>"
-    )
-
-
-def _linked(schema: dict[str, Any]) -> str:
-    """The type of a value; one of ours as a link."""
+def _render_type(schema: dict[str, Any]) -> str:
+    """Return the type of a value; one of our schemas as a link."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rsplit("/", 1)[-1])
         return f'<a href="#{name}">{name}</a>'
     if schema.get("type") == "array":
-        return f"list of {_linked(schema.get('items', {}))}"
-    for word in ("anyOf", "oneOf"):
-        if word in schema:
-            return " or ".join(_linked(one) for one in schema[word])
-    return escape(_type(schema))
+        return f"list of {_render_type(schema.get('items', {}))}"
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return " or ".join(_render_type(choice) for choice in schema[key])
+    return escape(_type_name(schema))
 
 
-def _type(schema: dict[str, Any]) -> str:
+def _type_name(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         return ", ".join(map(str, schema["enum"]))
     if "anyOf" in schema:
-        return " or ".join(_type(one) for one in schema["anyOf"])
+        return " or ".join(_type_name(choice) for choice in schema["anyOf"])
     if schema.get("type") == "array":
-        return f"list of {_type(schema.get('items', {}))}"
-    return str(schema.get("format") or schema.get("type") or schema.get("const") or "anything")
+        return f"list of {_type_name(schema.get('items', {}))}"
+    return str(schema.get("format") or schema.get("type") or schema.get("const") or "any")

@@ -1,4 +1,4 @@
-"""What happens is told to every client that listens (server-sent events)."""
+"""Server-sent events: what changes in the vault, to every subscribed client."""
 
 from __future__ import annotations
 
@@ -12,74 +12,73 @@ from muisti.model.jsonable import Plain
 from muisti.surfaces.rest.problems import HttpProblem
 
 QUEUE_SIZE = 100
-"""Events that wait for a slow client; the oldest are dropped."""
+"""Events queued for a slow client; the oldest are dropped."""
 KEEPALIVE_SECONDS = 15.0
 EVENT_SCHEMA: Mapping[str, object] = {
     "type": "object",
     "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
 }
-"""One event, in OpenAPI's words; its data is JSON."""
+"""One event in OpenAPI; its data is JSON."""
 
 
 def format_event(name: str, data: Plain) -> bytes:
-    """An event as it is sent."""
+    """Return an event as it is sent."""
     return format_sse_event(data_str=json.dumps(data, ensure_ascii=False), event=name)
 
 
 class EventBroadcaster:
-    """Tells from any thread, is listened to in the server's loop."""
+    """Publishes from any thread to subscribers in the server's event loop."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limit: int) -> None:
+        """Limit: how many clients may subscribe at the same time."""
+        self._limit = limit
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._listeners: set[asyncio.Queue[bytes | None]] = set()
+        self._subscribers: set[asyncio.Queue[bytes | None]] = set()
         self._closed = False
         self.published = 0
-        """How much has happened so far: whoever does not listen can ask whether something did."""
+        """How many events there were. The web page compares it to learn of changes."""
 
     def publish(self, name: str, data: Plain) -> None:
-        """Something happened."""
+        """Send an event to every subscriber."""
         self.published += 1
-        loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._put, format_event(name, data))
+        self._put_everywhere(format_event(name, data))
 
     def close(self) -> None:
-        """Nothing more will happen: let everybody go."""
+        """End every subscription."""
         self._closed = True
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._put, None)
+        self._put_everywhere(None)
 
-    def _put(self, event: bytes | None) -> None:
-        for listener in self._listeners:
-            if listener.full():
-                listener.get_nowait()
-            listener.put_nowait(event)
+    def _put_everywhere(self, event: bytes | None) -> None:
+        def put() -> None:
+            for queue in self._subscribers:
+                if queue.full():
+                    queue.get_nowait()
+                queue.put_nowait(event)
+
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(put)
 
     def subscribe(self) -> AsyncIterator[bytes]:
-        """All events from now on. Raises Refused if too many listen."""
-        if len(self._listeners) >= self._most or self._closed:
-            raise HttpProblem(
-                503,
-                "too-many-listeners",
-                "Too many listen already",
-                f"{self._most} clients listen already",
-            )
+        """Return all events from now on. Raises HttpProblem (503) if too many clients subscribe."""
+        if len(self._subscribers) >= self._limit or self._closed:
+            detail = f"the limit is {self._limit}; try again later"
+            raise HttpProblem(503, "too-many-listeners", "Too many event subscribers", detail)
         self._loop = asyncio.get_running_loop()
-        return self._heard()
 
-    async def _heard(self) -> AsyncIterator[bytes]:
-        listener: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE_SIZE)
-        self._listeners.add(listener)
-        try:
-            yield b"retry: 2000\n: listening\n\n"
-            while True:
-                try:
-                    event = await asyncio.wait_for(listener.get(), KEEPALIVE_SECONDS)
-                except TimeoutError:
-                    event = KEEPALIVE_COMMENT
-                if event is None:
-                    return
-                yield event
-        finally:
-            self._listeners.discard(listener)
+        async def stream() -> AsyncIterator[bytes]:
+            queue: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE_SIZE)
+            self._subscribers.add(queue)
+            try:
+                yield b"retry: 2000\n: listening\n\n"
+                while True:
+                    try:
+                        event = await asyncio.wait_for(queue.get(), KEEPALIVE_SECONDS)
+                    except TimeoutError:
+                        event = KEEPALIVE_COMMENT
+                    if event is None:
+                        return
+                    yield event
+            finally:
+                self._subscribers.discard(queue)
+
+        return stream()

@@ -1,4 +1,4 @@
-"""Every error as `application/problem+json` (RFC 9457), with a type that stays the same."""
+"""Every error as `application/problem+json` (RFC 9457), with a stable type."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import Any, Literal
 import fastapi
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 
 from muisti import errors
 
@@ -22,11 +24,11 @@ log = logging.getLogger("muisti")
 MEDIA_TYPE = "application/problem+json"
 
 RETRY_STATUSES = {429, 503}
-"""Worth another try, and after how many seconds."""
+"""These responses carry a Retry-After header."""
 
 
 class FieldError(BaseModel):
-    """One thing that is wrong with a request."""
+    """One invalid field of a request."""
 
     model_config = ConfigDict(extra="forbid")
     field: str
@@ -34,26 +36,29 @@ class FieldError(BaseModel):
 
 
 class Problem(BaseModel):
-    """What went wrong, for programs and for people."""
+    """An error, for programs and for people."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, extra="forbid", validate_by_name=True, serialize_by_alias=True
     )
     type: str = Field(
-        description="Stays the same for the same sort of error, such as `urn:muisti:memory-not-found`."
+        description="The same for every error of this class, such as `urn:muisti:memory-not-found`."
     )
-    title: str
-    status: int
-    detail: str = Field(description="What is wrong this time, and what to do about it.")
+    title: str = Field(description="A short heading; the same for every error of this type.")
+    status: int = Field(description="The HTTP status code.")
+    detail: str = Field(description="What is wrong in this case, and how to fix it.")
     next_step: str | None = Field(
-        default=None, description="What helps with every error of this type."
+        default=None, description="What to do about any error of this type."
     )
-    field: str | None = Field(default=None, description="The field or option that is wrong.")
-    errors: list[FieldError] | None = None
+    field: str | None = Field(default=None, description="The invalid field or option.")
+    errors: list[FieldError] | None = Field(default=None, description="Every invalid field.")
 
 
 class HttpProblem(fastapi.HTTPException):
-    """A problem of HTTP, not of the memory. FastAPI lets these through where it reads a body."""
+    """An error of the HTTP layer, not of the memory.
+
+    A subclass of FastAPI's own, which is what FastAPI re-raises while it reads a body.
+    """
 
     def __init__(
         self,
@@ -68,19 +73,19 @@ class HttpProblem(fastapi.HTTPException):
 
 
 def render_problem(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    """A problem as a response."""
+    """Return a problem as a response."""
     text = json.dumps(problem.model_dump(exclude_none=True), ensure_ascii=False)
-    extra = {"Retry-After": "1"} if problem.status in RETRY_STATUSES else {}
+    retry = {"Retry-After": "1"} if problem.status in RETRY_STATUSES else {}
     return Response(
         text.encode("utf-8", "replace"),
         problem.status,
-        {**extra, **(headers or {})},
+        {**retry, **(headers or {})},
         media_type=MEDIA_TYPE,
     )
 
 
 def to_problem(error: errors.MuistiError) -> Problem:
-    """Return the problem document of an error: its type is the name of the class, the rest stands beside the class."""
+    """Return the problem document of an error, from the attributes of its class."""
     field = getattr(error, "field", None) or getattr(error, "option", None)
     return Problem(
         type=problem_type(type(error)),
@@ -92,125 +97,112 @@ def to_problem(error: errors.MuistiError) -> Problem:
     )
 
 
-def problem_type(kind: type[errors.MuistiError]) -> str:
-    """Return the URN of a class of errors, such as `urn:muisti:memory-not-found`."""
-    dashed = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__)
+def problem_type(error: type[errors.MuistiError]) -> str:
+    """Return the URN of an error class, such as `urn:muisti:memory-not-found`."""
+    dashed = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", error.__name__)
     return f"urn:muisti:{dashed.lower()}"
 
 
-def _of_validation(error: RequestValidationError) -> Problem:
-    faults = [
-        FieldError(field=_place(one["loc"]), message=str(one["msg"])) for one in error.errors()
-    ]
-    first = faults[0]
-    if any(one["type"] == "json_invalid" for one in error.errors()):
-        detail = "the body is not valid JSON"
-        return Problem(
-            type="urn:muisti:malformed-json",
-            title="The body cannot be read",
-            status=400,
-            detail=detail,
-        )
-    return Problem(
-        type="urn:muisti:invalid-request",
-        title=errors.InvalidRequest.title,
-        status=errors.InvalidRequest.status,
-        detail=f"{first.field}: {first.message}" if first.field else first.message,
-        field=first.field or None,
-        errors=faults[:20],
-    )
+_HTTP_TITLES = {
+    400: ("malformed-json", "Request body is not valid JSON"),
+    404: ("no-such-address", "No such path"),
+    405: ("no-such-method", "Method not allowed"),
+}
 
 
-def _place(location: Sequence[str | int]) -> str:
-    """`body.items.0.content` without saying that it is in the body. Odd names of fields come from the client."""
-    return ".".join(str(part) for part in location[1:])[:200].encode("utf-8", "replace").decode()
+def add_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+    """Render every error as a problem. Routes: where to look up the methods that a path allows."""
+    api_routes = [route for route in routes if isinstance(route, APIRoute)]
 
-
-def _of_http(error: HTTPException) -> Problem:
-    name, title = {
-        400: ("malformed-json", "The body cannot be read"),
-        404: ("no-such-address", "There is nothing at this address"),
-        405: ("no-such-method", "This cannot be done here"),
-    }.get(error.status_code, ("http-error", "The request cannot be answered"))
-    detail = (
-        "the body is not UTF-8 text with valid JSON"
-        if error.status_code == 400
-        else str(error.detail)
-    )
-    return Problem(type=f"urn:muisti:{name}", title=title, status=error.status_code, detail=detail)
-
-
-def add_handlers(app: FastAPI, allowed: Mapping[str, Sequence[str]]) -> None:
-    """Let every error be told as a problem. Allowed: the methods of each path template, for 405."""
-    from starlette.routing import compile_path
-
-    templates = [
-        (compile_path(path)[0], ", ".join(sorted(methods))) for path, methods in allowed.items()
-    ]
-
-    def of_http(request: Request, error: Exception) -> Response:
+    def handle_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        headers = dict(error.headers or {})
-        if error.status_code == 405:
-            fits = [methods for pattern, methods in templates if pattern.match(request.url.path)]
-            headers = {"Allow": fits[0]} if fits else headers
-        return render_problem(_of_http(error), headers)
+        status, detail, headers = error.status_code, str(error.detail), dict(error.headers or {})
+        if status == 400:
+            detail = "the body is not UTF-8 text with valid JSON"
+        if status == 405:  # each method is a route of its own, and Starlette names only the first
+            matching = [one for one in api_routes if one.path_regex.match(request.url.path)]
+            same_path = [one for one in matching if one.path == matching[0].path]
+            methods = {method for one in same_path for method in one.methods or ()}
+            headers = {"Allow": ", ".join(sorted(methods))} if methods else headers
+        name, title = _HTTP_TITLES.get(status, ("http-error", "Request failed"))
+        problem = Problem(type=f"urn:muisti:{name}", title=title, status=status, detail=detail)
+        return render_problem(problem, headers)
 
-    def of_validation(_: Request, error: Exception) -> Response:
+    def handle_validation(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return render_problem(_of_validation(error))
+        found = error.errors()
+        if any(one["type"] == "json_invalid" for one in found):
+            name, title = _HTTP_TITLES[400]
+            detail = "the body is not valid JSON"
+            problem = Problem(type=f"urn:muisti:{name}", title=title, status=400, detail=detail)
+            return render_problem(problem)
+        invalid = []
+        for one in found:
+            path = ".".join(str(part) for part in one["loc"][1:])  # without "body" or "query"
+            field = path[:200].encode("utf-8", "replace").decode()  # clients may send odd names
+            invalid.append(FieldError(field=field, message=str(one["msg"])))
+        first = invalid[0]
+        problem = Problem(
+            type=problem_type(errors.InvalidRequest),
+            title=errors.InvalidRequest.title,
+            status=errors.InvalidRequest.status,
+            detail=f"{first.field}: {first.message}" if first.field else first.message,
+            field=first.field or None,
+            errors=invalid[:20],
+        )
+        return render_problem(problem)
 
-    def of_memory(_: Request, error: Exception) -> Response:
+    def handle_muisti(_: Request, error: Exception) -> Response:
         assert isinstance(error, errors.MuistiError)
         return render_problem(to_problem(error))
 
-    def of_refusal(_: Request, error: Exception) -> Response:
+    def handle_problem(_: Request, error: Exception) -> Response:
         assert isinstance(error, HttpProblem)
         return render_problem(error.problem, error.headers)
 
-    app.add_exception_handler(HTTPException, of_http)
-    app.add_exception_handler(RequestValidationError, of_validation)
-    app.add_exception_handler(errors.MuistiError, of_memory)
-    app.add_exception_handler(HttpProblem, of_refusal)
+    app.add_exception_handler(HTTPException, handle_http)
+    app.add_exception_handler(RequestValidationError, handle_validation)
+    app.add_exception_handler(errors.MuistiError, handle_muisti)
+    app.add_exception_handler(HttpProblem, handle_problem)
 
 
-Codes = Literal["read", "change", "body", "one"]
-_CODES: Mapping[str, tuple[int, ...]] = {
+ErrorGroup = Literal["read", "item", "write", "body"]
+_STATUSES: Mapping[str, tuple[int, ...]] = {
     "read": (401, 403, 405, 421, 422, 503),
-    "one": (404,),
-    "change": (409, 429, 507),
+    "item": (404,),
+    "write": (409, 429, 507),
     "body": (400, 408, 413, 415),
 }
 _DESCRIPTIONS = {
-    400: "The body cannot be read.",
+    400: "The body is not valid JSON.",
     401: "The token is missing or wrong.",
-    403: "Not allowed: another web page asks, or the server does not do this.",
-    404: "There is no such thing; the detail names it.",
-    405: "This cannot be done here.",
+    403: "Not allowed: from another site, or not enabled on this server.",
+    404: "Not found; the detail says what.",
+    405: "Method not allowed.",
     408: "The body took too long to arrive.",
-    409: "It was changed in the meantime, or a file is broken.",
-    412: "It is not the version that If-Match names.",
+    409: "Changed in the meantime, or a file is broken.",
+    412: "The current version is not the one in If-Match.",
     413: "The body is too large.",
     415: "The body must be JSON.",
-    421: "The server is not called by this name.",
-    422: "A field or an option is not acceptable.",
-    429: "Too many changes at once; try again a little later.",
-    501: "This store cannot do that.",
-    503: "The vault, the index or a model cannot be used now.",
+    421: "The Host header is not a name of this server.",
+    422: "A field or an option is invalid.",
+    429: "Too many writes; try again later.",
+    501: "Not supported by this store.",
+    503: "The vault, the index or a model is not available.",
     507: "The disk is full; nothing was changed.",
 }
+_PROBLEM_SCHEMA = {"$ref": "#/components/schemas/Problem"}
 
 
-def document_errors(*codes: Codes, also: Sequence[int] = ()) -> dict[int | str, dict[str, Any]]:
-    """The problems that a route documents: of every request, and of those that change, have a body, or name one thing."""
-    wanted = sorted({code for name in ("read", *codes) for code in _CODES[name]} | set(also))
+def document_errors(
+    *groups: ErrorGroup, also: Sequence[int] = ()
+) -> dict[int | str, dict[str, Any]]:
+    """Return the error responses of a route for OpenAPI. Every route has those of "read"."""
+    statuses = set(also)
+    for group in ("read", *groups):
+        statuses.update(_STATUSES[group])
+    content = {MEDIA_TYPE: {"schema": _PROBLEM_SCHEMA}}
     return {
-        code: {
-            "description": _DESCRIPTIONS[code],
-            "content": {MEDIA_TYPE: {"schema": PROBLEM_SCHEMA}},
-        }
-        for code in wanted
+        status: {"description": _DESCRIPTIONS[status], "content": content}
+        for status in sorted(statuses)
     }
-
-
-PROBLEM_SCHEMA = {"$ref": "#/components/schemas/Problem"}

@@ -1,4 +1,4 @@
-"""Rebuilding the index takes long: it tells how far it is, as server-sent events."""
+"""Rebuild the index in the background, with progress as server-sent events."""
 
 from __future__ import annotations
 
@@ -15,59 +15,57 @@ from muisti.surfaces.rest.problems import HttpProblem, to_problem
 from muisti.surfaces.rest.schemas_maintenance import SyncReport
 
 PROGRESS_INTERVAL = 0.1
-"""Seconds between two reports of progress."""
-Tell = Callable[[str, Plain], None]
+"""Seconds between two progress events."""
+Publish = Callable[[str, Plain], None]
 
 
 class ReindexJob:
-    """At most one at a time. It goes on to its end even if the client that asked for it goes."""
+    """At most one rebuild at a time. It finishes even if the client disconnects."""
 
     def __init__(self) -> None:
-        self._busy = threading.Lock()
+        self._running = threading.Lock()
 
     def start(self, memory: Muisti, *, vectors: bool) -> AsyncIterator[bytes]:
-        """Start in a thread of its own, and tell how far it is. Raises Refused if one runs already."""
-        if not self._busy.acquire(blocking=False):
-            raise HttpProblem(
-                409, "reindex-running", "The index is being rebuilt", "wait until it is done"
-            )
-        told: asyncio.Queue[bytes | None] = asyncio.Queue()
+        """Start a thread and return its events. Raises HttpProblem (409) if one runs already."""
+        if not self._running.acquire(blocking=False):
+            detail = "wait until the running rebuild has finished"
+            raise HttpProblem(409, "reindex-running", "The index is being rebuilt", detail)
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def put(event: bytes | None) -> None:
             if not loop.is_closed():
-                loop.call_soon_threadsafe(told.put_nowait, event)
+                loop.call_soon_threadsafe(queue.put_nowait, event)
 
         def run() -> None:
             try:
                 _reindex(memory, lambda name, data: put(format_event(name, data)), vectors=vectors)
             finally:
-                self._busy.release()
+                self._running.release()
                 put(None)
 
+        async def stream() -> AsyncIterator[bytes]:
+            while (event := await queue.get()) is not None:
+                yield event
+
         threading.Thread(target=run, name="muisti-reindex", daemon=True).start()
-        return _until_done(told)
+        return stream()
 
 
-async def _until_done(told: asyncio.Queue[bytes | None]) -> AsyncIterator[bytes]:
-    while (event := await told.get()) is not None:
-        yield event
-
-
-def _reindex(memory: Muisti, tell: Tell, *, vectors: bool) -> None:
+def _reindex(memory: Muisti, publish: Publish, *, vectors: bool) -> None:
     last = 0.0
 
     def progress(done: int, total: int) -> None:
         nonlocal last
         if done == total or time.monotonic() - last >= PROGRESS_INTERVAL:
             last = time.monotonic()
-            tell("progress", {"done": done, "total": total})
+            publish("progress", {"done": done, "total": total})
 
     try:
         if vectors:
-            tell("done", {"embedded": memory.reindex_missing(progress=progress)})
+            publish("done", {"embedded": memory.reindex_missing(progress=progress)})
         else:
             report = SyncReport.model_validate(memory.reindex(progress=progress))
-            tell("done", report.model_dump(mode="json", by_alias=True))
+            publish("done", report.model_dump(mode="json", by_alias=True))
     except MuistiError as error:
-        tell("problem", to_problem(error).model_dump(exclude_none=True))
+        publish("problem", to_problem(error).model_dump(exclude_none=True))

@@ -1,4 +1,4 @@
-"""The JSON of memories: what a client sends, and what it is told. Names are camelCase; what is not known is an error."""
+"""The JSON of memories, requests and responses. Names are camelCase; unknown fields are errors."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from muisti.recall.filters import FILTERED
 from muisti.recall.lookups import MAX_LIMIT
 
 MAX_OFFSET = 2**31
-_INTEGER = re.compile(r"\d{1,10}\Z")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)\Z")
 
 
 class RequestModel(BaseModel):
-    """What a client sends as JSON: types are not guessed, and a field that we do not know is an error."""
+    """A request body: types are not coerced, and an unknown field is an error."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -38,12 +37,12 @@ class RequestModel(BaseModel):
     )
 
     def given_fields(self) -> dict[str, Any]:
-        """The fields that were named, by the names that the engine has for them."""
+        """Return the fields that the client sent, by their Python names."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
 class QueryModel(BaseModel):
-    """What a client asks for in the address."""
+    """The query of a URL."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -54,12 +53,12 @@ class QueryModel(BaseModel):
     )
 
     def given_fields(self) -> dict[str, Any]:
-        """The options that were named, by the names that the engine has for them."""
+        """Return the options that the client sent, by their Python names."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
 class ResponseModel(BaseModel):
-    """What a client is told."""
+    """A response body."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -71,21 +70,15 @@ class ResponseModel(BaseModel):
 
 
 def _parse_timestamp(value: object) -> object:
-    """Numbers and times without a zone are not guessed at."""
+    """Return the time in UTC. Numbers and times without a time zone are not accepted."""
     if isinstance(value, datetime) or value is None:
         return value
     if not isinstance(value, str) or not _TIMESTAMP.match(value):
-        raise ValueError("must be a time with a zone, such as 2026-01-31T12:00:00Z")
+        raise ValueError("must be a time with a time zone, such as 2026-01-31T12:00:00Z")
     try:
         return datetime.fromisoformat(value.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError("there is no such time between the years 1 and 9999") from None
-
-
-def _check_integer(value: object) -> object:
-    if isinstance(value, str) and not _INTEGER.match(value):
-        raise ValueError("must be a whole number")
-    return value
+        raise ValueError("must be a valid time between the years 1 and 9999") from None
 
 
 def _parse_flag(value: object) -> object:
@@ -94,12 +87,15 @@ def _parse_flag(value: object) -> object:
     return value == "true" if isinstance(value, str) else value
 
 
-def _check_number(value: object) -> object:
-    if isinstance(value, str) and not re.fullmatch(
-        r"-?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?", value
-    ):
-        raise ValueError("must be a number")
-    return value
+def _check_pattern(pattern: str, message: str) -> BeforeValidator:
+    """Return a validator for numbers in a URL, which arrive as text."""
+
+    def check(value: object) -> object:
+        if isinstance(value, str) and not re.fullmatch(pattern, value):
+            raise ValueError(message)
+        return value
+
+    return BeforeValidator(check)
 
 
 Timestamp = Annotated[
@@ -107,21 +103,25 @@ Timestamp = Annotated[
     BeforeValidator(_parse_timestamp),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-Integer = Annotated[int, BeforeValidator(_check_integer)]
+Integer = Annotated[int, _check_pattern(r"\d{1,10}", "must be a whole number")]
 Flag = Annotated[bool, BeforeValidator(_parse_flag)]
-Fraction = Annotated[float, Field(ge=0, le=1), BeforeValidator(_check_number)]
+Fraction = Annotated[
+    float,
+    Field(ge=0, le=1),
+    _check_pattern(r"-?\d{1,20}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?", "must be a number"),
+]
 _NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
 _ONE_LINE = r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$"
 _NOT_BLANK_LINE = (
     _ONE_LINE.replace("]*$", "]*[^\\s\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]") + _ONE_LINE[1:]
 )
 NonBlankText = Annotated[str, Field(min_length=1, pattern=_NOT_BLANK)]
-"""Any text that says something."""
+"""Text that is not blank."""
 Title = Annotated[str, Field(max_length=300, pattern=_ONE_LINE)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=_NOT_BLANK_LINE)]
-"""An id, a session, a chat: one short line."""
+"""An ID or a name: one short line."""
 NameOrEmpty = Annotated[str, Field(max_length=200, pattern=rf"^$|{_NOT_BLANK_LINE}")]
-"""A name, or the empty text for none."""
+"""A name, or the empty string for none."""
 Line = Annotated[str, Field(min_length=1, max_length=300, pattern=_NOT_BLANK_LINE)]
 Lines = Annotated[list[Line], Field(max_length=200)]
 SectorName = Literal["episodic", "semantic", "procedural", "emotional", "reflective"]
@@ -139,7 +139,7 @@ LinkName = Literal[
 
 
 class Link(ResponseModel):
-    """A line from one memory to another."""
+    """A link from one memory to another."""
 
     source: str
     type: LinkName
@@ -158,12 +158,19 @@ Extended = TypeVar("Extended", bound=BaseModel)
 def add_fields(
     fields: Iterable[MemoryField], make: Callable[[MemoryField], tuple[Any, Any]]
 ) -> Callable[[type[Extended]], type[Extended]]:
-    """A decorator that adds fields of a memory to a model. Make: the type and the default of one."""
+    """Return a decorator that adds memory fields to a model.
+
+    Make: returns the type and the default of a field.
+    """
 
     def extend(base: type[Extended]) -> type[Extended]:
-        made: dict[str, Any] = {field.name: make(field) for field in fields}
+        definitions: dict[str, Any] = {field.name: make(field) for field in fields}
         return create_model(
-            base.__name__, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **made
+            base.__name__,
+            __base__=base,
+            __module__=base.__module__,
+            __doc__=base.__doc__,
+            **definitions,
         )
 
     return extend
@@ -197,9 +204,9 @@ _REQUEST_TYPES: dict[ValueType, Any] = {
 
 
 def _define_response_field(field: MemoryField) -> tuple[Any, Any]:
-    """A field as an answer has it."""
-    plain = _CHOICES.get(field.choices) or _RESPONSE_TYPES.get(field.value_type, str)
-    return (plain | None if field.nullable else plain), ...
+    """Return the type of a field in a response."""
+    value = _CHOICES.get(field.choices) or _RESPONSE_TYPES.get(field.value_type, str)
+    return (value | None if field.nullable else value), ...
 
 
 def _request_type(field: MemoryField) -> Any:
@@ -209,7 +216,7 @@ def _request_type(field: MemoryField) -> Any:
 
 
 def _define_save_field(field: MemoryField) -> tuple[Any, Any]:
-    """A field as a client gives it for a new memory; what a draft need not say may be null."""
+    """Return type and default of a field of a new memory; an optional one may be null."""
     given = _request_type(field)
     default = _DRAFT_DEFAULTS[field.name]
     if default is MISSING:
@@ -220,7 +227,7 @@ def _define_save_field(field: MemoryField) -> tuple[Any, Any]:
 
 
 def _define_update_field(field: MemoryField) -> tuple[Any, Any]:
-    """A field as a client gives it to change it. It has no default: what is not named stays."""
+    """Return the type of a field of an update. It has no default: omitted fields are unchanged."""
     given = _request_type(field)
     unset = Field(default=None, json_schema_extra=_drop_default)
     return (given | None if field.nullable else given), unset
@@ -237,36 +244,39 @@ _UPDATE_FIELDS = [field for field in FIELDS if field.given is Given.UPDATE]
 
 @add_fields(FIELDS, _define_response_field)
 class Memory(ResponseModel):
-    """One thing worth remembering."""
+    """A memory."""
 
 
 class MemoryPage(ResponseModel):
-    """One page of a list."""
+    """One page of a list of memories."""
 
     items: list[Memory]
     next_offset: int | None = Field(
-        default=None, description="Where the next page begins; null on the last one."
+        default=None, description="The offset of the next page; null on the last one."
     )
 
 
 @add_fields(_SAVE_FIELDS, _define_save_field)
 class NewMemory(RequestModel):
-    """A text to remember. What is not said is worked out."""
+    """A memory to save. Omitted fields are inferred."""
 
 
 class NewMemoryBatch(RequestModel):
-    """Several texts to remember, all or none."""
+    """Memories to save, all or none."""
 
     items: Annotated[list[NewMemory], Field(min_length=1, max_length=1000)]
 
 
 @add_fields(_UPDATE_FIELDS, _define_update_field)
 class MemoryUpdate(RequestModel):
-    """What to change; what is not named stays."""
+    """The fields to update; omitted fields are unchanged."""
 
 
 class MemoryReplacement(RequestModel):
-    """A memory as it shall be: what is not named becomes empty, but kind, sector, tier, project and trust stay."""
+    """A replacement for a memory: omitted fields are reset.
+
+    Kind, sector, tier, project and trust are kept.
+    """
 
     content: NonBlankText
     title: Title = ""
@@ -280,34 +290,39 @@ class MemoryReplacement(RequestModel):
 
 
 def define_filter_field(field: MemoryField) -> tuple[Any, Any]:
-    """A field as a client names the values that it is looking for."""
+    """Return type and default of a filter."""
     if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
         return NameOrEmpty | None, Field(default=None, description=field.match_help)
     given = Line if field.value_type is ValueType.LIST else _request_type(field)
-    return list[given], Field(default=[])  # type: ignore[valid-type]  # made at run time
+    many = list[given]  # type: ignore[valid-type]  # a type that is built at run time
+    return many, Field(default=[], description=field.match_help)
 
 
 @add_fields(FILTERED, define_filter_field)
 class FilterQuery(QueryModel):
-    """What narrows a search or a list."""
+    """Filters of a search or a list."""
 
-    project: Annotated[str, Field(max_length=200, description="`*`: of all projects.")] | None = (
-        None
+    project: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="Only this project; `*`: all projects."
     )
-    unfiled: Annotated[
-        Flag, Field(description="With a project: what belongs to no project, too.")
-    ] = False
-    session_id: Annotated[Name, Field(description="The session that asks.")] | None = None
-    session: Annotated[Name, Field(description="Only memories made in this session.")] | None = None
+    unfiled: Flag = Field(
+        default=False, description="With a project: include memories without a project."
+    )
+    session_id: Name | None = Field(
+        default=None, description="The session that this request belongs to."
+    )
+    session: Name | None = Field(default=None, description="Only memories of this session.")
     min_salience: Fraction = 0.0
-    since: Timestamp | None = None
-    until: Timestamp | None = None
-    as_of: Annotated[Timestamp, Field(description="What was true then.")] | None = None
-    known_at: Annotated[Timestamp, Field(description="What was known then.")] | None = None
+    since: Timestamp | None = Field(default=None, description="Only memories from this time on.")
+    until: Timestamp | None = Field(default=None, description="Only memories up to this time.")
+    as_of: Timestamp | None = Field(default=None, description="Only what was valid at this time.")
+    known_at: Timestamp | None = Field(
+        default=None, description="Only what was known at this time."
+    )
 
 
 class PageQuery(QueryModel):
-    """Which part of a list."""
+    """A page of a list."""
 
     limit: Annotated[Integer, Field(ge=1, le=MAX_LIMIT)] = 100
     offset: Annotated[Integer, Field(ge=0, le=MAX_OFFSET)] = 0
@@ -324,13 +339,13 @@ class ListQuery(FilterQuery):
 
 
 class GetQuery(QueryModel):
-    """Which memory, exactly."""
+    """Where to look for a memory."""
 
-    include_deleted: Annotated[Flag, Field(description="From the trash too.")] = False
-    include_archived: Annotated[Flag, Field(description="From the archive too.")] = False
+    include_deleted: Flag = Field(default=False, description="Also look in the trash.")
+    include_archived: Flag = Field(default=False, description="Also look in the archive.")
 
 
 class DeleteQuery(QueryModel):
-    """How to delete."""
+    """Options of a deletion."""
 
-    hard: Annotated[Flag, Field(description="Not to the trash: leave no byte of it.")] = False
+    hard: Annotated[Flag, Field(description="Delete permanently, not to the trash.")] = False

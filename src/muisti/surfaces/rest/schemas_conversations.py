@@ -26,7 +26,7 @@ ProjectName = Annotated[str, Field(max_length=100)]
 
 
 class SessionMemory(ResponseModel):
-    """A memory of a session, as chat applications know it."""
+    """A memory of a session, in the JSON of chat applications."""
 
     id: str
     session_id: str
@@ -38,35 +38,31 @@ class SessionMemory(ResponseModel):
 
 
 class NewSessionMemory(RequestModel):
-    """A memory that a person adds to a session."""
+    """A memory to add to a session."""
 
     content: NonBlankText
-    type: (
-        Annotated[
-            Name,
-            Field(description="fact, preference, insight or any other kind; unset: worked out."),
-        ]
-        | None
-    ) = None
+    type: Name | None = Field(
+        default=None, description="fact, preference, insight or another kind. Default: inferred."
+    )
     importance: Fraction | None = None
 
 
 class NewSession(RequestModel):
-    """A session to begin."""
+    """A session to start."""
 
     project: ProjectName | None = None
     session_id: Name | None = None
 
 
 class SessionEnd(RequestModel):
-    """How a session ended."""
+    """The end of a session; omitted fields are unchanged."""
 
     summary: Annotated[str, Field(max_length=20_000)] | None = None
     tool_calls: Count | None = None
 
 
 class Session(ResponseModel):
-    """One stretch of work."""
+    """A session."""
 
     id: str
     project: str
@@ -78,14 +74,14 @@ class Session(ResponseModel):
 
 
 class SessionsQuery(QueryModel):
-    """Which sessions."""
+    """The sessions to list."""
 
     project: ProjectName | None = None
     limit: Annotated[Integer, Field(ge=1, le=1000)] = 50
 
 
 class SessionUse(ResponseModel):
-    """What a session did with a memory."""
+    """How a session used a memory."""
 
     session_id: str
     memory_id: str
@@ -94,24 +90,24 @@ class SessionUse(ResponseModel):
 
 
 class NewSessionUse(RequestModel):
-    """What a session did with a memory."""
+    """How a session used a memory."""
 
     memory_id: Name
     use: Literal["created", "recalled", "updated", "reinforced"] = "recalled"
 
 
 class SessionText(ResponseModel):
-    """All that a session made, as one text."""
+    """The memories of a session as one text."""
 
     content: str
     token_count: int
 
 
 class Message(ResponseModel):
-    """What was said."""
+    """A message of a conversation."""
 
     id: str
-    conversation: str
+    conversation: Annotated[str, Field(description="Its name, such as `telegram_123456`.")]
     role: str
     content: str
     at: datetime
@@ -119,29 +115,28 @@ class Message(ResponseModel):
     meta: dict[str, Any]
     index_pending: bool
 
-    @computed_field(description="Old name of `conversation`.")  # type: ignore[prop-decorator]
+    @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
     @property
     def chat(self) -> str:
-        """The conversation, under its old name."""
+        """Old name of `conversation`."""
         return self.conversation
 
 
 class NewMessage(RequestModel):
-    """Something that was said."""
+    """A message to append."""
 
     role: RoleName
     content: str
     type: Annotated[str, Field(min_length=1, max_length=60)] | None = None
     meta: dict[str, Any] = Field(default={})
     at: Timestamp | None = None
-    id: (
-        Annotated[str, Field(min_length=1, max_length=120, description="Makes it safe to repeat.")]
-        | None
-    ) = None
+    id: Annotated[str, Field(min_length=1, max_length=120)] | None = Field(
+        default=None, description="Makes a repeated request safe."
+    )
 
 
 class Conversation(ResponseModel):
-    """A conversation in numbers."""
+    """A conversation and how many messages it has."""
 
     name: str
     messages: int
@@ -151,32 +146,32 @@ class Conversation(ResponseModel):
 
 
 class MessagesQuery(QueryModel):
-    """How much of a conversation."""
+    """How many messages to return."""
 
     limit: Annotated[Integer, Field(ge=1, le=1000)] = 20
 
 
 class CoreMemory(ResponseModel):
-    """What an agent always knows."""
+    """Permanent facts about the user and standing instructions for the agent."""
 
     user: dict[str, str]
     agent: dict[str, str]
 
 
 class CoreValue(RequestModel):
-    """The value of an entry."""
+    """The value of a core memory entry."""
 
     value: NonBlankText
 
 
 class CoreText(RequestModel):
-    """A text such as that of a USER.md."""
+    """A text such as USER.md."""
 
     text: NonBlankText
 
 
 class DocumentSource(ResponseModel):
-    """A file or folder with Markdown that is searched too."""
+    """A Markdown file or folder that is searched too."""
 
     path: str
     source: str
@@ -186,7 +181,7 @@ class DocumentSource(ResponseModel):
 
 
 class NewDocumentSource(RequestModel):
-    """A file or folder to search; it has to lie in a folder that the server was started with."""
+    """A file or folder to index, in a folder that the server was started with."""
 
     path: Annotated[str, Field(min_length=1, max_length=4000)]
     source: Annotated[str, Field(max_length=200)] | None = None
@@ -195,13 +190,13 @@ class NewDocumentSource(RequestModel):
 
 
 class DocumentSourceQuery(QueryModel):
-    """Which file or folder, as the list names it."""
+    """A file or folder, as in the list of document sources."""
 
     path: Annotated[str, Field(min_length=1, max_length=4000)]
 
 
 class Exchange(RequestModel):
-    """What a user said and what was answered."""
+    """A user message and the assistant's reply."""
 
     session_id: Name
     user_message: str
@@ -213,13 +208,13 @@ class Exchange(RequestModel):
 
 
 class ExtractionAccepted(ResponseModel):
-    """It is on the disk, and is dealt with in the background."""
+    """The exchange is queued on disk and extracted in the background."""
 
     accepted: bool
 
 
 class Utterance(RequestModel):
-    """One message of a talk."""
+    """A message to extract from."""
 
     text: NonBlankText
     speaker: Annotated[str, Field(min_length=1, max_length=100)] = "User"
@@ -229,14 +224,14 @@ class Utterance(RequestModel):
 
 
 class ExtractionPreview(RequestModel):
-    """A talk to look for memories in; nothing is stored."""
+    """Messages to extract memories from; nothing is stored."""
 
     messages: Annotated[list[Utterance], Field(min_length=1, max_length=1000)]
     mode: ExtractionMode = "default"
 
 
 class ExtractedMemory(ResponseModel):
-    """Something worth keeping."""
+    """A memory that extraction found."""
 
     content: str
     kind: str

@@ -1,4 +1,4 @@
-"""The JSON of links, history, upkeep, numbers and exchange."""
+"""The JSON of links, history, statistics, maintenance, import and export."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from muisti.surfaces.rest.schemas_conversations import ProjectName
 
 
 class NewLink(RequestModel):
-    """How this memory stands to another."""
+    """A link from this memory to another."""
 
     target: Name
     type: LinkName = "RELATED_TO"
@@ -36,52 +36,52 @@ class NewLink(RequestModel):
 
 
 class LinkQuery(QueryModel):
-    """Which link to take back."""
+    """The link to remove."""
 
     target: Name
     type: LinkName = "RELATED_TO"
 
 
 class SupersedeRequest(RequestModel):
-    """The memory that takes the place of this one."""
+    """The memory that replaces this one."""
 
     new_id: Name
 
 
 class SupersedingMemory(ResponseModel):
-    """The memory that took its place, if one did."""
+    """The memory that replaced this one; null if it is current."""
 
     memory: Memory | None
 
 
 class ReinforceRequest(RequestModel):
-    """By how much."""
+    """How much to raise the salience, and for which session."""
 
     amount: Annotated[float, Field(gt=0, le=1)] | None = None
     session_id: Name | None = None
 
 
 class DeemphasizeRequest(RequestModel):
-    """By how much."""
+    """How much to lower the salience."""
 
     amount: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
 class GraphQuery(QueryModel):
-    """How far."""
+    """How far to follow links."""
 
     depth: Annotated[Integer, Field(ge=1, le=5)] = 1
 
 
 class Graph(ResponseModel):
-    """A memory's surroundings, itself first."""
+    """A memory and those it links to, itself first."""
 
     memories: list[Memory]
     links: list[Link]
 
 
 class HistoryEntry(ResponseModel):
-    """One line of a memory's history."""
+    """One entry of a memory's history."""
 
     at: datetime
     what: str
@@ -92,14 +92,14 @@ class HistoryEntry(ResponseModel):
 
 
 class FileProblem(ResponseModel):
-    """A file that cannot be used as it is, and what to do."""
+    """A file with a problem, and how to fix it."""
 
     path: str
     reason: str
 
 
 class Stats(ResponseModel):
-    """The vault in numbers."""
+    """Statistics of the vault."""
 
     total_count: int
     by_kind: dict[str, int]
@@ -118,13 +118,13 @@ class Stats(ResponseModel):
 
 
 class SyncRequest(RequestModel):
-    """Whether to forget files that vanished, however many."""
+    """Whether to remove the memories of missing files, however many."""
 
     confirm: bool = False
 
 
 class SyncReport(ResponseModel):
-    """What was taken in."""
+    """The external changes that were picked up."""
 
     added: int
     changed: int
@@ -136,7 +136,7 @@ class SyncReport(ResponseModel):
 
 
 class VerifyReport(ResponseModel):
-    """Whether files and index agree."""
+    """Whether the index matches the files."""
 
     ok: bool
     files: int
@@ -146,13 +146,13 @@ class VerifyReport(ResponseModel):
 
 
 class MaintenanceRequest(RequestModel):
-    """Whether only to tell what would be done."""
+    """Whether to only report what maintenance would do."""
 
     dry_run: bool = False
 
 
 class MaintenanceReport(ResponseModel):
-    """What upkeep did, or would do."""
+    """What maintenance did, or would do."""
 
     dry_run: bool
     decayed: int
@@ -163,49 +163,47 @@ class MaintenanceReport(ResponseModel):
 
 
 class ReindexRequest(RequestModel):
-    """Whether only to make the vectors that are missing."""
+    """Whether to only create missing vectors."""
 
     vectors: bool = False
 
 
 class ExportQuery(FilterQuery):
-    """What to export, and how."""
+    """The memories to export, and the format."""
 
     format: Literal["json", "markdown"] = "json"
     include_deleted: Flag = False
 
 
 class ImportRequest(RequestModel):
-    """Memories from elsewhere, such as an export. Other programs' names of fields are understood."""
+    """Memories to import, such as an export. Field names of other programs are understood."""
 
     memories: Annotated[list[dict[str, Any]], Field(max_length=10_000)]
     kind: Name | None = None
     project: ProjectName | None = None
-    trusted: Annotated[
-        bool, Field(description="Agents may rely on it as on your own memories.")
-    ] = False
+    trusted: Annotated[bool, Field(description="Treat the memories as confirmed by you.")] = False
 
 
 class ImportReport(ResponseModel):
-    """How many were new."""
+    """How many memories were new."""
 
     imported: int
 
 
 class EmptyTrashReport(ResponseModel):
-    """How many were removed for good."""
+    """How many memories were deleted permanently."""
 
     removed: int
 
 
 class Health(ResponseModel):
-    """That the server lives."""
+    """The server is running."""
 
     status: Literal["ok"]
 
 
 class Readiness(ResponseModel):
-    """Whether the memory can be used."""
+    """Whether the vault can be used."""
 
     status: Literal["ready", "degraded"]
     version: str

@@ -1,4 +1,4 @@
-"""The JSON of searches and their answers."""
+"""The JSON of searches and their results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from muisti.surfaces.rest.schemas_conversations import Message
 ModeName = Literal["hybrid", "vector", "keyword"]
 Limit = Annotated[Integer, Field(ge=1, le=MAX_LIMIT)]
 Query = Annotated[NonBlankText, Field(max_length=5000)]
-"""What an address has room for."""
+"""Short enough for a URL."""
 LongQuery = Annotated[NonBlankText, Field(max_length=100_000)]
 
 
@@ -39,18 +39,17 @@ class SearchQuery(FilterQuery):
     query: Query
     limit: Limit = 10
     mode: ModeName = "hybrid"
-    asked_at: (
-        Annotated[Timestamp, Field(description="From when on “yesterday” counts back; unset: now.")]
-        | None
-    ) = None
-    source: Annotated[
-        list[Name], Field(description="memory, document, message, or what a document is called.")
-    ] = Field(default=[])
+    asked_at: Timestamp | None = Field(
+        default=None, description="The time that “yesterday” is relative to. Default: now."
+    )
+    source: list[Name] = Field(
+        default=[], description="memory, document, message, or the name of a document source."
+    )
     include_deleted: Flag = False
 
 
 class CompactQuery(FilterQuery):
-    """A search for ids and titles."""
+    """A search for IDs and titles."""
 
     query: Query
     limit: Limit = 10
@@ -59,7 +58,7 @@ class CompactQuery(FilterQuery):
 
 
 class ExplainQuery(FilterQuery):
-    """Why a memory is, or is not, found."""
+    """A search and the memory to explain."""
 
     query: Query
     memory_id: Name
@@ -67,21 +66,21 @@ class ExplainQuery(FilterQuery):
 
 
 class TimelineQuery(QueryModel):
-    """How far to look around."""
+    """How many neighbours in time to return."""
 
     before: Annotated[Integer, Field(ge=0, le=MAX_LIMIT)] = 5
     after: Annotated[Integer, Field(ge=0, le=MAX_LIMIT)] = 5
 
 
 class RelatedQuery(FilterQuery):
-    """How many, and which."""
+    """Filters for related memories."""
 
     limit: Limit = 10
 
 
 @add_fields(FILTERED, define_filter_field)
 class SearchRequest(RequestModel):
-    """A search whose text is too long, or too private, for an address."""
+    """A search whose query is too long or too private for a URL."""
 
     query: LongQuery
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = 10
@@ -101,7 +100,7 @@ class SearchRequest(RequestModel):
 
 
 class ContextRequest(RequestModel):
-    """A question, and how many tokens the context for it may have."""
+    """A question, and the token budget of its context."""
 
     query: LongQuery
     budget: Annotated[int, Field(ge=1, le=1_000_000)] = 2000
@@ -111,14 +110,14 @@ class ContextRequest(RequestModel):
 
 
 class DetailsRequest(RequestModel):
-    """Which memories to read as a whole."""
+    """The memories to read."""
 
     ids: Annotated[list[Name], Field(min_length=1, max_length=100)]
     session_id: Name | None = None
 
 
 class Signal(ResponseModel):
-    """One reason for a result's place."""
+    """One reason for the rank of a result."""
 
     name: str
     rank: int | None
@@ -127,7 +126,7 @@ class Signal(ResponseModel):
 
 
 class SearchResult(ResponseModel):
-    """A memory that answers, and why."""
+    """A search result, and why it matched."""
 
     memory: Memory
     score: float
@@ -140,17 +139,15 @@ class SearchResult(ResponseModel):
 
 
 class SearchResults(ResponseModel):
-    """The answers to a search, best first."""
+    """The results of a search, best first."""
 
     results: list[SearchResult]
-    mode: str = Field(description="hybrid, vector or keyword: what the answers go by.")
-    degraded: str = Field(
-        description="Why the answers go by less than was asked for; empty when they do not."
-    )
+    mode: str = Field(description="The mode that was used: hybrid, vector or keyword.")
+    degraded: str = Field(description="Why a lesser mode than requested was used; empty if not.")
 
 
 class CompactResult(ResponseModel):
-    """Enough to choose from."""
+    """A search result without its text."""
 
     id: str
     title: str
@@ -160,7 +157,7 @@ class CompactResult(ResponseModel):
 
 
 class Explanation(ResponseModel):
-    """Why a memory is, or is not, an answer."""
+    """Why a memory matches a query, or does not."""
 
     id: str
     query: str
@@ -173,6 +170,6 @@ class Explanation(ResponseModel):
 
 
 class PromptContext(ResponseModel):
-    """One block for a prompt."""
+    """One block of text for a prompt."""
 
     context: str

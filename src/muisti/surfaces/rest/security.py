@@ -1,8 +1,8 @@
-"""Who may ask (contract K3): pure ASGI layers around the application, each with one question.
+"""Access control (contract K3): ASGI middleware around the application.
 
-From the outside in: `Cover` puts safe headers on every answer and tells what nobody expected as a problem; `Doors` asks by
-which name the server is called, which web page asks, and for the token; `Pace` how many changes a client makes.
-What a body may be is in `bodies.py`.
+From the outside in: `SecurityHeadersMiddleware` adds protective headers to every response and
+renders unexpected errors as problems; `AccessMiddleware` checks Host, Origin and the token;
+`RateLimitMiddleware` limits writes. The limits on bodies are in `body_limit.py`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muisti.surfaces.http_headers import protective_headers
 from muisti.surfaces.rest.body_limit import drain_body, send_problem
+from muisti.surfaces.rest.concurrency import READING_POSTS
 from muisti.surfaces.rest.config import (
     LOOPBACK_NAMES,
     WILDCARDS,
     ServerConfig,
     canonical_origin,
-    host_name,
     is_address,
+    parse_host,
 )
 from muisti.surfaces.rest.denied_page import accepts_html, render_denied_page
 from muisti.surfaces.rest.problems import HttpProblem, Problem, render_problem
@@ -37,35 +38,34 @@ from muisti.surfaces.rest.problems import HttpProblem, Problem, render_problem
 log = logging.getLogger("muisti")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
 OPEN_PATHS = ("/health",)
-"""These need no token: they tell nothing but that the server lives."""
-READING_POSTS = ("/api/search", "/api/search/details", "/api/context", "/api/extract/preview")
-"""These change nothing, however they are sent."""
+"""Need no token: they only show that the server is running."""
 MCP_HEADERS = "Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
-"""Headers that an agent in a web page sends to /mcp."""
+"""Sent to /mcp by an agent in a web page."""
 CONTENT_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
 )
 SECURITY_HEADERS = protective_headers(CONTENT_POLICY, "no-referrer")
 
 
 class SecurityHeadersMiddleware:
-    """Safe headers on every answer; an error that nobody expected becomes a problem, and is logged."""
+    """Adds protective headers; logs unexpected errors and renders them as problems."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begun = False
+        has_started = False
 
-        async def covered(message: Message) -> None:
-            nonlocal begun
+        async def send_protected(message: Message) -> None:
+            nonlocal has_started
             if message["type"] == "http.response.start":
-                begun = True
+                has_started = True
                 headers = MutableHeaders(raw=message.setdefault("headers", []))
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
@@ -73,23 +73,23 @@ class SecurityHeadersMiddleware:
             await send(message)
 
         try:
-            await self.app(scope, receive, covered)
+            await self.app(scope, receive, send_protected)
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
-            if begun:
+            if has_started:
                 raise
-            detail = "something that nobody expected; the server's log tells more"
             problem = Problem(
                 type="urn:muisti:internal-error",
-                title="A mistake of the server",
+                title="Internal server error",
                 status=500,
-                detail=detail,
+                detail="an unexpected error occurred; see the server's log",
             )
-            await render_problem(problem, {"Connection": "close"})(scope, receive, covered)
+            response = render_problem(problem, {"Connection": "close"})
+            await response(scope, receive, send_protected)
 
 
 class AccessMiddleware:
-    """By which name, for which page, with which token."""
+    """Checks Host, Origin and the token."""
 
     def __init__(self, app: ASGIApp, config: ServerConfig) -> None:
         self.app = app
@@ -97,9 +97,11 @@ class AccessMiddleware:
         own = () if config.host in WILDCARDS else (config.host.lower(),)
         self._hosts = {*LOOPBACK_NAMES, *own, *(name.lower() for name in config.allowed_hosts)}
         self._key = secrets.token_bytes(32)
+        # Browsers share cookies between the ports of a machine.
+        self._cookie_name = f"muisti-{config.port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -109,123 +111,97 @@ class AccessMiddleware:
         headers = Headers(scope=scope)
         try:
             self._check_host(headers)
-            origin = self._checked_origin(scope, headers)
+            origin = self._check_origin(scope, headers)
             if origin is not None and scope["method"] == "OPTIONS":
                 await _preflight_response(origin)(scope, receive, send)
                 return
-            letting_in = self._check_token(scope, headers)
-        except HttpProblem as refused:
-            await self._turn_away(scope, receive, send, refused)
+            sign_in = self._check_token(scope, headers)
+        except HttpProblem as error:
+            if _is_api(scope) or not accepts_html(headers):
+                await send_problem(scope, receive, send, error.problem, error.headers)
+                return
+            denied = {**(error.headers or {}), **await drain_body(scope, receive)}
+            await render_denied_page(error, self._config, denied)(scope, receive, send)
             return
-        if letting_in is not None:
-            await letting_in(scope, receive, send)
+        if sign_in is not None:
+            await sign_in(scope, receive, send)
         else:
-            await self.app(
-                scope, receive, _add_cors_headers(send, origin) if origin is not None else send
-            )
-
-    async def _turn_away(
-        self, scope: Scope, receive: Receive, send: Send, refused: HttpProblem
-    ) -> None:
-        """A problem for programs; for a person in a browser a page that says what to do."""
-        if _is_api(scope) or not accepts_html(Headers(scope=scope)):
-            await send_problem(scope, receive, send, refused.problem, refused.headers)
-            return
-        headers = {**(refused.headers or {}), **await drain_body(scope, receive)}
-        await render_denied_page(refused, self._config, headers)(scope, receive, send)
+            await self.app(scope, receive, send if origin is None else _add_cors(send, origin))
 
     def _check_host(self, headers: Headers) -> None:
-        """A name that a stranger's name server made to mean this machine is none of ours (DNS rebinding)."""
-        name = host_name(headers.get("host", ""))
-        anywhere = self._config.host in WILDCARDS and name is not None and is_address(name)
-        if name not in self._hosts and not anywhere:
-            detail = "the server is not called by this name; start it with --allow-host NAME if it should be"
-            raise HttpProblem(421, "wrong-host", "Not the name of this server", detail)
+        """Raise HttpProblem for a name that is not ours: it may be DNS rebinding."""
+        name = parse_host(headers.get("host", ""))
+        is_any_address = self._config.host in WILDCARDS and name is not None and is_address(name)
+        if name not in self._hosts and not is_any_address:
+            detail = "this is not a name of this server; start it with --allow-host NAME to use it"
+            raise HttpProblem(421, "wrong-host", "Unknown host name", detail)
 
-    def _checked_origin(self, scope: Scope, headers: Headers) -> str | None:
-        """The other page that asks and may; None for our own and for programs. Raises Refused."""
+    def _check_origin(self, scope: Scope, headers: Headers) -> str | None:
+        """Return the allowed other site that sends this; None for our own page and for programs.
+
+        Raises HttpProblem for every other site.
+        """
+        detail = "requests from other sites need the server option --allow-origin URL"
+        denied = HttpProblem(403, "wrong-origin", "Origin not allowed", detail)
         given = headers.getlist("origin")
-        origin = canonical_origin(given[0].lower()) if len(given) == 1 else None
-        if given and origin is None:
-            self._refuse_page()
-        if origin is None:
-            site = headers.get("sec-fetch-site", "none")
-            navigating = (
+        if not given:
+            is_navigation = (
                 headers.get("sec-fetch-mode") == "navigate"
                 and scope["method"] == "GET"
                 and not _is_api(scope)
             )
-            if site not in ("none", "same-origin") and not navigating:
-                self._refuse_page()
+            site = headers.get("sec-fetch-site", "none")
+            if site not in ("none", "same-origin") and not is_navigation:
+                raise denied
             return None
-        if origin in {
-            canonical_origin(f"{scheme}://{headers['host'].lower()}")
-            for scheme in ("http", "https")
-        }:
+        origin = canonical_origin(given[0].lower()) if len(given) == 1 else None
+        if origin is None:
+            raise denied
+        host = headers["host"].lower()
+        if origin in (canonical_origin(f"http://{host}"), canonical_origin(f"https://{host}")):
             return None
         if origin not in self._config.allowed_origins:
-            self._refuse_page()
+            raise denied
         return origin
 
-    @staticmethod
-    def _refuse_page() -> None:
-        detail = "a web page of another origin asks; start the server with --allow-origin if it may"
-        raise HttpProblem(403, "wrong-origin", "Not for this page", detail)
-
     def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
-        """Nothing, or what lets a browser in that came with the token in its address. Raises Refused."""
+        """Return None, or the response that signs in a browser that sent the token in its URL.
+
+        Raises HttpProblem if the token is missing or wrong.
+        """
         token = self._config.token
         if token is None or scope["path"] in OPEN_PATHS:
             return None
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and _equal(given.strip(), token):
             return None
-        if _equal(_read_cookie(headers, self._cookie_name), self._ticket(token)):
+        # Stands for the token in a browser, until the server stops.
+        cookie = hmac.new(self._key, token.encode(), hashlib.sha256).hexdigest()
+        if _equal(_read_cookie(headers, self._cookie_name), cookie):
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if (
-            scope["method"] == "GET"
-            and not _is_api(scope)
-            and _equal(query.pop("token", [""])[0], token)
-        ):
-            return self._letting_in(scope["path"], query, token)
-        detail = "send the token of this server as `Authorization: Bearer …`"
-        raise HttpProblem(
-            401,
-            "wrong-token",
-            "The token is missing or wrong",
-            detail,
-            {"WWW-Authenticate": "Bearer"},
-        )
-
-    @property
-    def _cookie_name(self) -> str:
-        return (
-            f"muisti-{self._config.port}"  # browsers share cookies between the ports of a machine
-        )
-
-    def _ticket(self, token: str) -> str:
-        """Stands for the token in a browser, until the server ends."""
-        return hmac.new(self._key, token.encode(), hashlib.sha256).hexdigest()
-
-    def _letting_in(self, path: str, query: dict[str, list[str]], token: str) -> Response:
-        """The same page without the token in its address, where a history would keep it."""
-        rest = urlencode(query, doseq=True)
-        target = "/" + path.lstrip("/\\")
-        response = RedirectResponse(f"{target}?{rest}" if rest else target, 303)
-        response.set_cookie(
-            self._cookie_name, self._ticket(token), httponly=True, samesite="strict", path="/"
-        )
-        return response
+        in_url = query.pop("token", [""])[0]
+        if scope["method"] == "GET" and not _is_api(scope) and _equal(in_url, token):
+            # The same page without the token in its URL, where the history would keep it.
+            target = "/" + scope["path"].lstrip("/\\")
+            rest = urlencode(query, doseq=True)
+            response = RedirectResponse(f"{target}?{rest}" if rest else target, 303)
+            response.set_cookie(
+                self._cookie_name, cookie, httponly=True, samesite="strict", path="/"
+            )
+            return response
+        detail = "send the server's token as `Authorization: Bearer …`"
+        title = "Token missing or wrong"
+        raise HttpProblem(401, "wrong-token", title, detail, {"WWW-Authenticate": "Bearer"})
 
 
 def _is_api(scope: Scope) -> bool:
     return str(scope["path"]).startswith(("/api", "/mcp", "/metrics", "/openapi.json"))
 
 
-def _equal(given: str, wanted: str) -> bool:
-    """Takes as long for a token that is nearly right as for one that is not."""
-    return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+def _equal(given: str, expected: str) -> bool:
+    """Compare secrets in constant time."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
 
 
 def _read_cookie(headers: Headers, name: str) -> str:
@@ -237,20 +213,20 @@ def _read_cookie(headers: Headers, name: str) -> str:
 
 
 def _preflight_response(origin: str) -> Response:
-    allowed = {
+    headers = {
         "Access-Control-Allow-Origin": origin,
         "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
         "Access-Control-Allow-Headers": f"Authorization, Content-Type, If-Match, {MCP_HEADERS}",
         "Access-Control-Max-Age": "600",
         "Vary": "Origin",
     }
-    return Response(status_code=204, headers=allowed)
+    return Response(status_code=204, headers=headers)
 
 
-def _add_cors_headers(send: Send, origin: str) -> Send:
-    """Answers that the browser shows to a page of this origin."""
+def _add_cors(send: Send, origin: str) -> Send:
+    """Return a `send` that lets pages of this origin read the response."""
 
-    async def told(message: Message) -> None:
+    async def send_with_cors(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(raw=message.setdefault("headers", []))
             headers["Access-Control-Allow-Origin"] = origin
@@ -259,13 +235,13 @@ def _add_cors_headers(send: Send, origin: str) -> Send:
             headers.add_vary_header("Origin")
         await send(message)
 
-    return told
+    return send_with_cors
 
 
 class RateLimitMiddleware:
-    """How many changes a client may make: a bucket of tokens that fills up again."""
+    """Limits the writes of each client with a token bucket."""
 
-    MOST_CLIENTS = 1024
+    MAX_CLIENTS = 1024
 
     def __init__(
         self, app: ASGIApp, config: ServerConfig, clock: Callable[[], float] = time.monotonic
@@ -275,32 +251,32 @@ class RateLimitMiddleware:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
-        if scope["type"] == "http" and self._rate > 0 and _changes(scope) and not self._take(scope):
-            headers = {"Retry-After": str(max(1, round(1 / self._rate)))}
-            detail = (
-                f"more than {self._rate:g} changes a second; slow down, or use /api/memories/batch"
-            )
+        """Handle one request."""
+        is_write = (
+            scope["type"] == "http"
+            and scope["method"] not in SAFE_METHODS
+            and scope["path"] not in READING_POSTS
+        )
+        if is_write and self._rate > 0 and not self._take_token(scope):
             problem = Problem(
                 type="urn:muisti:too-many-changes",
-                title="Too many changes",
+                title="Too many writes",
                 status=429,
-                detail=detail,
+                detail=f"the limit is {self._rate:g} writes per second; "
+                "slow down, or use /api/memories/batch",
             )
-            await send_problem(scope, receive, send, problem, headers)
+            retry = {"Retry-After": str(max(1, round(1 / self._rate)))}
+            await send_problem(scope, receive, send, problem, retry)
             return
         await self.app(scope, receive, send)
 
-    def _take(self, scope: Scope) -> bool:
+    def _take_token(self, scope: Scope) -> bool:
+        """Take one token from the client's bucket; False if it is empty."""
         client = str((scope.get("client") or ("", 0))[0])
         now = self._clock()
-        left, at = self._buckets.pop(client, (self._burst, now))
-        left = min(self._burst, left + (now - at) * self._rate)
+        left, refilled_at = self._buckets.pop(client, (self._burst, now))
+        left = min(self._burst, left + (now - refilled_at) * self._rate)
         self._buckets[client] = (left - 1 if left >= 1 else left, now)
-        if len(self._buckets) > self.MOST_CLIENTS:
+        if len(self._buckets) > self.MAX_CLIENTS:
             self._buckets.popitem(last=False)
         return left >= 1
-
-
-def _changes(scope: Scope) -> bool:
-    return scope["method"] not in SAFE_METHODS and scope["path"] not in READING_POSTS

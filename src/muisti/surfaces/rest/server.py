@@ -1,4 +1,4 @@
-"""Runs the application: one process, until it is told to stop."""
+"""Run the application with uvicorn, in one process."""
 
 from __future__ import annotations
 
@@ -21,67 +21,68 @@ from muisti.surfaces.rest.app import create_app
 from muisti.surfaces.rest.config import ServerConfig
 
 SHUTDOWN_SECONDS = 5
-"""Seconds that requests have to end when the server is told to stop."""
+"""Seconds that running requests have to finish when the server stops."""
 KEEP_ALIVE_SECONDS = 15
 BACKLOG = 256
 SWITCH_INTERVAL = 0.001
-"""Seconds after which a thread that computes lets others go on: whoever holds the vault waits for its turn at every file."""
+"""Seconds after which a busy thread yields. The thread that holds the vault's lock has to get the
+interpreter back after every file operation."""
 
 
 def make_protocol(seconds: float) -> type[H11Protocol]:
-    """HTTP that lets go of a client which does not get its headers out in time (slow loris)."""
+    """Return a protocol that disconnects clients whose headers are too slow (slow loris)."""
 
-    class Impatient(H11Protocol):
+    class HeaderTimeoutProtocol(H11Protocol):
         """One connection."""
 
-        waiting: asyncio.TimerHandle | None = None
+        timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            self._wait()
+            self._update_timer()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            self._wait()
+            self._update_timer()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._done()
+            self._cancel_timer()
             super().connection_lost(exc)
 
-        def _wait(self) -> None:
-            """The time runs while a request is begun and not there; it does not begin anew with every byte."""
+        def _update_timer(self) -> None:
+            """Run the timer until the headers are complete; a further byte does not restart it."""
             if self.conn.their_state is not h11.IDLE:
-                self._done()
-            elif self.waiting is None:
-                self.waiting = self.loop.call_later(seconds, self._give_up)
+                self._cancel_timer()
+            elif self.timer is None:
+                self.timer = self.loop.call_later(seconds, self._close_if_idle)
 
-        def _done(self) -> None:
-            if self.waiting is not None:
-                self.waiting.cancel()
-                self.waiting = None
+        def _cancel_timer(self) -> None:
+            if self.timer is not None:
+                self.timer.cancel()
+                self.timer = None
 
-        def _give_up(self) -> None:
-            self.waiting = None
+        def _close_if_idle(self) -> None:
+            self.timer = None
             if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
                 self.transport.close()
 
-    return Impatient
+    return HeaderTimeoutProtocol
 
 
 class Server(uvicorn.Server):
-    """Ends when it is told to, and then lets whoever started it go on: the vault is still to be closed."""
+    """Stops on a signal and returns to the caller, which still has to close the vault."""
 
     def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
         super().__init__(config)
         self._app = app
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Ctrl+C, or a kind kill. The second one does not wait for requests that run."""
+        """Stop on Ctrl+C or SIGTERM. A second signal does not wait for running requests."""
         self.force_exit = self.should_exit
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Those who listen for events, and agents that do, would never end by themselves."""
+        """Close event streams first, which would never end by themselves."""
         self._app.state.events.close()
         if self._app.state.mcp is not None:
             await self._app.state.mcp.close()
@@ -89,7 +90,10 @@ class Server(uvicorn.Server):
 
 
 def make_server(memory: Muisti, config: ServerConfig) -> tuple[Server, socket.socket, ServerConfig]:
-    """A server, the socket it listens at, and how it serves, with the port that it got. Raises MuistiError."""
+    """Return a server, its listening socket, and the configuration with the actual port.
+
+    Raises MuistiError if it cannot listen there.
+    """
     listening = _listen(config)
     config = replace(config, port=listening.getsockname()[1])
     app = create_app(memory, config)
@@ -111,7 +115,7 @@ def make_server(memory: Muisti, config: ServerConfig) -> tuple[Server, socket.so
 def serve(
     memory: Muisti, config: ServerConfig, on_ready: Callable[[ServerConfig], None] | None = None
 ) -> None:
-    """Serve until told to stop."""
+    """Serve until a signal stops the server. On_ready is called with the actual configuration."""
     server, listening, config = make_server(memory, config)
     sys.setswitchinterval(SWITCH_INTERVAL)
     memory.warm_up()
@@ -121,7 +125,11 @@ def serve(
 
 
 def _listen(config: ServerConfig) -> socket.socket:
-    """TCP by name: else asyncio does not know that it is, and every answer waits for the client's delayed ACK (40 ms)."""
+    """Return a listening socket.
+
+    IPPROTO_TCP is named explicitly: without it asyncio does not set TCP_NODELAY, and every response
+    waits for the client's delayed ACK (40 ms).
+    """
     try:
         family, _, _, _, address = socket.getaddrinfo(
             config.host or "0.0.0.0", config.port, type=socket.SOCK_STREAM
@@ -137,5 +145,5 @@ def _listen(config: ServerConfig) -> socket.socket:
         return listening
     except OSError as error:
         raise MuistiError(
-            f"cannot serve at {config.host}:{config.port} ({error.strerror}); try another --port"
+            f"cannot listen on {config.host}:{config.port} ({error.strerror}); try another --port"
         ) from error

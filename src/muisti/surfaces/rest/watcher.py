@@ -1,4 +1,4 @@
-"""While a server runs, edits made by hand are taken in at once, and upkeep is done by itself (contract B5, G4)."""
+"""While a server runs, it picks up external changes and runs maintenance (contract B5, G4)."""
 
 from __future__ import annotations
 
@@ -16,96 +16,85 @@ from muisti.surfaces.rest.schemas_maintenance import SyncReport
 
 log = logging.getLogger("muisti")
 MAX_PATHS = 50
-"""Paths that an event names; of a checkout of hundreds it tells the number only."""
+"""Paths that an event lists; a checkout may change hundreds."""
 POLL_SECONDS = 1.0
 PAUSE_FACTOR = 5.0
-"""A look at all files may take a fifth of the time: the longer it takes, the longer it waits for further edits."""
+"""The pause after a sync, as a multiple of its duration: a long one waits for further changes."""
 MAX_PAUSE = 1.0
 
 
 class VaultWatcher:
-    """One thread that hears of edits, one look at the files for each batch of them, and upkeep once a day."""
+    """A thread that syncs each batch of changed files, and runs maintenance once a day."""
 
     def __init__(self, memory: Muisti, events: EventBroadcaster, config: ServerConfig) -> None:
         self._memory, self._events, self._config = memory, events, config
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="muisti-live", daemon=True)
-        self._next_look = 0.0
-        self._next_upkeep = time.monotonic() + config.maintenance_after
-        self._told = ""
+        self._next_scan = 0.0
+        self._next_maintenance = time.monotonic() + config.maintenance_after
+        self._last_error = ""
 
     def start(self) -> None:
-        """Begin."""
-        self._next_look = time.monotonic() + self._config.rescan_every
+        """Start the thread."""
+        self._next_scan = time.monotonic() + self._config.rescan_every
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the batch that it is at."""
+        """Stop after the current batch."""
         self._stop.set()
         self._thread.join(timeout=10)
 
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                for names in self._memory.watch_files(self._stop).batches(
-                    self._config.settle_seconds, POLL_SECONDS
-                ):
+                watch = self._memory.watch_files(self._stop)
+                for names in watch.batches(self._config.settle_seconds, POLL_SECONDS):
                     self._step(names)
-            except Unsupported:  # a vault without files has no edits
-                self._next_look = math.inf
+            except Unsupported:  # a vault without files has no external changes
+                self._next_scan = math.inf
                 self._step(set())
-            except (
-                Exception
-            ) as error:  # the thread goes on: a vault that was unmounted may come back
-                log.warning("files are not watched now: %s", error)
+            except Exception as error:  # keep running: an unmounted vault may come back
+                log.warning("cannot watch the files: %s", error)
             self._stop.wait(POLL_SECONDS)
 
     def _step(self, names: set[str]) -> None:
-        """Take in a batch, and do what is due. What fails is told, once, and tried again later."""
-        now, due = time.monotonic(), self._next_look
+        """Sync a batch and do what is due. An error is reported once and retried later."""
+        now, next_scan = time.monotonic(), self._next_scan
         try:
             self._memory.check_available()
-            whole = now >= self._next_look
-            if names or whole:
-                self._next_look = now  # until it is done: what fails is looked for among all files
-                self._take_in(names, whole=whole)
-                self._next_look = now + self._config.rescan_every if whole else due
-            if now >= self._next_upkeep:
-                self._next_upkeep = now + self._config.maintenance_every
-                self._upkeep()
-            self._told = ""
+            is_full_scan = now >= next_scan
+            if names or is_full_scan:
+                self._next_scan = now  # if this sync fails, the next one scans all files
+                self._sync(names, is_full_scan=is_full_scan)
+                self._next_scan = now + self._config.rescan_every if is_full_scan else next_scan
+            if now >= self._next_maintenance:
+                self._next_maintenance = now + self._config.maintenance_every
+                self._run_maintenance()
+            self._last_error = ""
         except (MuistiError, OSError) as error:
-            if str(error) != self._told:
-                log.warning("edits are taken in later: %s", error)
+            if str(error) != self._last_error:
+                log.warning("external changes will be picked up later: %s", error)
                 self._events.publish("problem", {"detail": str(error)})
-            self._told = str(error)
+            self._last_error = str(error)
 
-    def _take_in(self, names: set[str], *, whole: bool) -> None:
-        begun = time.monotonic()
-        report = SyncReport.model_validate(self._memory.sync(paths=None if whole else names))
-        took = time.monotonic() - begun
-        found = report.added or report.changed or report.moved or report.removed or report.missing
+    def _sync(self, names: set[str], *, is_full_scan: bool) -> None:
+        started = time.monotonic()
+        synced = self._memory.sync(paths=None if is_full_scan else names)
+        duration = time.monotonic() - started
+        report = SyncReport.model_validate(synced)
+        has_changes = any(
+            (report.added, report.changed, report.moved, report.removed, report.missing)
+        )
         files: list[Plain] = [*sorted(name for name in names if "." in name.rpartition("/")[2])]
-        if files or found:
-            told = report.model_dump(mode="json", by_alias=True)
-            self._events.publish(
-                "changed", {**told, "files": files[:MAX_PATHS], "fileCount": len(files)}
-            )
-        self._stop.wait(min(MAX_PAUSE, took * PAUSE_FACTOR))
+        if files or has_changes:
+            event = report.model_dump(mode="json", by_alias=True)
+            event |= {"files": files[:MAX_PATHS], "fileCount": len(files)}
+            self._events.publish("changed", event)
+        self._stop.wait(min(MAX_PAUSE, duration * PAUSE_FACTOR))
 
-    def _upkeep(self) -> None:
+    def _run_maintenance(self) -> None:
         report = self._memory.upkeep()
-        self._events.publish(
-            "upkeep",
-            {
-                "decayed": report.decayed,
-                "cleaned": len(report.cleaned),
-                "evicted": len(report.evicted),
-            },
-        )
-        log.info(
-            "upkeep: %d faded, %d cleaned, %d archived",
-            report.decayed,
-            len(report.cleaned),
-            len(report.evicted),
-        )
+        decayed, cleaned, evicted = report.decayed, len(report.cleaned), len(report.evicted)
+        counts: Plain = {"decayed": decayed, "cleaned": cleaned, "evicted": evicted}
+        self._events.publish("upkeep", counts)
+        log.info("maintenance: %d decayed, %d trashed, %d archived", decayed, cleaned, evicted)

@@ -1,1 +1,1 @@
-"""What can be asked for, by subject."""
+"""The routes, by subject."""

@@ -1,4 +1,4 @@
-"""What is said, what is always known, what is written elsewhere, and what a talk teaches."""
+"""Conversations, core memory, document sources and extraction."""
 
 from __future__ import annotations
 
@@ -33,74 +33,86 @@ from muisti.surfaces.rest.schemas_conversations import (
 router = APIRouter(route_class=ThreadedRoute)
 Key = Annotated[str, Path(min_length=1, max_length=100)]
 
+# The paths below /api/chats are the old names of those below /api/conversations (contract M2).
 
-@router.get("/api/chats", tags=["Conversations"], responses=document_errors())
-def list_chats(memory: MemoryDep) -> list[Conversation]:
-    """All conversations, the latest first."""
+
+@router.get("/api/chats", include_in_schema=False)
+@router.get("/api/conversations", tags=["Conversations"], responses=document_errors())
+def list_conversations(memory: MemoryDep) -> list[Conversation]:
+    """List all conversations, latest first."""
     return [Conversation.model_validate(one) for one in memory.list_conversations()]
 
 
-@router.get("/api/chats/{chat}/messages", tags=["Conversations"], responses=document_errors("one"))
-def chat_window(
-    memory: MemoryDep, chat: Id, asked: Annotated[MessagesQuery, Query()]
+@router.get("/api/chats/{conversation}/messages", include_in_schema=False)
+@router.get(
+    "/api/conversations/{conversation}/messages",
+    tags=["Conversations"],
+    responses=document_errors("item"),
+)
+def list_messages(
+    memory: MemoryDep, conversation: Id, query: Annotated[MessagesQuery, Query()]
 ) -> list[Message]:
-    """The latest messages since the last break, in their order."""
-    return [Message.model_validate(one) for one in memory.window(chat, asked.limit)]
+    """Return the latest messages since the last session break, oldest first."""
+    return [Message.model_validate(one) for one in memory.window(conversation, query.limit)]
 
 
+@router.post("/api/chats/{conversation}/messages", status_code=201, include_in_schema=False)
 @router.post(
-    "/api/chats/{chat}/messages",
+    "/api/conversations/{conversation}/messages",
     tags=["Conversations"],
     status_code=201,
-    responses=document_errors("change", "body"),
+    responses=document_errors("write", "body"),
 )
-def append_message(memory: MemoryDep, chat: Id, body: NewMessage) -> Message:
-    """Write down what was said in a chat, such as `telegram_123456`."""
-    return Message.model_validate(memory.append_message(chat, **body.given_fields()))
+def append_message(memory: MemoryDep, conversation: Id, body: NewMessage) -> Message:
+    """Append a message to a conversation such as `telegram_123456`; created if missing."""
+    return Message.model_validate(memory.append_message(conversation, **body.given_fields()))
 
 
+@router.post("/api/chats/{conversation}/break", status_code=201, include_in_schema=False)
 @router.post(
-    "/api/chats/{chat}/break",
+    "/api/conversations/{conversation}/break",
     tags=["Conversations"],
     status_code=201,
-    responses=document_errors("change"),
+    responses=document_errors("write"),
 )
-def session_break(memory: MemoryDep, chat: Id) -> Message:
-    """Begin a new talk: the window shows what follows."""
-    return Message.model_validate(memory.session_break(chat))
+def add_session_break(memory: MemoryDep, conversation: Id) -> Message:
+    """Mark the start of a new session: reading messages begins there."""
+    return Message.model_validate(memory.session_break(conversation))
 
 
 @router.get("/api/core", tags=["Core memory"], responses=document_errors(also=[409]))
-def get_core(memory: MemoryDep) -> CoreMemory:
-    """Both sections."""
+def get_core_memory(memory: MemoryDep) -> CoreMemory:
+    """Return core memory: facts about the user and standing instructions."""
     return CoreMemory.model_validate(memory.core_get())
 
 
-@router.post("/api/core", tags=["Core memory"], responses=document_errors("change", "body"))
-def fill_core(memory: MemoryDep, body: CoreText) -> CoreMemory:
-    """Fill the section `user`, if it is empty, from a text like that of a USER.md."""
+@router.post("/api/core", tags=["Core memory"], responses=document_errors("write", "body"))
+def fill_core_memory(memory: MemoryDep, body: CoreText) -> CoreMemory:
+    """Fill the section `user` from a text such as USER.md, if the section is empty."""
     return CoreMemory.model_validate(memory.core_init(body.text))
 
 
 @router.put(
-    "/api/core/{section}/{key}", tags=["Core memory"], responses=document_errors("change", "body")
+    "/api/core/{section}/{key}", tags=["Core memory"], responses=document_errors("write", "body")
 )
-def set_core(memory: MemoryDep, section: SectionName, key: Key, body: CoreValue) -> CoreMemory:
-    """Set one entry."""
+def set_core_entry(
+    memory: MemoryDep, section: SectionName, key: Key, body: CoreValue
+) -> CoreMemory:
+    """Set one entry. Returns core memory."""
     return CoreMemory.model_validate(memory.core_update(section, key, body.value))
 
 
 @router.delete(
-    "/api/core/{section}/{key}", tags=["Core memory"], responses=document_errors("one", "change")
+    "/api/core/{section}/{key}", tags=["Core memory"], responses=document_errors("item", "write")
 )
-def unset_core(memory: MemoryDep, section: SectionName, key: Key) -> CoreMemory:
-    """Remove one entry."""
+def delete_core_entry(memory: MemoryDep, section: SectionName, key: Key) -> CoreMemory:
+    """Delete one entry. Returns core memory."""
     return CoreMemory.model_validate(memory.core_delete(section, key))
 
 
 @router.get("/api/documents", tags=["Documents"], responses=document_errors())
-def list_documents(memory: MemoryDep) -> list[DocumentSource]:
-    """The Markdown that is searched beside the memories."""
+def list_document_sources(memory: MemoryDep) -> list[DocumentSource]:
+    """List the indexed Markdown files and folders."""
     return [DocumentSource.model_validate(one) for one in memory.list_document_sources()]
 
 
@@ -108,54 +120,58 @@ def list_documents(memory: MemoryDep) -> list[DocumentSource]:
     "/api/documents",
     tags=["Documents"],
     status_code=201,
-    responses=document_errors("change", "body"),
+    responses=document_errors("write", "body"),
 )
-def add_documents(memory: MemoryDep, body: NewDocumentSource, request: Request) -> DocumentSource:
-    """Search a Markdown file or folder from now on, if the server was started with a folder that it lies in."""
+def add_document_source(
+    memory: MemoryDep, body: NewDocumentSource, request: Request
+) -> DocumentSource:
+    """Index a Markdown file or folder below one given to `muisti serve --documents`."""
     path = resolve_allowed_path(body.path, request.app.state.config.document_folders)
-    said = {name: value for name, value in body.given_fields().items() if name != "path"}
-    return DocumentSource.model_validate(memory.index_path(path, **said))
+    options = body.given_fields()
+    del options["path"]
+    return DocumentSource.model_validate(memory.index_path(path, **options))
 
 
 @router.delete(
     "/api/documents",
     tags=["Documents"],
     status_code=204,
-    responses=document_errors("one", "change"),
+    responses=document_errors("item", "write"),
 )
-def forget_documents(memory: MemoryDep, asked: Annotated[DocumentSourceQuery, Query()]) -> None:
-    """Search a file or folder no longer; the files stay as they are."""
-    if asked.path not in {shelf.path for shelf in memory.list_document_sources()}:  # no other path is looked at
-        raise HttpProblem(
-            404,
-            "document-not-found",
-            "There is no such document",
-            f"{asked.path!r} is not searched",
-        )
-    memory.forget_path(asked.path)
+def remove_document_source(
+    memory: MemoryDep, query: Annotated[DocumentSourceQuery, Query()]
+) -> None:
+    """Remove a file or folder from the index; the files are not changed."""
+    # Only indexed paths are looked at, so that clients cannot probe for others.
+    if query.path not in {source.path for source in memory.list_document_sources()}:
+        detail = f"{query.path!r} is not indexed"
+        raise HttpProblem(404, "document-not-found", "Document source not found", detail)
+    memory.forget_path(query.path)
 
 
 @router.post(
     "/api/extract",
     tags=["Extraction"],
     status_code=202,
-    responses=document_errors("change", "body"),
+    responses=document_errors("write", "body"),
 )
-def extract(memory: MemoryDep, body: Exchange) -> ExtractionAccepted:
-    """Learn from an exchange, in the background: it is on the disk when this answers."""
+def extract_memories(memory: MemoryDep, body: Exchange) -> ExtractionAccepted:
+    """Extract memories from an exchange in the background. It is on disk when this returns."""
     if not body.user_message.strip() and not body.assistant_response.strip():
-        raise InvalidRequest("user_message", body.user_message, "one of the two must say something")
+        reason = "must not be empty if assistantResponse is"
+        raise InvalidRequest("user_message", body.user_message, reason)
     if not memory.extract_and_save(**body.given_fields()):
-        detail = "too many exchanges wait already, or the disk is full; the chat goes on without it"
-        raise HttpProblem(503, "extraction-refused", "It cannot be taken now", detail)
+        detail = "too many exchanges are queued, or the disk is full; nothing was extracted"
+        raise HttpProblem(503, "extraction-refused", "Extraction is not available", detail)
     return ExtractionAccepted(accepted=True)
 
 
 @router.post("/api/extract/preview", tags=["Extraction"], responses=document_errors("body"))
 def preview_extraction(memory: MemoryDep, body: ExtractionPreview) -> list[ExtractedMemory]:
-    """What of a talk is worth keeping. Nothing is stored."""
-    talk = [
+    """Return the memories that extraction finds in a conversation. Nothing is stored."""
+    conversation = [
         model.Utterance(one.text, one.speaker, one.role, one.at, one.addressee)
         for one in body.messages
     ]
-    return [ExtractedMemory.model_validate(one) for one in memory.extract(talk, mode=body.mode)]
+    extracted = memory.extract(conversation, mode=body.mode)
+    return [ExtractedMemory.model_validate(one) for one in extracted]

@@ -1,4 +1,4 @@
-"""Whether the server lives, whether the memory can be used, what happens, and in numbers."""
+"""Health, readiness, metrics and events."""
 
 from __future__ import annotations
 
@@ -17,31 +17,33 @@ from muisti.surfaces.rest.problems import document_errors
 from muisti.surfaces.rest.schemas_maintenance import FileProblem, Health, Readiness
 
 router = APIRouter(tags=["Health"], route_class=ThreadedRoute)
-_NUMBERS: dict[str, Any] = {
+_METRICS: dict[str, Any] = {
     "content": {"text/plain": {"schema": {"type": "string"}}},
-    "description": "For Prometheus.",
+    "description": "Prometheus text format.",
 }
 _EVENTS: dict[str, Any] = {
     "content": {"text/event-stream": {"schema": EVENT_SCHEMA}},
-    "description": "Events `changed`, `upkeep` and `problem`, until the client goes.",
+    "description": "Events `changed`, `upkeep` and `problem`, until the client disconnects.",
 }
 
 
 @router.get("/health", responses=document_errors())
-async def health() -> Health:
-    """That the server lives. Needs no token."""
+async def check_health() -> Health:
+    """Return ok while the server is running. Needs no token."""
     return Health(status="ok")
 
 
 @router.get("/ready", responses=document_errors())
-def ready(memory: MemoryDep) -> Readiness:
-    """Whether the vault and the index answer, and what is not as it should be."""
+def check_readiness(memory: MemoryDep) -> Readiness:
+    """Check that the vault and the index can be used, and report what is degraded."""
     stats = memory.get_stats()
-    notes = (
-        [f"{stats.waiting_count} memories wait for their vectors"] if stats.waiting_count else []
-    )
+    notes = []
+    if stats.waiting_count:
+        noun = "memory is" if stats.waiting_count == 1 else "memories are"
+        notes.append(f"{stats.waiting_count} {noun} not embedded yet")
     if stats.problems:
-        notes.append(f"{len(stats.problems)} files cannot be read")
+        noun = "file" if len(stats.problems) == 1 else "files"
+        notes.append(f"{len(stats.problems)} {noun} cannot be read")
     return Readiness(
         status="degraded" if notes else "ready",
         version=__version__,
@@ -49,14 +51,14 @@ def ready(memory: MemoryDep) -> Readiness:
         memories=stats.total_count,
         embedding_model=stats.embedding_model,
         waiting_count=stats.waiting_count,
-        problems=[FileProblem.model_validate(one) for one in stats.problems],
+        problems=[FileProblem.model_validate(problem) for problem in stats.problems],
         notes=notes,
     )
 
 
-@router.get("/metrics", response_class=Response, responses={200: _NUMBERS, **document_errors()})
-def metrics(memory: MemoryDep, request: Request) -> Response:
-    """Counters, latencies, queues and sizes."""
+@router.get("/metrics", response_class=Response, responses={200: _METRICS, **document_errors()})
+def get_metrics(memory: MemoryDep, request: Request) -> Response:
+    """Return counters, latencies, queue lengths and sizes for Prometheus."""
     metrics: MetricsRegistry = request.app.state.metrics
     return Response(metrics.render(memory), media_type=CONTENT_TYPE_LATEST)
 
@@ -64,7 +66,7 @@ def metrics(memory: MemoryDep, request: Request) -> Response:
 @router.get(
     "/api/events", response_class=StreamingResponse, responses={200: _EVENTS, **document_errors()}
 )
-async def events(_: MemoryDep, request: Request) -> StreamingResponse:
-    """What changes in the vault, as it happens."""
-    heard: EventBroadcaster = request.app.state.events
-    return StreamingResponse(heard.subscribe(), media_type="text/event-stream")
+async def stream_events(_: MemoryDep, request: Request) -> StreamingResponse:
+    """Stream changes of the vault as server-sent events."""
+    events: EventBroadcaster = request.app.state.events
+    return StreamingResponse(events.subscribe(), media_type="text/event-stream")

@@ -1,4 +1,4 @@
-"""How memories stand to each other, and what became of them."""
+"""Links between memories, their history, and related memories."""
 
 from __future__ import annotations
 
@@ -24,70 +24,69 @@ from muisti.surfaces.rest.schemas_search import RelatedQuery, SearchResult
 router = APIRouter(tags=["Links and history"], route_class=ThreadedRoute)
 
 
-@router.get("/api/memories/{memory_id}/links", responses=document_errors("one"))
+@router.get("/api/memories/{memory_id}/links", responses=document_errors("item"))
 def list_links(memory: MemoryDep, memory_id: Id) -> list[Link]:
-    """The links that begin or end here, oldest first."""
+    """List the links from and to a memory, oldest first."""
     return [Link.model_validate(one) for one in memory.links(memory_id)]
 
 
 @router.post(
     "/api/memories/{memory_id}/links",
     status_code=201,
-    responses=document_errors("one", "change", "body"),
+    responses=document_errors("item", "write", "body"),
 )
-def link_memory(memory: MemoryDep, memory_id: Id, body: NewLink) -> Link:
-    """Say how this memory stands to another. A link that was proposed is confirmed by this."""
-    said = {name: value for name, value in body.given_fields().items() if name != "target"}
-    return Link.model_validate(memory.link(memory_id, body.target, **said))
+def add_link(memory: MemoryDep, memory_id: Id, body: NewLink) -> Link:
+    """Link this memory to another. Confirms the link if it was suggested."""
+    options = body.given_fields()
+    del options["target"]
+    return Link.model_validate(memory.link(memory_id, body.target, **options))
 
 
 @router.delete(
-    "/api/memories/{memory_id}/links", status_code=204, responses=document_errors("one", "change")
+    "/api/memories/{memory_id}/links", status_code=204, responses=document_errors("item", "write")
 )
-def unlink_memory(memory: MemoryDep, memory_id: Id, asked: Annotated[LinkQuery, Query()]) -> None:
-    """Take a link, or the proposal of one, back."""
-    memory.unlink(memory_id, asked.target, asked.type)
+def remove_link(memory: MemoryDep, memory_id: Id, query: Annotated[LinkQuery, Query()]) -> None:
+    """Remove a link, or reject a suggested one."""
+    memory.unlink(memory_id, query.target, query.type)
 
 
 @router.post(
-    "/api/memories/{memory_id}/supersede", responses=document_errors("one", "change", "body")
+    "/api/memories/{memory_id}/supersede", responses=document_errors("item", "write", "body")
 )
 def supersede_memory(memory: MemoryDep, memory_id: Id, body: SupersedeRequest) -> Memory:
-    """Let another memory take the place of this one, which is true no longer. Answers this one."""
+    """Replace this memory with another; this one is marked outdated and returned."""
     return Memory.model_validate(memory.supersede(memory_id, body.new_id))
 
 
-@router.get("/api/memories/{memory_id}/superseding", responses=document_errors("one"))
-def superseding_memory(memory: MemoryDep, memory_id: Id) -> SupersedingMemory:
-    """The memory that took its place, if one did."""
+@router.get("/api/memories/{memory_id}/superseding", responses=document_errors("item"))
+def get_superseding_memory(memory: MemoryDep, memory_id: Id) -> SupersedingMemory:
+    """Return the memory that replaced this one, or null."""
     found = memory.superseding(memory_id)
     return SupersedingMemory(memory=None if found is None else Memory.model_validate(found))
 
 
-@router.get("/api/memories/{memory_id}/graph", responses=document_errors("one"))
-def memory_graph(memory: MemoryDep, memory_id: Id, asked: Annotated[GraphQuery, Query()]) -> Graph:
-    """The memories that can be reached over links, and the links."""
-    return Graph.model_validate(memory.graph(memory_id, depth=asked.depth))
+@router.get("/api/memories/{memory_id}/graph", responses=document_errors("item"))
+def get_graph(memory: MemoryDep, memory_id: Id, query: Annotated[GraphQuery, Query()]) -> Graph:
+    """Return the memories that can be reached through links, and the links."""
+    return Graph.model_validate(memory.graph(memory_id, depth=query.depth))
 
 
-@router.get("/api/memories/{memory_id}/history", responses=document_errors("one"))
-def memory_history(memory: MemoryDep, memory_id: Id) -> list[HistoryEntry]:
-    """What became of it: versions, merges, links, uses, in the order of time."""
+@router.get("/api/memories/{memory_id}/history", responses=document_errors("item"))
+def get_history(memory: MemoryDep, memory_id: Id) -> list[HistoryEntry]:
+    """Return a memory's history: versions, merges, links and uses, oldest first."""
     return [HistoryEntry.model_validate(one) for one in memory.history(memory_id)]
 
 
-@router.post("/api/memories/{memory_id}/unmerge", responses=document_errors("one", "change"))
+@router.post("/api/memories/{memory_id}/unmerge", responses=document_errors("item", "write"))
 def unmerge_memory(memory: MemoryDep, memory_id: Id) -> Memory:
-    """Make what was last merged into it a memory of its own again."""
+    """Undo the last merge. Returns the memory that was split off."""
     return Memory.model_validate(memory.unmerge(memory_id))
 
 
-@router.get("/api/memories/{memory_id}/related", responses=document_errors("one"))
-def related_memories(
-    memory: MemoryDep, memory_id: Id, asked: Annotated[RelatedQuery, Query()]
+@router.get("/api/memories/{memory_id}/related", responses=document_errors("item"))
+def list_related_memories(
+    memory: MemoryDep, memory_id: Id, query: Annotated[RelatedQuery, Query()]
 ) -> list[SearchResult]:
-    """Memories that share the most telling words, or are near in meaning."""
-    return [
-        SearchResult.model_validate(one)
-        for one in memory.related(memory_id, **asked.given_fields())
-    ]
+    """List memories with the same distinctive words or a similar meaning."""
+    found = memory.related(memory_id, **query.given_fields())
+    return [SearchResult.model_validate(one) for one in found]

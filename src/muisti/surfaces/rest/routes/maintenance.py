@@ -1,4 +1,4 @@
-"""Order in the vault: numbers, trash, archive, upkeep, the index, exchange with other programs."""
+"""Statistics, trash, archive, maintenance, the index, import and export."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from muisti.surfaces.rest.schemas_maintenance import (
     VerifyReport,
 )
 
-router = APIRouter(tags=["Order"], route_class=ThreadedRoute)
+router = APIRouter(tags=["Maintenance"], route_class=ThreadedRoute)
 _STREAM: dict[str, Any] = {
     "description": "Events `progress` with done and total, then `done` or `problem`.",
     "content": {"text/event-stream": {"schema": EVENT_SCHEMA}},
@@ -47,84 +47,83 @@ _EXPORT: dict[str, Any] = {
 
 
 @router.get("/api/stats", responses=document_errors())
-def stats(memory: MemoryDep) -> Stats:
-    """The vault in numbers."""
+def get_stats(memory: MemoryDep) -> Stats:
+    """Return statistics of the vault."""
     return Stats.model_validate(memory.get_stats())
 
 
 @router.get("/api/trash", responses=document_errors())
-def trash(memory: MemoryDep, asked: Annotated[PageQuery, Query()]) -> MemoryPage:
-    """What was deleted, the latest first; `restore` brings one back."""
-    return make_page(
-        memory.list_trash(limit=asked.limit + 1, offset=asked.offset), asked.offset, asked.limit
-    )
+def list_trash(memory: MemoryDep, query: Annotated[PageQuery, Query()]) -> MemoryPage:
+    """List deleted memories, latest first."""
+    found = memory.list_trash(limit=query.limit + 1, offset=query.offset)
+    return make_page(found, query.offset, query.limit)
 
 
-@router.delete("/api/trash", responses=document_errors("change"))
+@router.delete("/api/trash", responses=document_errors("write"))
 def empty_trash(memory: MemoryDep) -> EmptyTrashReport:
-    """Remove all of it for good."""
-    return EmptyTrashReport(
-        removed=sum(memory.delete(one.id, hard=True) for one in memory.list_trash())
-    )
+    """Delete all memories in the trash permanently."""
+    removed = sum(memory.delete(one.id, hard=True) for one in memory.list_trash())
+    return EmptyTrashReport(removed=removed)
 
 
 @router.get("/api/archive", responses=document_errors())
-def archive(memory: MemoryDep, asked: Annotated[PageQuery, Query()]) -> MemoryPage:
-    """What upkeep archived, the latest first; `restore` brings one back. A file that cannot be read is left out."""
-    found = memory.list_archive(limit=asked.limit, offset=asked.offset)
-    following = asked.offset + asked.limit
-    more = memory.count_archive() > following
+def list_archive(memory: MemoryDep, query: Annotated[PageQuery, Query()]) -> MemoryPage:
+    """List archived memories, latest first. Files that cannot be read are left out."""
+    found = memory.list_archive(limit=query.limit, offset=query.offset)
+    next_offset = query.offset + query.limit
+    has_more = memory.count_archive() > next_offset
     return MemoryPage(
-        items=[Memory.model_validate(one) for one in found], next_offset=following if more else None
+        items=[Memory.model_validate(one) for one in found],
+        next_offset=next_offset if has_more else None,
     )
 
 
-@router.post("/api/upkeep", responses=document_errors("change", "body"))
-def upkeep(memory: MemoryDep, body: MaintenanceRequest | None = None) -> MaintenanceReport:
-    """Note what has faded, clean up and archive as the settings say. Nothing is erased."""
-    return MaintenanceReport.model_validate(
-        memory.upkeep(dry_run=body is not None and body.dry_run)
-    )
+@router.post("/api/upkeep", responses=document_errors("write", "body"))
+def run_maintenance(memory: MemoryDep, body: MaintenanceRequest | None = None) -> MaintenanceReport:
+    """Run maintenance: decay salience, clean up and archive by the settings. Deletes nothing."""
+    dry_run = body is not None and body.dry_run
+    return MaintenanceReport.model_validate(memory.upkeep(dry_run=dry_run))
 
 
-@router.post("/api/sync", responses=document_errors("change", "body", also=(501,)))
-def sync(memory: MemoryDep, body: SyncRequest | None = None) -> SyncReport:
-    """Take in what was changed by hand. Confirm: forget files that vanished, however many."""
+@router.post("/api/sync", responses=document_errors("write", "body", also=(501,)))
+def sync_files(memory: MemoryDep, body: SyncRequest | None = None) -> SyncReport:
+    """Pick up external file changes. Confirm: remove the memories of missing files."""
     return SyncReport.model_validate(memory.sync(confirm=body is not None and body.confirm))
 
 
 @router.get("/api/verify", responses=document_errors())
-def verify(memory: MemoryDep) -> VerifyReport:
-    """Whether files and index agree."""
+def verify_index(memory: MemoryDep) -> VerifyReport:
+    """Check the index against the files."""
     return VerifyReport.model_validate(memory.verify())
 
 
 @router.post(
     "/api/reindex",
     response_class=StreamingResponse,
-    responses={200: _STREAM, **document_errors("change", "body")},
+    responses={200: _STREAM, **document_errors("write", "body")},
 )
-async def reindex(
+async def rebuild_index(
     memory: MemoryDep, request: Request, body: ReindexRequest | None = None
 ) -> StreamingResponse:
-    """Rebuild the index from the files while others keep reading, or only make the vectors that are missing."""
-    work: ReindexJob = request.app.state.reindexing
-    stream = work.start(memory, vectors=body is not None and body.vectors)
+    """Rebuild the index from the files, or only create missing vectors. Reads continue to work."""
+    job: ReindexJob = request.app.state.reindexing
+    stream = job.start(memory, vectors=body is not None and body.vectors)
     return StreamingResponse(stream, media_type="text/event-stream")
 
 
 @router.get("/api/export", response_class=Response, responses={200: _EXPORT, **document_errors()})
-def export_memories(memory: MemoryDep, asked: Annotated[ExportQuery, Query()]) -> Response:
-    """All memories, or those a filter lets through, as `import` reads them."""
-    said = {name: value for name, value in asked.given_fields().items() if name != "format"}
-    text = memory.export_memories(format=asked.format, **said)
-    kind = "application/json" if asked.format == "json" else "text/markdown"
-    return Response(text, media_type=kind)
+def export_memories(memory: MemoryDep, query: Annotated[ExportQuery, Query()]) -> Response:
+    """Export memories in a format that `import` reads."""
+    filters = query.given_fields()
+    filters.pop("format", None)
+    text = memory.export_memories(format=query.format, **filters)
+    media_type = "application/json" if query.format == "json" else "text/markdown"
+    return Response(text, media_type=media_type)
 
 
-@router.post("/api/import", responses=document_errors("change", "body"))
+@router.post("/api/import", responses=document_errors("write", "body"))
 def import_memories(memory: MemoryDep, body: ImportRequest) -> ImportReport:
-    """Take in memories from elsewhere, all or none; what is here already is left alone."""
+    """Import memories, all or none. Existing ones are not changed."""
     with tempfile.TemporaryDirectory(prefix="muisti-import-") as folder:
         source = Path(folder) / "import.json"
         source.write_text(json.dumps(body.memories), encoding="utf-8")
@@ -133,7 +132,7 @@ def import_memories(memory: MemoryDep, body: ImportRequest) -> ImportReport:
                 source, kind=body.kind, project=body.project, trusted=body.trusted
             )
         except ImportFailed as error:
-            raise ImportFailed(
-                str(error).replace(f"{source}, ", "").replace(str(source), "memories")
-            ) from error
+            # The client does not know the temporary file.
+            message = str(error).replace(f"{source}, ", "").replace(str(source), "memories")
+            raise ImportFailed(message) from error
     return ImportReport(imported=count)

@@ -1,7 +1,8 @@
-"""Memories: list, save, read, change, delete, bring back."""
+"""Memories: list, save, read, update, delete, restore."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
@@ -29,67 +30,61 @@ from muisti.surfaces.rest.schemas_maintenance import DeemphasizeRequest, Reinfor
 router = APIRouter(tags=["Memories"], route_class=ThreadedRoute)
 IfMatch = Annotated[
     str | None,
-    Header(alias="If-Match", description="The ETag of the version that you know.", max_length=1000),
+    Header(
+        alias="If-Match",
+        description="Only update the version with this ETag.",
+        max_length=1000,
+    ),
 ]
-_TAGGED: dict[str, Any] = {
-    "headers": {"ETag": {"description": "Names this version.", "schema": {"type": "string"}}}
-}
-_MADE: dict[str, Any] = {
-    "headers": {
-        **_TAGGED["headers"],
-        "Location": {"description": "Where it is.", "schema": {"type": "string"}},
-    }
-}
+_ETAG: dict[str, Any] = {"description": "The version.", "schema": {"type": "string"}}
+_LOCATION: dict[str, Any] = {"description": "The memory's path.", "schema": {"type": "string"}}
+_WITH_ETAG: dict[str, Any] = {"headers": {"ETag": _ETAG}}
+_CREATED: dict[str, Any] = {"headers": {"ETag": _ETAG, "Location": _LOCATION}}
 
 
-def make_page(found: list[model.Memory], offset: int, limit: int) -> MemoryPage:
-    """One page of a list that was asked for one more than it has."""
-    more = len(found) > limit
+def make_page(found: Sequence[model.Memory], offset: int, limit: int) -> MemoryPage:
+    """Return one page. Found: one more memory than the limit, if there is a next page."""
     return MemoryPage(
         items=[Memory.model_validate(one) for one in found[:limit]],
-        next_offset=offset + limit if more else None,
+        next_offset=offset + limit if len(found) > limit else None,
     )
 
 
 def _with_etag(memory: model.Memory, response: Response) -> Memory:
-    response.headers["ETag"] = etags.etag(memory)
+    response.headers["ETag"] = etags.make_etag(memory)
     return Memory.model_validate(memory)
 
 
 @router.get("/api/memories", responses=document_errors())
-def list_memories(memory: MemoryDep, asked: Annotated[ListQuery, Query()]) -> MemoryPage:
-    """Memories of all sessions, newest first."""
-    found = memory.list(**{**asked.given_fields(), "limit": asked.limit + 1})
-    return make_page(found, asked.offset, asked.limit)
+def list_memories(memory: MemoryDep, query: Annotated[ListQuery, Query()]) -> MemoryPage:
+    """List memories, newest first."""
+    found = memory.list(**{**query.given_fields(), "limit": query.limit + 1})
+    return make_page(found, query.offset, query.limit)
 
 
 @router.post(
-    "/api/memories", status_code=201, responses={201: _MADE, **document_errors("change", "body")}
+    "/api/memories", status_code=201, responses={201: _CREATED, **document_errors("write", "body")}
 )
 def save_memory(memory: MemoryDep, body: NewMemory, response: Response) -> Memory:
-    """Remember a text. Saying the same again reinforces what is there, and answers it."""
+    """Save a memory. A duplicate reinforces the existing memory and returns it."""
     saved = memory.save(**body.given_fields())
     response.headers["Location"] = f"/api/memories/{saved.id}"
     return _with_etag(saved, response)
 
 
-@router.post("/api/memories/batch", status_code=201, responses=document_errors("change", "body"))
-def save_memories(memory: MemoryDep, body: NewMemoryBatch) -> list[Memory]:
-    """Remember many texts at once: all of them or, if one is not acceptable, none."""
-    return [
-        Memory.model_validate(one)
-        for one in memory.save_batch([item.given_fields() for item in body.items])
-    ]
+@router.post("/api/memories/batch", status_code=201, responses=document_errors("write", "body"))
+def save_batch(memory: MemoryDep, body: NewMemoryBatch) -> list[Memory]:
+    """Save many memories: all of them or, if one is invalid, none."""
+    saved = memory.save_batch([item.given_fields() for item in body.items])
+    return [Memory.model_validate(one) for one in saved]
 
 
-@router.get("/api/memories/{memory_id}", responses={200: _TAGGED, **document_errors("one")})
+@router.get("/api/memories/{memory_id}", responses={200: _WITH_ETAG, **document_errors("item")})
 def get_memory(
-    memory: MemoryDep, memory_id: Id, asked: Annotated[GetQuery, Query()], response: Response
+    memory: MemoryDep, memory_id: Id, query: Annotated[GetQuery, Query()], response: Response
 ) -> Memory:
-    """One memory; by the id that a search answered also a message, or a section of a document."""
-    found = memory.get(
-        memory_id, include_deleted=asked.include_deleted, include_archived=asked.include_archived
-    )
+    """Return one memory. IDs from a search also find messages and sections of documents."""
+    found = memory.get(memory_id, **query.given_fields())
     if found is None:
         raise MemoryNotFound(memory_id)
     return _with_etag(found, response)
@@ -98,7 +93,7 @@ def get_memory(
 def _update(
     memory: Muisti, memory_id: str, changes: dict[str, Any], if_match: str | None
 ) -> model.Memory:
-    """Change it, but with If-Match only the version that it names. Raises Refused, MemoryNotFound."""
+    """Update a memory; with If-Match, only that version. Raises HttpProblem, MemoryNotFound."""
     if if_match is None:
         return memory.update(memory_id, **changes)
     version = etags.match_version(if_match, memory_id, memory.get(memory_id))
@@ -110,22 +105,22 @@ def _update(
 
 @router.patch(
     "/api/memories/{memory_id}",
-    responses={200: _TAGGED, **document_errors("one", "change", "body", also=[412])},
+    responses={200: _WITH_ETAG, **document_errors("item", "write", "body", also=[412])},
 )
-def change_memory(
+def update_memory(
     memory: MemoryDep,
     memory_id: Id,
     body: MemoryUpdate,
     response: Response,
     if_match: IfMatch = None,
 ) -> Memory:
-    """Change some fields; what is not named stays."""
+    """Update a memory; omitted fields are unchanged."""
     return _with_etag(_update(memory, memory_id, body.given_fields(), if_match), response)
 
 
 @router.put(
     "/api/memories/{memory_id}",
-    responses={200: _TAGGED, **document_errors("one", "change", "body", also=[412])},
+    responses={200: _WITH_ETAG, **document_errors("item", "write", "body", also=[412])},
 )
 def replace_memory(
     memory: MemoryDep,
@@ -134,60 +129,52 @@ def replace_memory(
     response: Response,
     if_match: IfMatch = None,
 ) -> Memory:
-    """Make it what is sent; kind, sector, tier, project and trust stay."""
-    whole = {name: getattr(body, name) for name in MemoryReplacement.model_fields}
-    return _with_etag(_update(memory, memory_id, whole, if_match), response)
+    """Replace the memory: omitted fields are reset. Keeps kind, sector, tier, project and trust."""
+    fields = {name: getattr(body, name) for name in MemoryReplacement.model_fields}
+    return _with_etag(_update(memory, memory_id, fields, if_match), response)
 
 
 @router.delete(
-    "/api/memories/{memory_id}", status_code=204, responses=document_errors("one", "change")
+    "/api/memories/{memory_id}", status_code=204, responses=document_errors("item", "write")
 )
-def delete_memory(memory: MemoryDep, memory_id: Id, asked: Annotated[DeleteQuery, Query()]) -> None:
-    """Move to the trash, or with `hard` leave no byte."""
-    if not memory.delete(memory_id, hard=asked.hard):
+def delete_memory(memory: MemoryDep, memory_id: Id, query: Annotated[DeleteQuery, Query()]) -> None:
+    """Move a memory to the trash; with `hard`, delete it permanently."""
+    if not memory.delete(memory_id, hard=query.hard):
         raise MemoryNotFound(memory_id)
 
 
 @router.post(
     "/api/memories/{memory_id}/restore",
-    responses={200: _TAGGED, **document_errors("one", "change")},
+    responses={200: _WITH_ETAG, **document_errors("item", "write")},
 )
 def restore_memory(memory: MemoryDep, memory_id: Id, response: Response) -> Memory:
-    """Bring back from the trash or the archive."""
+    """Restore a memory from the trash or the archive."""
     return _with_etag(memory.restore(memory_id), response)
 
 
-@router.post("/api/memories/{memory_id}/touch", responses=document_errors("one", "change"))
+@router.post("/api/memories/{memory_id}/touch", responses=document_errors("item", "write"))
 def touch_memory(memory: MemoryDep, memory_id: Id) -> Memory:
-    """Note that it was looked at."""
+    """Record an access."""
     return Memory.model_validate(memory.touch(memory_id))
 
 
 @router.post(
-    "/api/memories/{memory_id}/reinforce", responses=document_errors("one", "change", "body")
+    "/api/memories/{memory_id}/reinforce", responses=document_errors("item", "write", "body")
 )
 def reinforce_memory(
     memory: MemoryDep, memory_id: Id, body: ReinforceRequest | None = None
 ) -> Memory:
-    """Make it stronger, with diminishing returns."""
-    said = (
-        {}
-        if body is None
-        else {name: value for name, value in body.given_fields().items() if value is not None}
-    )
-    return Memory.model_validate(memory.reinforce(memory_id, **said))
+    """Raise a memory's salience, with diminishing returns."""
+    options = {} if body is None else body.model_dump(exclude_none=True)
+    return Memory.model_validate(memory.reinforce(memory_id, **options))
 
 
 @router.post(
-    "/api/memories/{memory_id}/deemphasize", responses=document_errors("one", "change", "body")
+    "/api/memories/{memory_id}/deemphasize", responses=document_errors("item", "write", "body")
 )
 def deemphasize_memory(
     memory: MemoryDep, memory_id: Id, body: DeemphasizeRequest | None = None
 ) -> Memory:
-    """Make it weaker, never below 0.05."""
-    said = (
-        {}
-        if body is None
-        else {name: value for name, value in body.given_fields().items() if value is not None}
-    )
-    return Memory.model_validate(memory.deemphasize(memory_id, **said))
+    """Lower a memory's salience, to 0.05 at least."""
+    options = {} if body is None else body.model_dump(exclude_none=True)
+    return Memory.model_validate(memory.deemphasize(memory_id, **options))

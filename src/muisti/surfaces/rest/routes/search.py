@@ -1,4 +1,4 @@
-"""Search in its three layers, why it answers as it does, and a context for a prompt."""
+"""Search in three steps (IDs, neighbours, full memories), explanations, and prompt context."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ router = APIRouter(tags=["Search"], route_class=ThreadedRoute)
 
 
 def _to_response(results: model.SearchResults) -> SearchResults:
-    """The answers, and how they were found."""
     return SearchResults(
         results=[SearchResult.model_validate(one) for one in results],
         mode=results.mode,
@@ -39,51 +38,49 @@ def _to_response(results: model.SearchResults) -> SearchResults:
 
 
 @router.get("/api/search", responses=document_errors())
-def search(memory: MemoryDep, asked: Annotated[SearchQuery, Query()]) -> SearchResults:
-    """The memories, messages and documents that answer a query, best first, with snippets and reasons."""
-    return _to_response(memory.search(**asked.given_fields()))
+def search(memory: MemoryDep, query: Annotated[SearchQuery, Query()]) -> SearchResults:
+    """Search memories, messages and documents, best first, with snippets and reasons."""
+    return _to_response(memory.search(**query.given_fields()))
 
 
 @router.post("/api/search", responses=document_errors("body"))
-def search_long(memory: MemoryDep, body: SearchRequest) -> SearchResults:
-    """The same, for a query that is too long, or too private, for an address."""
+def search_with_body(memory: MemoryDep, body: SearchRequest) -> SearchResults:
+    """Search with a query that is too long or too private for a URL."""
     return _to_response(memory.search(**body.given_fields()))
 
 
 @router.get("/api/search/compact", responses=document_errors())
 def search_compact(
-    memory: MemoryDep, asked: Annotated[CompactQuery, Query()]
+    memory: MemoryDep, query: Annotated[CompactQuery, Query()]
 ) -> list[CompactResult]:
-    """The first layer: ids, titles and scores to choose from. Counts as no recall."""
-    return [
-        CompactResult.model_validate(one) for one in memory.search_compact(**asked.given_fields())
-    ]
+    """Search, IDs and titles only. Not recorded as a recall."""
+    found = memory.search_compact(**query.given_fields())
+    return [CompactResult.model_validate(one) for one in found]
 
 
-@router.get("/api/search/timeline/{memory_id}", responses=document_errors("one"))
-def timeline(
-    memory: MemoryDep, memory_id: Id, asked: Annotated[TimelineQuery, Query()]
+@router.get("/api/search/timeline/{memory_id}", responses=document_errors("item"))
+def get_timeline(
+    memory: MemoryDep, memory_id: Id, query: Annotated[TimelineQuery, Query()]
 ) -> list[CompactResult]:
-    """The second layer: what came before and after in the same project."""
-    around = memory.timeline(memory_id, before=asked.before, after=asked.after)
-    return [CompactResult.model_validate(one) for one in around]
+    """Return the memories before and after this one in its project."""
+    found = memory.timeline(memory_id, before=query.before, after=query.after)
+    return [CompactResult.model_validate(one) for one in found]
 
 
-@router.post("/api/search/details", responses=document_errors("one", "body"))
-def details(memory: MemoryDep, body: DetailsRequest) -> list[Memory]:
-    """The third layer: whole memories."""
-    return [
-        Memory.model_validate(one) for one in memory.details(body.ids, session_id=body.session_id)
-    ]
+@router.post("/api/search/details", responses=document_errors("item", "body"))
+def get_details(memory: MemoryDep, body: DetailsRequest) -> list[Memory]:
+    """Return full memories."""
+    found = memory.details(body.ids, session_id=body.session_id)
+    return [Memory.model_validate(one) for one in found]
 
 
-@router.get("/api/search/explain", responses=document_errors("one"))
-def explain(memory: MemoryDep, asked: Annotated[ExplainQuery, Query()]) -> Explanation:
-    """Why this memory is, or is not, an answer to the query."""
-    return Explanation.model_validate(memory.explain(**asked.given_fields()))
+@router.get("/api/search/explain", responses=document_errors("item"))
+def explain_result(memory: MemoryDep, query: Annotated[ExplainQuery, Query()]) -> Explanation:
+    """Explain why a memory is found by a query, or is not."""
+    return Explanation.model_validate(memory.explain(**query.given_fields()))
 
 
 @router.post("/api/context", responses=document_errors("body"))
-def context(memory: MemoryDep, body: ContextRequest) -> PromptContext:
-    """Core memory and the best memories as one block for a prompt, fenced as data, within a budget of tokens."""
+def compose_context(memory: MemoryDep, body: ContextRequest) -> PromptContext:
+    """Return core memory and the best memories for a prompt, fenced, within a token budget."""
     return PromptContext(context=memory.context(**body.given_fields()))

@@ -1,7 +1,7 @@
-"""The memories of a session, as chat applications know them: spec 1's four endpoints, with exactly its JSON.
+"""The memories of a session: spec 1's four endpoints, with exactly its JSON.
 
-Times carry their zone (`Z`), which the specification leaves out: all times here are UTC, and a browser would else take
-them for its own.
+Times carry their time zone (`Z`), which the specification omits: without it, a browser would take
+them for local times.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from muisti.surfaces.rest.dependencies import Id, MemoryDep
 from muisti.surfaces.rest.problems import document_errors
 from muisti.surfaces.rest.schemas_conversations import NewSessionMemory, SessionMemory
 
-router = APIRouter(tags=["Memories of a session"], route_class=ThreadedRoute)
-_MADE = (SessionAction.CREATED, SessionAction.REINFORCED, SessionAction.UPDATED)
-"""What makes a memory one of the session's; that it was found does not."""
+router = APIRouter(tags=["Session memories"], route_class=ThreadedRoute)
+_WRITES = (SessionAction.CREATED, SessionAction.REINFORCED, SessionAction.UPDATED)
+"""What makes a memory one of the session's; recalling it does not."""
 
 
 def _list_ids(memory: Muisti, session_id: str) -> list[str]:
-    """The ids of a session's memories. Raises SessionNotFound."""
-    return list(
-        dict.fromkeys(use.memory_id for use in memory.session_uses(session_id) if use.use in _MADE)
-    )
+    """Return the IDs of a session's memories. Raises SessionNotFound."""
+    uses = memory.session_uses(session_id)
+    return list(dict.fromkeys(use.memory_id for use in uses if use.use in _WRITES))
 
 
 def _get_memory(memory: Muisti, session_id: str, memory_id: str) -> Memory:
@@ -47,35 +46,28 @@ def _to_response(memory: Memory, session_id: str) -> SessionMemory:
     )
 
 
-def _project(memory: Muisti, session_id: str) -> str | None:
-    """The session's project. Raises SessionNotFound for a session that neither began nor did anything."""
-    try:
-        return memory.get_session(session_id).project or None
-    except SessionNotFound:
-        memory.session_uses(session_id)
-        return None
-
-
-@router.get("/api/sessions/{session_id}/memories", responses=document_errors("one"))
+@router.get("/api/sessions/{session_id}/memories", responses=document_errors("item"))
 def list_session_memories(memory: MemoryDep, session_id: Id) -> list[SessionMemory]:
-    """All memories that a session made."""
-    wanted = _list_ids(memory, session_id)
+    """List the memories of a session."""
+    ids = _list_ids(memory, session_id)
     found = {one.id: one for one in memory.get_by_session(session_id)}
-    return [
-        _to_response(found[memory_id], session_id) for memory_id in wanted if memory_id in found
-    ]
+    return [_to_response(found[memory_id], session_id) for memory_id in ids if memory_id in found]
 
 
 @router.post(
     "/api/sessions/{session_id}/memories",
     status_code=201,
-    responses=document_errors("one", "change", "body"),
+    responses=document_errors("item", "write", "body"),
 )
-def create_session_memory(
+def save_session_memory(
     memory: MemoryDep, session_id: Id, body: NewSessionMemory, response: Response
 ) -> SessionMemory:
-    """Add a memory by hand."""
-    project = _project(memory, session_id)
+    """Save a memory in a session."""
+    try:
+        project = memory.get_session(session_id).project or None
+    except SessionNotFound:
+        memory.session_uses(session_id)  # raises unless the session was used without being started
+        project = None
     saved = memory.save(
         body.content,
         kind=body.type,
@@ -87,16 +79,16 @@ def create_session_memory(
     return _to_response(saved, session_id)
 
 
-@router.get("/api/sessions/{session_id}/memories/{memory_id}", responses=document_errors("one"))
+@router.get("/api/sessions/{session_id}/memories/{memory_id}", responses=document_errors("item"))
 def get_session_memory(memory: MemoryDep, session_id: Id, memory_id: Id) -> SessionMemory:
-    """One memory of a session."""
+    """Return one memory of a session."""
     return _to_response(_get_memory(memory, session_id, memory_id), session_id)
 
 
 @router.delete(
     "/api/sessions/{session_id}/memories/{memory_id}",
     status_code=204,
-    responses=document_errors("one", "change"),
+    responses=document_errors("item", "write"),
 )
 def delete_session_memory(memory: MemoryDep, session_id: Id, memory_id: Id) -> None:
     """Move a memory of a session to the trash."""

@@ -1,4 +1,4 @@
-"""While a server runs, hand edits are taken in and told, and upkeep is done (contract B5, G4)."""
+"""A running server picks up external changes, publishes them and runs maintenance (B5, G4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENT = httpx2.Timeout(30)
 
 @contextmanager
 def listening(base: str) -> Iterator[Heard]:
-    """What the server tells, as it tells it."""
+    """The events of the server, as they arrive."""
     heard: Heard = queue.Queue()
     ready = threading.Event()
 
@@ -59,7 +59,7 @@ def live(memory: Muisti) -> Iterator[str]:
         yield base
 
 
-def test_B5_an_edit_is_found_and_told_while_the_server_runs(live: str, memory: Muisti) -> None:
+def test_B5_an_external_edit_is_indexed_and_published(live: str, memory: Muisti) -> None:
     one = memory.save("Redis holds the sessions")
     path = memory.root / str(one.file_path)
     with listening(live) as heard:
@@ -101,7 +101,7 @@ def test_B5_a_checkout_of_hundreds_is_one_batch(live: str, memory: Muisti) -> No
     assert all(len(told["files"]) <= 50 for _, told in batches)  # type: ignore[arg-type]
 
 
-def test_B5_what_the_server_itself_writes_is_told_too(live: str) -> None:
+def test_B5_writes_of_the_server_are_published_too(live: str) -> None:
     with listening(live) as heard:
         made = httpx2.post(
             f"{live}/api/memories", json={"content": "Redis holds the sessions"}, timeout=PATIENT
@@ -111,7 +111,7 @@ def test_B5_what_the_server_itself_writes_is_told_too(live: str) -> None:
         assert told["files"] == [made["filePath"]]
 
 
-def test_B5_a_vault_that_goes_and_comes_back(live: str, memory: Muisti) -> None:
+def test_B5_a_vault_that_disappears_and_returns(live: str, memory: Muisti) -> None:
     memory.save("Redis holds the sessions")
     away = memory.root.with_name("away")
     with listening(live) as heard:
@@ -129,7 +129,7 @@ def test_B5_a_vault_that_goes_and_comes_back(live: str, memory: Muisti) -> None:
         until(lambda: found(live, "office"), 10)
 
 
-def test_G4_upkeep_runs_by_itself(opened: Opener, clock: FakeClock) -> None:
+def test_G4_maintenance_runs_automatically(opened: Opener, clock: FakeClock) -> None:
     memory = opened(embedder="none", evict_above=1)
     one = memory.save("Redis holds the sessions")
     clock.forward(days=40)
@@ -138,18 +138,18 @@ def test_G4_upkeep_runs_by_itself(opened: Opener, clock: FakeClock) -> None:
     assert [found.id for found in memory.list_archive()] == [one.id]
 
 
-def test_B5_those_who_listen_do_not_keep_the_server_from_ending(memory: Muisti) -> None:
+def test_B5_event_subscribers_do_not_block_shutdown(memory: Muisti) -> None:
     with served(memory, watch=True) as base, listening(base):
         begun = time.monotonic()
     assert time.monotonic() - begun < 60
 
 
-def test_B5_no_more_than_so_many_listen(memory: Muisti) -> None:
+def test_B5_the_number_of_event_subscribers_is_limited(memory: Muisti) -> None:
     with served(memory, watch=True, listeners=1) as base, listening(base):
         check_problem(httpx2.get(f"{base}/api/events", timeout=PATIENT), 503, "too-many-listeners")
 
 
-def test_B5_a_folder_of_memories_that_is_moved_here_is_taken_in(
+def test_B5_a_folder_moved_into_the_vault_is_indexed(
     live: str, memory: Muisti, tmp_path: Path
 ) -> None:
     away = tmp_path / "away" / "facts"
@@ -162,7 +162,7 @@ def test_B5_a_folder_of_memories_that_is_moved_here_is_taken_in(
     assert found(live, "Oulu")
 
 
-def test_G4_a_vault_without_files_is_served_with_upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_G4_maintenance_runs_in_a_vault_without_files(monkeypatch: pytest.MonkeyPatch) -> None:
     with Muisti.open(":memory:", embedder="none") as memory:
         memory.save("Redis holds the sessions")
         done: list[UpkeepReport] = []

@@ -1,4 +1,4 @@
-"""Trash, archive, upkeep, exchange, the index and the description over REST (contract J3, G4)."""
+"""Trash, archive, maintenance, import, export, the index and OpenAPI over REST (J3, G4)."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def test_J3_the_trash_is_listed_and_emptied(
     assert client.get("/api/trash").json() == {"items": [], "nextOffset": None}
 
 
-def test_J3_the_trash_and_nothing_else_is_read(
-    client: TestClient, memory: Muisti, clock: FakeClock
-) -> None:
+def test_J3_only_the_trash_is_read(client: TestClient, memory: Muisti, clock: FakeClock) -> None:
     texts = [{"content": f"Place {n} is {n * 7919}", "project": f"p{n % 3}"} for n in range(12)]
     saved = memory.save_batch(texts)
     session = memory.start_session("apollo").id
@@ -62,7 +60,7 @@ def test_J3_the_trash_and_nothing_else_is_read(
             memory.list_archive(**wrong)
 
 
-def test_J3_the_archive_goes_on_past_a_file_that_cannot_be_read(
+def test_J3_the_archive_skips_unreadable_files(
     client: TestClient, memory: Muisti, clock: FakeClock
 ) -> None:
     saved = []
@@ -90,7 +88,7 @@ def test_J3_the_archive_goes_on_past_a_file_that_cannot_be_read(
     )
 
 
-def test_J3_readiness_while_the_embedder_has_never_answered(opened: Opener) -> None:
+def test_J3_readiness_without_an_embedder(opened: Opener) -> None:
     memory = opened(embedder="ollama", embedder_url="http://127.0.0.1:9", embedder_timeout=0.5)
     memory.save("Redis holds the sessions")
     with client_of(memory, web_page=True) as client:
@@ -99,7 +97,7 @@ def test_J3_readiness_while_the_embedder_has_never_answered(opened: Opener) -> N
         assert "1: they are found by words" in client.get("/status").text
 
 
-def test_J3_G4_upkeep_and_the_archive(opened: Opener, clock: FakeClock) -> None:
+def test_J3_G4_maintenance_and_the_archive(opened: Opener, clock: FakeClock) -> None:
     memory = opened(embedder="none", evict_above=1)
     one = memory.save("Redis holds the sessions")
     clock.forward(days=40)
@@ -122,7 +120,7 @@ def test_J3_export(client: TestClient, memory: Muisti, form: str) -> None:
     )
 
 
-def test_J3_what_is_exported_can_be_imported(client: TestClient, memory: Muisti) -> None:
+def test_J3_an_export_can_be_imported(client: TestClient, memory: Muisti) -> None:
     one = memory.save("Redis holds the sessions", kind="fact")
     exported = client.get("/api/export").json()
     memory.delete(one.id, hard=True)
@@ -139,7 +137,7 @@ def test_J3_what_is_exported_can_be_imported(client: TestClient, memory: Muisti)
     assert "/" not in str(told["detail"]).replace("../x", "")
 
 
-def test_J3_reindex_tells_how_far_it_is(client: TestClient, memory: Muisti) -> None:
+def test_J3_reindex_reports_progress(client: TestClient, memory: Muisti) -> None:
     memory.save_batch([f"Note number {n} is about topic {n}" for n in range(20)])
     response = client.post("/api/reindex")
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -153,7 +151,7 @@ def test_J3_reindex_tells_how_far_it_is(client: TestClient, memory: Muisti) -> N
     )
 
 
-def test_J3_files_and_index_agree(client: TestClient, memory: Muisti) -> None:
+def test_J3_verify_and_sync(client: TestClient, memory: Muisti) -> None:
     one = memory.save("Redis holds the sessions")
     path = memory.root / str(one.file_path)
     path.write_text(path.read_text().replace("Redis", "Valkey"))
@@ -162,9 +160,7 @@ def test_J3_files_and_index_agree(client: TestClient, memory: Muisti) -> None:
     assert client.get("/api/verify").json()["ok"] is True
 
 
-def test_J3_many_files_that_vanish_are_not_forgotten_unasked(
-    client: TestClient, memory: Muisti
-) -> None:
+def test_J3_many_missing_files_need_confirmation(client: TestClient, memory: Muisti) -> None:
     saved = memory.save_batch([f"Note number {n} is about topic {n}" for n in range(10)])
     for one in saved:
         (memory.root / str(one.file_path)).unlink()
@@ -186,7 +182,7 @@ def test_J3_health_and_readiness(client: TestClient, memory: Muisti) -> None:
     )
 
 
-def test_J3_the_description_works_offline(client: TestClient) -> None:
+def test_J3_the_reference_works_offline(client: TestClient) -> None:
     page = client.get("/docs")
     assert page.status_code == 200
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", page.text)
@@ -195,7 +191,7 @@ def test_J3_the_description_works_offline(client: TestClient) -> None:
     assert client.get("/docs.css").headers["content-type"].startswith("text/css")
 
 
-def test_J3_every_route_says_what_it_does_and_how_it_fails(client: TestClient) -> None:
+def test_J3_every_route_is_described_with_its_errors(client: TestClient) -> None:
     told = client.get("/openapi.json").json()
     for path, item in told["paths"].items():
         for method, operation in item.items():

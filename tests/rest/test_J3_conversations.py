@@ -11,7 +11,7 @@ from muisti import Muisti
 from tests.rest.conftest import check_problem, client_of
 
 
-def test_J3_a_session_begins_and_ends(client: TestClient) -> None:
+def test_J3_start_and_end_a_session(client: TestClient) -> None:
     begun = client.post("/api/sessions", json={"project": "shop"})
     assert (begun.status_code, begun.json()["status"]) == (201, "active")
     id_ = begun.json()["id"]
@@ -36,7 +36,7 @@ def test_J3_a_session_begins_and_ends(client: TestClient) -> None:
     assert [one["use"] for one in client.get(f"/api/sessions/{id_}/uses").json()] == ["created"]
 
 
-def test_J3_a_session_notes_what_it_used(client: TestClient, memory: Muisti) -> None:
+def test_J3_record_session_uses(client: TestClient, memory: Muisti) -> None:
     one = memory.save("Redis holds the sessions")
     assert client.post("/api/sessions", json={"sessionId": "mine"}).json()["id"] == "mine"
     assert (
@@ -59,25 +59,50 @@ def test_J3_an_unknown_session(client: TestClient, end: str) -> None:
 
 def test_J3_conversations(client: TestClient) -> None:
     said = {"role": "user", "content": "Where is the office?", "meta": {"model": "x"}, "id": "m1"}
-    first = client.post("/api/chats/telegram_1/messages", json=said)
+    first = client.post("/api/conversations/telegram_1/messages", json=said)
     assert first.status_code == 201
-    assert client.post("/api/chats/telegram_1/messages", json=said).json()["id"] == "m1"
-    client.post("/api/chats/telegram_1/messages", json={"role": "assistant", "content": "In Oulu"})
-    assert [one["content"] for one in client.get("/api/chats/telegram_1/messages").json()] == [
+    assert client.post("/api/conversations/telegram_1/messages", json=said).json()["id"] == "m1"
+    client.post(
+        "/api/conversations/telegram_1/messages", json={"role": "assistant", "content": "In Oulu"}
+    )
+    assert [
+        one["content"] for one in client.get("/api/conversations/telegram_1/messages").json()
+    ] == [
         "Where is the office?",
         "In Oulu",
     ]
-    assert client.get("/api/chats").json()[0] | {"firstAt": "", "lastAt": ""} == {
+    assert client.get("/api/conversations").json()[0] | {"firstAt": "", "lastAt": ""} == {
         "name": "telegram_1", "messages": 2, "firstAt": "", "lastAt": "", "sinceBreak": 2,
     }  # fmt: skip
-    assert client.post("/api/chats/telegram_1/break").status_code == 201
-    assert client.get("/api/chats/telegram_1/messages").json() == []
+    assert client.post("/api/conversations/telegram_1/break").status_code == 201
+    assert client.get("/api/conversations/telegram_1/messages").json() == []
     check_problem(
-        client.post("/api/chats/telegram_1/messages", json={**said, "content": "Another"}),
+        client.post("/api/conversations/telegram_1/messages", json={**said, "content": "Another"}),
         422,
         "invalid-request",
     )
-    check_problem(client.post("/api/chats/..%5C../messages", json=said), 422, "invalid-request")
+    check_problem(
+        client.post("/api/conversations/..%5C../messages", json=said), 422, "invalid-request"
+    )
+
+
+def test_M2_old_conversation_paths_and_field(client: TestClient) -> None:
+    said = {"role": "user", "content": "Where is the office?"}
+    made = client.post("/api/chats/telegram_1/messages", json=said)
+    assert made.status_code == 201
+    assert made.json()["chat"] == made.json()["conversation"] == "telegram_1"
+    for path in ("", "/telegram_1/messages"):
+        old, new = client.get(f"/api/chats{path}"), client.get(f"/api/conversations{path}")
+        assert old.json() == new.json() != []
+    assert client.post("/api/chats/telegram_1/break").status_code == 201
+    assert client.get("/api/conversations/telegram_1/messages").json() == []
+    wrong = client.put("/api/chats/telegram_1/messages", json=said)
+    assert wrong.headers["Allow"] == "GET, POST"
+    described = client.get("/openapi.json").json()
+    assert not any(path.startswith("/api/chats") for path in described["paths"])
+    message = described["components"]["schemas"]["Message"]["properties"]
+    assert message["chat"]["deprecated"] is True
+    assert "deprecated" not in message["conversation"]
 
 
 def test_J3_core_memory(client: TestClient) -> None:
@@ -98,9 +123,7 @@ def test_J3_core_memory(client: TestClient) -> None:
     )
 
 
-def test_J3_no_path_of_a_client_is_read_unless_the_server_says_so(
-    client: TestClient, tmp_path: Path
-) -> None:
+def test_J3_document_paths_must_be_allowed(client: TestClient, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n\nThe office is in Oulu\n")
     for path in (str(tmp_path / "notes.md"), "/etc", "../..", "~", "/nowhere"):
         check_problem(client.post("/api/documents", json={"path": path}), 403, "path-not-allowed")
@@ -158,13 +181,13 @@ def test_J3_extraction(client: TestClient, memory: Muisti) -> None:
     )
 
 
-def test_J3_extraction_can_be_looked_at_first(client: TestClient, memory: Muisti) -> None:
+def test_J3_extraction_preview(client: TestClient, memory: Muisti) -> None:
     talk = {"messages": [{"text": "I prefer short answers with bullet points."}]}
     assert client.post("/api/extract/preview", json=talk).json()[0]["kind"] == "preference"
     assert memory.get_stats().total_count == 0
 
 
-def test_J3_a_full_queue_refuses(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_J3_extraction_with_a_full_queue(opened, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = opened(embedder="none")
     monkeypatch.setattr(memory, "extract_and_save", lambda **_: False)
     with client_of(memory) as client:

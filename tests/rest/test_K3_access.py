@@ -1,4 +1,4 @@
-"""Who may ask: names, pages, tokens, pace (contract K3)."""
+"""Access control: Host, Origin, token, rate limit (contract K3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from muisti import Muisti
 from muisti.errors import SettingsError
-from muisti.surfaces.rest.config import ServerConfig, host_name, is_loopback
+from muisti.surfaces.rest.config import ServerConfig, is_loopback, parse_host
 from muisti.surfaces.rest.security import RateLimitMiddleware
 from tests.rest.conftest import BASE, check_problem, client_of
 
@@ -27,7 +27,9 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 @pytest.mark.parametrize(
     "path", ["/api/stats", "/health", "/docs", "/openapi.json", "/metrics", "/nothing"]
 )
-def test_K3_a_forged_host_is_refused_everywhere(client: TestClient, host: str, path: str) -> None:
+def test_K3_a_forged_host_is_refused_on_every_path(
+    client: TestClient, host: str, path: str
+) -> None:
     check_problem(client.get(path, headers={"Host": host}), 421, "wrong-host")
 
 
@@ -45,7 +47,7 @@ def test_K3_this_machine_has_several_names(client: TestClient, host: str) -> Non
         "file://", "chrome-extension://abc", "http://127.0.0.1:8765/", "http://user@127.0.0.1:8765", "", "http://", "127.0.0.1:8765", "ws://127.0.0.1:8765",
     ],
 )  # fmt: skip
-def test_K3_another_page_is_refused(client: TestClient, memory: Muisti, origin: str) -> None:
+def test_K3_other_origins_are_refused(client: TestClient, memory: Muisti, origin: str) -> None:
     headers = {"Origin": origin}
     check_problem(client.get("/api/stats", headers=headers), 403, "wrong-origin")
     check_problem(client.get("/health", headers=headers), 403, "wrong-origin")
@@ -56,7 +58,7 @@ def test_K3_another_page_is_refused(client: TestClient, memory: Muisti, origin: 
     assert memory.get_stats().total_count == 0
 
 
-def test_K3_our_own_page_may_ask(client: TestClient) -> None:
+def test_K3_our_own_origin_is_allowed(client: TestClient) -> None:
     assert client.get("/api/stats", headers={"Origin": "http://127.0.0.1:8765"}).status_code == 200
     same = {"Origin": "http://localhost:8765", "Host": "localhost:8765"}
     response = client.get("/api/stats", headers=same)
@@ -64,7 +66,7 @@ def test_K3_our_own_page_may_ask(client: TestClient) -> None:
     assert "access-control-allow-origin" not in response.headers
 
 
-def test_K3_what_a_page_embeds_without_an_origin_is_refused(client: TestClient) -> None:
+def test_K3_cross_site_requests_without_origin_are_refused(client: TestClient) -> None:
     for site in ("cross-site", "same-site"):
         check_problem(
             client.get("/api/stats", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}),
@@ -87,7 +89,7 @@ def test_K3_what_a_page_embeds_without_an_origin_is_refused(client: TestClient) 
     assert client.get("/api/stats", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
 
 
-def test_K3_a_page_that_was_allowed(memory: Muisti) -> None:
+def test_K3_an_allowed_origin(memory: Muisti) -> None:
     with client_of(memory, allowed_origins=("http://localhost:3000",)) as client:
         headers = {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "cross-site"}
         ahead = client.options("/api/memories", headers=headers)
@@ -123,7 +125,7 @@ def test_K3_a_page_that_was_allowed(memory: Muisti) -> None:
         "Bearer ü",
     ],
 )
-def test_K3_without_the_token_nothing_is_told(memory: Muisti, given: str | None) -> None:
+def test_K3_without_the_token_everything_is_refused(memory: Muisti, given: str | None) -> None:
     headers = {} if given is None else {"Authorization": given.encode()}
     with client_of(memory, token=TOKEN) as client:
         for path in ("/api/stats", "/metrics", "/openapi.json", "/docs", "/ready", "/nothing"):
@@ -153,7 +155,7 @@ def test_K3_with_the_token(memory: Muisti) -> None:
         assert client.get("/openapi.json", headers=BEARER).json()["security"] == [{"token": []}]
 
 
-def test_K3_a_browser_is_let_in_by_its_address_and_then_by_a_cookie(memory: Muisti) -> None:
+def test_K3_a_browser_signs_in_with_the_url_and_then_a_cookie(memory: Muisti) -> None:
     with client_of(memory, token=TOKEN) as client:
         let_in = client.get("/docs", params={"token": TOKEN, "x": "1"}, follow_redirects=False)
         assert (let_in.status_code, let_in.headers["location"]) == (303, "/docs?x=1")
@@ -191,7 +193,7 @@ def test_K3_other_machines_only_with_a_token(host: str) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "short", "with a space in it", "ünïcödé-ünïcödé-ünïcödé"])
-def test_K3_a_token_that_could_be_guessed(token: str) -> None:
+def test_K3_weak_tokens_are_refused(token: str) -> None:
     with pytest.raises(SettingsError, match="token"):
         ServerConfig(token=token)
 
@@ -199,12 +201,12 @@ def test_K3_a_token_that_could_be_guessed(token: str) -> None:
 @pytest.mark.parametrize(
     "origin", ["null", "*", "localhost:3000", "http://a/", "http://a/b", "ftp://a"]
 )
-def test_K3_an_origin_that_is_none(origin: str) -> None:
+def test_K3_invalid_allowed_origins(origin: str) -> None:
     with pytest.raises(SettingsError, match="origin"):
         ServerConfig(allowed_origins=(origin,))
 
 
-def test_K3_a_server_for_all_addresses_goes_by_numbers_and_given_names(memory: Muisti) -> None:
+def test_K3_a_wildcard_server_accepts_ip_addresses_and_allowed_hosts(memory: Muisti) -> None:
     with client_of(memory, host="0.0.0.0", token=TOKEN, allowed_hosts=("Memory.Home",)) as client:
         for host, status in (("192.168.1.5:8765", 200), ("memory.home", 200), ("evil.com", 421)):
             assert client.get("/health", headers={"Host": host}).status_code == status
@@ -241,7 +243,7 @@ def test_K3_json_with_a_charset_is_json(client: TestClient) -> None:
     )
 
 
-def test_K3_too_many_changes_have_to_wait(memory: Muisti) -> None:
+def test_K3_writes_are_rate_limited(memory: Muisti) -> None:
     with client_of(memory, write_rate=0.5, write_burst=3) as client:
         codes = [client.post("/api/sessions", json={}).status_code for _ in range(5)]
         assert codes == [201, 201, 201, 429, 429]
@@ -252,14 +254,14 @@ def test_K3_too_many_changes_have_to_wait(memory: Muisti) -> None:
         assert client.post("/api/search", json={"query": "x"}).status_code == 200
 
 
-def test_K3_the_bucket_fills_again_for_each_client_by_itself() -> None:
+def test_K3_each_client_has_a_token_bucket() -> None:
     now = 0.0
     pace = RateLimitMiddleware(
         lambda *_: None, ServerConfig(write_rate=2, write_burst=2), clock=lambda: now
     )
 
     def take(client: str) -> bool:
-        return pace._take({"client": (client, 1)})
+        return pace._take_token({"client": (client, 1)})
 
     assert [take("a") for _ in range(3)] == [True, True, False]
     assert take("b")
@@ -269,13 +271,13 @@ def test_K3_the_bucket_fills_again_for_each_client_by_itself() -> None:
     assert [take("a") for _ in range(3)] == [True, True, False]
     for n in range(5000):
         take(f"client {n}")
-    assert len(pace._buckets) <= RateLimitMiddleware.MOST_CLIENTS
+    assert len(pace._buckets) <= RateLimitMiddleware.MAX_CLIENTS
 
 
 @pytest.mark.parametrize(
     "path", ["/health", "/api/stats", "/docs", "/nothing", "/api/memories/none"]
 )
-def test_K3_every_answer_has_safe_headers(client: TestClient, path: str) -> None:
+def test_K3_every_response_has_security_headers(client: TestClient, path: str) -> None:
     headers = client.get(path).headers
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -285,8 +287,8 @@ def test_K3_every_answer_has_safe_headers(client: TestClient, path: str) -> None
     assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_K3_a_cookie_or_a_host_that_is_no_such_thing() -> None:
-    assert [host_name(one) for one in ("a:0", "a:99999", "[::1", "a b", "a/b")] == [None] * 5
+def test_K3_malformed_cookies_and_hosts() -> None:
+    assert [parse_host(one) for one in ("a:0", "a:99999", "[::1", "a b", "a/b")] == [None] * 5
     assert [
         is_loopback(one) for one in ("localhost", "127.9.9.9", "::1", "10.0.0.1", "evil.com", "")
     ] == [
@@ -299,7 +301,7 @@ def test_K3_a_cookie_or_a_host_that_is_no_such_thing() -> None:
     ]
 
 
-def test_K3_odd_cookies_are_no_tickets(memory: Muisti) -> None:
+def test_K3_odd_cookies_do_not_sign_in(memory: Muisti) -> None:
     with client_of(memory, token=TOKEN) as client:
         for cookie in ("muisti-8765=", 'muisti-8765="', ";;=;", "a" * 5000):
             check_problem(client.get("/api/stats", headers={"Cookie": cookie}), 401, "wrong-token")
