@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.surfaces.mcp.asking import serving
+from tests.surfaces.mcp.clients import run_server
 
 from .mcp_clients import new_vault, package, run
 
@@ -59,7 +59,7 @@ def program() -> Path:
 
 @pytest.fixture(scope="module")
 def url(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with serving(new_vault(tmp_path_factory.mktemp("conformance") / "vault")) as url:
+    with run_server(new_vault(tmp_path_factory.mktemp("conformance") / "vault")) as url:
         yield f"{url}/mcp"
 
 

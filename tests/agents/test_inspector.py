@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.surfaces.mcp.asking import serving
+from tests.surfaces.mcp.clients import run_server
 
 from .mcp_clients import new_vault, package, run
 
@@ -54,7 +54,7 @@ def inspect(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Inspect]
         ]
         yield lambda *options, **how: ask(*options, **how, to=to)
     else:
-        with serving(vault) as url:
+        with run_server(vault) as url:
             yield lambda *options, **how: ask(
                 "--transport", "http", "--server-url", f"{url}/mcp", *options, **how, to=[]
             )

@@ -19,7 +19,7 @@ from muisti.surfaces.hooks.run import told as logged
 from muisti.surfaces.mcp.vault import LazyVault
 from muisti.surfaces.setup.errors import ConfigurationProblem
 from tests.rest.conftest import client_of
-from tests.surfaces.mcp.asking import inside, refusal, run
+from tests.surfaces.mcp.clients import call_failing_tool, connect_in_process, run
 
 QUOTED = "the lamp is green"
 """What only an error that may quote a memory says."""
@@ -140,8 +140,8 @@ def test_rest_page_and_agents_tell_the_same(
     assert kind.title in part.text
 
     async def asked() -> str:
-        async with inside(LazyVault(fail)) as agent:  # type: ignore[arg-type]
-            return await refusal(agent, "core_get")
+        async with connect_in_process(LazyVault(fail)) as agent:  # type: ignore[arg-type]
+            return await call_failing_tool(agent, "core_get")
 
     message = run(asked)
     assert message.startswith(f"{kind.title}: ")

@@ -1,4 +1,4 @@
-"""`/mcp` of `muisti serve`: the same tools over HTTP, behind the same doors as everything else there (contract J4, K3)."""
+"""`/mcp` of `muisti serve`: the same tools over HTTP, with the same access control (J4, K3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ from mcp.client.streamable_http import streamable_http_client
 from muisti import Muisti
 from muisti.surfaces.rest.config import ServerConfig
 from tests.rest.conftest import check_problem, client_of, served
-from tests.surfaces.mcp.asking import AGENT, TOOLS, read, refusal, run, said
+from tests.surfaces.mcp.clients import (
+    AGENT,
+    TOOLS,
+    call_failing_tool,
+    call_tool,
+    read_resource,
+    run,
+)
 
 TOKEN = "correct-horse-battery-staple"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -34,13 +41,16 @@ def test_J4_the_same_tools_over_http(memory: Muisti, mode: str) -> None:
     async def work(url: str) -> None:
         async with Client(f"{url}/mcp", client_info=AGENT, mode=mode) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-            saved = await said(client, "save", content="The lamp is green", project="shop")
+            saved = await call_tool(client, "save", content="The lamp is green", project="shop")
             assert saved["project"] == "shop"
-            assert len((await said(client, "search", query="lamp", project="shop"))["results"]) == 1
-            assert len((await said(client, "search", query="lamp"))["results"]) == 1
-            assert "green" in await read(client, f"memory://{saved['id']}")
-            assert "Search for it" in await refusal(client, "get", ids=["nothing"])
-            assert "no argument 'text'" in await refusal(client, "save", text="x")
+            assert (
+                len((await call_tool(client, "search", query="lamp", project="shop"))["results"])
+                == 1
+            )
+            assert len((await call_tool(client, "search", query="lamp"))["results"]) == 1
+            assert "green" in await read_resource(client, f"memory://{saved['id']}")
+            assert "Search for it" in await call_failing_tool(client, "get", ids=["nothing"])
+            assert "no argument 'text'" in await call_failing_tool(client, "save", text="x")
 
     with served(memory) as url:
         run(lambda: work(url))
@@ -50,7 +60,7 @@ def test_J4_the_same_tools_over_http(memory: Muisti, mode: str) -> None:
     assert kept.source.startswith("agent")
 
 
-def test_K3_the_token_is_asked_for(memory: Muisti) -> None:
+def test_K3_the_token_is_required(memory: Muisti) -> None:
     async def work(url: str) -> None:
         shown = httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"})
         async with (
@@ -59,7 +69,7 @@ def test_K3_the_token_is_asked_for(memory: Muisti) -> None:
                 streamable_http_client(f"{url}/mcp", http_client=shown), client_info=AGENT
             ) as client,
         ):
-            await said(client, "save", content="The lamp is green")
+            await call_tool(client, "save", content="The lamp is green")
 
     with served(memory, token=TOKEN) as url:
         for headers in ({}, {"Authorization": "Bearer wrong"}):
@@ -84,7 +94,7 @@ def test_K3_the_token_is_asked_for(memory: Muisti) -> None:
         ({"Content-Type": "application/x-www-form-urlencoded"}, 415, "not-json"),
     ],
 )
-def test_K3_the_doors_are_those_of_the_server(
+def test_K3_access_control_is_the_servers(
     memory: Muisti, headers: dict[str, str], status: int, name: str
 ) -> None:
     with client_of(memory) as client:
@@ -102,7 +112,7 @@ def test_K3_a_body_over_the_limit_is_refused(memory: Muisti) -> None:
         assert client.post("/mcp", json=PING, headers=ACCEPT).status_code == 200
 
 
-def test_K3_a_page_that_may_ask_can_use_it(memory: Muisti) -> None:
+def test_K3_an_allowed_origin_can_use_it(memory: Muisti) -> None:
     page = {"Origin": "http://localhost:3000"}
     with client_of(memory, allowed_origins=("http://localhost:3000",)) as client:
         asked = client.options("/mcp", headers={**page, "Access-Control-Request-Method": "POST"})
@@ -113,7 +123,7 @@ def test_K3_a_page_that_may_ask_can_use_it(memory: Muisti) -> None:
         assert answer.headers["access-control-allow-origin"] == "http://localhost:3000"
 
 
-def test_J4_no_request_needs_an_earlier_one_so_that_clients_outlive_a_new_start(
+def test_J4_clients_survive_a_restart(
     memory: Muisti,
 ) -> None:
     headers = {**ACCEPT, "Mcp-Protocol-Version": "2025-11-25"}
@@ -130,7 +140,7 @@ def test_J4_no_request_needs_an_earlier_one_so_that_clients_outlive_a_new_start(
     assert memory.get_stats().total_count == 2
 
 
-def test_J4_an_agent_that_listens_does_not_keep_the_server_from_ending(memory: Muisti) -> None:
+def test_J4_a_listening_agent_does_not_block_shutdown(memory: Muisti) -> None:
     with (
         served(memory) as url,
         httpx2.Client(timeout=30) as http,
@@ -141,7 +151,7 @@ def test_J4_an_agent_that_listens_does_not_keep_the_server_from_ending(memory: M
         assert answer.status_code in (200, 405)
 
 
-def test_J4_without_the_sdk_the_server_serves_the_rest(
+def test_J4_the_server_works_without_the_sdk(
     memory: Muisti, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = importlib.util.find_spec
@@ -155,7 +165,7 @@ def test_J4_without_the_sdk_the_server_serves_the_rest(
         check_problem(client.post("/mcp", json=PING), 404, "no-such-address")
 
 
-def test_J4_the_sdk_is_not_imported_before_an_agent_asks() -> None:
+def test_J4_the_sdk_is_imported_on_first_use() -> None:
     code = (
         "import sys, tempfile; from muisti import Muisti; from muisti.surfaces.rest.app import create_app\n"
         "with tempfile.TemporaryDirectory() as folder, Muisti.open(folder + '/v', embedder='none') as memory:\n"
@@ -166,5 +176,5 @@ def test_J4_the_sdk_is_not_imported_before_an_agent_asks() -> None:
 
 
 def test_K3_another_address_needs_a_token() -> None:
-    with pytest.raises(Exception, match="give a token"):
+    with pytest.raises(Exception, match="set a token"):
         ServerConfig(host="0.0.0.0")

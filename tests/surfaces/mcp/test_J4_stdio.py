@@ -1,4 +1,4 @@
-"""`muisti mcp`: every tool, resource and prompt over standard input and output, as an agent uses them (contract J4)."""
+"""`muisti mcp`: every tool, resource and prompt over stdio, as an agent uses them (J4)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from muisti import Muisti
-from tests.surfaces.mcp.asking import (
+from tests.surfaces.mcp.clients import (
     TOOLS,
-    agent,
-    inside,
-    read,
-    refusal,
+    call_failing_tool,
+    call_tool,
+    connect_in_process,
+    get_text,
+    read_resource,
     run,
-    said,
-    spawned,
-    text_of,
+    spawn_agent,
+    stdio_parameters,
 )
 
 HELLO = [
@@ -39,18 +39,18 @@ SAVING = {
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_J4_every_tool_does_its_work(vault: Path, mode: str) -> None:
+def test_J4_every_tool_works(vault: Path, mode: str) -> None:
     async def work() -> None:
-        async with agent(vault, mode=mode) as client:
+        async with spawn_agent(vault, mode=mode) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-            first = await said(
+            first = await call_tool(
                 client,
                 "save",
                 content="We chose PostgreSQL for the orders",
                 kind="decision",
                 importance=0.9,
             )
-            second = await said(
+            second = await call_tool(
                 client,
                 "save",
                 content="The orders moved to CockroachDB in May",
@@ -58,38 +58,41 @@ def test_J4_every_tool_does_its_work(vault: Path, mode: str) -> None:
             )
             assert first["kind"] == "decision"
             assert second["title"] == "Orders moved"
-            again = await said(
+            again = await call_tool(
                 client, "save", content="We chose PostgreSQL for the orders", kind="decision"
             )
             assert again["id"] == first["id"]
-            assert "known already" in again["note"]
-            found = await said(client, "search", query="where are the orders?", limit=5)
+            assert "Already known" in again["note"]
+            found = await call_tool(client, "search", query="where are the orders?", limit=5)
             assert {one["id"] for one in found["results"]} == {first["id"], second["id"]}
-            around = await said(client, "timeline", id=first["id"], before=0, after=1)
+            around = await call_tool(client, "timeline", id=first["id"], before=0, after=1)
             assert [one["id"] for one in around["results"]] == [first["id"], second["id"]]
-            whole = await said(client, "get", ids=[second["id"], first["id"][-12:]])
+            whole = await call_tool(client, "get", ids=[second["id"], first["id"][-12:]])
             assert [one["content"] for one in whole["memories"]] == [
                 "The orders moved to CockroachDB in May", "We chose PostgreSQL for the orders",
             ]  # fmt: skip
-            linked = await said(
+            linked = await call_tool(
                 client, "link", source=second["id"], target=first["id"], type="SUPERSEDES"
             )
             assert linked == {"source": second["id"], "type": "SUPERSEDES", "target": first["id"]}
-            old = (await said(client, "get", ids=[first["id"]]))["memories"][0]
+            old = (await call_tool(client, "get", ids=[first["id"]]))["memories"][0]
             assert old["valid_until"]
-            changed = await said(
+            changed = await call_tool(
                 client, "update", id=second["id"], content="The orders moved to CockroachDB in June"
             )
             assert changed["id"] == second["id"]
-            assert "June" in (await said(client, "get", ids=second["id"]))["memories"][0]["content"]
-            await said(client, "core_update", section="user", key="name", value="Anna")
-            assert (await said(client, "core_get"))["user"] == {"name": "Anna"}
-            await said(client, "core_delete", section="user", key="name")
-            assert (await said(client, "core_get"))["user"] == {}
-            gone = await said(client, "forget", id=first["id"])
+            assert (
+                "June"
+                in (await call_tool(client, "get", ids=second["id"]))["memories"][0]["content"]
+            )
+            await call_tool(client, "core_update", section="user", key="name", value="Anna")
+            assert (await call_tool(client, "core_get"))["user"] == {"name": "Anna"}
+            await call_tool(client, "core_delete", section="user", key="name")
+            assert (await call_tool(client, "core_get"))["user"] == {}
+            gone = await call_tool(client, "forget", id=first["id"])
             assert f"muisti restore {first['id']}" in gone["note"]
             assert [
-                one["id"] for one in (await said(client, "search", query="orders"))["results"]
+                one["id"] for one in (await call_tool(client, "search", query="orders"))["results"]
             ] == [second["id"]]
 
     run(work)
@@ -97,7 +100,7 @@ def test_J4_every_tool_does_its_work(vault: Path, mode: str) -> None:
 
 def test_J4_annotations_say_what_a_tool_may_do(vault: Path) -> None:
     async def work() -> None:
-        async with inside(vault) as client:
+        async with connect_in_process(vault) as client:
             hints = {one.name: one.annotations for one in (await client.list_tools()).tools}
             assert all(one is not None and one.open_world_hint is False for one in hints.values())
             assert {name for name, one in hints.items() if one and one.read_only_hint} == {
@@ -119,9 +122,9 @@ def test_J4_annotations_say_what_a_tool_may_do(vault: Path) -> None:
 
 def test_J4_resources_and_prompts(vault: Path) -> None:
     async def work() -> None:
-        async with agent(vault) as client:
-            saved = await said(client, "save", content="The staging server is called Kaisla")
-            await said(client, "core_update", section="agent", key="tone", value="brief")
+        async with spawn_agent(vault) as client:
+            saved = await call_tool(client, "save", content="The staging server is called Kaisla")
+            await call_tool(client, "core_update", section="agent", key="tone", value="brief")
             assert {str(one.uri) for one in (await client.list_resources()).resources} == {
                 "memory://recent",
                 "memory://core",
@@ -130,9 +133,9 @@ def test_J4_resources_and_prompts(vault: Path) -> None:
                 one.uri_template
                 for one in (await client.list_resource_templates()).resource_templates
             ] == ["memory://{id}"]
-            assert "Kaisla" in await read(client, "memory://recent")
-            assert "tone: brief" in await read(client, "memory://core")
-            whole = await read(client, f"memory://{saved['id']}")
+            assert "Kaisla" in await read_resource(client, "memory://recent")
+            assert "tone: brief" in await read_resource(client, "memory://core")
+            whole = await read_resource(client, f"memory://{saved['id']}")
             assert 'trust="unverified"' in whole
             assert "Kaisla" in whole
             with pytest.raises(MCPError, match="Search for it"):
@@ -153,31 +156,37 @@ def test_J4_resources_and_prompts(vault: Path) -> None:
     run(work)
 
 
-def test_J4_errors_tell_what_to_do_next_and_the_agent_goes_on(vault: Path) -> None:
+def test_J4_errors_say_what_to_do_next(vault: Path) -> None:
     async def work() -> None:
-        async with agent(vault) as client:
-            assert "there is no argument 'text'" in await refusal(client, "save", text="x")
-            assert "It takes: content, title" in await refusal(
+        async with spawn_agent(vault) as client:
+            assert "there is no argument 'text'" in await call_failing_tool(
+                client, "save", text="x"
+            )
+            assert "Arguments: content, title" in await call_failing_tool(
                 client, "save", content="x", colour="red"
             )
-            assert "Search for it" in await refusal(client, "get", ids=["no-such-memory"])
-            assert "Search for it" in await refusal(
+            assert "Search for it" in await call_failing_tool(client, "get", ids=["no-such-memory"])
+            assert "Search for it" in await call_failing_tool(
                 client, "timeline", id="01a1e3f4-56a5-7eb0-88a4-75f4e0a2e806"
             )
-            assert "1048576" in (told := await refusal(client, "save", content="x" * 1_048_577))
+            assert "1048576" in (
+                told := await call_failing_tool(client, "save", content="x" * 1_048_577)
+            )
             assert "several smaller memories" in told
-            assert "it must be one of decision" in await refusal(
+            assert "kind must be one of decision" in await call_failing_tool(
                 client, "save", content="x", kind="poem"
             )
-            assert "at least one of content" in await refusal(client, "update", id="anything")
-            assert "Read core memory" in await refusal(
+            assert "at least one of content" in await call_failing_tool(
+                client, "update", id="anything"
+            )
+            assert "Read core memory" in await call_failing_tool(
                 client, "core_delete", section="user", key="shoe size"
             )
-            assert "Input should be 'user' or 'agent'" in await refusal(
+            assert "Input should be 'user' or 'agent'" in await call_failing_tool(
                 client, "core_update", section="x", key="a", value="b"
             )
-            assert "Unknown tool" in await refusal(client, "remember", content="x")
-            assert (await said(client, "save", content="It still works"))["id"]
+            assert "Unknown tool" in await call_failing_tool(client, "remember", content="x")
+            assert (await call_tool(client, "save", content="It still works"))["id"]
 
     run(work)
 
@@ -187,8 +196,8 @@ def test_J4_errors_tell_what_to_do_next_and_the_agent_goes_on(vault: Path) -> No
 )
 def test_J4_ids_are_a_short_list_of_texts(vault: Path, arguments: dict[str, object]) -> None:
     async def work() -> None:
-        async with inside(vault) as client:
-            assert "ids" in await refusal(client, "get", **arguments)
+        async with connect_in_process(vault) as client:
+            assert "ids" in await call_failing_tool(client, "get", **arguments)
 
     run(work)
 
@@ -200,25 +209,25 @@ def test_J4_the_project_is_that_of_the_folder(vault: Path, tmp_path: Path) -> No
         memory.save("The lamp is red in the other project", project="other")
 
     async def work() -> None:
-        async with agent(vault, cwd=tmp_path / "shop") as client:
-            saved = await said(client, "save", content="The lamp is blue in the shop")
+        async with spawn_agent(vault, cwd=tmp_path / "shop") as client:
+            saved = await call_tool(client, "save", content="The lamp is blue in the shop")
             assert saved["project"] == "shop"
-            everywhere = await said(
+            everywhere = await call_tool(
                 client, "save", content="Lamps are switched off at night, always", project=""
             )
             assert "project" not in everywhere
             titles = [
-                one["title"] for one in (await said(client, "search", query="lamp"))["results"]
+                one["title"] for one in (await call_tool(client, "search", query="lamp"))["results"]
             ]
             assert any("blue" in one for one in titles)
             assert any("green" in one for one in titles)
             assert not any("red" in one for one in titles)
-            all_of_them = (await said(client, "search", query="lamp", project="*"))["results"]
+            all_of_them = (await call_tool(client, "search", query="lamp", project="*"))["results"]
             assert any("red" in one["title"] for one in all_of_them)
-        async with agent(vault, "--project", "other", cwd=tmp_path / "shop") as client:
+        async with spawn_agent(vault, "--project", "other", cwd=tmp_path / "shop") as client:
             assert any(
                 "red" in one["title"]
-                for one in (await said(client, "search", query="lamp"))["results"]
+                for one in (await call_tool(client, "search", query="lamp"))["results"]
             )
 
     run(work)
@@ -226,18 +235,18 @@ def test_J4_the_project_is_that_of_the_folder(vault: Path, tmp_path: Path) -> No
 
 def test_J4_read_only_offers_no_tool_that_changes_anything(vault: Path) -> None:
     async def work() -> None:
-        async with agent(vault, "--read-only") as client:
+        async with spawn_agent(vault, "--read-only") as client:
             offered = {one.name for one in (await client.list_tools()).tools}
             assert offered == {"search", "get", "timeline", "core_get"}
             answer = await client.call_tool("save", {"content": "x"})
             assert answer.is_error
-            assert "Unknown tool" in text_of(answer)
+            assert "Unknown tool" in get_text(answer)
 
     run(work)
 
 
 def raw(vault: Path) -> subprocess.Popen[str]:
-    server = spawned(vault)
+    server = stdio_parameters(vault)
     pipe = subprocess.PIPE
     command = [server.command, *server.args]
     return subprocess.Popen(
@@ -263,7 +272,7 @@ def answer(process: subprocess.Popen[str]) -> dict[str, object]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at /proc")
-def test_J4_it_answers_before_vault_and_model_are_there(tmp_path: Path) -> None:
+def test_J4_it_starts_before_vault_and_model_are_open(tmp_path: Path) -> None:
     process = raw(tmp_path / "not yet")
     try:
         ask(process, *HELLO)
@@ -282,7 +291,7 @@ def test_J4_it_answers_before_vault_and_model_are_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["close", signal.SIGTERM, signal.SIGINT])
-def test_J4_it_ends_cleanly_with_everything_kept(vault: Path, end: str | signal.Signals) -> None:
+def test_J4_it_stops_cleanly_and_keeps_everything(vault: Path, end: str | signal.Signals) -> None:
     process = raw(vault)
     ask(process, *HELLO)
     answer(process)
@@ -298,7 +307,7 @@ def test_J4_it_ends_cleanly_with_everything_kept(vault: Path, end: str | signal.
         assert memory.verify().ok
 
 
-def test_J4_lines_that_are_no_messages_do_not_end_it(vault: Path) -> None:
+def test_J4_invalid_lines_do_not_stop_it(vault: Path) -> None:
     process = raw(vault)
     try:
         ask(process, *HELLO)
@@ -314,7 +323,7 @@ def test_J4_lines_that_are_no_messages_do_not_end_it(vault: Path) -> None:
         process.communicate()
 
 
-def test_J4_without_the_sdk_the_verb_tells_what_to_install(vault: Path) -> None:
+def test_J4_a_missing_sdk_is_named(vault: Path) -> None:
     code = "import importlib.util as u, sys; real = u.find_spec; u.find_spec = lambda n, *a: None if n == 'mcp' else real(n, *a)\n"
     code += f"sys.argv = ['muisti', 'mcp', '--vault', {str(vault)!r}]; from muisti.surfaces.cli.main import main; main()"
     done = subprocess.run(

@@ -1,9 +1,10 @@
-"""What the tools cost a model: the list of them, and the answers (contract J4, E6).
+"""What the tools cost a model in tokens: the tool list and the results (contract J4, E6).
 
-Two measures: the engine's own estimate, by which contexts are cut to their budgets, and a stricter one that counts as
-tokenizers of language models do with JSON and ids: short runs of letters, digits by threes, marks by themselves.
-An answer is sent twice, as text and as JSON, and a client shows its model one of them: by the engine's estimate both together
-keep to the budget, by the stricter measure each of them does.
+Two measures: the engine's own estimate, which limits contexts to their budgets, and a stricter one
+that counts JSON and IDs as the tokenizers of language models do: short runs of letters, digits by
+threes, punctuation on its own. A result is sent twice, as text and as JSON, and a client shows its
+model one of them: by the engine's estimate both together stay within the budget, by the stricter
+measure each of them does.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pytest
 
 from muisti import Muisti
 from muisti.recall.prompt_context import count_tokens
-from tests.surfaces.mcp.asking import as_sent, inside, run, said
+from tests.surfaces.mcp.clients import call_tool, connect_in_process, render_both, run
 
 PIECE = re.compile(r"[A-Za-z]+|[0-9]+|[^\sA-Za-z0-9\x80-\U0010ffff]+|[^\x00-\x7f]")
 LONG_TITLE = (
@@ -46,7 +47,7 @@ def test_the_strict_measure_is_the_stricter_one() -> None:
 
 def test_J4_the_list_of_tools_is_short(vault: Path) -> None:
     async def work() -> str:
-        async with inside(vault) as client:
+        async with connect_in_process(vault) as client:
             listed = (await client.list_tools()).tools
             assert len(listed) == 10
             as_json = [
@@ -90,11 +91,11 @@ def test_J4_ten_results_stay_below_a_thousand_tokens(
     filled(vault, title, body, source.strip()[:200])
 
     async def work() -> tuple[str, str]:
-        async with inside(vault) as client:
+        async with connect_in_process(vault) as client:
             found = await client.call_tool("search", {"query": "export"})
             assert found.structured_content is not None
             assert len(found.structured_content["results"]) == 10
-            return as_sent(found)
+            return render_both(found)
 
     text, structured = run(work)
     assert count_tokens(text + structured) <= 1_000
@@ -102,7 +103,7 @@ def test_J4_ten_results_stay_below_a_thousand_tokens(
     assert strict_tokens(structured) <= 1_000
 
 
-def test_J4_documents_with_endless_paths_keep_to_it_too(vault: Path, tmp_path: Path) -> None:
+def test_J4_documents_with_long_paths_stay_below_it_too(vault: Path, tmp_path: Path) -> None:
     folder = tmp_path / ("docs " * 20).strip() / ("deeper " * 20).strip()
     folder.mkdir(parents=True)
     for number in range(10):
@@ -114,26 +115,26 @@ def test_J4_documents_with_endless_paths_keep_to_it_too(vault: Path, tmp_path: P
         memory.save("The export runs at night")
 
     async def work() -> tuple[str, str]:
-        async with inside(vault) as client:
+        async with connect_in_process(vault) as client:
             found = await client.call_tool("search", {"query": "export"})
             assert found.structured_content is not None
             assert found.structured_content["results"]
             assert "left out" in found.structured_content["note"]
-            return as_sent(found)
+            return render_both(found)
 
     assert count_tokens("".join(run(work))) <= 1_000
 
 
-def test_J4_a_whole_memory_is_cut_where_it_would_fill_the_context(vault: Path) -> None:
+def test_J4_long_memories_are_cut(vault: Path) -> None:
     with Muisti.open(vault) as memory:
         long = memory.save("The log says: " + "one two three " * 40_000)
         short = memory.save("The log is kept for a week")
 
     async def work() -> None:
-        async with inside(vault) as client:
-            both = await said(client, "get", ids=[long.id, short.id])
+        async with connect_in_process(vault) as client:
+            both = await call_tool(client, "get", ids=[long.id, short.id])
             assert count_tokens(json.dumps(both)) <= 9_000
-            assert f"memory://{long.id} has them]" in both["memories"][0]["content"]
+            assert f"read the resource memory://{long.id}]" in both["memories"][0]["content"]
             assert both["memories"][1]["content"] == "The log is kept for a week"
 
     run(work)

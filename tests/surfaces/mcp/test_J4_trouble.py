@@ -1,4 +1,4 @@
-"""A vault that is gone, comes back, or cannot be written: the server lives, and says so (contract J4, K2)."""
+"""The server survives a vault that is missing, returns, or is read-only (contract J4, K2)."""
 
 from __future__ import annotations
 
@@ -13,26 +13,33 @@ from muisti import Muisti, bootstrap, errors
 from muisti.surfaces.mcp import results, tools
 from muisti.surfaces.mcp.errors import describe_error
 from muisti.surfaces.mcp.vault import LazyVault, make_vault
-from tests.surfaces.mcp.asking import agent, inside, read, refusal, run, said
+from tests.surfaces.mcp.clients import (
+    call_failing_tool,
+    call_tool,
+    connect_in_process,
+    read_resource,
+    run,
+    spawn_agent,
+)
 
 
-def test_K2_a_vault_that_goes_and_comes_back(vault: Path) -> None:
+def test_K2_a_vault_that_disappears_and_returns(vault: Path) -> None:
     async def work() -> None:
-        async with agent(vault) as client:
-            await said(client, "save", content="The lamp is green")
+        async with spawn_agent(vault) as client:
+            await call_tool(client, "save", content="The lamp is green")
             vault.rename(vault.with_name("away"))
             for tool, arguments in (
                 ("search", {"query": "lamp"}),
                 ("save", {"content": "x"}),
                 ("core_get", {}),
             ):
-                message = await refusal(client, tool, **arguments)
+                message = await call_failing_tool(client, tool, **arguments)
                 assert "no vault" in message
-                assert "go on without memory" in message
+                assert "continue without memory" in message
             assert not vault.exists()
             vault.with_name("away").rename(vault)
-            assert len((await said(client, "search", query="lamp"))["results"]) == 1
-            await said(client, "save", content="The lamp is back")
+            assert len((await call_tool(client, "search", query="lamp"))["results"]) == 1
+            await call_tool(client, "save", content="The lamp is back")
 
     run(work)
 
@@ -45,65 +52,65 @@ def test_K2_a_read_only_vault_is_searched_and_not_written(
     monkeypatch.setattr(muisti.bootstrap, "_is_writable", lambda root: False)
 
     async def work() -> None:
-        async with inside(vault) as client:
-            message = await refusal(client, "save", content="The lamp is red")
+        async with connect_in_process(vault) as client:
+            message = await call_failing_tool(client, "save", content="The lamp is red")
             assert "Searching and reading still work" in message
-            assert len((await said(client, "search", query="lamp"))["results"]) == 1
+            assert len((await call_tool(client, "search", query="lamp"))["results"]) == 1
 
     run(work)
 
 
-def test_K2_broken_settings_are_told_and_can_be_mended(vault: Path) -> None:
+def test_K2_broken_settings_are_reported_and_can_be_fixed(vault: Path) -> None:
     good = (vault / "muisti.toml").read_text()
     (vault / "muisti.toml").write_text("this is no TOML")
 
     async def work() -> None:
-        async with inside(vault) as client:
-            assert "muisti.toml" in await refusal(client, "search", query="lamp")
+        async with connect_in_process(vault) as client:
+            assert "muisti.toml" in await call_failing_tool(client, "search", query="lamp")
             with pytest.raises(Exception, match="muisti.toml"):
-                await read(client, "memory://recent")
+                await read_resource(client, "memory://recent")
             recalled = await client.get_prompt(
                 "recall_before_answering", {"question": "Which lamp?"}
             )
-            assert "Memory cannot be asked" in recalled.messages[0].content.text  # type: ignore[union-attr]
+            assert "Memory is not available" in recalled.messages[0].content.text  # type: ignore[union-attr]
             (vault / "muisti.toml").write_text(good)
-            assert (await said(client, "search", query="lamp"))["results"] == []
+            assert (await call_tool(client, "search", query="lamp"))["results"] == []
 
     run(work)
 
 
-def test_B5_edits_by_hand_are_seen_while_the_server_runs(
+def test_B5_external_edits_are_seen_while_the_server_runs(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("muisti.surfaces.mcp.vault.SYNC_SECONDS", 0.0)
 
     async def work() -> None:
-        async with inside(vault) as client:
-            await said(client, "save", content="The lamp is green")
+        async with connect_in_process(vault) as client:
+            await call_tool(client, "save", content="The lamp is green")
             file = next(vault.rglob("*lamp*.md"))
             file.write_text(
                 file.read_text().replace("The lamp is green", "The lantern is turquoise")
             )
-            found = (await said(client, "search", query="turquoise"))["results"]
+            found = (await call_tool(client, "search", query="turquoise"))["results"]
             assert len(found) == 1
             file.unlink()
-            assert (await said(client, "search", query="turquoise"))["results"] == []
+            assert (await call_tool(client, "search", query="turquoise"))["results"] == []
 
     run(work)
 
 
-def test_J4_only_your_own_vault_is_made_when_it_is_missing(
+def test_J4_only_the_default_vault_is_created_if_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MUISTI_EMBEDDER", "none")
 
     async def work(vault: LazyVault, *, made: bool) -> None:
-        async with inside(vault) as client:
+        async with connect_in_process(vault) as client:
             if made:
-                await said(client, "save", content="The lamp is green")
+                await call_tool(client, "save", content="The lamp is green")
             else:
-                assert "there is no vault" in await refusal(
+                assert "there is no vault" in await call_failing_tool(
                     client, "save", content="The lamp is green"
                 )
 
@@ -116,22 +123,20 @@ def test_J4_only_your_own_vault_is_made_when_it_is_missing(
     assert not (tmp_path / "named").exists()
 
 
-def test_J4_a_mistake_of_ours_is_no_end(
+def test_J4_an_unexpected_error_does_not_stop_it(
     vault: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(results, "render_list", lambda *_, **__: 1 / 0)
 
     async def work() -> None:
-        async with inside(vault) as client:
-            assert "nobody expected it" in await refusal(client, "search", query="lamp")
+        async with connect_in_process(vault) as client:
+            assert "failed unexpectedly" in await call_failing_tool(client, "search", query="lamp")
 
     run(work)
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_J4_what_takes_long_tells_that_it_goes_on(
-    vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_J4_long_calls_report_progress(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools, "PROGRESS_SECONDS", 0.01)
     heard = threading.Event()
 
@@ -145,7 +150,7 @@ def test_J4_what_takes_long_tells_that_it_goes_on(
         heard.set()
 
     async def work() -> None:
-        async with inside(LazyVault(slowly)) as client:
+        async with connect_in_process(LazyVault(slowly)) as client:
             answer = await client.call_tool("search", {"query": "lamp"}, progress_callback=progress)
             assert not answer.is_error
 
@@ -164,10 +169,10 @@ def test_J4_what_takes_long_tells_that_it_goes_on(
         (errors.BrokenFile("a.md", "no front matter"), "by hand"),
         (errors.IndexTooNew("later"), "Update muisti"),
         (errors.CoreEntryNotFound("user", "k", ()), "Read core memory"),
-        (OSError(5, "Input/output error"), "go on without memory"),
+        (OSError(5, "Input/output error"), "continue without memory"),
     ],
 )
-def test_J4_every_sort_of_error_has_a_next_step(
+def test_J4_every_kind_of_error_has_a_next_step(
     error: errors.MuistiError | OSError, step: str
 ) -> None:
     assert step in describe_error(error)

@@ -1,4 +1,4 @@
-"""Four agents with a server each, and `muisti serve`, on one vault at once: no write lost or doubled, no error (contract K1).
+"""Four agents, each with its own server, and `muisti serve` on one vault: no write lost (K1).
 
 The long version (MUISTI_LONG=1) makes 1,000 calls each.
 """
@@ -16,7 +16,14 @@ from mcp.client import Client
 from mcp_types import CallToolResult
 
 from muisti import Muisti
-from tests.surfaces.mcp.asking import AGENT, agent, said, serving, spawned, text_of
+from tests.surfaces.mcp.clients import (
+    AGENT,
+    call_tool,
+    get_text,
+    run_server,
+    spawn_agent,
+    stdio_parameters,
+)
 
 CALLS = 1_000 if os.environ.get("MUISTI_LONG") else 60
 AGENTS = 4
@@ -47,30 +54,30 @@ async def talk(client: Client, number: int, calls: int) -> Kept:
         )[0]
         text = f"agent{number} step{step} {' '.join(chance.sample(WORDS, 8))}"
         if do == "save" or len(own) < 2:
-            kept.contents[(await said(client, "save", content=text))["id"]] = text
+            kept.contents[(await call_tool(client, "save", content=text))["id"]] = text
         elif do == "search":
-            await said(client, "search", query=" ".join(chance.sample(WORDS, 2)))
+            await call_tool(client, "search", query=" ".join(chance.sample(WORDS, 2)))
         elif do == "get":
             wanted = chance.sample(own, 2)
-            found = (await said(client, "get", ids=wanted))["memories"]
+            found = (await call_tool(client, "get", ids=wanted))["memories"]
             assert [one["content"] for one in found] == [kept.contents[one] for one in wanted]
         elif do == "update":
             changed = chance.choice(own)
-            await said(client, "update", id=changed, content=text)
+            await call_tool(client, "update", id=changed, content=text)
             kept.contents[changed] = text
         elif do == "timeline":
-            await said(client, "timeline", id=chance.choice(own))
+            await call_tool(client, "timeline", id=chance.choice(own))
         elif do == "link":
             ends = chance.sample(own, 2)
-            await said(client, "link", source=ends[0], target=ends[1], type="RELATED_TO")
+            await call_tool(client, "link", source=ends[0], target=ends[1], type="RELATED_TO")
             kept.links.add((ends[0], ends[1]))
         elif do == "core":
             key = f"key-{number}-{step % 20}"
-            await said(client, "core_update", section="agent", key=key, value=text[:40])
+            await call_tool(client, "core_update", section="agent", key=key, value=text[:40])
             kept.core[key] = text[:40]
         else:
             gone = chance.choice(own)
-            await said(client, "forget", id=gone)
+            await call_tool(client, "forget", id=gone)
             kept.forgotten.add(gone)
     return kept
 
@@ -86,10 +93,10 @@ def test_K1_four_agents_and_a_server_lose_nothing(vault: Path) -> None:
     async def work(url: str) -> None:
         async with anyio.create_task_group() as group:
             for number in range(AGENTS):
-                group.start_soon(one, number, spawned(vault))
+                group.start_soon(one, number, stdio_parameters(vault))
             group.start_soon(one, AGENTS, f"{url}/mcp")
 
-    with serving(vault) as url:
+    with run_server(vault) as url:
         anyio.run(work, url)
     assert len(done) == AGENTS + 1
     check(vault, done)
@@ -124,7 +131,7 @@ def check(vault: Path, done: list[Kept]) -> None:
         assert memory.verify().ok, memory.verify().problems
 
 
-def test_K1_one_agent_may_ask_many_things_at_once(vault: Path) -> None:
+def test_K1_concurrent_calls_of_one_agent(vault: Path) -> None:
     async def work() -> list[str]:
         ids: list[str] = []
 
@@ -133,11 +140,11 @@ def test_K1_one_agent_may_ask_many_things_at_once(vault: Path) -> None:
                 "save", {"content": f"{number} {' '.join(random.Random(number).sample(WORDS, 8))}"}
             )
             assert isinstance(answer, CallToolResult)
-            assert not answer.is_error, text_of(answer)
+            assert not answer.is_error, get_text(answer)
             assert answer.structured_content is not None
             ids.append(answer.structured_content["id"])
 
-        async with agent(vault) as client, anyio.create_task_group() as group:
+        async with spawn_agent(vault) as client, anyio.create_task_group() as group:
             for number in range(40):
                 group.start_soon(save, client, number)
         return ids

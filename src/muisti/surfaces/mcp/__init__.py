@@ -1,1 +1,1 @@
-"""The memory for agents, over the Model Context Protocol: `muisti mcp` (stdio) and `/mcp` of `muisti serve`."""
+"""MCP servers for agents: `muisti mcp` (stdio) and `/mcp` of `muisti serve`."""

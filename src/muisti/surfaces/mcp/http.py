@@ -1,4 +1,7 @@
-"""`/mcp` of `muisti serve`: streamable HTTP, made at the first request, as importing the SDK takes a second."""
+"""`/mcp` of `muisti serve`: streamable HTTP.
+
+The MCP server is built at the first request, as importing the SDK takes a second.
+"""
 
 from __future__ import annotations
 
@@ -17,40 +20,41 @@ PATH = "/mcp"
 
 
 class McpEndpoint:
-    """An ASGI application. Each request stands for itself, so that clients need not notice when the server starts anew.
+    """An ASGI application. It is stateless, so that clients survive a restart of the server.
 
-    Who may ask, and how much, is the business of the layers around it.
+    Access control and limits are the middleware's around it.
     """
 
     def __init__(self, memory: Muisti) -> None:
-        self._vault = LazyVault(lambda: memory, closes=False)
+        self._vault = LazyVault(lambda: memory, owns_memory=False)
         self._lock = asyncio.Lock()
         self._stop = asyncio.Event()
         self._app: ASGIApp | None = None
         self._running: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         async with self._lock:
-            app = self._app or await self._started()
+            app = self._app or await self._start()
         await app(scope, receive, send)
 
-    async def _started(self) -> ASGIApp:
+    async def _start(self) -> ASGIApp:
         server, app = await asyncio.to_thread(_build, self._vault)
         started = asyncio.Event()
-        self._running = asyncio.create_task(self._run(server, started))
+
+        async def run() -> None:
+            # In one task: the session manager must be exited by the task that entered it.
+            async with server.session_manager.run():
+                started.set()
+                await self._stop.wait()
+
+        self._running = asyncio.create_task(run())
         await started.wait()
         self._app = app
         return app
 
-    async def _run(self, server: MCPServer, started: asyncio.Event) -> None:
-        """The task that holds open what requests run in: it has to be left where it was entered."""
-        async with server.session_manager.run():
-            started.set()
-            await self._stop.wait()
-
     async def close(self) -> None:
-        """End what runs. Closing twice is fine; whoever opened the memory closes it."""
+        """Stop the MCP server; may be called twice. The caller closes the memory."""
         self._stop.set()
         if self._running is not None:
             await self._running
@@ -64,9 +68,8 @@ def _build(vault: LazyVault) -> tuple[MCPServer, ASGIApp]:
     from muisti.surfaces.mcp.server import build_server
 
     server = build_server(vault)
-    unguarded = TransportSecuritySettings(
-        enable_dns_rebinding_protection=False
-    )  # the doors have asked already
+    # AccessMiddleware has checked Host and Origin already.
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     return server, server.streamable_http_app(
-        streamable_http_path=PATH, stateless_http=True, transport_security=unguarded
+        streamable_http_path=PATH, stateless_http=True, transport_security=security
     )

@@ -1,4 +1,4 @@
-"""Two requests that a user can pick from a menu: recall before answering, and save what matters."""
+"""Two prompts that a user can pick from a menu: recall before answering, and save what matters."""
 
 from __future__ import annotations
 
@@ -13,43 +13,41 @@ from muisti.surfaces.mcp.tools import make_project_filter
 from muisti.surfaces.mcp.vault import LazyVault
 
 BUDGET = 1500
-"""Tokens of recalled text that a prompt may carry."""
+"""Tokens of recalled text in a prompt."""
 SAVE = (
-    "Look back over this conversation and save what will matter in later sessions with the tool `save`: decisions and their "
-    "reasons, what I prefer, fixes that worked, facts about this project that were hard to find. For each, search first: "
-    "if it is known, `update` it; if it replaces something, `save` it and `link` the two with SUPERSEDES. One thing per "
-    "memory, one or two sentences that can be understood alone. No secrets, nothing that the code itself says, nothing that "
-    "holds only for today. Then tell me in one line each what you saved."
+    "Review this conversation and save what later sessions will need with the tool `save`: "
+    "decisions and their reasons, my preferences, fixes that worked, project facts that were hard "
+    "to find. For each one, search first: if it is known, `update` it; if it replaces something, "
+    "`save` it and `link` the two with SUPERSEDES. One fact per memory, in one or two sentences "
+    "that can be understood on their own. No secrets, nothing that the code already says, nothing "
+    "that is only true today. Then list what you saved, one line each."
 )
 
 
 def add_prompts(server: MCPServer, vault: LazyVault, project: str) -> None:
-    """Offer them."""
+    """Add the prompts to a server. Project: where to search; "": as the vault's settings say."""
 
     @server.prompt("recall_before_answering", title="Recall before answering")
     async def recall(
-        question: Annotated[str, Field(description="What you want to know or do")],
+        question: Annotated[str, Field(description="Your question or task")],
     ) -> str:
-        """Answer with what is remembered about it in mind."""
+        """Answer a question with the relevant memories in context."""
         try:
-            known = await _context(vault, question, project)
+            memory = await vault.connect()
+            filters = make_project_filter(project or None)
+            context = await memory.context(question, budget=BUDGET, **filters)
         except (MuistiError, OSError) as error:
-            return f"{question}\n\n(Memory cannot be asked: {describe_error(error)})"
-        found = known or "Nothing is remembered about it."
+            return f"{question}\n\n(Memory is not available. {describe_error(error)})"
         return (
-            f"{found}\n\nThat is what the memory holds about the following. Use what helps and say which memory you rely on; "
-            f"if it is not enough, `search` with other words before you answer.\n\n{question}"
+            f"{context or 'There are no memories about this.'}\n\n"
+            "These are the memories about the following request. Use those that help and say which "
+            "ones you rely on. If they are not enough, `search` with other words before you answer."
+            f"\n\n{question}"
         )
 
     @server.prompt("save_what_matters", title="Save what matters")
     async def save(
-        about: Annotated[str, Field(description="Only what concerns this; empty: everything")] = "",
+        about: Annotated[str, Field(description="Only this topic. Default: everything")] = "",
     ) -> str:
-        """Go over the conversation and save what later sessions will need."""
+        """Review the conversation and save what later sessions will need."""
         return f"{SAVE}\n\nOnly what concerns: {about}" if about.strip() else SAVE
-
-
-async def _context(vault: LazyVault, question: str, project: str) -> str:
-    return await (await vault.connect()).context(
-        question, budget=BUDGET, **make_project_filter(project or None)
-    )

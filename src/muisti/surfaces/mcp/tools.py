@@ -1,4 +1,4 @@
-"""The tools: each takes what a model gave, calls the engine once or twice, and renders the answer."""
+"""The tools: each parses arguments, calls the engine once or twice, and renders the result."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from muisti.surfaces.mcp.vault import LazyVault
 T = TypeVar("T")
 Ctx = Context[Any, Any]
 PROGRESS_SECONDS = 1.0
-"""Seconds after which, and then every so often, a client that wants to know is told that a call goes on."""
+"""Seconds between two progress notifications of a call."""
 PARTIAL_ID_LENGTHS = range(8, 36)
-"""Lengths of what may be a part of an id."""
+"""Lengths of the start or end of an ID."""
 
 Ids = Annotated[
     list[str],
@@ -50,18 +50,24 @@ LinkName = Literal[
 Kind = Annotated[
     str,
     Field(
-        description="decision, fact, preference, insight, bugfix, discovery, note … Default: guessed"
+        description="decision, fact, preference, insight, bugfix, discovery, note … "
+        "Default: inferred"
     ),
 ]
-SaveProject = Annotated[str, Field(description='Default: the current one. "": none, seen in all')]
-SearchProject = Annotated[str, Field(description='Default: the current one. "*": all')]
+SaveProject = Annotated[
+    str, Field(description='Default: the current one. "": none, visible in all projects')
+]
+SearchProject = Annotated[str, Field(description='Default: the current one. "*": all projects')]
 
 
 class Tools:
-    """What an agent can do with a vault. Raises MuistiError; the server tells it to the model."""
+    """The tools of a vault. Their docstrings are the descriptions that models read.
+
+    All of them raise MuistiError, which the server describes to the model.
+    """
 
     def __init__(self, vault: LazyVault, project: str = "") -> None:
-        """Project: where saves and searches happen unless they name another; "": what the vault's settings say."""
+        """Project: of calls that name none; "": as the vault's settings say."""
         self._vault, self._project = vault, project
 
     async def save(
@@ -74,26 +80,27 @@ class Tools:
         importance: Weight | None = None,
         files: list[str] | None = None,
     ) -> Annotated[CallToolResult, results.SavedMemory]:
-        """Remember one thing for later sessions: a decision and its reason, a preference of the user, a fix that worked.
-        One or two sentences that can be understood alone. Search first if it may be known already.
+        """Save one fact for later sessions: a decision and its reason, a user preference, a fix
+        that worked. Write one or two sentences that can be understood on their own. Search first
+        if it may be known already.
         """
         memory = await self._memory(ctx)
-        begun = datetime.now(UTC)
-        saved = await report_progress(
+        started = datetime.now(UTC)
+        saved = await with_progress(
             ctx,
             memory.save(
                 content,
                 title=title,
                 kind=kind,
-                project=self._of(project),
+                project=self._default_project(project),
                 importance=importance,
                 files=files or (),
                 source=name_source(ctx),
-                trusted=False,  # whatever made the agent write it, no person has looked at it yet
+                trusted=False,  # no person has confirmed it yet
             ),
             "saving",
         )
-        known = ["It was known already, and counts more now."] if saved.created_at < begun else []
+        known = ["Already known; reinforced."] if saved.created_at < started else []
         return results.render_saved(
             saved, "Saved as", [*known, *await _list_remarks(memory, saved, content)]
         )
@@ -102,45 +109,47 @@ class Tools:
         self,
         ctx: Ctx,
         query: Annotated[
-            str, Field(description="A question or words. “last week”, “in March” are understood")
+            str,
+            Field(description="A question or keywords; may name a time: “last week”, “in March”"),
         ],
         limit: Limit = 10,
         kind: str | None = None,
         project: SearchProject | None = None,
     ) -> Annotated[CallToolResult, results.MemoryList]:
-        """Find what is remembered, best first: ids and titles. Use it before answering about earlier work, decisions or the
-        user's preferences. Then `get` what looks useful.
+        """Search memories; returns IDs and titles, best first. Use it before answering about
+        earlier work, decisions or the user's preferences. Then `get` the useful ones.
         """
-        options: FilterOptions = {"kind": kind, **make_project_filter(self._of(project))}
         memory = await self._memory(ctx)
+        options = make_project_filter(self._default_project(project))
+        options["kind"] = kind
         options["source"] = (EntryType.MEMORY, EntryType.DOCUMENT)
-        found = await report_progress(
-            ctx, memory.search(query, limit=limit, record=False, **options), "searching"
-        )
-        if not found:  # what was said, and nothing was made of
+        searching = memory.search(query, limit=limit, record=False, **options)
+        found = await with_progress(ctx, searching, "searching")
+        if not found:  # fall back to messages of conversations
             options["source"] = None
-            found = await report_progress(
-                ctx, memory.search(query, limit=limit, record=False, **options), "searching"
-            )
+            searching = memory.search(query, limit=limit, record=False, **options)
+            found = await with_progress(ctx, searching, "searching")
         return results.render_list([result.memory for result in found], note=found.degraded)
 
     async def timeline(
         self, ctx: Ctx, id: str, before: Around = 3, after: Around = 3
     ) -> Annotated[CallToolResult, results.MemoryList]:
-        """See what was remembered just before and after a memory: how something came about, what followed."""
+        """List the memories saved just before and after one, to see what led to it and what
+        followed. Returns IDs and titles.
+        """
         memory = await self._memory(ctx)
-        whole = await resolve_id(memory, id)
-        around = await report_progress(
-            ctx, memory.timeline(whole, before=before, after=after), "reading"
+        full_id = await resolve_id(memory, id)
+        around = await with_progress(
+            ctx, memory.timeline(full_id, before=before, after=after), "reading"
         )
         found = [await memory.get(one.id) for one in around]
-        return results.render_list([one for one in found if one is not None], here=whole)
+        return results.render_list([one for one in found if one is not None], marked_id=full_id)
 
     async def get(self, ctx: Ctx, ids: Ids) -> Annotated[CallToolResult, results.FullMemories]:
-        """Read memories whole, by the ids that search, timeline or save gave."""
+        """Read full memories by their IDs, as returned by search, timeline or save."""
         memory = await self._memory(ctx)
         wanted = list(dict.fromkeys([await resolve_id(memory, one) for one in ids]))
-        return results.render_full(await report_progress(ctx, memory.details(wanted), "reading"))
+        return results.render_full(await with_progress(ctx, memory.details(wanted), "reading"))
 
     async def update(
         self,
@@ -152,8 +161,8 @@ class Tools:
         project: str | None = None,
         importance: Weight | None = None,
     ) -> Annotated[CallToolResult, results.SavedMemory]:
-        """Correct or complete a memory; the old version is kept. If a new fact replaced an old one, save the new one and link
-        it with SUPERSEDES instead.
+        """Correct or complete a memory; omitted fields are unchanged and the old version is kept.
+        If a fact has changed, save the new one and link it to the old one with SUPERSEDES instead.
         """
         given = {
             "content": content,
@@ -166,53 +175,60 @@ class Tools:
             name: value for name, value in given.items() if value is not None
         }
         if not changes:
-            raise InvalidRequest("update", "no change", f"give at least one of {', '.join(given)}")
-        if "content" in changes or "title" in changes:
-            changes |= {
-                "source": name_source(ctx),
-                "trusted": False,
-            }  # the words are the agent's now
+            raise InvalidRequest("update", "", f"needs at least one of {', '.join(given)}")
+        if "content" in changes or "title" in changes:  # the text is the agent's now
+            changes |= {"source": name_source(ctx), "trusted": False}
         memory = await self._memory(ctx)
-        whole = await resolve_id(memory, id)
-        changed = await report_progress(
-            ctx, memory.update(whole, **cast("UpdateOptions", changes)), "saving"
+        full_id = await resolve_id(memory, id)
+        changed = await with_progress(
+            ctx, memory.update(full_id, **cast("UpdateOptions", changes)), "saving"
         )
         return results.render_saved(
             changed, "Updated", await _list_remarks(memory, changed, content or "")
         )
 
     async def forget(self, ctx: Ctx, id: str) -> Annotated[CallToolResult, results.ForgottenMemory]:
-        """Move a memory to the trash, when it is wrong or the user wants it gone. The user can bring it back."""
+        """Move a memory to the trash if it is wrong or the user wants it gone. The user can restore
+        it.
+        """
         memory = await self._memory(ctx)
-        whole = await resolve_id(memory, id)
-        if not await report_progress(ctx, memory.delete(whole), "deleting"):
+        full_id = await resolve_id(memory, id)
+        if not await with_progress(ctx, memory.delete(full_id), "deleting"):
             raise MemoryNotFound(id)
-        note = f"In the trash. `muisti restore {whole}` brings it back."
+        note = f"Moved to the trash. `muisti restore {full_id}` restores it."
         return results.make_result(
-            results.ForgottenMemory(id=whole, note=note), f"Forgot {whole}. {note}"
+            results.ForgottenMemory(id=full_id, note=note), f"Forgot {full_id}. {note}"
         )
 
     async def link(
         self, ctx: Ctx, source: str, target: str, type: LinkName = "RELATED_TO"
     ) -> Annotated[CallToolResult, results.CreatedLink]:
-        """Say how the memory `source` stands to the memory `target`. SUPERSEDES: target is true no longer, source replaces it."""
+        """Link two memories. SUPERSEDES marks target as outdated, replaced by source."""
         memory = await self._memory(ctx)
         ends = await resolve_id(memory, source), await resolve_id(memory, target)
-        made = await report_progress(ctx, memory.link(*ends, type, extracted_by="llm"), "linking")
-        value = results.CreatedLink(source=made.source, type=made.type.value, target=made.target)
-        return results.make_result(value, f"Linked: {made.source} {results.format_link(made)}")
+        created = await with_progress(ctx, memory.link(*ends, type, extracted_by="llm"), "linking")
+        value = results.CreatedLink(
+            source=created.source, type=created.type.value, target=created.target
+        )
+        return results.make_result(
+            value, f"Linked: {created.source} {results.format_link(created)}"
+        )
 
     async def core_get(self, ctx: Ctx) -> Annotated[CallToolResult, results.CoreSections]:
-        """Read core memory: what always holds of the user, and how the agent is to behave. Use it at the start of a task."""
+        """Read core memory: permanent facts about the user and standing instructions. Use it at the
+        start of a task.
+        """
         memory = await self._memory(ctx)
-        return results.render_core(await report_progress(ctx, memory.core_get(), "reading"))
+        return results.render_core(await with_progress(ctx, memory.core_get(), "reading"))
 
     async def core_update(
         self, ctx: Ctx, section: Section, key: str, value: str
     ) -> Annotated[CallToolResult, results.CoreEntry]:
-        """Set one short entry of core memory, such as user/name or agent/language. Only what the user said, and always holds."""
+        """Set one short entry of core memory, such as user/name or agent/language. Only for what
+        the user said and what is permanently true.
+        """
         memory = await self._memory(ctx)
-        await report_progress(ctx, memory.core_update(section, key, value), "saving")
+        await with_progress(ctx, memory.core_update(section, key, value), "saving")
         return results.make_result(
             results.CoreEntry(section=section, key=key), f"Set {section}/{key}."
         )
@@ -220,22 +236,25 @@ class Tools:
     async def core_delete(
         self, ctx: Ctx, section: Section, key: str
     ) -> Annotated[CallToolResult, results.CoreEntry]:
-        """Remove one entry of core memory that holds no longer."""
+        """Delete an entry of core memory that is no longer true."""
         memory = await self._memory(ctx)
-        await report_progress(ctx, memory.core_delete(section, key), "saving")
+        await with_progress(ctx, memory.core_delete(section, key), "saving")
         return results.make_result(
             results.CoreEntry(section=section, key=key), f"Deleted {section}/{key}."
         )
 
     async def _memory(self, ctx: Ctx) -> MemoryService:
-        return await report_progress(ctx, self._vault.connect(), "opening the vault")
+        return await with_progress(ctx, self._vault.connect(), "opening the vault")
 
-    def _of(self, project: str | None) -> str | None:
+    def _default_project(self, project: str | None) -> str | None:
         return project if project is not None else self._project or None
 
 
-async def report_progress(ctx: Ctx, work: Awaitable[T], what: str) -> T:
-    """Wait for work. What takes long (a first look at a large vault, loading the model) tells every second that it goes on."""
+async def with_progress(ctx: Ctx, work: Awaitable[T], what: str) -> T:
+    """Await work and notify the client every second while it runs.
+
+    Opening a large vault or loading the model may take long.
+    """
     task = asyncio.ensure_future(work)
     seconds = 0.0
     try:
@@ -249,43 +268,46 @@ async def report_progress(ctx: Ctx, work: Awaitable[T], what: str) -> T:
 
 
 def make_project_filter(project: str | None) -> FilterOptions:
-    """Return the filter of a read in a project: it sees what belongs to no project too. None: the vault's own."""
-    return (
-        {"project": project}
-        if project in (None, ALL_PROJECTS)
-        else {"project": project, "unfiled": True}
-    )
+    """Return the filter for reads in a project, which include memories without a project.
+
+    None: the project of the vault's settings.
+    """
+    if project in (None, ALL_PROJECTS):
+        return {"project": project}
+    return {"project": project, "unfiled": True}
 
 
 async def resolve_id(memory: MemoryService, given: str) -> str:
-    """The id that is meant by its last or first characters; what fits none, or several, is left as it is."""
-    wanted = given.strip().removeprefix("memory://").lstrip("…")
-    if len(wanted) not in PARTIAL_ID_LENGTHS:
-        return wanted
-    fits = await memory.find_ids(wanted, limit=2)
-    return fits[0] if len(fits) == 1 else wanted
+    """Return the full ID for its first or last characters; unchanged if none or several match."""
+    part = given.strip().removeprefix("memory://").lstrip("…")
+    if len(part) not in PARTIAL_ID_LENGTHS:
+        return part
+    matches = await memory.find_ids(part, limit=2)
+    return matches[0] if len(matches) == 1 else part
 
 
 def name_source(ctx: Ctx) -> str:
-    """Who writes, as the source of a memory: an agent, and which one if it said so."""
+    """Return the source of what this client saves: `agent`, or `agent:NAME` if it sent its name."""
     name = ""
-    with suppress(AttributeError, ValueError):  # clients need not say who they are
-        name = ctx.request_context.session.client_params.client_info.name  # type: ignore[union-attr]
+    with suppress(AttributeError, ValueError):  # clients need not send their name
+        client = ctx.request_context.session.client_params
+        name = client.client_info.name  # type: ignore[union-attr]
     clean = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")[:40]
     return f"agent:{clean}" if clean else "agent"
 
 
 async def _list_remarks(memory: MemoryService, saved: Memory, given: str) -> list[str]:
-    """What the agent should know of what became of its text."""
+    """Return what the agent should know about a saved memory."""
     remarks = []
     if "[redacted:" in saved.content and "[redacted:" not in given:
-        remarks.append("A secret in it was redacted; secrets are never stored.")
-    for link in (link for link in saved.links if link.proposed):
-        other = await memory.get(link.target)
-        title = f" ({results.truncate(other.title, results.TITLE_TOKENS)})" if other else ""
-        remarks.append(
-            f"It may replace or contradict {link.target}{title}: if it does, call link with SUPERSEDES."
-        )
+        remarks.append("A secret was redacted; secrets are never stored.")
+    for link in saved.links:
+        if link.proposed:
+            other = await memory.get(link.target)
+            title = f" ({results.truncate(other.title, results.TITLE_TOKENS)})" if other else ""
+            remarks.append(
+                f"May replace or contradict {link.target}{title}; if so, link with SUPERSEDES."
+            )
     if saved.index_pending:
-        remarks.append("It is safe, and can be found a little later: the index is busy.")
+        remarks.append("Saved; searchable a little later, as the index is busy.")
     return remarks

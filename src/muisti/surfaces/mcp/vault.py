@@ -1,4 +1,4 @@
-"""The vault behind the tools: opened by the first call that needs it, in a worker thread, and again if that failed."""
+"""The vault behind the tools: opened on first use, in a worker thread, and retried after errors."""
 
 from __future__ import annotations
 
@@ -16,64 +16,66 @@ from muisti.settings import find_vault
 
 log = logging.getLogger("muisti")
 SYNC_SECONDS = 30.0
-"""Seconds after which a call looks for edits made by hand first; a tenth of a second with some thousands of files."""
+"""A call picks up external changes first if the last sync is older than this.
+
+A sync takes a tenth of a second with some thousands of files.
+"""
 
 
 class LazyVault:
-    """A memory that may not be there yet, or not any more: each call finds out anew, so that the server outlives it."""
+    """A vault that may not exist yet, or not any more. Each call checks, so the server survives."""
 
-    def __init__(self, opening: Callable[[], Muisti], *, closes: bool = True) -> None:
-        """Closes: the memory is ours to look after and to close; else whoever made it does so."""
-        self._opening, self._closes = opening, closes
+    def __init__(self, open_memory: Callable[[], Muisti], *, owns_memory: bool = True) -> None:
+        """Owns_memory: sync and close it here; otherwise the caller does."""
+        self._open_memory, self._owns_memory = open_memory, owns_memory
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="muisti-mcp")
         self._lock = threading.Lock()
         self._memory: Muisti | None = None
-        self._looked = 0.0
-        self._ended = False
+        self._synced_at = 0.0
+        self._closed = False
 
     async def connect(self) -> MemoryService:
-        """The memory, open and in its place. Raises MuistiError that says why it cannot be had now."""
-        if self._ended:
+        """Return the open vault. Raises MuistiError if it is not available now."""
+        if self._closed:
             raise MuistiError("the server is stopping")
-        memory = await asyncio.get_running_loop().run_in_executor(self._threads, self._ready)
+        memory = await asyncio.get_running_loop().run_in_executor(self._threads, self._prepare)
         return MemoryService(memory, self._threads)
 
-    def _ready(self) -> Muisti:
-        """In a thread of its own; whoever asked may have gone away by the time it is open, and it is kept all the same."""
+    def _prepare(self) -> Muisti:
+        """Open the vault if needed and sync it. It stays open even if the caller has given up."""
         with self._lock:
             if self._memory is None:
-                self._memory, self._looked = self._opening(), time.monotonic()
-            self._memory.check_available()
-            if self._closes:
-                self._look(self._memory)
-            return self._memory
-
-    def _look(self, memory: Muisti) -> None:
-        """Take in what was edited by hand since the last look. If it cannot be done now, the answer goes by what is known."""
-        if memory.settings.sync_on_open and time.monotonic() - self._looked >= SYNC_SECONDS:
-            try:
-                memory.sync()
-            except MuistiError as error:
-                log.warning("edits are taken in later: %s", error)
-            self._looked = time.monotonic()
+                self._memory, self._synced_at = self._open_memory(), time.monotonic()
+            memory = self._memory
+            memory.check_available()
+            is_due = time.monotonic() - self._synced_at >= SYNC_SECONDS
+            if self._owns_memory and memory.settings.sync_on_open and is_due:
+                try:
+                    memory.sync()
+                except MuistiError as error:  # serve what the index has
+                    log.warning("external changes will be picked up later: %s", error)
+                self._synced_at = time.monotonic()
+            return memory
 
     async def close(self) -> None:
-        """Let calls that run end, write what is left, and let go of the vault. Closing twice is fine."""
-        self._ended = True
+        """Wait for running calls, then close the vault if it is ours. May be called twice."""
+        self._closed = True
         await asyncio.to_thread(self._threads.shutdown, wait=True)
         memory, self._memory = self._memory, None
-        if memory is not None and self._closes:
+        if memory is not None and self._owns_memory:
             await asyncio.to_thread(memory.close)
 
 
 def make_vault(path: str | None) -> LazyVault:
-    """The vault at this path, or the one that is found from here. Only your own, which nobody has to name, is made if missing."""
+    """Return the vault at this path, or the one found from the working folder.
 
-    def opening() -> Muisti:
+    Only the user's own default vault is created if missing.
+    """
+
+    def open_memory() -> Muisti:
         from muisti import bootstrap  # imports the engine: not before the first call
 
-        return bootstrap.open(
-            path, role="mcp", create=path is None and find_vault() == find_vault(environ={})
-        )
+        is_default = path is None and find_vault() == find_vault(environ={})
+        return bootstrap.open(path, role="mcp", create=is_default)
 
-    return LazyVault(opening)
+    return LazyVault(open_memory)

@@ -1,4 +1,4 @@
-"""Agents for the tests: the SDK's own client, over a real process or within this one."""
+"""MCP clients for the tests: the SDK's own, with a server in a process or in this one."""
 
 from __future__ import annotations
 
@@ -35,27 +35,31 @@ TOOLS = {
 }
 
 
-def spawned(vault: Path | None, *arguments: str, cwd: Path | None = None) -> StdioServerParameters:
-    """`muisti mcp` as an agent starts it."""
+def stdio_parameters(
+    vault: Path | None, *arguments: str, cwd: Path | None = None
+) -> StdioServerParameters:
+    """The command `muisti mcp` as an agent starts it."""
     named = [] if vault is None else ["--vault", str(vault)]
-    environment = {name: os.environ[name] for name in ("HOME", "XDG_DATA_HOME")} | {
-        "MUISTI_EMBEDDER": "none"
-    }
+    passed = ("HOME", "XDG_DATA_HOME", "PYTHONPATH")
+    environment = {name: os.environ[name] for name in passed if name in os.environ}
+    environment["MUISTI_EMBEDDER"] = "none"
     args = ["-W", "error::ResourceWarning", "-m", "muisti", "mcp", *named, *arguments]
     return StdioServerParameters(command=sys.executable, args=args, env=environment, cwd=cwd)
 
 
 @asynccontextmanager
-async def agent(
+async def spawn_agent(
     vault: Path | None, *arguments: str, cwd: Path | None = None, mode: str = "auto"
 ) -> AsyncIterator[Client]:
-    """A client of a process of its own."""
-    async with Client(spawned(vault, *arguments, cwd=cwd), client_info=AGENT, mode=mode) as client:
+    """A client of a server in its own process."""
+    async with Client(
+        stdio_parameters(vault, *arguments, cwd=cwd), client_info=AGENT, mode=mode
+    ) as client:
         yield client
 
 
 @asynccontextmanager
-async def inside(vault: LazyVault | Path, **options: Any) -> AsyncIterator[Client]:
+async def connect_in_process(vault: LazyVault | Path, **options: Any) -> AsyncIterator[Client]:
     """A client of a server in this process."""
     held = make_vault(str(vault)) if isinstance(vault, Path) else vault
     try:
@@ -69,46 +73,46 @@ def run(work: Callable[[], Awaitable[T]]) -> T:
     return anyio.run(work)
 
 
-async def said(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    """What a tool answered, as a value. It must not be an error."""
+async def call_tool(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool, which must succeed. Returns its structured result."""
     answer = await client.call_tool(tool, arguments)
     assert isinstance(answer, CallToolResult)
-    assert not answer.is_error, text_of(answer)
+    assert not answer.is_error, get_text(answer)
     assert answer.structured_content is not None
     return dict(answer.structured_content)
 
 
-async def refusal(client: Client, tool: str, **arguments: Any) -> str:
-    """What a tool said against it; and the server goes on."""
+async def call_failing_tool(client: Client, tool: str, **arguments: Any) -> str:
+    """Call a tool, which must fail. Returns its message; the server keeps running."""
     answer = await client.call_tool(tool, arguments)
     assert isinstance(answer, CallToolResult)
-    assert answer.is_error, text_of(answer)
+    assert answer.is_error, get_text(answer)
     assert {one.name for one in (await client.list_tools()).tools} == TOOLS
-    return text_of(answer)
+    return get_text(answer)
 
 
-def text_of(answer: CallToolResult) -> str:
+def get_text(answer: CallToolResult) -> str:
     block = answer.content[0]
     assert isinstance(block, TextContent)
     return block.text
 
 
-async def read(client: Client, uri: str) -> str:
+async def read_resource(client: Client, uri: str) -> str:
     found = (await client.read_resource(uri)).contents[0]
     assert isinstance(found, TextResourceContents)
     return found.text
 
 
-def as_sent(answer: CallToolResult) -> tuple[str, str]:
-    """What a model may be shown: the text, or the structured content as JSON."""
-    return text_of(answer), json.dumps(
+def render_both(answer: CallToolResult) -> tuple[str, str]:
+    """The two forms that a client may show its model: text and JSON."""
+    return get_text(answer), json.dumps(
         answer.structured_content, ensure_ascii=False, separators=(",", ":")
     )
 
 
 @contextmanager
-def serving(vault: Path) -> Iterator[str]:
-    """The address of a real `muisti serve`, which must end well."""
+def run_server(vault: Path) -> Iterator[str]:
+    """Run `muisti serve`, which must exit with 0. The URL."""
     command = [
         sys.executable,
         "-m",
