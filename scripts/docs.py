@@ -179,32 +179,39 @@ def _type(hint: object) -> str:
 
 
 def rest_page() -> str:
-    """Every address of the server, with what it takes and answers."""
+    """Every route of the server."""
     with (
         TemporaryDirectory() as folder,
         Muisti.open(Path(folder, "vault"), embedder="none") as memory,
     ):
-        told = create_app(memory).openapi()
+        document = create_app(memory).openapi()
     parts = [
-        f"{HEAD}# REST\n\n`muisti serve` (`pip install 'muisti[server]'`) serves one vault on this machine:\n"
-        "the page for the browser at `/`, and for programs what follows. `/openapi.json` describes all of it, `/docs` shows it.\n"
-        "Bodies and answers are JSON in camelCase; errors are `application/problem+json` with a `type` such as\n"
-        "`urn:muisti:memory-not-found`. Another address than this machine's needs a token (`Authorization: Bearer …`).\n"
-        "`GET /api/memories/ID` answers an `ETag`; a change with `If-Match` is refused with 412 if somebody else was faster.\n"
-        "[examples/](../examples) shows curl, JavaScript and Python.\n"
+        f"{HEAD}# REST\n\n"
+        "`muisti serve` (`pip install 'muisti[server]'`) serves one vault on this machine:\n"
+        "the web page at `/`, and the REST API below. The running server has its OpenAPI\n"
+        "document at `/openapi.json` and a reference at `/docs`. Requests and responses are\n"
+        "JSON in camelCase; errors are `application/problem+json` with a `type` such as\n"
+        "`urn:muisti:memory-not-found`. To serve other machines, set a token; clients send it\n"
+        "as `Authorization: Bearer …`. `GET /api/memories/ID` returns an `ETag`; an update\n"
+        "with `If-Match` fails with 412 if the memory has changed since.\n"
+        "[examples/](../examples) has clients in curl, JavaScript and Python.\n"
     ]
     by_tag: dict[str, list[str]] = {}
-    for path, methods in told["paths"].items():
+    for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            says = " ".join((operation.get("description") or "").split()).replace("|", "\\|")
+            description = " ".join((operation.get("description") or "").split()).replace("|", "\\|")
             by_tag.setdefault(operation["tags"][0], []).append(
-                f"| `{method.upper()} {path}` | {_body(operation)} | {says} |"
+                f"| `{method.upper()} {path}` | {_body(operation)} | {description} |"
             )
     for tag, rows in by_tag.items():
-        parts.append(f"## {tag}\n\n| | takes | |\n|---|---|---|\n" + "\n".join(rows) + "\n")
+        parts.append(
+            f"## {tag}\n\n| route | parameters | |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+        )
     parts.append(
-        "## Errors\n\n`type`, `status`, `title` and `nextStep` of an error are always the same; `detail` says what is wrong\n"
-        "this time. The page and the MCP server show the same titles and next steps.\n\n"
+        "## Errors\n\n"
+        "Every error of a type has the same `status`, `title` and `nextStep`; `detail` says\n"
+        "what is wrong in this case. The web page and the MCP server show the same titles and\n"
+        "next steps.\n\n"
         "| type | status | title | next step |\n|---|---|---|---|\n"
         + "\n".join(_error_rows())
         + "\n"
@@ -219,8 +226,8 @@ def _error_rows() -> Iterator[str]:
 
 
 def _body(operation: dict[str, Any]) -> str:
-    """The names of what it takes: of its query, or of its body's schema."""
-    asked = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+    """Return the names of its query parameters, or of its body's schema."""
+    query = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
     content = (
         operation.get("requestBody", {})
         .get("content", {})
@@ -228,34 +235,38 @@ def _body(operation: dict[str, Any]) -> str:
         .get("schema", {})
     )
     named = [content["$ref"].rsplit("/", 1)[1]] if "$ref" in content else []
-    return ", ".join(f"`{name}`" for name in (*named, *asked))
+    return ", ".join(f"`{name}`" for name in (*named, *query))
 
 
 def mcp_page() -> str:
-    """What agents are offered: tools, resources, prompts."""
-    server = build_server(make_vault(None))  # which opens nothing before it is asked something
+    """The tools, resources and prompts for agents."""
+    server = build_server(make_vault(None))  # opens the vault on first use only
     tools, resources = anyio.run(server.list_tools), anyio.run(server.list_resources)
     templates, prompts = anyio.run(server.list_resource_templates), anyio.run(server.list_prompts)
     shown = [(str(one.uri), one.description) for one in resources] + [
         (one.uri_template, one.description) for one in templates
     ]
     parts = [
-        f"{HEAD}# MCP\n\nThe memory for agents that speak the Model Context Protocol (`pip install 'muisti[mcp]'`).\n"
-        "`muisti mcp` serves one agent over standard input and output; its saves and searches belong to the project of the\n"
-        "repository that it is started in, or of `--project`; `--read-only` offers only the tools that change nothing.\n"
-        "`muisti serve` offers all of them at `/mcp` (streamable HTTP), behind the same checks and the same token as\n"
-        "[REST](rest.md); there a project is named in the call.\n\n"
-        "What an agent saves has the source `agent:NAME` and is `unverified` until you look at it: `muisti update ID --trusted`\n"
-        "vouches for it. What it recalls is fenced as data, with source and trust. Lists name a memory by its id; the last\n"
-        "characters of one are enough for every tool. Arguments that a tool does not have are refused by name, and every error\n"
-        "says what to do next.\n\nEvery agent is told:\n\n"
+        f"{HEAD}# MCP\n\n"
+        "The tools for agents that speak the Model Context Protocol\n"
+        "(`pip install 'muisti[mcp]'`).\n"
+        "`muisti mcp` serves one agent over standard input and output. Saves\n"
+        "and searches use the project of the repository it was started in, or `--project`;\n"
+        "with `--read-only` it offers only the tools that change nothing. `muisti serve`\n"
+        "offers the same tools at `/mcp` (streamable HTTP), behind the same access control as\n"
+        "[REST](rest.md); there the project is an argument of each call.\n\n"
+        "What an agent saves has the source `agent:NAME` and is `unverified` until you\n"
+        "confirm it with `muisti update ID --trusted`. Recalled text is fenced as data, with\n"
+        "its source and trust. The last characters of an ID are enough for every tool.\n"
+        "Unknown arguments are rejected by name, and every error says what to do next.\n\n"
+        "The instructions for every agent:\n\n"
         f"> {server.instructions}\n",
         "## Tools\n",
         *(_tool(one) for one in tools),
-        "## Resources\n\n| | |\n|---|---|\n"
-        + "\n".join(f"| `{uri}` | {says} |" for uri, says in shown)
+        "## Resources\n\n| resource | |\n|---|---|\n"
+        + "\n".join(f"| `{uri}` | {description} |" for uri, description in shown)
         + "\n",
-        "## Prompts\n\n| | takes | |\n|---|---|---|\n"
+        "## Prompts\n\n| prompt | arguments | |\n|---|---|---|\n"
         + "\n".join(_prompt(one) for one in prompts)
         + "\n",
     ]
@@ -263,34 +274,37 @@ def mcp_page() -> str:
 
 
 def _prompt(prompt: Any) -> str:
-    takes = ", ".join(f"`{one.name}`" for one in prompt.arguments or ())
-    return f"| {prompt.title} (`{prompt.name}`) | {takes} | {prompt.description} |"
+    arguments = ", ".join(f"`{one.name}`" for one in prompt.arguments or ())
+    return f"| {prompt.title} (`{prompt.name}`) | {arguments} | {prompt.description} |"
 
 
 def _tool(tool: Any) -> str:
-    """One tool: when to use it, what it takes and answers, what it may do."""
+    """Return the section of one tool: description, arguments and result."""
     hints = tool.annotations
-    does = (
+    effect = (
         "changes nothing"
         if hints.read_only_hint
-        else "may overwrite or remove"
+        else "may overwrite or delete"
         if hints.destructive_hint
-        else "adds"
+        else "adds a memory"
     )
-    needed = tool.input_schema.get("required", ())
-    rows = [
-        f"| `{name}` | {_json_type(field)}{', needed' if name in needed else ''} | {field.get('description', '')} |"
-        for name, field in tool.input_schema["properties"].items()
-    ]
-    takes = (
-        "| takes | | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n" if rows else "Takes nothing. "
+    required = tool.input_schema.get("required", ())
+    rows = []
+    for name, field in tool.input_schema["properties"].items():
+        kind = _json_type(field) + (", required" if name in required else "")
+        rows.append(f"| `{name}` | {kind} | {field.get('description', '')} |")
+    arguments = (
+        "| argument | type | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
+        if rows
+        else "No arguments. "
     )
-    answers = ", ".join(f"`{name}`" for name in tool.output_schema["properties"])
-    return f"### {tool.name}\n\n{tool.title} ({does}). {tool.description}\n\n{takes}Answers {answers}.\n"
+    result = ", ".join(f"`{name}`" for name in tool.output_schema["properties"])
+    heading = f"### {tool.name}\n\n{tool.title} ({effect}). {tool.description}\n\n"
+    return f"{heading}{arguments}Returns {result}.\n"
 
 
 def _json_type(field: dict[str, Any]) -> str:
-    """What a field of a schema may be, in a few words."""
+    """Return the type, range and default of a field."""
     if "enum" in field:
         kind = " \\| ".join(field["enum"])
     else:
