@@ -1,7 +1,7 @@
 """Schemathesis: valid and invalid requests get the documented responses (contract J3).
 
-`make fuzz-api` sets MUISTI_FUZZ, the number of examples for each route, and so also has every boundary value and every
-chain of routes tried. All checks are on: no error of the server, no answer that the description does not have.
+`make fuzz-api` sets MUISTI_FUZZ, the number of examples for each route. It also tries boundary
+values and sequences of routes. All checks are on: no server error, no undocumented response.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ EXAMPLES = int(os.environ.get("MUISTI_FUZZ", "0"))
 ENDLESS = "/api/events"
 """Does not end by itself; tested in `test_B5_watcher.py`."""
 CONFIG = """\
-# What no schema can tell: whether a kind or a project's name is known, whether one time comes after another.
+# A schema cannot say whether a kind or a project exists, or whether times are in order.
 [checks]
 positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409", "412", "422"]
 
-# These name a second memory in their body, and tell which of the two there is not.
+# These name a second memory in their body, and report which of the two is missing.
 [[operations]]
 include-path = ["/api/memories/{memory_id}/supersede", "/api/memories/{memory_id}/links"]
 checks.ensure_resource_availability.enabled = false

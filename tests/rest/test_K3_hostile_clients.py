@@ -1,4 +1,4 @@
-"""Endless, huge and slow clients against a real socket: refused, and the server keeps serving (contract K3)."""
+"""Endless, huge and slow clients on a real socket are refused; the server keeps serving (K3)."""
 
 from __future__ import annotations
 

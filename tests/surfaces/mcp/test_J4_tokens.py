@@ -1,9 +1,10 @@
 """What the tools cost a model in tokens: the tool list and the results (contract J4, E6).
 
-Two measures: the engine's own estimate, by which contexts are cut to their budgets, and a stricter one that counts as
-tokenizers of language models do with JSON and ids: short runs of letters, digits by threes, marks by themselves.
-An answer is sent twice, as text and as JSON, and a client shows its model one of them: by the engine's estimate both together
-keep to the budget, by the stricter measure each of them does.
+Two measures: the engine's own estimate, which limits contexts to their budgets, and a stricter one
+that counts JSON and IDs as the tokenizers of language models do: short runs of letters, digits by
+threes, punctuation on its own. A result is sent twice, as text and as JSON, and a client shows its
+model one of them: by the engine's estimate both together stay within the budget, by the stricter
+measure each of them does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Four agents with a server each, and `muisti serve`, on one vault at once: no write lost or doubled, no error (contract K1).
+"""Four agents, each with its own server, and `muisti serve` on one vault: no write lost (K1).
 
 The long version (`make test-long`) makes 1,000 calls each.
 """

@@ -206,9 +206,13 @@ class Tools:
         """Link two memories. SUPERSEDES marks target as outdated, replaced by source."""
         memory = await self._memory(ctx)
         ends = await resolve_id(memory, source), await resolve_id(memory, target)
-        made = await with_progress(ctx, memory.link(*ends, type, extracted_by="llm"), "linking")
-        value = results.CreatedLink(source=made.source, type=made.type.value, target=made.target)
-        return results.make_result(value, f"Linked: {made.source} {results.format_link(made)}")
+        created = await with_progress(ctx, memory.link(*ends, type, extracted_by="llm"), "linking")
+        value = results.CreatedLink(
+            source=created.source, type=created.type.value, target=created.target
+        )
+        return results.make_result(
+            value, f"Linked: {created.source} {results.format_link(created)}"
+        )
 
     async def core_get(self, ctx: Ctx) -> Annotated[CallToolResult, results.CoreSections]:
         """Read core memory: permanent facts about the user and standing instructions. Use it at the
@@ -283,9 +287,9 @@ async def resolve_id(memory: MemoryService, given: str) -> str:
 
 
 def name_source(ctx: Ctx) -> str:
-    """Return the source of what this client saves: `agent`, or `agent:NAME` if it told its name."""
+    """Return the source of what this client saves: `agent`, or `agent:NAME` if it sent its name."""
     name = ""
-    with suppress(AttributeError, ValueError):  # clients need not tell their name
+    with suppress(AttributeError, ValueError):  # clients need not send their name
         client = ctx.request_context.session.client_params
         name = client.client_info.name  # type: ignore[union-attr]
     clean = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")[:40]

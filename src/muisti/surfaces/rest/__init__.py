@@ -1,1 +1,1 @@
-"""The vault over HTTP: for chat applications, and for the page in the browser."""
+"""The REST API, and the server that also serves the web page and `/mcp`."""

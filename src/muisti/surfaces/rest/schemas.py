@@ -164,9 +164,13 @@ def add_fields(
     """
 
     def extend(base: type[Extended]) -> type[Extended]:
-        made: dict[str, Any] = {field.name: make(field) for field in fields}
+        definitions: dict[str, Any] = {field.name: make(field) for field in fields}
         return create_model(
-            base.__name__, __base__=base, __module__=base.__module__, __doc__=base.__doc__, **made
+            base.__name__,
+            __base__=base,
+            __module__=base.__module__,
+            __doc__=base.__doc__,
+            **definitions,
         )
 
     return extend
@@ -290,7 +294,7 @@ def define_filter_field(field: MemoryField) -> tuple[Any, Any]:
     if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
         return NameOrEmpty | None, Field(default=None, description=field.match_help)
     given = Line if field.value_type is ValueType.LIST else _request_type(field)
-    many = list[given]  # type: ignore[valid-type]  # made at run time
+    many = list[given]  # type: ignore[valid-type]  # a type that is built at run time
     return many, Field(default=[], description=field.match_help)
 
 

@@ -38,7 +38,7 @@ from muisti.surfaces.rest.problems import HttpProblem, Problem, render_problem
 log = logging.getLogger("muisti")
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
 OPEN_PATHS = ("/health",)
-"""Need no token: they only tell that the server is running."""
+"""Need no token: they only show that the server is running."""
 MCP_HEADERS = "Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
 """Sent to /mcp by an agent in a web page."""
 CONTENT_POLICY = (
