@@ -1,7 +1,4 @@
-"""A chat bot that remembers across restarts: `python examples/chat.py [VAULT]`.
-
-Replace `model` with a call to your language model.
-"""
+"""A chat bot that remembers across restarts: `python examples/chat.py [VAULT]`."""
 
 import sys
 
@@ -11,15 +8,11 @@ CONVERSATION = "cli_example"
 
 
 def model(context: str, messages: list[str]) -> str:
-    """Stand in for a language model: answer a question with the first memory in the context."""
-    known = [
-        line.split("] ")[1].split(" (importance")[0]
-        for line in context.splitlines()
-        if line.startswith("- [")
-    ]
-    if messages[-1].endswith("?"):
-        return known[0] if known else "I do not know that yet."
-    return "I will remember that."
+    """Replace with your language model: this one repeats the first memory of the context."""
+    lines = [line for line in context.splitlines() if line.startswith("- [")]
+    if not messages[-1].endswith("?"):
+        return "I will remember that."
+    return lines[0].split("] ")[1].split(" (importance")[0] if lines else "I do not know that yet."
 
 
 def reply_to(memory: Muisti, text: str) -> str:
@@ -35,8 +28,7 @@ def reply_to(memory: Muisti, text: str) -> str:
 
 if __name__ == "__main__":
     with Muisti.open(sys.argv[1] if len(sys.argv) > 1 else None) as memory:
-        prompt = "you> " if sys.stdin.isatty() else ""
-        while text := (input(prompt) if prompt else sys.stdin.readline()).strip():
+        while text := (input("you> ") if sys.stdin.isatty() else sys.stdin.readline()).strip():
             if text == "/new":
                 memory.session_break(CONVERSATION)
             else:

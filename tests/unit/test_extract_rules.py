@@ -446,7 +446,7 @@ def test_what_is_fenced_in_is_never_kept(text: str) -> None:
     ],
 )  # fmt: skip
 def test_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for end in ("", ".", "?", "!x"):
         extract([Utterance(piece * (100_000 // len(piece)) + end, at=MONDAY, addressee="Ben")])
         extract(
@@ -456,4 +456,4 @@ def test_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
                 )
             ]
         )
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

@@ -340,7 +340,7 @@ def test_sentences_may_change_places(texts):
     ids=lambda text: f"{len(text)} of {text[:5]!r}",
 )  # fmt: skip
 def test_large_and_odd_texts_take_no_time(text):
-    started = time.perf_counter()
+    started = time.process_time()
     assert compare(text, text + " more").same is False or not text.strip("-`./', \u0301")
     assert compare(text, f" {text}").same
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
