@@ -170,7 +170,7 @@ MERGING = [
     Scenario("merge_batch", _merge_batch, _save_target, stepwise=True, adds=True),
     Scenario(
         "unmerge",
-        _unless_done("nothing is merged", lambda m: m.unmerge(target(m))),
+        _unless_done("no merge to undo", lambda m: m.unmerge(target(m))),
         _save_merged,
         stepwise=True,
     ),

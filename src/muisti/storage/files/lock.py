@@ -75,7 +75,7 @@ class FileLock:
             if time.monotonic() >= deadline:
                 writer = f"process {holder}" if holder else "another process"
                 raise VaultBusy(
-                    f"{writer} has been writing to the vault for over {patience:g} s; try again later"
+                    f"{writer} has been writing to the vault for over {patience:g} s; try again"
                 )
             time.sleep(pause * random.uniform(0.5, 1.5))
             pause = min(pause * 1.5, 0.01)
