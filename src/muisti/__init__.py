@@ -1,10 +1,10 @@
-"""muisti: memory for AI agents that people own. Markdown files, fast search, no key, no server, no download.
+"""muisti: memory for AI agents, in Markdown files you own.
 
 from muisti import Muisti
 
 with Muisti.open("notes") as memory:
-memory.save("We chose PostgreSQL as our database", kind="decision")
-print(memory.search("which database")[0].memory.content)
+    memory.save("We chose PostgreSQL as our database", kind="decision")
+    print(memory.search("which database")[0].memory.content)
 """
 
 from __future__ import annotations
@@ -125,11 +125,11 @@ _RENAMED = {
     "Shelf": "DocumentSource",
     "Use": "SessionAction",
 }
-"""Old names that still work (contract M2)."""
+"""Old class names that still work (contract M2)."""
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name on first use: agent hooks start muisti after every tool call."""
+    """Import a public name on first use: hooks must start quickly."""
     from importlib import import_module
 
     if name in _RENAMED:

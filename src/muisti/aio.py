@@ -1,4 +1,4 @@
-"""MemoryService: the same methods as Muisti, for asyncio. The work is done in threads; the logic exists once."""
+"""MemoryService: the methods of Muisti for asyncio. Each runs Muisti's own method in a thread."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ THREADS = 4
 def _threaded(
     method: Callable[Concatenate[Muisti, P], R],
 ) -> Callable[Concatenate[MemoryService, P], Coroutine[Any, Any, R]]:
-    """A method of Muisti as a coroutine function that runs it in one of the service's threads."""
+    """Return a coroutine function that runs a method of Muisti in one of the service's threads."""
 
     async def call(self: MemoryService, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        # Here, because in the thread a warning could not point at the caller.
+        # Not in the thread, where a warning could not point at the caller.
         present = replace_renamed(method, kwargs)
         return await self._run(functools.partial(method, self._memory, *args, **present))
 
@@ -37,7 +37,10 @@ def _threaded(
 
 @renamed_methods
 class MemoryService:
-    """A vault for asyncio. `await MemoryService.open(path)` makes one; `await close()`, or use `async with`."""
+    """An open vault for asyncio.
+
+    Create one with `await MemoryService.open(path)`; `await close()` it or use `async with`.
+    """
 
     def __init__(self, memory: Muisti, threads: ThreadPoolExecutor) -> None:
         self._memory = memory
@@ -48,11 +51,11 @@ class MemoryService:
     async def open(
         cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool
     ) -> MemoryService:
-        """Open the vault at this path, or the one that is found from here; a missing one is created."""
+        """Open the vault at a path, or the one found from here; create it if missing."""
         threads = ThreadPoolExecutor(THREADS, thread_name_prefix="muisti")
-        opening = functools.partial(Muisti.open, path, **settings)
+        open_vault = functools.partial(Muisti.open, path, **settings)
         try:
-            memory = await asyncio.get_running_loop().run_in_executor(threads, opening)
+            memory = await asyncio.get_running_loop().run_in_executor(threads, open_vault)
         except BaseException:
             threads.shutdown(wait=False)
             raise
@@ -70,22 +73,22 @@ class MemoryService:
 
     @property
     def location(self) -> str:
-        """Where the vault is, for people: its folder."""
+        """The vault's folder, as text for people."""
         return self._memory.location
 
     @property
     def name(self) -> str:
-        """A short name of the vault that tells nothing of the machine."""
+        """A short name of the vault, without its full path."""
         return self._memory.name
 
     @property
     def is_writable(self) -> bool:
-        """Whether the vault could be written when it was opened; otherwise it is only searched and read."""
+        """Whether the vault was writable when it was opened."""
         return self._memory.is_writable
 
     @property
     def settings(self) -> Settings:
-        """How this vault behaves."""
+        """The settings of this vault."""
         return self._memory.settings
 
     save = _threaded(Muisti.save)
@@ -171,7 +174,7 @@ class MemoryService:
     flush = _threaded(Muisti.flush)
 
     async def close(self) -> None:
-        """Write what is left and let go of the vault."""
+        """Write what is pending and close the vault."""
         if not self._closed:
             await self._run(self._memory.close)
             self._closed = True

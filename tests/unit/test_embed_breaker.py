@@ -66,7 +66,7 @@ def test_the_refusal_says_why_and_when() -> None:
     breaker = Breaker(EMBEDDER, failures=1, clock=clock)
     call(breaker, False)
     clock.at += 18
-    with pytest.raises(EmbedderUnavailable, match="down .*tried again in 42 s"), breaker.watch():
+    with pytest.raises(EmbedderUnavailable, match="down .*next attempt in 42 s"), breaker.watch():
         pass
     assert breaker.is_open
 

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from muisti.errors import EmbedderUnavailable, ModelDamaged, ModelNotInstalled, SettingsError
 from muisti.models.embedders import catalog
-from muisti.models.embedders.catalog import DEFAULT, MODELS, locate, model_folder, verify_model
+from muisti.models.embedders.catalog import DEFAULT, MODELS, get_model_folder, locate, verify_model
 from muisti.models.embedders.factory import make_embedder
 from muisti.models.embedders.hashing import HashingEmbedder, fnv1a
 from muisti.models.embedders.install import install
@@ -142,7 +142,7 @@ def test_a_check_is_remembered_until_the_file_changes(
         hashed.append(path)
         return hashlib.sha256(path.read_bytes()).hexdigest()
 
-    monkeypatch.setattr(catalog, "sha256_of", counted)
+    monkeypatch.setattr(catalog, "hash_file", counted)
     for _ in range(3):
         assert verify_model(path, model, cache=tmp_path) == path
     assert len(hashed) == 1
@@ -169,7 +169,7 @@ def test_a_package_is_found_without_running_it(
     monkeypatch.syspath_prepend(str(tmp_path))
     model = replace(MINILM, file="heavy_package_of_a_test/model.onnx")
     assert locate(model, cache=tmp_path) == package / "model.onnx"
-    cached = model_folder(model, tmp_path) / "model.onnx"
+    cached = get_model_folder(model, tmp_path) / "model.onnx"
     cached.parent.mkdir(parents=True)
     cached.write_bytes(b"weights")
     assert locate(model, cache=tmp_path) == cached
@@ -218,9 +218,9 @@ def test_installing_takes_only_the_weights_and_the_licence(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("files", "says", "error", "words"),
     [
-        ({"p/model.onnx": WEIGHTS[:-1] + b"x"}, "", ModelDamaged, "not the file"),
+        ({"p/model.onnx": WEIGHTS[:-1] + b"x"}, "", ModelDamaged, "wrong hash"),
         ({"p/model.onnx": WEIGHTS * 50}, "", ModelDamaged, None),
-        ({"p/other": b""}, "", ModelDamaged, "does not hold"),
+        ({"p/other": b""}, "", ModelDamaged, "does not contain"),
         (None, "No matching distribution", EmbedderUnavailable, "No matching distribution"),
     ],
     ids=["other bytes", "too large", "no weights", "no package"],

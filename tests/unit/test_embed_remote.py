@@ -130,7 +130,7 @@ def test_time_runs_out(make: Maker, server: EmbedServer, step: Script) -> None:
 
 def test_a_server_that_stays_broken(make: Maker, server: EmbedServer) -> None:
     server.script = [saying("oh\n no", 500)] * 9
-    with pytest.raises(EmbedderUnavailable, match=r"answered 500 \(oh no\)"):
+    with pytest.raises(EmbedderUnavailable, match=r"returned 500 \(oh no\)"):
         make().embed_query("hello")
     assert len(server.requests) == 3
 

@@ -43,8 +43,8 @@ def test_a_key_that_no_header_can_hold(purpose: Purpose, key: str) -> None:
 
 def test_a_client_that_was_closed_meanwhile(server: ChatServer) -> None:
     post = JsonClient(f"{server.url}/api/chat", EXTRACTOR)
-    post._opened().close()
-    with pytest.raises(ExtractorUnavailable, match="let go of"):
+    post._open().close()
+    with pytest.raises(ExtractorUnavailable, match="was closed"):
         post({})
     post.close()
     assert post({})

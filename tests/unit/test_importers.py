@@ -180,7 +180,7 @@ def test_a_source_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ImportFailed, match=r"gone\.json: No such file"):
         FILES.load(tmp_path / "gone.json")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ImportFailed, match="holds no Markdown files"):
+    with pytest.raises(ImportFailed, match="contains no Markdown files"):
         FILES.load(tmp_path / "empty")
 
 

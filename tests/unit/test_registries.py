@@ -69,7 +69,7 @@ SPEC = EmbedderSpec(lambda options: LengthEmbedder(), check)
     with pytest.raises(SettingsError, match="needs the model any"):
         bootstrap.open(tmp_path / "vault", settings={"embedder": "length-of-text"})
     with pytest.raises(
-        SettingsError, match="choose one of onnx, hashing, length-of-text, ollama, openai, none"
+        SettingsError, match="must be one of onnx, hashing, length-of-text, ollama, openai, none"
     ):
         bootstrap.open(tmp_path / "vault", settings={"embedder": "unheard"})
     with bootstrap.open(
@@ -104,7 +104,7 @@ SPEC = LanguageModelSpec(Parrot, "https://parrot.example")
     assert chat is not None
     assert chat.complete("", "hello") == "grey at https://parrot.example: hello"
     with pytest.raises(
-        SettingsError, match="choose one of rules, anthropic, ollama, openai, parrot"
+        SettingsError, match="must be one of rules, anthropic, ollama, openai, parrot"
     ):
         make_language_model(Settings(extractor="owl"))
 

@@ -24,7 +24,7 @@ class Muisti(Conversations, Extraction, Sessions, Lifecycle, Maintenance, VaultI
     def open(
         cls, path: str | os.PathLike[str] | None = None, **settings: str | int | float | bool
     ) -> Muisti:
-        """Open the vault at a path, or the one found from the current folder; create it if missing.
+        """Open the vault at a path, or the one found from here; create it if missing.
 
         `:memory:` opens a vault that is never written to disk.
         """

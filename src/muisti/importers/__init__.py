@@ -1,10 +1,9 @@
-"""Memories as text for other programs, and back: one module for each format, found by sniffing.
+"""Import and export memories: one module for each format, recognised by sniffing.
 
-To add a format, add a module to this package with a `SPEC`; its name is the format's name.
+To add a format, add a module with a `SPEC` to this package. Its name is the format's name.
 
-How a memory is written as Markdown belongs to the file store, beside which importers stand in the
-layers. So they do not import it: they are given a `MemoryCodec` (a port), and `bootstrap` passes
-the file store's. Both sides read and write the same front matter, links and times by the same code.
+The file store owns the Markdown of a memory. Importers are in the same layer and do not import it:
+`bootstrap` passes its `MemoryCodec`. So both use the same code for front matter, links and times.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ DEFAULT = "markdown"
 
 
 class FormatSpec(NamedTuple):
-    """A format that memories can be read from, and perhaps written in."""
+    """A format that can be imported and perhaps exported."""
 
     sniff: Callable[[Path], bool]
-    """Whether a file or folder, which exists, is in this format. May raise OSError."""
+    """Return whether an existing file or folder has this format. May raise OSError."""
     load: Callable[[Path, MemoryCodec], list[ImportedMemory]]
-    """Raises ImportFailed that names the place, and OSError."""
+    """Return the memories. Raises ImportFailed with the place, and OSError."""
     dump: Callable[[Sequence[Memory], MemoryCodec], str] | None = None
-    """All memories as one text; None for a format that is only read."""
+    """Return all memories as one text. None if the format cannot be exported."""
     suffix: str = ""
-    """How its files end, for messages."""
+    """The suffix of its files, for messages."""
     is_generic: bool = False
-    """Sniffed after all others: it takes every file of its kind, also those of another program."""
+    """Sniffed last: it accepts every file of its kind, also those of other programs."""
 
 
 FORMATS: Registry[FormatSpec] = Registry("muisti.importers")
 
 
 class ImportExportFiles:
-    """Reads and writes every format of this package."""
+    """Imports and exports all formats of this package."""
 
     def __init__(self, codec: MemoryCodec) -> None:
         self._codec = codec
@@ -60,19 +59,19 @@ class ImportExportFiles:
         """Return everything in a file or folder. Raises ImportFailed."""
         formats = FORMATS.load_all()
         *others, last = [spec.suffix for spec in formats.values() if spec.suffix]
-        cure = f"name a {', '.join(others)} or {last} file, or a folder"
+        fix = f"pass a {', '.join(others)} or {last} file, or a folder"
         try:
             if source.stat().st_size > MAX_SOURCE and not source.is_dir():
-                raise ImportFailed(f"{source} is larger than {MAX_SOURCE >> 20} MiB: split it")
+                raise ImportFailed(f"{source}: is larger than {MAX_SOURCE >> 20} MiB; split it")
             for spec in sorted(formats.values(), key=lambda spec: spec.is_generic):
                 if spec.sniff(source):
                     return spec.load(source, self._codec)
         except OSError as error:
-            raise ImportFailed(f"{source}: {error.strerror}: {cure}") from error
-        raise ImportFailed(f"{source}: cannot tell what this is: {cure}")
+            raise ImportFailed(f"{source}: {error.strerror}; {fix}") from error
+        raise ImportFailed(f"{source}: is not a known format; {fix}")
 
 
 def list_export_formats() -> list[str]:
-    """Return the names of the formats that can be written, the default first."""
+    """Return the names of the export formats, the default first."""
     formats = FORMATS.load_all()
     return [name for name in FORMATS.names(first=DEFAULT) if formats[name].dump is not None]

@@ -1,6 +1,6 @@
 """JSON: a list of memories, or an object with such a list as `memories` or `results`.
 
-Other programs' names of fields are understood; fields that muisti does not know are left out.
+Field names of other programs are accepted, and unknown fields ignored.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from muisti.errors import ImportFailed, InvalidMemory
 from muisti.importers import FormatSpec
-from muisti.model import Draft, Link, Memory, Usage
+from muisti.model import Draft, Memory, Usage
 from muisti.model.fields import Field, Given, ValueType
 from muisti.model.jsonable import to_jsonable
 from muisti.model.memory import FIELDS
@@ -21,12 +21,12 @@ from muisti.ports import ImportedMemory, MemoryCodec
 from muisti.remember.validate import validate_id, validate_share
 
 _DRAFTED = tuple(field for field in FIELDS if field.given > Given.NEVER)
-"""What a draft may say."""
+"""The fields of a draft."""
 _ALIASES = {alias: field.name for field in _DRAFTED for alias in field.json_aliases}
 
 
 def sniff(source: Path) -> bool:
-    """Return whether it is a JSON file, by its name."""
+    """Return whether the file name ends in .json."""
     return source.suffix.lower() == ".json"
 
 
@@ -48,32 +48,26 @@ def load(source: Path, codec: MemoryCodec) -> list[ImportedMemory]:
 
 
 def parse_item(where: str, item: object, codec: MemoryCodec) -> ImportedMemory:
-    """Return the memory that a JSON object stands for. Raises ImportFailed that names `where`."""
+    """Return the memory of a JSON object. Raises ImportFailed with `where`."""
     if not isinstance(item, Mapping):
         raise ImportFailed(f"{where}: must be an object")
     named: dict[str, object] = {}
     for key, value in item.items():
         own_name = _ALIASES.get(str(key), str(key))
         named[key if own_name in item else own_name] = value
+    values: dict[str, Any] = {}
     try:
-        return _parse_fields(named, codec)
+        for field in _DRAFTED:
+            value = named.get(field.name)
+            if value is None or (field.lenient and not isinstance(value, str)):
+                continue
+            values[field.name] = _parse_value(field, value, codec)
+        if "content" not in values:
+            raise InvalidMemory("content", None, "must not be missing")
+        salience = values.pop("salience", None)
+        usage = Usage(salience=salience, access_count=parse_count(named.get("access_count")))
     except (InvalidMemory, ImportFailed) as error:
         raise ImportFailed(f"{where}: {error}") from error
-
-
-def _parse_fields(named: Mapping[str, object], codec: MemoryCodec) -> ImportedMemory:
-    values: dict[str, Any] = {}
-    for field in _DRAFTED:
-        value = named.get(field.name)
-        if value is None or (field.lenient and not isinstance(value, str)):
-            continue
-        values[field.name] = _parse_value(field, value, codec)
-    if "content" not in values:
-        raise InvalidMemory("content", None, "a memory needs its text")
-    usage = Usage(
-        salience=values.pop("salience", None),
-        access_count=parse_count(named.get("access_count")),
-    )
     is_unused = usage == Usage(salience=1.0)
     return ImportedMemory(Draft(**values), Usage() if is_unused else usage)
 
@@ -85,36 +79,28 @@ def _parse_value(field: Field, value: Any, codec: MemoryCodec) -> Any:
         case ValueType.TIME:
             return codec.parse_time(field.name, str(value))
         case ValueType.LIST:
-            return _parse_texts(field.name, value)
+            # Some programs write lists as comma-separated text.
+            items = value.split(",") if isinstance(value, str) else value
+            if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+                raise InvalidMemory(field.name, value, "must be a list of texts")
+            return tuple(item.strip() for item in items if item.strip())
         case ValueType.LINKS:
-            return _parse_links(value, codec)
+            if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+                expected = "must be a list of objects with `type` and `target`"
+                raise InvalidMemory("links", value, expected)
+            return tuple(codec.parse_link(_format_link(item)) for item in value)
         case ValueType.SHARE:
             return validate_share(field.name, value)
         case ValueType.FLAG:
-            return value  # checked when it is saved
+            return value  # validated when it is saved
         case _:
             if not isinstance(value, str):
                 raise InvalidMemory(field.name, value, "must be a text")
             return value
 
 
-def _parse_texts(key: str, value: object) -> tuple[str, ...]:
-    """Return the texts of a list, or of the comma-separated text that some programs write."""
-    items = value.split(",") if isinstance(value, str) else value
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise InvalidMemory(key, value, "must be a list of texts")
-    return tuple(item.strip() for item in items if item.strip())
-
-
-def _parse_links(value: object, codec: MemoryCodec) -> tuple[Link, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        expected = "must be a list of objects with `type` and `target`"
-        raise InvalidMemory("links", value, expected)
-    return tuple(codec.parse_link(_link_line(item)) for item in value)
-
-
-def _link_line(item: Mapping[str, object]) -> str:
-    """Return the line of front matter that says the same."""
+def _format_link(item: Mapping[str, object]) -> str:
+    """Return a link as a line of front matter."""
     details = {
         "by": item.get("extracted_by"),
         "at": item.get("created_at"),
@@ -129,10 +115,8 @@ def _link_line(item: Mapping[str, object]) -> str:
 
 def dump(memories: Sequence[Memory], _: MemoryCodec) -> str:
     """Return the memories as a list of objects."""
-    return (
-        json.dumps([to_jsonable(memory) for memory in memories], ensure_ascii=False, indent=1)
-        + "\n"
-    )
+    objects = [to_jsonable(memory) for memory in memories]
+    return json.dumps(objects, ensure_ascii=False, indent=1) + "\n"
 
 
 SPEC = FormatSpec(sniff, load, dump, suffix=".json", is_generic=True)

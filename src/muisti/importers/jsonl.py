@@ -1,4 +1,4 @@
-"""JSON lines: a memory on each line, in the form that the JSON importer reads."""
+"""JSON lines: one memory on each line, as in the JSON format."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from muisti.ports import ImportedMemory, MemoryCodec
 
 
 def sniff(source: Path) -> bool:
-    """Return whether it is a file of JSON lines, by its name."""
+    """Return whether the file name ends in .jsonl."""
     return source.suffix.lower() == ".jsonl"
 
 

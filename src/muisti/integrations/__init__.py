@@ -1,1 +1,1 @@
-"""muisti inside of other programs' toolkits. Each module needs the toolkit that it is named for, and nothing else does."""
+"""Integrations with other toolkits. Each module needs the toolkit that it is named after."""

@@ -1,9 +1,11 @@
-"""Anthropic's file-based memory tool (`memory_20250818`) with the files in a vault: Claude's notes are the person's files.
+"""Anthropic's file-based memory tool (`memory_20250818`), with its files in a vault.
 
     with Muisti.open("~/notes") as memory:
-        client.beta.messages.tool_runner(tools=[VaultMemoryTool(memory)], model=…, messages=…, max_tokens=…)
+        tool = VaultMemoryTool(memory)
+        client.beta.messages.tool_runner(tools=[tool], model=…, messages=…, max_tokens=…)
 
-Claude sees `/memories`; the vault has the folder `memories/`. What it writes there is found by `memory.search` at once.
+Claude sees `/memories`, which is the folder `memories/` of the vault. `memory.search` finds what it
+writes there at once.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from muisti.aio import MemoryService
 from muisti.engine import Muisti
@@ -31,7 +33,7 @@ try:
         BetaMemoryTool20250818StrReplaceCommand,
         BetaMemoryTool20250818ViewCommand,
     )
-    from anyio import to_thread  # which the SDK brings
+    from anyio import to_thread  # a dependency of the SDK
 except ImportError as error:
     raise ImportError(
         "the memory tool needs Anthropic's SDK: pip install 'muisti[anthropic]'"
@@ -42,11 +44,11 @@ Field = TypeVar("Field")
 
 
 Command = Callable[[MemoryFiles], str]
-"""Carries out what the model asked for, and returns the reply."""
+"""Runs one command of the model and returns the reply."""
 
 
-def _reply(files: MemoryFiles, command: Command) -> str:
-    """Return the reply to a command. Raises ToolError."""
+def _run(files: MemoryFiles, command: Command) -> str:
+    """Run a command and return the reply. Raises ToolError."""
     try:
         return command(files)
     except MuistiError as error:
@@ -55,18 +57,18 @@ def _reply(files: MemoryFiles, command: Command) -> str:
 
 @contextmanager
 def _indexing(files: MemoryFiles) -> Iterator[None]:
-    """The files are the truth: an index that cannot follow them now catches up when the vault is opened next."""
+    """Log an error of the index: the files are written, and the next open indexes them."""
     try:
         yield
     except MuistiError as error:
-        log.warning("%s is changed, and searched as it was: %s", files.place, error)
+        log.warning("%s is written, but not indexed yet: %s", files.place, error)
 
 
 class VaultMemoryTool(BetaAbstractMemoryTool):
     """The memory tool for `anthropic.Anthropic`.
 
-    `folder` is where in the vault the files lie, `memories` or below: give each of several users one of their own.
-    `project` is whose searches find them; None: those of no project in particular. Raises InvalidRequest.
+    `folder` is `memories` or a folder in it: give each user their own. `project` limits searches
+    that find the files to one project. Raises InvalidRequest.
     """
 
     def __init__(
@@ -84,43 +86,43 @@ class VaultMemoryTool(BetaAbstractMemoryTool):
         )
 
     def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """A file with its lines numbered, or what is in a folder. Raises ToolError, as all of these do."""
-        return _reply(self._files, partial(_view, command))
+        """Return a file with line numbers, or the listing of a folder. Raises ToolError."""
+        return _run(self._files, partial(_view, command))
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """A new file."""
-        return self._changed(partial(_create, command))
+        """Create a file. Raises ToolError."""
+        return self._write(partial(_create, command))
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Other words in a file. What it said before is kept in the vault's `.history`."""
-        return self._changed(partial(_str_replace, command))
+        """Replace text in a file. `.history` keeps the version before. Raises ToolError."""
+        return self._write(partial(_str_replace, command))
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """More lines in a file. What it said before is kept in the vault's `.history`."""
-        return self._changed(partial(_insert, command))
+        """Insert lines in a file. `.history` keeps the version before. Raises ToolError."""
+        return self._write(partial(_insert, command))
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """A file or a folder goes to the vault's `.trash`."""
-        return self._changed(partial(_delete, command))
+        """Move a file or folder to the vault's `.trash`. Raises ToolError."""
+        return self._write(partial(_delete, command))
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Another name for a file or a folder."""
-        return self._changed(partial(_rename, command))
+        """Rename a file or folder. Raises ToolError."""
+        return self._write(partial(_rename, command))
 
     def clear_all_memory(self) -> str:
-        """All files go to the vault's `.trash`. Memories, conversations and documents elsewhere stay."""
-        return self._changed(MemoryFiles.clear)
+        """Move all files of the folder to the vault's `.trash`. Raises ToolError."""
+        return self._write(MemoryFiles.clear)
 
-    def _changed(self, command: Command) -> str:
-        """Return the reply to a command that changes files, which are searched as they are from then on. Raises ToolError."""
-        reply = _reply(self._files, command)
+    def _write(self, command: Command) -> str:
+        """Run a command that changes files, and index them. Raises ToolError."""
+        reply = _run(self._files, command)
         with _indexing(self._files):
             self._memory.index_path(self._files.place, project=self._project)
         return reply
 
 
 class AsyncVaultMemoryTool(BetaAsyncAbstractMemoryTool):
-    """The memory tool for `anthropic.AsyncAnthropic`: the same as VaultMemoryTool, the work is done in threads."""
+    """The memory tool for `anthropic.AsyncAnthropic`. Works as VaultMemoryTool, in threads."""
 
     def __init__(
         self,
@@ -136,101 +138,101 @@ class AsyncVaultMemoryTool(BetaAsyncAbstractMemoryTool):
         self._made: MemoryFiles | None = None
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """A file with its lines numbered, or what is in a folder. Raises ToolError, as all of these do."""
-        return await to_thread.run_sync(_reply, await self._files(), partial(_view, command))
+        """Return a file with line numbers, or the listing of a folder. Raises ToolError."""
+        return await to_thread.run_sync(_run, await self._get_files(), partial(_view, command))
 
     async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """A new file."""
-        return await self._changed(partial(_create, command))
+        """Create a file. Raises ToolError."""
+        return await self._write(partial(_create, command))
 
     async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Other words in a file. What it said before is kept in the vault's `.history`."""
-        return await self._changed(partial(_str_replace, command))
+        """Replace text in a file. `.history` keeps the version before. Raises ToolError."""
+        return await self._write(partial(_str_replace, command))
 
     async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """More lines in a file. What it said before is kept in the vault's `.history`."""
-        return await self._changed(partial(_insert, command))
+        """Insert lines in a file. `.history` keeps the version before. Raises ToolError."""
+        return await self._write(partial(_insert, command))
 
     async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """A file or a folder goes to the vault's `.trash`."""
-        return await self._changed(partial(_delete, command))
+        """Move a file or folder to the vault's `.trash`. Raises ToolError."""
+        return await self._write(partial(_delete, command))
 
     async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Another name for a file or a folder."""
-        return await self._changed(partial(_rename, command))
+        """Rename a file or folder. Raises ToolError."""
+        return await self._write(partial(_rename, command))
 
     async def clear_all_memory(self) -> str:
-        """All files go to the vault's `.trash`. Memories, conversations and documents elsewhere stay."""
-        return await self._changed(MemoryFiles.clear)
+        """Move all files of the folder to the vault's `.trash`. Raises ToolError."""
+        return await self._write(MemoryFiles.clear)
 
-    async def _changed(self, command: Command) -> str:
-        files, memory = await self._files(), self._memory
-        reply = await to_thread.run_sync(_reply, files, command)
+    async def _write(self, command: Command) -> str:
+        files, memory = await self._get_files(), self._memory
+        reply = await to_thread.run_sync(_run, files, command)
         with _indexing(files):
             if isinstance(memory, MemoryService):
                 await memory.index_path(files.place, project=self._project)
             else:
-                await to_thread.run_sync(
-                    partial(memory.index_path, files.place, project=self._project)
-                )
+                index = partial(memory.index_path, files.place, project=self._project)
+                await to_thread.run_sync(index)
         return reply
 
-    async def _files(self) -> MemoryFiles:
-        """Return the files. The first command makes this: a MemoryService has to be awaited."""
+    async def _get_files(self) -> MemoryFiles:
+        """Return the files. Not made in `__init__`, because a MemoryService must be awaited."""
         if self._made is None:
             memory = self._memory
-            notes = (
-                await memory.notebook(self._folder)
-                if isinstance(memory, MemoryService)
-                else memory.notebook(self._folder)
-            )
+            if isinstance(memory, MemoryService):
+                notes = await memory.notebook(self._folder)
+            else:
+                notes = memory.notebook(self._folder)
             self._made = MemoryFiles(notes, memory.settings)
         return self._made
 
 
-# The SDK hands on what the model wrote, unchecked: any field may be missing, or be of another type.
+# The SDK does not check what the model wrote: a field may be missing or have another type.
 
 
 def _view(command: BetaMemoryTool20250818ViewCommand, files: MemoryFiles) -> str:
-    lines: object = getattr(command, "view_range", None)
-    if lines is not None and not (
-        isinstance(lines, list) and all(isinstance(line, int) for line in lines)
-    ):
+    lines: Any = getattr(command, "view_range", None)
+    is_range = isinstance(lines, list) and all(isinstance(line, int) for line in lines)
+    if lines is not None and not is_range:
         raise CommandRefused(
-            f"Invalid `view_range` parameter: {lines!r}. It should be two line numbers, such as [1, 20]."
+            f"Invalid `view_range` parameter: {lines!r}. "
+            "It should be two line numbers, such as [1, 20]."
         )
-    return files.view(_given(command, "path", str), lines)
+    return files.view(_read_field(command, "path", str), lines)
 
 
 def _create(command: BetaMemoryTool20250818CreateCommand, files: MemoryFiles) -> str:
-    return files.create(_given(command, "path", str), _given(command, "file_text", str))
+    return files.create(_read_field(command, "path", str), _read_field(command, "file_text", str))
 
 
 def _str_replace(command: BetaMemoryTool20250818StrReplaceCommand, files: MemoryFiles) -> str:
     return files.str_replace(
-        _given(command, "path", str),
-        _given(command, "old_str", str),
-        _given(command, "new_str", str),
+        _read_field(command, "path", str),
+        _read_field(command, "old_str", str),
+        _read_field(command, "new_str", str),
     )
 
 
 def _insert(command: BetaMemoryTool20250818InsertCommand, files: MemoryFiles) -> str:
     return files.insert(
-        _given(command, "path", str),
-        _given(command, "insert_line", int),
-        _given(command, "insert_text", str),
+        _read_field(command, "path", str),
+        _read_field(command, "insert_line", int),
+        _read_field(command, "insert_text", str),
     )
 
 
 def _delete(command: BetaMemoryTool20250818DeleteCommand, files: MemoryFiles) -> str:
-    return files.delete(_given(command, "path", str))
+    return files.delete(_read_field(command, "path", str))
 
 
 def _rename(command: BetaMemoryTool20250818RenameCommand, files: MemoryFiles) -> str:
-    return files.rename(_given(command, "old_path", str), _given(command, "new_path", str))
+    return files.rename(
+        _read_field(command, "old_path", str), _read_field(command, "new_path", str)
+    )
 
 
-def _given(command: object, name: str, wanted: type[Field]) -> Field:
+def _read_field(command: object, name: str, wanted: type[Field]) -> Field:
     value: object = getattr(command, name, None)
     if not isinstance(value, wanted):
         needed = "a text" if wanted is str else "a whole number"

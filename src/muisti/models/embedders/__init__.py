@@ -1,1 +1,1 @@
-"""Embedders: models on this machine, hashing without a model, and servers that speak Ollama's or OpenAI's language."""
+"""Embedders: local models, hashing without a model, and servers of Ollama or OpenAI."""

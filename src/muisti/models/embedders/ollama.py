@@ -1,4 +1,4 @@
-"""Models served by Ollama."""
+"""Embedding models of an Ollama server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MODEL = "nomic-embed-text"
 
 
 class OllamaEmbedder(RemoteEmbedder):
-    """Asks `/api/embed` of an Ollama server, `url` being its address such as http://localhost:11434."""
+    """Uses `/api/embed` of the Ollama server at `url`, such as http://localhost:11434."""
 
     def __init__(
         self,
@@ -28,19 +28,15 @@ class OllamaEmbedder(RemoteEmbedder):
         max_tokens: int = 512,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        post = JsonClient(
-            f"{url.rstrip('/').removesuffix('/api')}/api/embed",
-            EMBEDDER,
-            timeout=timeout,
-            clock=clock,
-        )
-        super().__init__(post, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
+        base = url.rstrip("/").removesuffix("/api")
+        client = JsonClient(f"{base}/api/embed", EMBEDDER, timeout=timeout, clock=clock)
+        super().__init__(client, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
 
-    def _question(self, texts: Sequence[str]) -> Mapping[str, object]:
+    def _make_request(self, texts: Sequence[str]) -> Mapping[str, object]:
         return {"model": self._model, "input": list(texts)}
 
-    def _vectors(self, answer: Mapping[str, object]) -> object:
-        return answer["embeddings"]
+    def _find_vectors(self, response: Mapping[str, object]) -> object:
+        return response["embeddings"]
 
 
 def _make(options: EmbedderOptions) -> OllamaEmbedder:

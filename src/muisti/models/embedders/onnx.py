@@ -1,4 +1,4 @@
-"""Models of the catalogue on this machine's processor, through ONNX Runtime."""
+"""Local models, run by ONNX Runtime on the CPU."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from muisti.settings import Settings
 
 _READING = "r1"
-"""Changes when tokenizer, pooling or normalisation change, and with them every vector."""
+"""Must change when tokenizer, pooling or normalisation change: all vectors do."""
 _loading = Lock()
 _sessions: WeakValueDictionary[tuple[Path, int], InferenceSession] = WeakValueDictionary()
-"""One session for all embedders of a process that use the same file: weights are tens of megabytes."""
+"""Shared by the embedders of a process: the weights take tens of megabytes."""
 
 
 class OnnxEmbedder:
-    """Embeds with one model; the weights are loaded at the first use, or by `load`. Threads may share it."""
+    """Embeds with one model, loaded on first use or by `load`. Thread-safe."""
 
     def __init__(
         self, model: Model, path: Path, *, threads: int = 1, cache: Path | None = None
@@ -43,108 +43,95 @@ class OnnxEmbedder:
         self._session: InferenceSession | None = None
 
     def identity(self) -> Identity:
-        """The catalogue knows it."""
+        """Return the identity from the catalogue."""
         model = self._model
         return Identity(
             model.name, model.dimensions, f"{model.sha256[:12]}-{model.pooling}-{_READING}"
         )
 
     def is_ready(self) -> bool:
-        """Whether the weights are loaded."""
+        """Return whether the weights are loaded."""
         return self._session is not None
 
     def load(self) -> None:
-        """Load the weights now, for example in the background. Raises ModelDamaged, ModelNotInstalled."""
-        self._loaded()
-        _tokenizer()
+        """Load the weights. Raises ModelDamaged, ModelNotInstalled."""
+        self._load_session()
+        _load_tokenizer()
 
     def understands(self, text: str) -> float:
-        """The share of the letters that are Latin: the models of the catalogue read English and not much else."""
+        """Return the share of Latin letters: these models know little but English."""
         letters = [char for char in text[:1000] if char.isalpha()]
         return sum(char < "\u0250" for char in letters) / len(letters) if letters else 0.0
 
     def count_tokens(self, text: str) -> int:
-        """Exact; [CLS] and [SEP] are not counted."""
-        return _tokenizer().count(text)
+        """Return the number of tokens, without [CLS] and [SEP]."""
+        return _load_tokenizer().count(text)
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
-        """One row for each text. Raises ModelDamaged, ModelNotInstalled, EmbedderProblem."""
+        """Return one row for each text. Raises ModelDamaged, ModelNotInstalled, EmbedderProblem."""
         return self._embed(texts)
 
     def embed_query(self, text: str) -> Vector:
-        """The vector of a question, with what this model wants to see in front of one."""
+        """Return the vector of a query, with the prefix that the model expects."""
         row: Vector = self._embed([self._model.query_prefix + text])[0]
         return row
 
     def close(self) -> None:
-        """Let go of the weights; they are loaded again if need be."""
+        """Release the weights. They are loaded again on the next use."""
         self._session = None
 
     def _embed(self, texts: Sequence[str]) -> Matrix:
-        import numpy as np  # not loaded by those who never embed
+        import numpy as np  # slow to import
 
         if not texts:
             return np.zeros((0, self._model.dimensions), dtype=np.float32)
-        session = self._loaded()
-        return validate_vectors(
-            np.stack([self._run(session, text) for text in texts]),
-            len(texts),
-            self._model.dimensions,
-            self._model.name,
-        )
+        session = self._load_session()
+        rows = np.stack([self._run(session, text) for text in texts])
+        return validate_vectors(rows, len(texts), self._model.dimensions, self._model.name)
 
     def _run(self, session: InferenceSession, text: str) -> Vector:
-        """One text a run: dynamic int8 scales by the batch, so that a text's vector would depend on its neighbours."""
+        """Embed one text. In a batch, int8 scaling would make vectors depend on each other."""
         import numpy as np
 
-        ids = np.array([_tokenizer().encode(text, self.max_tokens)], dtype=np.int64)
+        ids = np.array([_load_tokenizer().encode(text, self.max_tokens)], dtype=np.int64)
         feed = {
             "input_ids": ids,
             "attention_mask": np.ones_like(ids),
             "token_type_ids": np.zeros_like(ids),
         }
-        wanted = {put.name for put in session.get_inputs()}
+        names = {one.name for one in session.get_inputs()}
+        inputs = {name: value for name, value in feed.items() if name in names}
         try:
-            states = session.run(
-                None, {name: value for name, value in feed.items() if name in wanted}
-            )[0][0]
-        except Exception as error:  # ONNX Runtime's own errors share no root but this
-            raise EmbedderProblem(
-                f"the model {self._model.name} failed on a text of {len(text)} characters: {error}"
-            ) from error
+            states = session.run(None, inputs)[0][0]
+        except Exception as error:  # ONNX Runtime's errors have no other common base
+            failed = f"the model {self._model.name} failed on a text of {len(text)} characters"
+            raise EmbedderProblem(f"{failed}: {error}") from error
         pooled: Vector = states[0] if self._model.pooling == "cls" else states.mean(axis=0)
         return pooled
 
-    def _loaded(self) -> InferenceSession:
+    def _load_session(self) -> InferenceSession:
         session = self._session
         if session is None:
             with _loading:
                 key = (self._path, self._threads)
                 session = _sessions.get(key)
                 if session is None:
-                    session = _sessions[key] = _open(
-                        verify_model(self._path, self._model, cache=self._cache),
-                        self._model,
-                        self._threads,
-                    )
+                    path = verify_model(self._path, self._model, cache=self._cache)
+                    session = _sessions[key] = _open_session(path, self._model, self._threads)
                 self._session = session
         return session
 
 
-def _tokenizer() -> WordPiece:
-    from muisti.models.embedders.wordpiece import (
-        load_bert_uncased,
-    )  # settings are checked without it
+def _load_tokenizer() -> WordPiece:
+    from muisti.models.embedders.wordpiece import load_bert_uncased  # checking settings needs none
 
     return load_bert_uncased()
 
 
-def _open(path: Path, model: Model, threads: int) -> InferenceSession:
-    os.environ["ORT_DISABLE_TELEMETRY"] = (
-        "1"  # releases from 1.29 on report to their maker; we ask for earlier ones
-    )
+def _open_session(path: Path, model: Model, threads: int) -> InferenceSession:
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # releases from 1.29 on send telemetry
     try:
-        import onnxruntime as ort  # 150 ms, and an extra that not everybody has
+        import onnxruntime as ort  # 150 ms, and optional
     except ImportError as error:
         raise ModelNotInstalled(
             f"the model {model.name} needs ONNX Runtime ({error}); `pip install onnxruntime`"
@@ -154,27 +141,23 @@ def _open(path: Path, model: Model, threads: int) -> InferenceSession:
     options.inter_op_num_threads = 1
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.log_severity_level = 3
-    options.add_session_config_entry(
-        "session.intra_op.allow_spinning", "0"
-    )  # idle threads must not burn a core
+    # Idle threads must not use a core.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except MemoryError as error:
-        raise EmbedderUnavailable(
-            f"there is not enough memory for the model {model.name}"
-        ) from error
-    except Exception as error:  # ONNX Runtime's own errors share no root but this
-        raise ModelDamaged(
-            f"{path}: cannot be loaded ({error}); get it again with `muisti model install {model.name}`"
-        ) from error
+        raise EmbedderUnavailable(f"not enough memory for the model {model.name}") from error
+    except Exception as error:  # ONNX Runtime's errors have no other common base
+        fix = f"run `muisti model install {model.name}`"
+        raise ModelDamaged(f"{path}: cannot be loaded ({error}); {fix}") from error
 
 
 def _make(options: EmbedderOptions) -> OnnxEmbedder:
     model = find_model(options.model or DEFAULT)
     path = locate(model)
     if path is None:
-        cure = f"`muisti model install {model.name}` gets it"
-        raise ModelNotInstalled(f"the model {model.name} is not on this machine; {cure}")
+        fix = f"run `muisti model install {model.name}`"
+        raise ModelNotInstalled(f"the model {model.name} is not installed; {fix}")
     return OnnxEmbedder(model, path, threads=options.threads)
 
 

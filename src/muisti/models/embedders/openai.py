@@ -1,4 +1,4 @@
-"""Models served by OpenAI, or by anything that speaks its language."""
+"""Embedding models of OpenAI, or of a server with the same API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OpenAIEmbedder(RemoteEmbedder):
-    """Asks `/v1/embeddings`; `url` may end in `/v1`, in `/v1/embeddings`, or before both. The key is never shown."""
+    """Uses `/v1/embeddings`; `url` may end before it, in `/v1` or in `/v1/embeddings`."""
 
     def __init__(
         self,
@@ -33,17 +33,17 @@ class OpenAIEmbedder(RemoteEmbedder):
     ) -> None:
         base = url.rstrip("/").removesuffix("/embeddings")
         base = base if base.endswith("/v1") else f"{base}/v1"
-        post = JsonClient(f"{base}/embeddings", EMBEDDER, key=key, timeout=timeout, clock=clock)
-        super().__init__(post, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
+        client = JsonClient(f"{base}/embeddings", EMBEDDER, key=key, timeout=timeout, clock=clock)
+        super().__init__(client, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
 
-    def _question(self, texts: Sequence[str]) -> Mapping[str, object]:
+    def _make_request(self, texts: Sequence[str]) -> Mapping[str, object]:
         return {"model": self._model, "input": list(texts), "encoding_format": "float"}
 
-    def _vectors(self, answer: Mapping[str, object]) -> object:
-        rows = answer["data"]
+    def _find_vectors(self, response: Mapping[str, object]) -> object:
+        rows = response["data"]
         if not isinstance(rows, list):
             raise TypeError("data")
-        rows = sorted(rows, key=lambda row: int(row["index"]))  # the order is not promised
+        rows = sorted(rows, key=lambda row: int(row["index"]))  # the order is not guaranteed
         if [row["index"] for row in rows] != list(range(len(rows))):
             raise ValueError("index")
         return [row["embedding"] for row in rows]

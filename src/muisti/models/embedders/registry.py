@@ -1,6 +1,6 @@
-"""Which embedders there are. To add one, add a module to this package with a `SPEC`.
+"""The embedders. To add one, add a module with a `SPEC` to this package.
 
-The module's name is what `embedder = "…"` in the settings calls it.
+The module's name is the value of the setting `embedder`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class EmbedderOptions(NamedTuple):
-    """What an embedder is made with. Empty texts and 0 stand for its own defaults."""
+    """Options of an embedder. Empty texts and 0 mean its own defaults."""
 
     model: str = ""
     url: str = ""
@@ -30,11 +30,11 @@ class EmbedderSpec(NamedTuple):
     """How to make an embedder."""
 
     make: Callable[[EmbedderOptions], Embedder]
-    """Loads and asks nothing. Raises SettingsError, ModelNotInstalled."""
+    """Loads no model, sends no request. Raises SettingsError, ModelNotInstalled."""
     check: Callable[[Settings], None] | None = None
-    """Raises SettingsError if the settings lack what it needs. Loads and asks nothing."""
+    """Raises SettingsError if a setting is missing. Loads no model, sends no request."""
     is_local: bool = False
-    """Whether the model's name is all it needs: then vectors made by it earlier can still serve."""
+    """Whether it needs only the model's name. Then its earlier vectors stay usable."""
 
 
 EMBEDDERS: Registry[EmbedderSpec] = Registry("muisti.models.embedders")

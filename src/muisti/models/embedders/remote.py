@@ -1,4 +1,4 @@
-"""What embedders on a server have in common: batches, prefixes, checks, and an identity that has to be asked for."""
+"""The common part of remote embedders: batches, prefixes, validation and identity."""
 
 from __future__ import annotations
 
@@ -23,114 +23,113 @@ _PREFIXES = {
     "e5-": ("passage: ", "query: "),
     "embeddinggemma": ("title: none | text: ", "task: search result | query: "),
 }
-"""What a model wants in front of a document and of a question, by how its name begins; the longest match counts."""
-_NOTHING = "."
-"""Stands for an empty text, which servers refuse or answer with an empty vector."""
+"""Prefixes of documents and queries, by the beginning of the model's name. The longest wins."""
+_EMPTY = "."
+"""Replaces an empty text, which servers reject or embed as an empty vector."""
 _REVISION = "r1"
 
 
 def choose_prefixes(model: str) -> tuple[str, str]:
-    """What goes in front of documents and of questions. `library/nomic-embed-text:v1.5` is `nomic-embed-text`."""
+    """Return the prefixes of documents and queries.
+
+    `library/nomic-embed-text:v1.5` counts as `nomic-embed-text`.
+    """
     name = model.rsplit("/", 1)[-1].split(":", 1)[0].casefold()
     best = max((known for known in _PREFIXES if name.startswith(known)), key=len, default=None)
     return _PREFIXES[best] if best else ("", "")
 
 
 class RemoteEmbedder(ABC):
-    """Asks a server. Subclasses say what the question looks like and where in the answer the vectors are."""
+    """Embeds by requests to a server. Subclasses define the request and read the response."""
 
     def __init__(
-        self, post: JsonClient, model: str, *, dimensions: int | None, batch: int, max_tokens: int
+        self, client: JsonClient, model: str, *, dimensions: int | None, batch: int, max_tokens: int
     ) -> None:
         self.max_tokens = max_tokens
         self.unrelated = -1.0
-        self._post = post
+        self._client = client
         self._model = model
         self._dimensions = dimensions
         self._batch = batch
         self._for_documents, self._for_query = choose_prefixes(model)
-        self._answered = True
+        self._is_ready = True
 
     @abstractmethod
-    def _question(self, texts: Sequence[str]) -> Mapping[str, object]: ...
+    def _make_request(self, texts: Sequence[str]) -> Mapping[str, object]: ...
 
     @abstractmethod
-    def _vectors(self, answer: Mapping[str, object]) -> object:
-        """May raise KeyError, TypeError or ValueError for an answer that is not what it should be."""
+    def _find_vectors(self, response: Mapping[str, object]) -> object:
+        """May raise KeyError, TypeError or ValueError for an unexpected response."""
 
     def identity(self) -> Identity:
-        """Where the dimensions were not told, one short text is embedded to learn them. Raises EmbedderProblem."""
-        return Identity(self._model, self._known_dimensions(), _REVISION)
+        """Return the identity. Embeds a short text if the dimensions are not known.
+
+        Raises EmbedderProblem.
+        """
+        return Identity(self._model, self._get_dimensions(), _REVISION)
 
     def is_ready(self) -> bool:
-        """Whether it answered when it was last asked."""
-        return self._answered
+        """Return whether the last request succeeded."""
+        return self._is_ready
 
     def understands(self, text: str) -> float:
-        """Taken to know every language."""
+        """Return 1: remote models are assumed to know every language."""
         return 1.0
 
     def count_tokens(self, text: str) -> int:
-        """An estimate that is rather too high: the server's tokenizer is not known here."""
+        """Return an estimate that is rather too high: the server's tokenizer is not known."""
         if text.isascii():
             return -(-len(text) // 3)
         plain = len(text.encode("ascii", "ignore"))
         return -(-plain // 3) + len(text) - plain
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
-        """One row for each text, asked for in batches. Raises EmbedderProblem; then no vector of any batch is kept."""
-        import numpy as np  # not loaded by those who never embed
+        """Return one row for each text. Raises EmbedderProblem if any batch fails."""
+        import numpy as np  # slow to import
 
         if not texts:
-            return np.zeros((0, self._known_dimensions()), dtype=np.float32)
-        cut = [self._for_documents + self._sendable(text) for text in texts]
-        return np.concatenate(
-            [self._ask(cut[at : at + self._batch]) for at in range(0, len(cut), self._batch)]
-        )
+            return np.zeros((0, self._get_dimensions()), dtype=np.float32)
+        prefixed = [self._for_documents + self._cut(text) for text in texts]
+        starts = range(0, len(prefixed), self._batch)
+        return np.concatenate([self._embed(prefixed[at : at + self._batch]) for at in starts])
 
     def embed_query(self, text: str) -> Vector:
-        """The vector of a question. Raises EmbedderProblem."""
-        row: Vector = self._ask([self._for_query + self._sendable(text)])[0]
+        """Return the vector of a query. Raises EmbedderProblem."""
+        row: Vector = self._embed([self._for_query + self._cut(text)])[0]
         return row
 
     def close(self) -> None:
         """Close the connections."""
-        self._post.close()
+        self._client.close()
 
-    def _known_dimensions(self) -> int:
+    def _get_dimensions(self) -> int:
         if self._dimensions is None:
-            self._ask([_NOTHING])
+            self._embed([_EMPTY])
         assert self._dimensions is not None
         return self._dimensions
 
-    def _ask(self, texts: Sequence[str]) -> Matrix:
+    def _embed(self, texts: Sequence[str]) -> Matrix:
         try:
-            answer = self._post(self._question(texts))
-            rows = validate_vectors(
-                self._found(answer),
-                len(texts),
-                self._dimensions,
-                f"{self._model} at {self._post.shown}",
-            )
+            response = self._client(self._make_request(texts))
+            try:
+                vectors = self._find_vectors(response) if isinstance(response, dict) else None
+            except (KeyError, TypeError, ValueError):
+                vectors = None
+            if vectors is None:
+                raise EmbedderMisbehaved(
+                    f"{self._client.shown} returned no vectors; check the setting embedder"
+                )
+            source = f"{self._model} at {self._client.shown}"
+            rows = validate_vectors(vectors, len(texts), self._dimensions, source)
         except EmbedderProblem:
-            self._answered = False
+            self._is_ready = False
             raise
-        self._answered = True
+        self._is_ready = True
         self._dimensions = int(rows.shape[1])
         return rows
 
-    def _found(self, answer: object) -> object:
-        try:
-            if isinstance(answer, dict):
-                return self._vectors(answer)
-        except (KeyError, TypeError, ValueError):
-            pass
-        raise EmbedderMisbehaved(
-            f"{self._post.shown} answered without vectors; is it the right kind of embedder?"
-        )
-
-    def _sendable(self, text: str) -> str:
-        """Cut to what the model may read at most, so that no server refuses it, and valid Unicode."""
+    def _cut(self, text: str) -> str:
+        """Return valid Unicode of at most `max_tokens`: servers reject longer texts."""
         limit = 3 * self.max_tokens
         text = text[:limit]
         if not text.isascii():
@@ -138,4 +137,4 @@ class RemoteEmbedder(ABC):
             while self.count_tokens(text) > self.max_tokens:
                 text = text[: len(text) * 9 // 10]
         text = text.replace("\0", " ")
-        return text if text.strip() else _NOTHING
+        return text if text.strip() else _EMPTY

@@ -1,1 +1,1 @@
-"""What every server is asked with, whatever it is asked for: bounded questions, and a breaker for when it fails."""
+"""HTTP requests to model servers: limited in time and size, behind a circuit breaker."""

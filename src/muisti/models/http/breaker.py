@@ -1,4 +1,4 @@
-"""A circuit breaker: what failed several times in a row is left alone for a while, then tried by one caller."""
+"""A circuit breaker: after several failures in a row, calls are refused for a while."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from muisti.models.http.purpose import Purpose
 
 
 class Breaker:
-    """Closed: all calls pass. Open: none, until `pause` seconds have passed. Then half-open: one call decides."""
+    """Closed: calls pass. Open: none, for `pause` seconds. Then half-open: one call decides."""
 
     def __init__(
         self,
@@ -33,45 +33,46 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether a call would be refused right now."""
+        """Whether a call would be refused now."""
         with self._lock:
-            return self._wait() is not None
+            return self._get_wait() is not None
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Run a call within. While open, raises that it is unavailable at once; a problem within is a failure."""
+        """Guard a call: raise `unavailable` of the purpose while open, and count failures."""
         probe = self._enter()
         try:
             yield
         except self._purpose.problem as problem:
-            self._failure(probe, str(problem))
+            self._fail(probe, str(problem))
             raise
         except BaseException:
-            self._release(probe)  # an interrupted call says nothing of the server
+            self._release(probe)  # an interrupted call says nothing about the server
             raise
-        self._success(probe)
+        self._succeed(probe)
 
     def _enter(self) -> bool:
-        """Whether this call is the one that decides."""
+        """Return whether this call decides, or raise `unavailable`."""
         with self._lock:
-            wait = self._wait()
+            wait = self._get_wait()
             if wait is not None:
-                again = f"it failed {self._failed} times in a row; tried again in {wait:.0f} s"
+                failures = "once" if self._failed == 1 else f"{self._failed} times in a row"
+                again = f"failed {failures}; next attempt in {wait:.0f} s"
                 raise self._purpose.unavailable(f"{self._why} ({again})")
             self._probing = self._opened_at is not None
             return self._probing
 
-    def _wait(self) -> float | None:
-        """Seconds until a call may pass; None when it may now."""
+    def _get_wait(self) -> float | None:
+        """Return the seconds until a call may pass, or None if it may now."""
         if self._opened_at is None:
             return None
         left = self._opened_at + self._pause - self._clock()
         return max(0.0, left) if left > 0 or self._probing else None
 
-    def _failure(self, probe: bool, why: str) -> None:
+    def _fail(self, probe: bool, why: str) -> None:
         with self._lock:
             if self._opened_at is not None and not probe:
-                return  # it began before the breaker opened: its failure is no news
+                return  # it began before the breaker opened
             self._failed += 1
             self._why = why
             if probe or self._failed >= self._allowed:
@@ -79,7 +80,7 @@ class Breaker:
             if probe:
                 self._probing = False
 
-    def _success(self, probe: bool) -> None:
+    def _succeed(self, probe: bool) -> None:
         with self._lock:
             if self._opened_at is None or probe:
                 self._failed = 0

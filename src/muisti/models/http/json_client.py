@@ -1,4 +1,4 @@
-"""One JSON question to a server over HTTP: in bounded time, of bounded size, tried again where that makes sense."""
+"""POST JSON to a server, limited in time and size, with retries."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 _ATTEMPTS = 3
 _LONGEST_WAIT = 5.0
-"""Seconds that a server may ask us to wait; for longer, the question is given up and the breaker keeps the pause."""
-_LARGEST_ANSWER = 64 * 1024 * 1024
+"""Longest accepted Retry-After in seconds. For longer waits the request fails."""
+_LARGEST_RESPONSE = 64 * 1024 * 1024
 _ERROR_SHOWN = 200
 
 
-class _Passing(Exception):
-    """May pass by itself: no connection, a time-out, an overloaded server."""
+class _Temporary(Exception):
+    """An error worth a retry: no connection, a timeout, an overloaded server."""
 
     def __init__(self, message: str, wait: float | None = None) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class _Passing(Exception):
 
 
 def validate_url(url: str, purpose: Purpose) -> SplitResult:
-    """The parts of an address. Raises SettingsError if it is none."""
+    """Return the parts of a URL. Raises SettingsError if it is not valid."""
     try:
         parts = urlsplit(url)
         if parts.hostname and parts.scheme in {"http", "https"} and parts.port != 0:
@@ -41,12 +41,12 @@ def validate_url(url: str, purpose: Purpose) -> SplitResult:
     except ValueError:
         pass
     raise SettingsError(
-        f"the {purpose.name}'s url is no web address; it looks like http://localhost:11434"
+        f"the {purpose.name}'s url must be an http or https URL, such as http://localhost:11434"
     )
 
 
 class JsonClient:
-    """Posts to one address. Connections are kept; redirects are not followed, for they would carry the key along."""
+    """Posts to one URL over kept connections. Does not follow redirects: they would get the key."""
 
     def __init__(
         self,
@@ -57,24 +57,23 @@ class JsonClient:
         key_header: str = "authorization",
         headers: Mapping[str, str] | None = None,
         timeout: float = 30.0,
-        largest: int = _LARGEST_ANSWER,
+        largest: int = _LARGEST_RESPONSE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raises SettingsError for an address that is none. `timeout` is for one attempt, and for starting another.
+        """Raises SettingsError for an invalid URL.
 
-        In the header `authorization` the key is a bearer's; in another, as x-api-key, it stands alone.
+        `timeout` limits each attempt, and the time until the last one starts. The key is a bearer
+        token in the header `authorization`, and plain in others, such as x-api-key.
         """
         parts = validate_url(url, purpose)
         place = parts.netloc.rpartition("@")[2]
         self.shown = f"{parts.scheme}://{place}{parts.path}"
-        """The address without what may be secret in it."""
-        # httpx2 logs the address it asks, so that a name and password must not stand in it
+        """The URL without secrets."""
+        # Without name and password: httpx2 logs the URL.
         self._url = parts._replace(netloc=place).geturl()
-        self._login = (
-            (unquote(parts.username or ""), unquote(parts.password or ""))
-            if "@" in parts.netloc
-            else None
-        )
+        self._login: tuple[str, str] | None = None
+        if "@" in parts.netloc:
+            self._login = (unquote(parts.username or ""), unquote(parts.password or ""))
         self._purpose = purpose
         self._key = (key or "").strip()  # files and shells leave line ends
         self._headers = {
@@ -83,9 +82,8 @@ class JsonClient:
             **(headers or {}),
         }
         if self._key:
-            self._headers[key_header] = (
-                f"Bearer {self._key}" if key_header == "authorization" else self._key
-            )
+            is_bearer = key_header == "authorization"
+            self._headers[key_header] = f"Bearer {self._key}" if is_bearer else self._key
         self._timeout = timeout
         self._largest = largest
         self._clock = clock
@@ -94,24 +92,19 @@ class JsonClient:
         self._client: httpx2.Client | None = None
 
     def __call__(self, body: Mapping[str, object]) -> object:
-        """The answer's JSON. Raises the purpose's errors: it is unavailable, it refuses the question, it misbehaved."""
-        import stamina  # only those with a server need it
+        """Return the response's JSON. Raises the purpose's errors."""
+        import stamina  # only remote models need it
 
-        logging.getLogger("stamina").setLevel(
-            logging.ERROR
-        )  # one warning is enough, and it is ours
+        logging.getLogger("stamina").setLevel(logging.ERROR)  # we warn ourselves
         until = self._clock() + self._timeout
 
         def wait(error: Exception) -> bool | float:
-            if not isinstance(error, _Passing):
+            if not isinstance(error, _Temporary):
                 return False
             if error.wait is None:
                 return True
-            return (
-                error.wait
-                if error.wait <= _LONGEST_WAIT and self._clock() + error.wait < until
-                else False
-            )
+            is_short = error.wait <= _LONGEST_WAIT and self._clock() + error.wait < until
+            return error.wait if is_short else False
 
         data = json.dumps(body).encode()
         try:
@@ -124,13 +117,18 @@ class JsonClient:
                 wait_jitter=0.1,
             ):
                 with attempt:
-                    return self._parsed(self._send(data))
-        except _Passing as last:
+                    response = self._send(data)
+        except _Temporary as last:
             raise self._purpose.unavailable(str(last)) from last.__cause__
-        raise AssertionError("the last attempt either returns or raises")
+        try:
+            return json.loads(response)
+        except (ValueError, RecursionError) as error:
+            wrong = f"{self.shown} returned something other than JSON"
+            fix = f"check the {self._purpose.name}'s url"
+            raise self._purpose.misbehaved(f"{wrong}; {fix}") from error
 
     def close(self) -> None:
-        """Close the connections; the next question opens new ones."""
+        """Close the connections. The next request opens new ones."""
         with self._lock:
             client, self._client = self._client, None
         if client is not None:
@@ -138,98 +136,86 @@ class JsonClient:
 
     def _send(self, data: bytes) -> bytes:
         until = self._clock() + self._timeout
-        client = self._opened()
-        with self._errors(), client.stream("POST", self._url, content=data) as response:
+        client = self._open()
+        with self._translate_errors(), client.stream("POST", self._url, content=data) as response:
             read = bytearray()
             for block in response.iter_bytes():
                 read += block
                 if len(read) > self._largest:
                     raise self._purpose.misbehaved(
-                        f"{self.shown} answered with more than {self._largest} bytes"
+                        f"{self.shown} returned more than {self._largest} bytes"
                     )
                 if self._clock() > until:
-                    raise _Passing(
-                        f"{self.shown} did not finish its answer within {self._timeout:g} s"
+                    raise _Temporary(
+                        f"{self.shown} did not finish its response within {self._timeout:g} s"
                     )
-            self._refuse(response, bytes(read))
+            self._check_status(response, bytes(read))
             return bytes(read)
 
-    def _refuse(self, response: httpx2.Response, body: bytes) -> None:
+    def _check_status(self, response: httpx2.Response, body: bytes) -> None:
         status, name = response.status_code, self._purpose.name
         if 200 <= status < 300:
             return
-        said = f"{self.shown} answered {status} ({self._without_key(body)})"
+        reason = f"{self.shown} returned {status} ({self._remove_secrets(body)})"
         if status == 429:
-            raise _Passing(said, _seconds(response.headers.get("retry-after")))
+            raise _Temporary(reason, _parse_seconds(response.headers.get("retry-after")))
         if status >= 500:
-            raise _Passing(said)
+            raise _Temporary(reason)
         if status in {401, 403}:
-            # what it said is not repeated: servers quote the key that they refuse, often in part
+            # Without the body: servers quote the key that they reject, often in part.
             raise self._purpose.unavailable(
-                f"{self.shown} answered {status}; check the {name}'s key"
+                f"{self.shown} returned {status}; check the {name}'s key"
             )
         if 300 <= status < 400:
             raise self._purpose.unavailable(
-                f"{self.shown} redirects elsewhere, which is not followed; set the final address"
+                f"{self.shown} redirects, which is not followed; set the final URL"
             )
         error = self._purpose.refused if status in {400, 422} else self._purpose.unavailable
-        raise error(f"{said}; check the {name}'s url and model")
+        raise error(f"{reason}; check the {name}'s url and model")
 
-    def _without_key(self, body: bytes) -> str:
-        """The beginning of an error's text. Some servers repeat the key they refuse, whole or in parts."""
+    def _remove_secrets(self, body: bytes) -> str:
+        """Return the beginning of an error's text, without key and password."""
         text = body.decode("utf-8", "replace")
         for secret in (self._key, *(self._login or ())):
             if secret:
                 text = text.replace(secret, "…")
-        text = " ".join(
-            "".join(
-                char if char.isprintable() else " " for char in text[: 4 * _ERROR_SHOWN]
-            ).split()
-        )
-        return text[:_ERROR_SHOWN] or "without a word"
-
-    def _parsed(self, data: bytes) -> object:
-        try:
-            return json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise self._purpose.misbehaved(
-                f"{self.shown} answered with something that is no JSON; is the url right?"
-            ) from error
+        printable = [char if char.isprintable() else " " for char in text[: 4 * _ERROR_SHOWN]]
+        text = " ".join("".join(printable).split())
+        return text[:_ERROR_SHOWN] or "no message"
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         import httpx2
 
         try:
             yield
         except httpx2.TimeoutException as error:
-            raise _Passing(f"{self.shown} did not answer within {self._timeout:g} s") from error
+            raise _Temporary(f"{self.shown} did not respond within {self._timeout:g} s") from error
         except httpx2.UnsupportedProtocol as error:
-            raise SettingsError(f"{self.shown} is no web address that can be asked") from error
+            raise SettingsError(f"{self.shown} is not an http or https URL") from error
         except UnicodeError as error:
             name = self._purpose.name
             raise self._purpose.unavailable(
-                f"{self.shown} is no address that can be looked up; check the {name}'s url"
+                f"{self.shown} is not a valid host name; check the {name}'s url"
             ) from error
         except (httpx2.RequestError, httpx2.InvalidURL) as error:
-            raise _Passing(
-                f"{self.shown} cannot be reached or broke off ({type(error).__name__}); is it running?"
-            ) from error
-        except RuntimeError as error:  # what a client says that another thread has closed
-            raise _Passing(f"{self.shown} was let go of while it was asked") from error
+            reason = f"cannot be reached or broke off ({type(error).__name__}); is it running?"
+            raise _Temporary(f"{self.shown} {reason}") from error
+        except RuntimeError as error:  # another thread closed the client
+            raise _Temporary(f"the connection to {self.shown} was closed") from error
 
-    def _opened(self) -> httpx2.Client:
+    def _open(self) -> httpx2.Client:
         import httpx2
 
         if not (self._key.isascii() and self._key.isprintable()):
             name = self._purpose.name
             raise self._purpose.unavailable(
-                f"the {name}'s key holds a character that no header can; check the variable it is in"
+                f"the {name}'s key has a character that is not allowed in a header; check it"
             )
         with self._lock:
             if self._client is None:
                 try:
-                    # a proxy is for the world outside; it cannot reach a server on this machine
+                    # A proxy cannot reach a server on this machine.
                     self._client = httpx2.Client(
                         headers=self._headers,
                         auth=self._login if not self._key else None,
@@ -238,13 +224,14 @@ class JsonClient:
                         trust_env=not self._local,
                     )
                 except (OSError, ValueError, ImportError) as error:
+                    reason = f"{self.shown} cannot be used ({type(error).__name__})"
                     raise self._purpose.unavailable(
-                        f"{self.shown} cannot be asked ({type(error).__name__}); check the environment's proxies and certificates"
+                        f"{reason}; check the environment's proxies and certificates"
                     ) from error
             return self._client
 
 
-def _seconds(header: str | None) -> float | None:
-    """What `Retry-After` asks for; None for a date or nothing."""
-    asked = (header or "").strip()
-    return float(asked[:9]) if asked.isascii() and asked.isdigit() else None
+def _parse_seconds(header: str | None) -> float | None:
+    """Return the seconds of `Retry-After`; None for a date or nothing."""
+    value = (header or "").strip()
+    return float(value[:9]) if value.isascii() and value.isdigit() else None

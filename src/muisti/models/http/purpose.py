@@ -1,4 +1,4 @@
-"""What a server is asked for: its errors carry that name, and their messages point at the right settings."""
+"""What a server is used for. Decides the errors, and the settings that their messages name."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from muisti.errors import (
 
 
 class ExtractorRefused(ExtractorUnavailable):
-    """The server takes no question of this form: a client may ask in another. To everybody else it is unavailable."""
+    """The server rejected the form of the request. The client may try another form."""
 
     title = "The extractor refused the request"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purpose:
-    """A name as the settings have it, and the errors that belong to it."""
+    """A name as in the settings, and its errors."""
 
     name: str
     problem: type[MuistiError]
-    """Both of the next are such."""
+    """The base class of the others."""
     unavailable: type[MuistiError]
     misbehaved: type[MuistiError]
     refused: type[MuistiError]
-    """For a question that the server understands and does not take: 400 and 422."""
+    """For the status codes 400 and 422."""
 
 
 EMBEDDER = Purpose(

@@ -1,1 +1,1 @@
-"""Language models behind a server: those that speak OpenAI's, Anthropic's or Ollama's language."""
+"""Language models of a server with the API of OpenAI, Anthropic or Ollama."""

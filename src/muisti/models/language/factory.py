@@ -1,4 +1,4 @@
-"""From settings to a language model."""
+"""Make the language model of the settings."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from muisti.models.language.registry import LanguageModelSpec
 
 RULES = "rules"
-"""The name that stands for no language model: rules extract."""
+"""The setting for no language model: extraction by rules."""
 
 
 def make_language_model(
     settings: Settings, *, clock: Callable[[], float] = time.monotonic
 ) -> LanguageModel | None:
-    """Return the language model of the settings, behind a breaker; None for `rules`. Asks nothing.
+    """Return the language model of the settings, behind a breaker, or None for `rules`.
 
-    Raises SettingsError.
+    Sends no request. Raises SettingsError.
     """
     check_settings(settings)
     if settings.extractor == RULES:
         return None
     spec = _find_spec(settings)
     model = spec.make(
-        _address(settings, spec),
+        _get_url(settings, spec),
         settings.extractor_model.strip(),
         settings.extractor_key,
         timeout=settings.extractor_timeout,
@@ -44,34 +44,31 @@ def make_language_model(
 
 
 def check_settings(settings: Settings) -> None:
-    """Raise SettingsError for an extractor that cannot be, before anything is saved with it.
-
-    Loads and asks nothing.
-    """
+    """Raises SettingsError if the extractor is unknown or lacks a setting. Sends no request."""
     if settings.extractor == RULES:
         return
     spec = _find_spec(settings)
     needs = f'extractor = "{settings.extractor}" needs'
     if not settings.extractor_model.strip():
-        raise SettingsError(f"{needs} extractor_model too, the name of a model that its server has")
-    url = _address(settings, spec)
+        raise SettingsError(f"{needs} extractor_model, the name of a model of its server")
+    url = _get_url(settings, spec)
     if not url:
-        raise SettingsError(f'{needs} extractor_url too, such as "https://api.openai.com/v1"')
+        raise SettingsError(f'{needs} extractor_url, such as "https://api.openai.com/v1"')
 
-    from muisti.models.http.json_client import validate_url  # only those with a server need it
+    from muisti.models.http.json_client import validate_url  # only remote models need it
 
     validate_url(url, EXTRACTOR)
 
 
 def _find_spec(settings: Settings) -> LanguageModelSpec:
-    from muisti.models.language.registry import LANGUAGE_MODELS  # rules need none of it
+    from muisti.models.language.registry import LANGUAGE_MODELS  # rules do not need it
 
     spec = LANGUAGE_MODELS.find(settings.extractor)
     if spec is None:
         names = ", ".join([RULES, *LANGUAGE_MODELS.names()])
-        raise SettingsError(f"extractor = {settings.extractor!r}: choose one of {names}")
+        raise SettingsError(f"extractor must be one of {names} (got {settings.extractor!r})")
     return spec
 
 
-def _address(settings: Settings, spec: LanguageModelSpec) -> str:
+def _get_url(settings: Settings, spec: LanguageModelSpec) -> str:
     return settings.extractor_url.strip() or spec.default_url

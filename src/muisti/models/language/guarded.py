@@ -7,17 +7,17 @@ from muisti.ports.language import LanguageModel
 
 
 class GuardedLanguageModel:
-    """Passes on what the model within answers. Raises ExtractorUnavailable at once while the breaker is open."""
+    """Passes calls to an inner model. Raises ExtractorUnavailable while the breaker is open."""
 
     def __init__(self, inner: LanguageModel, breaker: Breaker) -> None:
         self._inner = inner
         self._breaker = breaker
 
     def complete(self, system: str, question: str) -> str:
-        """As the model within, and with its errors."""
+        """Return what the inner model returns. Raises ExtractorProblem."""
         with self._breaker.watch():
             return self._inner.complete(system, question)
 
     def close(self) -> None:
-        """Close the model within."""
+        """Close the inner model."""
         self._inner.close()

@@ -1,35 +1,35 @@
-"""Models served by Ollama."""
+"""Language models of an Ollama server."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from muisti.models.language.registry import LanguageModelSpec
-from muisti.models.language.remote import MOST_TOKENS, Form, RemoteLanguageModel, build_messages
+from muisti.models.language.remote import MAX_TOKENS, RemoteLanguageModel, Request, build_messages
 
 _WINDOW = 12_288
-"""Tokens of question and answer together. Ollama's own default is so small that it would cut questions off unsaid."""
+"""Tokens of request and response. With Ollama's small default it would silently cut requests."""
 
 
 class OllamaLanguageModel(RemoteLanguageModel):
-    """Asks `/api/chat` of an Ollama server, `url` being its address such as http://localhost:11434."""
+    """Uses `/api/chat` of the Ollama server at `url`, such as http://localhost:11434."""
 
-    def _address(self, url: str) -> str:
+    def _make_url(self, url: str) -> str:
         return f"{url.removesuffix('/chat').removesuffix('/api')}/api/chat"
 
-    def _forms(self, system: str, question: str) -> Sequence[Form]:
-        """Models that do not think may refuse to be told not to."""
+    def _make_requests(self, system: str, question: str) -> Sequence[Request]:
+        """Return the request with and without `think`, which some models reject."""
         plain: dict[str, object] = {
             "model": self._model,
             "messages": build_messages(system, question),
             "stream": False,
             "format": "json",
-            "options": {"temperature": 0, "num_predict": MOST_TOKENS, "num_ctx": _WINDOW},
+            "options": {"temperature": 0, "num_predict": MAX_TOKENS, "num_ctx": _WINDOW},
         }
         return plain | {"think": False}, plain
 
-    def _text(self, answer: Mapping[str, object]) -> object:
-        message = answer["message"]
+    def _find_text(self, response: Mapping[str, object]) -> object:
+        message = response["message"]
         return message["content"] if isinstance(message, dict) else None
 
 

@@ -1,4 +1,4 @@
-"""Models served by OpenAI, or by anything that speaks its language."""
+"""Language models of OpenAI, or of a server with the same API."""
 
 from __future__ import annotations
 
@@ -7,38 +7,44 @@ from urllib.parse import urlsplit
 
 from muisti.models.language.registry import LanguageModelSpec
 from muisti.models.language.remote import (
-    MOST_TOKENS,
-    Form,
+    MAX_TOKENS,
     RemoteLanguageModel,
+    Request,
     build_messages,
     join_messages,
 )
 
 
 class OpenAILanguageModel(RemoteLanguageModel):
-    """Asks `/chat/completions` below `url`, below its `/v1` if it is a bare host. The key is never shown."""
+    """Uses `/chat/completions` below `url`, or below `/v1` if `url` is a bare host."""
 
-    def _address(self, url: str) -> str:
+    def _make_url(self, url: str) -> str:
         base = url.removesuffix("/chat/completions")
-        return f"{base if urlsplit(base).path else f'{base}/v1'}/chat/completions"
+        if not urlsplit(base).path:
+            base += "/v1"
+        return f"{base}/chat/completions"
 
-    def _forms(self, system: str, question: str) -> Sequence[Form]:
-        """LM Studio takes no `json_object`; models of OpenAI that reason take neither a temperature nor `max_tokens`."""
+    def _make_requests(self, system: str, question: str) -> Sequence[Request]:
+        """Return the request in three forms.
+
+        LM Studio rejects `json_object`. Reasoning models of OpenAI reject a temperature and
+        `max_tokens`.
+        """
         plain: dict[str, object] = {
             "model": self._model,
             "messages": build_messages(system, question),
             "stream": False,
         }
         as_json = {"response_format": {"type": "json_object"}}
-        steady = {"temperature": 0, "max_tokens": MOST_TOKENS}
+        steady = {"temperature": 0, "max_tokens": MAX_TOKENS}
         return (
             plain | steady | as_json,
             plain | steady,
-            plain | as_json | {"max_completion_tokens": MOST_TOKENS},
+            plain | as_json | {"max_completion_tokens": MAX_TOKENS},
         )
 
-    def _text(self, answer: Mapping[str, object]) -> object:
-        choices = answer["choices"]
+    def _find_text(self, response: Mapping[str, object]) -> object:
+        choices = response["choices"]
         if not isinstance(choices, list):
             raise TypeError("choices")
         return join_messages(choices[0]["message"]["content"])

@@ -1,6 +1,6 @@
-"""Which language models there are. To add one, add a module to this package with a `SPEC`.
+"""The language models. To add one, add a module with a `SPEC` to this package.
 
-The module's name is what `extractor = "…"` in the settings calls it.
+The module's name is the value of the setting `extractor`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MakeLanguageModel(Protocol):
-    """Makes a client for a server. Asks nothing."""
+    """Makes a client for a server. Sends no request."""
 
     def __call__(
         self,
@@ -36,7 +36,7 @@ class LanguageModelSpec(NamedTuple):
 
     make: MakeLanguageModel
     default_url: str = ""
-    """Address of its server where the settings name none; empty: they have to."""
+    """The URL of its server if the settings have none. If empty, they must have one."""
 
 
 LANGUAGE_MODELS: Registry[LanguageModelSpec] = Registry("muisti.models.language")

@@ -1,4 +1,4 @@
-"""What language models on a server have in common: forms of a question, and a text that has to be in the answer."""
+"""The common part of remote language models: forms of a request, and reading the response."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from muisti.errors import ExtractorMisbehaved
 from muisti.models.http.json_client import JsonClient
 from muisti.models.http.purpose import EXTRACTOR, ExtractorRefused
 
-MOST_TOKENS = 4096
-"""Of an answer. Twenty memories need a quarter of it; some models think aloud before them."""
-LARGEST_ANSWER = 2 * 1024 * 1024
-"""Bytes that are read of an answer."""
+MAX_TOKENS = 4096
+"""Of a response. Twenty memories need a quarter; some models reason first."""
+LARGEST_RESPONSE = 2 * 1024 * 1024
+"""Bytes of a response."""
 
-Form = Mapping[str, object]
+Request = Mapping[str, object]
 
 
 class RemoteLanguageModel(ABC):
-    """Asks a server. Subclasses say what the question looks like and where in the answer the text is."""
+    """Sends requests to a server. Subclasses define the request and read the response."""
 
     key_header = "authorization"
     headers: Mapping[str, str] = {}
@@ -31,11 +31,11 @@ class RemoteLanguageModel(ABC):
         key: str | None = None,
         *,
         timeout: float = 60.0,
-        largest: int = LARGEST_ANSWER,
+        largest: int = LARGEST_RESPONSE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._post = JsonClient(
-            self._address(url.strip().rstrip("/")),
+        self._client = JsonClient(
+            self._make_url(url.strip().rstrip("/")),
             EXTRACTOR,
             key=key,
             key_header=self.key_header,
@@ -48,58 +48,58 @@ class RemoteLanguageModel(ABC):
         self._form = 0
 
     @abstractmethod
-    def _address(self, url: str) -> str:
-        """Where to ask, below the address that somebody set."""
+    def _make_url(self, url: str) -> str:
+        """Return the URL of the requests, from the URL in the settings."""
 
     @abstractmethod
-    def _forms(self, system: str, question: str) -> Sequence[Form]:
-        """The question in the forms that servers take, the best first: each model refuses another detail."""
+    def _make_requests(self, system: str, question: str) -> Sequence[Request]:
+        """Return the request in several forms, best first: models reject different details."""
 
     @abstractmethod
-    def _text(self, answer: Mapping[str, object]) -> object:
-        """May raise LookupError or TypeError for an answer that is not what it should be."""
+    def _find_text(self, response: Mapping[str, object]) -> object:
+        """May raise LookupError or TypeError for an unexpected response."""
 
     def complete(self, system: str, question: str) -> str:
-        """The text that the model answers with. A form that was taken is used from then on. Raises ExtractorProblem."""
-        forms = self._forms(system, question)
-        for number in range(self._form, len(forms)):
+        """Return the model's text. Raises ExtractorProblem.
+
+        The first form that the server accepts is used from then on.
+        """
+        requests = self._make_requests(system, question)
+        for number in range(self._form, len(requests)):
             try:
-                answer = self._post(forms[number])
+                response = self._client(requests[number])
             except ExtractorRefused:
-                if number + 1 == len(forms):
+                if number + 1 == len(requests):
                     raise
                 continue
             self._form = number
-            return self._said(answer)
-        raise AssertionError("the last form either returns or raises")
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._post.close()
-
-    def _said(self, answer: object) -> str:
+            break
         try:
-            text = self._text(answer) if isinstance(answer, dict) else None
+            text = self._find_text(response) if isinstance(response, dict) else None
         except (LookupError, TypeError):
             text = None
         if not isinstance(text, str):
             raise ExtractorMisbehaved(
-                f"{self._post.shown} answered without a text; is it the right kind of extractor?"
+                f"{self._client.shown} returned no text; check the setting extractor"
             )
         if not text.strip():
             raise ExtractorMisbehaved(
-                f"{self._post.shown} answered with an empty text; try another model"
+                f"{self._client.shown} returned an empty text; try another model"
             )
         return text
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
 
 def build_messages(system: str, question: str) -> list[dict[str, str]]:
-    """The two as OpenAI and Ollama take them."""
+    """Return the messages of a request to OpenAI or Ollama."""
     return [{"role": "system", "content": system}, {"role": "user", "content": question}]
 
 
 def join_messages(content: object) -> object:
-    """The text of an answer that comes in parts, without what the model thought; other contents as they are."""
+    """Return the text of a content in parts, without reasoning; other contents unchanged."""
     if not isinstance(content, list):
         return content
     return "".join(part["text"] for part in content if part["type"] == "text")
