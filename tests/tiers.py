@@ -16,7 +16,7 @@ if TIER not in TIERS:
     raise pytest.UsageError(f"MUISTI_TESTS is {TIER!r}; it may be {', '.join(TIERS)}")
 ALL = TIER != "quick"
 LONG = TIER == "long"
-CASES = 4
+CASES = 3
 """How many cases of a parametrised test run in `make test`."""
 
 

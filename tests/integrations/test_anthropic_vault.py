@@ -20,7 +20,6 @@ from muisti.integrations.anthropic import AsyncVaultMemoryTool, VaultMemoryTool
 from muisti.storage.files.agent_notes import FileNotebook
 from muisti.storage.files.disk import Disk
 from tests.faults.test_read_only import as_nobody, as_root
-from tests.tiers import amount
 
 from .test_anthropic_memory import create, delete, insert, rename, str_replace, view
 
@@ -285,8 +284,9 @@ def _note(vault: Path, number: int, count: int) -> None:
             )
 
 
+@pytest.mark.exhaustive  # K1 has quicker tests; these processes import the SDK
 def test_K1_processes_that_edit_one_file_lose_no_line(vault: Path) -> None:
-    count, context = amount(quick=5, all=20), multiprocessing.get_context("spawn")
+    count, context = 20, multiprocessing.get_context("spawn")
     with bootstrap.open(vault, settings={"embedder": "none"}) as memory:
         VaultMemoryTool(memory).call(create("/memories/log.md", ""))
         started = [

@@ -37,6 +37,7 @@ def test_speed_measures(found: Any, part: str) -> None:
     assert found[part]
 
 
+@pytest.mark.exhaustive
 def test_speed_ratios_are_positive(found: Any) -> None:
     compared = [*found["save"].values(), *found["search"].values(), *found["save_at_size"].values()]
     assert all(one["ratio"] > 0 and one["p50_ms"] > 0 for part in compared for one in part.values())
