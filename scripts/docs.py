@@ -68,6 +68,7 @@ def cli_page() -> str:
         parts.append(f"## {title}\n")
         for name in names:
             command = cli.get_command(context, name)
+            assert command is not None
             parts.extend(_command_sections(f"muisti {name}", command))
     return "\n".join(parts)
 
