@@ -1,7 +1,6 @@
-"""Draws docs/page-*.png: the page over a small vault, as a browser shows it. Needs `python
-scripts/node.py browser`.
+"""Take the screenshots docs/page-*.png in Chromium. Needs `python scripts/node.py browser`.
 
-The texts are always the same; their days count back from today.
+The vault is always the same; its days are counted back from today.
 """
 
 from __future__ import annotations
@@ -26,47 +25,47 @@ from muisti import (  # noqa: E402
 
 DOCS = ROOT / "docs"
 STORY: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
-MOST_BYTES = 250_000
+MAX_BYTES = 250_000
 
 
-class Calendar:
-    """A clock that is set to the days of the story."""
+class StoryClock:
+    """A clock that can be set back by days."""
 
     def __init__(self) -> None:
         self.today = datetime.now(UTC).replace(hour=9, minute=30, second=0, microsecond=0)
         self.at = self.today
 
     def now(self) -> datetime:
-        """The time it is set to."""
+        """Return the time it is set to."""
         return self.at
 
-    def ago(self, days: float) -> None:
-        """Set it back from today."""
+    def set_back(self, days: float) -> None:
+        """Set it to so many days before today."""
         self.at = self.today - timedelta(days=days)
 
 
-def filled(root: Path) -> Muisti:
-    """The vault of the pictures."""
-    calendar = Calendar()
-    memory = bootstrap.open(root, clock=calendar, settings={})
-    saved = _saved(memory, calendar)
+def create_vault(root: Path) -> Muisti:
+    """Return the vault that the screenshots show."""
+    clock = StoryClock()
+    memory = bootstrap.open(root, clock=clock, settings={})
+    saved = _save_memories(memory, clock)
     for source, kind, target in STORY["links"]:
         memory.link(saved[source].id, saved[target].id, kind)
     memory.supersede(saved["Pilot begins on 2 March"].id, saved["Pilot begins on 16 March"].id)
-    _talked(memory, calendar)
+    _add_messages(memory, clock)
     for days, query in STORY["asked"]:
-        calendar.ago(days)
+        clock.set_back(days)
         memory.search(query, limit=4, project="*")
         memory.flush()
-    _changed(memory, calendar, saved)
-    calendar.ago(0)
+    _change_memories(memory, clock, saved)
+    clock.set_back(0)
     return memory
 
 
-def _saved(memory: Muisti, calendar: Calendar) -> dict[str, Memory]:
+def _save_memories(memory: Muisti, clock: StoryClock) -> dict[str, Memory]:
     made = {}
     for days, kind, project, title, text in STORY["memories"]:
-        calendar.ago(days)
+        clock.set_back(days)
         trusted = not text.startswith("A README")
         source = "user" if trusted else "import"
         made[title] = memory.save(
@@ -75,30 +74,30 @@ def _saved(memory: Muisti, calendar: Calendar) -> dict[str, Memory]:
     return made
 
 
-def _talked(memory: Muisti, calendar: Calendar) -> None:
-    for chat, said in STORY["chats"].items():
-        for number, (role, text) in enumerate(said):
-            calendar.ago(2.2 - number / 500)
-            memory.append_message(chat, role, text)
+def _add_messages(memory: Muisti, clock: StoryClock) -> None:
+    for conversation, messages in STORY["conversations"].items():
+        for number, (role, text) in enumerate(messages):
+            clock.set_back(2.2 - number / 500)
+            memory.append_message(conversation, role, text)
     for section, key, value in STORY["core"]:
         memory.core_update(section, key, value)
 
 
-def _changed(memory: Muisti, calendar: Calendar, saved: dict[str, Memory]) -> None:
+def _change_memories(memory: Muisti, clock: StoryClock, saved: dict[str, Memory]) -> None:
     one = saved["PostgreSQL for the orders"]
-    calendar.ago(20)
+    clock.set_back(20)
     memory.update(
         one.id,
         content=one.content.replace("PostgreSQL 16", "PostgreSQL 17"),
         keywords=["database", "orders"],
     )
-    calendar.ago(3)
+    clock.set_back(3)
     memory.reinforce(one.id)
     memory.delete(saved["Rewrite in a weekend"].id)
 
 
-def draw(memory: Muisti, address: str, browser: Any) -> None:
-    """All pictures."""
+def take_screenshots(memory: Muisti, address: str, browser: Any) -> None:
+    """Take all screenshots."""
     one = next(
         found
         for found in memory.list(limit=None, project="*")
@@ -132,18 +131,18 @@ def draw(memory: Muisti, address: str, browser: Any) -> None:
 
 def _write(name: str, png: bytes) -> None:
     path = DOCS / f"page-{name}.png"
-    if len(png) > MOST_BYTES:
-        sys.exit(f"{path.name} would have {len(png):,} bytes; at most {MOST_BYTES:,} are wanted")
+    if len(png) > MAX_BYTES:
+        sys.exit(f"{path.name} is {len(png):,} bytes; at most {MAX_BYTES:,} are allowed")
     path.write_bytes(png)
     print(f"{path.name}: {len(png):,} bytes")
 
 
 def main() -> None:
-    """Make the vault, look at it, and forget it."""
+    """Create the vault, take the screenshots, delete the vault."""
     with tempfile.TemporaryDirectory() as folder:
-        memory = filled(Path(folder) / "vault")
+        memory = create_vault(Path(folder) / "vault")
         with served(memory) as address, launched() as browser:
-            draw(memory, address, browser)
+            take_screenshots(memory, address, browser)
         memory.close()
 
 

@@ -1,7 +1,8 @@
-"""A real Chromium before a vault. Without one, the tests that need it are skipped, with a message.
+"""A real Chromium with a vault. Without Chromium, the tests that need it are skipped.
 
-The browser and axe-core are those of tests/node/browser, which `make test` installs (`scripts/node.py`), or the browser
-that `MUISTI_CHROMIUM` names; its libraries may lie in `lib/` beside it. `MUISTI_SHOTS`: a folder for pictures of what was seen.
+The browser and axe-core come from tests/node/browser, which `make test` installs
+(`scripts/node.py`), or the browser is the one in `MUISTI_CHROMIUM`; its libraries may be in `lib/`
+beside it. `MUISTI_SHOTS` names a folder for screenshots.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ needs_chromium = pytest.mark.skipif(
 UNSETTLED = (
     ".htmx-request, [hx-trigger=load] > a, #graph:not([data-drawn]), .plots:not([data-drawn])"
 )
-"""What a page has as long as something is still to come. To wait for silence on the network takes half a second a page."""
+"""What a page contains while it is loading. Waiting for network idle takes half a second a page."""
 
 
 @contextmanager
 def launched() -> Iterator[Any]:
-    """The browser."""
+    """Yield the browser."""
     from playwright.sync_api import sync_playwright
 
     folder = Path(CHROMIUM).parent
@@ -64,7 +65,7 @@ def launched() -> Iterator[Any]:
 
 @contextmanager
 def served(memory: Muisti, get_revision: Callable[[], int] | None = None) -> Iterator[str]:
-    """The address of the pages of a vault."""
+    """Serve the pages of a vault, and yield their address."""
     app = FastAPI()
     app.include_router(create_router(memory, get_revision=get_revision))
     server = uvicorn.Server(
@@ -81,9 +82,8 @@ def served(memory: Muisti, get_revision: Callable[[], int] | None = None) -> Ite
         thread.join()
 
 
-@pytest.fixture(
-    scope="module"
-)  # not longer: while it lives, nothing else in this thread may run an event loop
+# Not session scope: while it lives, nothing else in this thread can run an event loop.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     with launched() as browser:
         yield browser
@@ -91,7 +91,7 @@ def chromium() -> Iterator[Any]:
 
 @dataclass
 class Seen:
-    """A page in a browser, over a vault."""
+    """A page in a browser, with its vault."""
 
     page: Any
     memory: Muisti
@@ -102,12 +102,12 @@ class Seen:
     stamp: int = 0
 
     def open(self, path: str) -> Any:
-        """Go there."""
+        """Open a path."""
         self.page.goto(f"{self.address}{path}")
         return self.page
 
     def settle(self, path: str) -> Any:
-        """Go there, and wait until all of the page is there."""
+        """Open a path, and wait until the page is complete."""
         from playwright.sync_api import expect
 
         page = self.open(path)
@@ -115,7 +115,7 @@ class Seen:
         return page
 
     def changed(self) -> None:
-        """Tell open pages that the vault did."""
+        """Change the revision, as a change of the vault does."""
         self.stamp += 1
 
     def shot(self, name: str) -> None:
@@ -128,7 +128,7 @@ Visit = Callable[..., Seen]
 
 @pytest.fixture
 def visit(chromium: Any, vault: Path) -> Iterator[Visit]:
-    """Opens the test's vault in the browser."""
+    """Return a function that opens the test's vault in the browser."""
     closing: list[Callable[[], None]] = []
 
     def begin(**context_options: Any) -> Seen:

@@ -1,4 +1,4 @@
-"""A page over a vault, as a browser would use it but without one."""
+"""A test client that uses the page as a browser does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ADDRESS = "http://127.0.0.1:8765"
 
 
 class Parsed(HTMLParser):
-    """What a browser would make of a page, as far as it matters here."""
+    """The tags and the text of a page."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -46,7 +46,7 @@ class Parsed(HTMLParser):
 
 @dataclass
 class Browser:
-    """A client that sends forms as the page made them."""
+    """A client that submits the page's own forms."""
 
     client: TestClient
     memory: Muisti
@@ -70,7 +70,7 @@ class Browser:
         )
 
     def post(self, path: str, fields: dict[str, str] | None = None, status: int = 303) -> Parsed:
-        """Send a form and follow where it leads."""
+        """Submit a form and follow the redirect."""
         answer = self.send(path, fields)
         assert answer.status_code == status, (
             path,
@@ -80,7 +80,7 @@ class Browser:
         return self.get(answer.headers["location"]) if status == 303 else Parsed(answer.text)
 
     def form(self, path: str) -> dict[str, str]:
-        """The fields of the page's largest form, as they would be sent unchanged."""
+        """Return the fields of the page's largest form, unchanged."""
         html = self.client.get(path).text
         form = max(re.findall(r"<form.*?</form>", html, re.DOTALL), key=len)
         parsed = Parsed(form)

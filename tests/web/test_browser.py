@@ -1,4 +1,4 @@
-"""What a person does on the page, in a real Chromium."""
+"""Use of the page in a real Chromium."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["chromium", "visit"]
 
 @pytest.fixture
 def seen(visit: Visit) -> Iterator[Seen]:
-    """A vault with a few memories; at the end the console must be clean: no error, nothing that the policy forbade."""
+    """A vault with a few memories. At the end the browser console must have no errors."""
     made = visit()
     made.memory.save(
         "We chose **PostgreSQL** for the orders service.",
@@ -98,7 +98,7 @@ def test_J5_a_person_goes_to_a_day_and_sees_what_changed(seen: Seen) -> None:
     one = next(m for m in seen.memory.list() if m.title == "Pilot deadline")
     seen.memory.update(one.id, content="The deadline of the pilot is 29 March.")
     page = seen.open("/timeline")
-    page.get_by_label("Day").fill("0202-01-01")  # not yet a year
+    page.get_by_label("Day").fill("0202-01-01")  # the year is being typed
     page.get_by_label("Day").fill("2020-01-01")
     playwright.expect(page.locator(".empty")).to_contain_text(
         "There are none on Wednesday, 1 January 2020 or earlier"
@@ -122,7 +122,7 @@ def test_J5_a_person_narrows_by_kind_and_project(seen: Seen) -> None:
     playwright.expect(page.locator("#results .row")).to_have_count(3)
 
 
-def test_J5_a_person_remembers_something(seen: Seen) -> None:
+def test_J5_a_person_creates_a_memory(seen: Seen) -> None:
     page = seen.open("/new")
     page.locator("textarea[name=content]").fill("We deploy on Tuesdays.\n\n- never on Fridays")
     page.get_by_label("Importance").fill("0.8")
@@ -159,7 +159,7 @@ def test_H1_a_person_links_two_memories(seen: Seen) -> None:
     playwright.expect(page.locator(".links")).to_contain_text("depends on")
 
 
-def test_H1_a_person_replaces_what_is_true_no_longer(seen: Seen) -> None:
+def test_H1_a_person_replaces_an_outdated_memory(seen: Seen) -> None:
     one = next(m for m in seen.memory.list() if m.title == "Pilot deadline")
     page = seen.open(f"/memory/{one.id}")
     page.get_by_role("link", name="Replace").click()
@@ -171,7 +171,7 @@ def test_H1_a_person_replaces_what_is_true_no_longer(seen: Seen) -> None:
     playwright.expect(page.locator(".notice")).to_contain_text("Pilot deadline moved")
 
 
-def test_B6_a_person_deletes_brings_back_and_erases(seen: Seen) -> None:
+def test_B6_a_person_deletes_restores_and_deletes_permanently(seen: Seen) -> None:
     one = next(m for m in seen.memory.list() if m.title == "Short answers")
     page = seen.open(f"/memory/{one.id}")
     page.get_by_role("button", name="Delete").click()
@@ -181,9 +181,8 @@ def test_B6_a_person_deletes_brings_back_and_erases(seen: Seen) -> None:
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("link", name="Delete permanently…").click()
     page.get_by_role("button", name="Delete permanently").click()
-    playwright.expect(page.locator("h1")).to_have_text(
-        "Delete permanently?"
-    )  # the browser requires the checkbox
+    # The browser requires the checkbox.
+    playwright.expect(page.locator("h1")).to_have_text("Delete permanently?")
     page.get_by_role("checkbox").check()
     seen.shot("8_erase")
     page.get_by_role("button", name="Delete permanently").click()
@@ -207,9 +206,7 @@ def test_B3_a_person_rebuilds_the_index(seen: Seen) -> None:
     page = seen.open("/status")
     page.get_by_role("button", name="Rebuild index").click()
     playwright.expect(page.locator("#progress .notice")).to_contain_text("3 memories")
-    page.get_by_role(
-        "button", name="Rebuild index"
-    ).click()  # the form that came with the answer works too
+    page.get_by_role("button", name="Rebuild index").click()  # the new fragment's form works too
     playwright.expect(page.locator("#progress .notice")).to_contain_text("3 memories")
     seen.shot("10_health")
 
@@ -227,7 +224,7 @@ def test_F4_a_person_changes_core_memory(seen: Seen) -> None:
 def test_B5_an_open_page_shows_what_was_written_elsewhere(seen: Seen) -> None:
     page = seen.open("/")
     playwright.expect(page.locator("#results .row")).to_have_count(3)
-    page.locator("body[data-revision]").wait_for(state="attached")  # it knows how things are now
+    page.locator("body[data-revision]").wait_for(state="attached")  # it has the current revision
     (seen.vault / "notes").mkdir(exist_ok=True)
     (seen.vault / "notes" / "lighthouse.md").write_text("The lighthouse was painted white.")
     seen.memory.sync()
@@ -246,7 +243,7 @@ def _paths(one: str) -> list[str]:
     return [*PAGES, *more, "/timeline?on=2026-03-10", "/?q=zebra", "/nowhere"]
 
 
-def test_J5_no_serious_fault_of_accessibility_in_light_and_dark(visit: Visit) -> None:
+def test_J5_no_serious_accessibility_violations_in_light_and_dark(visit: Visit) -> None:
     if not AXE.is_file():
         pytest.skip("no axe-core here: python scripts/node.py browser")
     seen = visit(color_scheme="light")
@@ -257,9 +254,8 @@ def test_J5_no_serious_fault_of_accessibility_in_light_and_dark(visit: Visit) ->
         page.evaluate(rules)
         bad += _faults(page, path, "{resultTypes: ['violations']}")
         page.emulate_media(color_scheme="dark")
-        bad += _faults(
-            page, f"{path} in the dark", "{runOnly: ['color-contrast']}"
-        )  # nothing else is another in the dark
+        # Only colors differ in dark mode.
+        bad += _faults(page, f"{path} in dark mode", "{runOnly: ['color-contrast']}")
         page.emulate_media(color_scheme="light")
     assert bad == []
     assert seen.wrong == []

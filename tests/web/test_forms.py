@@ -1,4 +1,4 @@
-"""Everything that can be changed on the page, with good input and with bad."""
+"""Every form of the page, with valid and invalid input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.web.conftest import Browser, Filled
 
 
-def test_J5_remember_something(empty: Browser) -> None:
+def test_J5_create_a_memory(empty: Browser) -> None:
     page = empty.post(
         "/new",
         {
@@ -124,7 +124,7 @@ def test_A4_a_bad_edit_is_explained(filled: Filled, field: str, value: str) -> N
     assert filled.memory.get(filled.decision.id) == before
 
 
-def test_J5_checked_with_one_button(filled: Filled) -> None:
+def test_J5_confirm_with_one_button(filled: Filled) -> None:
     filled.post(
         f"/memory/{filled.guess.id}/edit",
         {"trusted": "yes", "was_trusted": "", "expected_hash": filled.guess.content_hash},
@@ -153,7 +153,7 @@ def test_G3_out_of_the_archive(filled: Filled) -> None:
     assert filled.memory.get(filled.archived.id) is not None
 
 
-def test_H1_links_are_made_and_taken_back(filled: Filled) -> None:
+def test_H1_links_are_added_and_removed(filled: Filled) -> None:
     url = f"/memory/{filled.newer.id}"
     picked = filled.get(f"{url}/pick?q=postgresql", part=True)
     assert [one["value"] for one in picked.all("input")] == [filled.decision.id]
@@ -193,7 +193,7 @@ def test_H1_replaced_by_another_or_by_a_new_one(filled: Filled) -> None:
     assert "Outdated." in filled.get(f"/memory/{filled.newer.id}").text
 
 
-def test_H3_a_proposed_link_is_confirmed_or_refused(filled: Filled) -> None:
+def test_H3_a_suggested_link_is_confirmed_or_rejected(filled: Filled) -> None:
     for way, left in (("confirm", False), ("unlink", None)):
         filled.memory.link(
             filled.guess.id, filled.newer.id, "CONTRADICTS", confidence=0.6, extracted_by="system"
@@ -224,7 +224,7 @@ def test_C3_a_merge_is_undone(filled: Filled) -> None:
     assert "No merged duplicates" in filled.get("/merged").text
 
 
-def test_C5_stronger_and_weaker(filled: Filled) -> None:
+def test_C5_reinforce_and_deemphasize(filled: Filled) -> None:
     assert (
         "De-emphasized."
         in filled.post(f"/memory/{filled.newer.id}/salience", {"change": "weaker"}).text
@@ -237,7 +237,7 @@ def test_C5_stronger_and_weaker(filled: Filled) -> None:
     assert filled.memory.get(filled.newer.id).salience > weak  # type: ignore[union-attr]
 
 
-def test_J5_an_earlier_text_is_brought_back(filled: Filled) -> None:
+def test_J5_an_earlier_text_is_restored(filled: Filled) -> None:
     filled.memory.update(filled.decision.id, content="Something else entirely.")
     history = filled.get(f"/memory/{filled.decision.id}/history")
     old = next(one["value"] for one in history.all("input") if one.get("name") == "content")
@@ -285,7 +285,7 @@ def test_B3_the_index_is_rebuilt_with_progress(filled: Filled) -> None:
     assert "Pilot deadline" in filled.get("/?q=pilot").text
 
 
-def test_B5_changes_by_hand_and_vanished_files(filled: Filled, vault: Path) -> None:
+def test_B5_external_changes_and_missing_files(filled: Filled, vault: Path) -> None:
     (vault / "facts").mkdir(exist_ok=True)
     (vault / "facts" / "by_hand.md").write_text("Written by hand about lighthouses.")
     assert "Files rescanned." in filled.post("/status/sync").text
@@ -317,7 +317,7 @@ def test_B4_the_page_of_a_vault_that_is_full_or_gone(
     assert "No space is left on the disk" in answer.text
 
 
-def test_J5_what_nobody_expected_is_a_page_too(
+def test_J5_an_unexpected_error_is_a_page_too(
     filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filled.memory, "list_conversations", lambda: 1 / 0)

@@ -1,7 +1,7 @@
-"""Whatever a memory says, and whatever its names are: no script of it runs in a real Chromium, on any page (contract K3).
+"""No script in a memory or a name ever runs in a real Chromium, on any page (contract K3).
 
-The texts are ours (HOSTILE), and CommonMark's examples and the Big List of Naughty Strings where they are at hand. The browser
-is told to ignore the policy of the page, which would stop scripts too: what keeps them from running here is that texts stay texts.
+The texts are HOSTILE, CommonMark's examples and the Big List of Naughty Strings, if available. The
+browser ignores the page's Content-Security-Policy, so that escaping alone has to stop scripts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 from muisti import Muisti
 from muisti.errors import MuistiError
 from tests.web.browsing import Seen, Visit, chromium, needs_chromium, visit
-from tests.web.test_guard import DATA, HOSTILE
+from tests.web.test_csrf_and_escaping import DATA, HOSTILE
 from tests.web.test_pages import PAGES
 
 pytest.importorskip(
@@ -32,7 +32,7 @@ for (const name of ["alert", "confirm", "prompt", "print", "open"]) window[name]
 addEventListener("securitypolicyviolation", (event) => ran(`forbidden: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
 addEventListener("error", (event) => { if (event.target !== window) ran(`did not load: ${event.target.outerHTML}`.slice(0, 200)); }, true);
 """
-"""Tells when something runs that texts would like to run, or is loaded that they name."""
+"""Reports every script that runs and every resource that fails to load."""
 FOUND = """() => {
   const bad = [];
   for (const one of document.querySelectorAll("*")) {
@@ -48,7 +48,7 @@ FOUND = """() => {
   }
   return bad;
 }"""
-"""What the browser's own parser made of the page that no template of ours makes."""
+"""Returns elements and attributes that no template emits."""
 NAMES = [
     "<img src=x onerror=alert(1)>",
     "'\"><svg onload=alert(1)>",
@@ -56,7 +56,7 @@ NAMES = [
     "{{7*7}}<script>alert(1)<",
     '" onfocus=alert(1) autofocus x="',
 ]
-"""As names: of projects, conversations, sessions, files, keys."""
+"""Used as names of projects, conversations, sessions, files and keys."""
 
 
 def watched(visit: Visit, **options: Any) -> Seen:
@@ -84,14 +84,14 @@ def _is_here(seen: Seen, url: str) -> bool:
 
 
 def look(seen: Seen, path: str) -> None:
-    """Visit a page; nothing of it may be more than text."""
+    """Open a page and check that all its text is escaped."""
     page = seen.settle(path)
     assert page.evaluate(FOUND) == [], path
     assert seen.wrong == [], path
 
 
 def tried(keep: Callable[[], object]) -> bool:
-    """Whether the vault takes it."""
+    """Return whether the vault accepts it."""
     try:
         keep()
     except (MuistiError, OSError, ValueError):
@@ -100,7 +100,7 @@ def tried(keep: Callable[[], object]) -> bool:
 
 
 def texts() -> list[str]:
-    """Ours, and those of others that are at hand."""
+    """Return all hostile texts that are available."""
     found = list(HOSTILE)
     for name in ("blns.json", "commonmark.json"):
         if (DATA / name).exists():
@@ -112,7 +112,7 @@ def texts() -> list[str]:
 
 
 def save_all(memory: Muisti, some: Sequence[dict[str, Any]]) -> int:
-    """All that can be kept; how many those are. A batch is kept as a whole or not at all: halves of it are tried then."""
+    """Save all valid drafts and return how many. A batch is saved as a whole, so try halves."""
     if not some or (len(some) == 1 and not tried(lambda: memory.save_batch(some))):
         return 0
     if len(some) == 1 or tried(lambda: memory.save_batch(some)):
@@ -126,7 +126,7 @@ def line(text: str) -> str:
 
 
 def test_K3_the_watch_sees_what_runs(visit: Visit) -> None:
-    """Else the other tests would pass whatever a page did."""
+    """Without this, the other tests might pass whatever a page did."""
     seen = watched(visit, bypass_csp=True)
     page = seen.settle("/")
     page.evaluate(
@@ -158,7 +158,7 @@ def test_K3_no_script_runs_of_any_text(visit: Visit) -> None:
     kept = sum(save_all(memory, drafts[at : at + 50]) for at in range(0, len(drafts), 50))
     assert kept > 0.9 * len(drafts)
     said = [("user", text, None) for text in texts()]
-    for number in (0, 1):  # the page shows a thousand
+    for number in (0, 1):  # a page shows at most a thousand
         _write_conversation(memory, f"telegram_{number}", said[number::2])
     memory.sync()
     assert sum(one.messages for one in memory.list_conversations()) > 0.9 * len(said)
@@ -218,7 +218,7 @@ def test_K3_no_script_runs_of_any_name_on_any_page(visit: Visit, tmp_path: Path)
 
 
 def _named(memory: Muisti, tmp_path: Path) -> list[str]:
-    """A vault in which everything that has a name has a hostile one; ids of a few memories of it."""
+    """Give everything in the vault a hostile name, and return the IDs of a few memories."""
     (memory.root / "notes").mkdir(exist_ok=True)
     for name in NAMES:
         _save_named(memory, name)
@@ -254,7 +254,7 @@ def _named(memory: Muisti, tmp_path: Path) -> list[str]:
 
 
 def _save_named(memory: Muisti, name: str) -> None:
-    """A memory with this name wherever it is taken for one."""
+    """Save memories with this name in every field that accepts it."""
     lists, lines = ("keywords", "files"), ("title", "source", "project", "session_id", "summary")
     options: dict[str, Any] = dict.fromkeys(lines, name) | {key: [name] for key in lists}
     taken = {
@@ -269,7 +269,7 @@ def _save_named(memory: Muisti, name: str) -> None:
 def _write_conversation(
     memory: Muisti, chat: str, said: Sequence[tuple[str, str, str | None]]
 ) -> None:
-    """As another program would, which does not ask us what may be a name."""
+    """Write the file as another program would, without validation."""
     folder = memory.root / "conversations" / chat
     folder.mkdir(parents=True, exist_ok=True)
     lines = [

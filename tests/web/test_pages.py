@@ -1,4 +1,4 @@
-"""Every page shows what there is, says what to do where there is nothing, and speaks in sentences when something is wrong."""
+"""Every page: its content, its empty state and its errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_J5_a_page_of_an_empty_vault_says_what_to_do(empty: Browser, path: str) 
     assert page.all("html")[0]["lang"] == "en"
     if path not in ("/core", "/status", "/new"):
         assert any(one.get("class") == "empty" for one in page.all("section")), (
-            "an empty page that tells nothing"
+            "an empty page without a hint"
         )
 
 
@@ -52,7 +52,7 @@ def test_J5_a_page_of_a_filled_vault_shows_something(filled: Filled, path: str) 
 def test_J5_search_finds_shows_words_and_reasons(filled: Filled) -> None:
     page = filled.get("/?q=pilot deadline")
     assert "Pilot deadline moved" in page.text
-    assert "keyword" in page.text  # a reason
+    assert "keyword" in page.text  # a ranking signal
     assert page.all("mark")
     assert ("span", {"class": "source"}) in page.tags  # a message
 
@@ -84,7 +84,7 @@ def test_J5_a_part_is_no_whole_page_and_names_its_address(filled: Filled) -> Non
     assert "<html" in whole.text
 
 
-def test_J5_looking_is_no_recall(filled: Filled) -> None:
+def test_J5_viewing_is_not_a_recall(filled: Filled) -> None:
     for query in ("pi", "pil", "pilot"):
         filled.get(f"/?q={query}", part=True)
     filled.get(f"/memory/{filled.newer.id}")
@@ -107,7 +107,7 @@ def test_J5_one_memory_with_its_links_history_and_neighbours(filled: Filled) -> 
     assert "No human has confirmed this memory" in filled.get(f"/memory/{filled.guess.id}").text
 
 
-def test_J5_what_is_out_of_the_way_is_still_readable(filled: Filled) -> None:
+def test_J5_deleted_and_archived_memories_are_readable(filled: Filled) -> None:
     assert "In the trash since" in filled.get(f"/memory/{filled.trashed.id}").text
     assert "In the archive" in filled.get(f"/memory/{filled.archived.id}").text
     assert "Weekend" in filled.get("/trash").text
@@ -115,7 +115,7 @@ def test_J5_what_is_out_of_the_way_is_still_readable(filled: Filled) -> None:
     assert "Undo merge" in filled.get("/merged").text
 
 
-def test_J5_a_message_is_read_where_it_was_said(filled: Filled) -> None:
+def test_J5_a_message_is_shown_in_its_conversation(filled: Filled) -> None:
     found = filled.memory.search("pilot", source="message")[0]
     assert isinstance(found, SearchResult)
     assert isinstance(found.message, Message)
@@ -164,7 +164,7 @@ def test_J5_stats_add_up(filled: Filled) -> None:
     )
 
 
-def test_J5_a_timeline_goes_on(empty: Browser) -> None:
+def test_J5_the_timeline_is_paged(empty: Browser) -> None:
     empty.memory.save_batch([f"Place {n} of the list is {n * 7919}." for n in range(60)])
     page = empty.get("/timeline")
     assert len([one for one in page.all("a") if one.get("class") == "title"]) == 50
@@ -172,7 +172,7 @@ def test_J5_a_timeline_goes_on(empty: Browser) -> None:
     assert len([one for one in empty.get(older).all("a") if one.get("class") == "title"]) == 10
 
 
-def test_D5_a_page_says_when_search_goes_by_words_alone(surf: Surf) -> None:
+def test_D5_a_page_says_when_search_is_by_keyword_only(surf: Surf) -> None:
     browser = surf(embedder="ollama", embedder_url="http://127.0.0.1:9", embedder_timeout=0.5)
     browser.memory.save("The pilot begins in March.")
     assert "Keyword search only" in browser.get("/?q=pilot").text
@@ -184,7 +184,7 @@ def test_D5_a_page_says_when_search_goes_by_words_alone(surf: Surf) -> None:
     ["x", "..%2f..%2fetc%2fpasswd", "%2e%2e", "a%00b", "-", "'; drop table memories;--", "ä" * 300],
 )
 @pytest.mark.parametrize("rest", ["", "/edit", "/history", "/related", "/erase"])
-def test_K3_an_id_that_is_none_is_not_found(filled: Filled, bad: str, rest: str) -> None:
+def test_K3_an_invalid_id_is_not_found(filled: Filled, bad: str, rest: str) -> None:
     answer = filled.client.get(f"/memory/{bad}{rest}")
     assert answer.status_code == 404
     assert "root:" not in answer.text
@@ -264,7 +264,7 @@ def test_J5_a_timeline_begins_at_the_day_that_is_asked_for(
     page = empty.get("/timeline?on=2026-03-30")
     assert {one["rel"] for one in page.all("a") if one.get("rel") in ("prev", "next")} == {
         "prev"
-    }  # fewer than a page before it
+    }  # there is less than one page of earlier memories
     newer = next(one["href"] for one in page.all("a") if one.get("rel") == "prev")
     assert "Place 60." in empty.get(newer).text
     assert (
@@ -281,7 +281,7 @@ def test_J5_a_timeline_begins_at_the_day_that_is_asked_for(
 @pytest.mark.parametrize(
     "day", ["yesterday", "2026-13-01", "9999-12-31", "0001-01-01", "2026-02-30"]
 )
-def test_J5_a_day_that_is_none_is_told(filled: Filled, day: str) -> None:
+def test_J5_an_invalid_day_is_explained(filled: Filled, day: str) -> None:
     answer = filled.client.get("/timeline", params={"on": day})
     assert answer.status_code == (200 if day in ("9999-12-31", "0001-01-01") else 422)
     if answer.status_code == 422:
@@ -289,7 +289,7 @@ def test_J5_a_day_that_is_none_is_told(filled: Filled, day: str) -> None:
 
 
 def _counted(monkeypatch: pytest.MonkeyPatch, memory: Muisti, name: str) -> list[object]:
-    """What a method is asked for, as it goes on answering."""
+    """Return a list that gets the arguments of each call of a method."""
     asked: list[object] = []
     answer = getattr(memory, name)
 
@@ -378,8 +378,8 @@ def test_B3_versions_are_compared(empty: Browser) -> None:
     assert "No changes yet" in empty.get(f"/memory/{alone.id}/changes").text
 
 
-def test_I1_the_status_tells_what_waits(surf: Surf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muisti.engine.extraction.PATIENCE", 0.0)  # to close waits for nothing
+def test_I1_the_health_page_shows_what_waits(surf: Surf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muisti.engine.extraction.PATIENCE", 0.0)  # do not wait at close
     down = "http://127.0.0.1:9"
     browser = surf(
         embedder="ollama",
@@ -397,7 +397,7 @@ def test_I1_the_status_tells_what_waits(surf: Surf, monkeypatch: pytest.MonkeyPa
     assert "Waiting1 exchange, kept on disk" in browser.get("/status").text
 
 
-def test_J5_the_side_of_a_cell_is_kept_without_a_style() -> None:
+def test_J5_the_alignment_of_a_cell_is_kept_without_a_style() -> None:
     page = Parsed(render_markdown("| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 | 3 |"))
     assert [one.get("class") for one in page.all("td")] == ["to-left", "to-center", "to-right"]
     assert not [one for one in page.all("th") if "style" in one]

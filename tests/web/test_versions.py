@@ -1,4 +1,4 @@
-"""What is another in a later text is told so that both texts can be read out of it."""
+"""A diff contains both texts, and is fast for long ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of hooks share: real processes on a vault of their own, and waiting for the worker."""
+"""Call hooks in real processes on a temporary vault, and wait for the worker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Hook:
     def raw(
         self, event: str, given: bytes, *options: str, **environment: str
     ) -> subprocess.CompletedProcess[bytes]:
-        """One call, in a process of its own; it must end well and say nothing but its answer."""
+        """Run one hook in a process; it must exit with 0 and print nothing to standard error."""
         command = [*COMMAND, event, *(["--vault", str(self.vault)] if self.named else []), *options]
         done = subprocess.run(
             command,
@@ -57,7 +57,7 @@ class Hook:
         env: dict[str, str] | None = None,
         **said: Any,
     ) -> str:
-        """The context that a call answers; "" if none."""
+        """Return the context that the hook replies; "" if none."""
         message = {
             "session_id": session,
             "cwd": str(self.repository),
@@ -73,30 +73,30 @@ class Hook:
         return str(output["additionalContext"])
 
     def exchange(self, prompt: str, answer: str, session: str = "s1") -> str:
-        """A prompt and its answer; what the prompt recalled."""
+        """Send a prompt and its reply, and return what the prompt recalled."""
         recalled = self("UserPromptSubmit", prompt=prompt, session=session)
         self("Stop", last_assistant_message=answer, session=session)
         return recalled
 
     def open(self, **settings: Any) -> Muisti:
-        """The vault, for a look."""
+        """Open the vault."""
         return bootstrap.open(self.vault, settings={"embedder": "none", **settings})
 
     def until(self, holds: Callable[[], object]) -> None:
-        """Wait for something that the worker brings about."""
+        """Wait until a condition holds."""
         end = time.monotonic() + PATIENCE
         while not holds():
-            assert time.monotonic() < end, f"it did not come about; the log: {read_recent(10)}"
+            assert time.monotonic() < end, f"timed out; the log: {read_recent(10)}"
             time.sleep(0.05)
 
     def settled(self) -> list[Run]:
-        """Wait until everything is dealt with; the log."""
+        """Wait until all entries are processed, and return the log."""
         self.until(lambda: not spool.list_entries() and not _busy())
         return read_recent(100)
 
 
 def _busy() -> bool:
-    """Whether a worker is at it."""
+    """Return whether a worker is running."""
     import fcntl
 
     lock = spool.get_spool_folder() / "worker.lock"

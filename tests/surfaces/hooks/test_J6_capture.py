@@ -1,4 +1,4 @@
-"""Hooks capture by themselves: what was said, what it teaches, and how a session ended."""
+"""Hooks capture messages, memories and the summary of a session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def memories(hook: Hook) -> list[str]:
         return [one.content for one in memory.list(limit=None)]
 
 
-def test_J6_an_exchange_is_written_down_and_learnt_from(hook: Hook) -> None:
+def test_J6_an_exchange_is_stored_and_extracted_from(hook: Hook) -> None:
     hook.exchange(CACHE, DONE)
     hook.settled()
     assert said(hook) == [("user", CACHE), ("assistant", DONE)]
@@ -275,7 +275,7 @@ def test_J6_of_an_endless_transcript_the_end_is_read(hook: Hook, tmp_path: Path)
 def test_K2_a_worker_that_is_killed_loses_nothing(
     hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed at every step of its work, in a process of its own each time; then the next one does the rest."""
+    """Kill the worker at every step, in its own process; the next one completes the work."""
     monkeypatch.setattr(worker, "start", lambda vault="": None)
     entry = spool.new_entry("claude-code", str(hook.vault), "otters", "s1")
     entry.prompts, entry.answer = [(entry.at, CACHE)], DONE

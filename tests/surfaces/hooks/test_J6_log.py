@@ -1,4 +1,4 @@
-"""The log of hook runs: bounded, private to its user, and readable whatever happened to it."""
+"""The log of hook runs is bounded, private, and readable even if damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks recall by themselves: at the start of a session, and with a prompt that something remembered matters for."""
+"""Hooks recall at the start of a session, and with a prompt that a memory is relevant to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A vault that came with a repository must not have what is said there sent to its author, or kept with its secrets."""
+"""A vault that came with a repository must not send data elsewhere or disable redaction."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_K3_its_file_decides_nothing_of_the_kind(
         SettingsError, match=rf"{name} = .* found in the working folder.*MUISTI_{name.upper()}"
     ):
         bootstrap.open()
-    bootstrap.open(repository).close()  # somebody says which vault it is
+    bootstrap.open(repository).close()  # the user names the vault
     monkeypatch.setenv(
         f"MUISTI_{name.upper()}", "true" if name == "redact_secrets" else "http://127.0.0.1:9"
     )

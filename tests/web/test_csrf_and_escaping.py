@@ -1,4 +1,4 @@
-"""Nobody but the page changes anything, and no text becomes anything but text (contract K3)."""
+"""Only the page's own forms change anything, and all text is escaped (contract K3)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TAGS = set(
     input select option noscript button details summary table thead tbody tr th td section mark code article textarea fieldset
     legend dl dt dd meter time strong em pre blockquote hr br figure figcaption datalist caption progress s""".split()
 )
-"""What our own templates and Markdown make. A tag that a memory brings along is not among them, or has no business there."""
+"""The tags that the templates and Markdown emit. Other tags would come from a memory."""
 
 
 # -- Headers and forms
@@ -66,7 +66,7 @@ def test_K3_every_change_is_guarded(empty: Browser) -> None:
 
 
 def _routes(router: object) -> list[APIRoute]:
-    """Also those of routers within, which newer versions of FastAPI keep apart."""
+    """Return all routes, also of nested routers, which newer versions of FastAPI keep apart."""
     found: list[APIRoute] = []
     for route in getattr(router, "routes", []):
         inner = getattr(route, "original_router", None) or getattr(route, "router", None)
@@ -106,7 +106,7 @@ def test_K3_forged_requests_are_refused(
 
 
 @pytest.mark.parametrize("cookie", ["", "mine", "mine.0000", "é.x", "." * 50])
-def test_K3_a_token_that_somebody_made_up_is_refused(filled: Filled, cookie: str) -> None:
+def test_K3_a_forged_token_is_refused(filled: Filled, cookie: str) -> None:
     client = TestClient(filled.client.app, base_url=ADDRESS)
     headers = {"Origin": ADDRESS, "Cookie": f"{COOKIE}={cookie}".encode()}
     answer = client.post(
@@ -135,7 +135,7 @@ def test_K3_only_forms_of_a_bounded_length_are_read(filled: Filled) -> None:
     )
 
 
-def test_K3_no_word_is_put_into_the_pages_mouth(empty: Browser) -> None:
+def test_K3_a_link_cannot_inject_a_message(empty: Browser) -> None:
     assert "Your vault is infected" not in empty.client.get("/?flash=Your+vault+is+infected").text
     assert 'class="flash"' not in empty.client.get("/?flash=nonsense").text
 
@@ -176,7 +176,7 @@ def test_J5_what_others_wrote_is_what_was_fetched() -> None:
     assert done.returncode == 0, done.stdout
 
 
-# -- Text that would like to be more
+# -- Escaping
 
 
 def _is_harmless(page: Parsed, where: str) -> None:
@@ -234,7 +234,7 @@ HOSTILE = [
     "<!-- <script> -->",
     "javascript:alert(1)",
     "[r]: javascript:alert(1)\n\n[r]",
-    # raw HTML of every sort: blocks, inline, comments, declarations, instructions, character data, never closed
+    # raw HTML: blocks, inline, comments, declarations, instructions, CDATA, unclosed
     "<div\n id=a\n onclick=alert(1)\n>\n\ntext\n\n</div>",
     "a <b onmouseover='alert(1)' / > b <c/><d e='f\n'>",
     "<style>*{background:url(//evil.example)}</style><link rel=stylesheet href=//evil.example>",
@@ -246,19 +246,19 @@ HOSTILE = [
     "<details open ontoggle=alert(1)><summary>x</summary></details><video><source onerror=alert(1)></video>",
     "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
     "<!--><img src=x onerror=alert(1)>--> <!-- --!><script>alert(1)</script>",
-    # links, pictures and addresses that look for a way out of their quotes
+    # links, images and addresses that try to break out of their quotes
     "[x](<javascript:alert(1)>) [x](java\tscript:alert(1)) [x]( javascript:alert(1) 'title')",
     '[x](http://a.example/"onmouseover="alert(1)) [x](http://a.example \'a"onclick=alert(1) b\')',
     "[x](//evil.example) [x](/\\evil.example) [x](\\\\evil.example) [x](#a) [x](?a) [x]()",
     '![x"onerror=alert(1)](http://evil.example/x.png "t") [![x](javascript:alert(1))](javascript:alert(1))',
     '<http://a.example/"onclick=alert(1)> <DATA:text/html,alert(1)> <mailto:a@b.example?subject="onclick=alert(1)>',
     "[r]: <data:text/html;base64,PHNjcmlwdD4=> 'a\"b'\n\n[r] ![r][r] [R][]",
-    # code, tables, headings and lists with something in them
+    # code, tables, headings and lists with HTML in them
     '``` "onclick=alert(1)\n</code></pre><script>alert(1)</script>\n```',
     "`</code><script>alert(1)</script>` ~~~<script>~~~",
     '| <script>alert(1)</script> | [x](javascript:alert(1)) |\n|---|:-:|\n| "onclick=alert(1) | `<b>` |',
     "# <script>alert(1)</script>\n\n<h1 onclick=alert(1)>\n===\n\n- <img src=x onerror=alert(1)>\n\n> <svg onload=alert(1)>",
-    # characters that are not what they look like
+    # confusable characters
     "\u202e<script>alert(1)</script>\u2066 \ufeff<scr\u00adipt>alert(1)</scr\u00adipt>",
     "&lt;script&gt;alert(1)&lt;/script&gt; &#60;script&#62; &#x3c;img src=x onerror=alert(1)&#x3e;",
     "\uff1cscript\uff1ealert(1)\uff1c/script\uff1e %3Cscript%3Ealert(1)%3C/script%3E \\x3cscript\\x3e",
@@ -266,7 +266,7 @@ HOSTILE = [
 
 
 def _saved(memory: Muisti, texts: list[str]) -> list[str]:
-    """Each text as content and, if it can be one, as the title and a keyword."""
+    """Save each text as content and, if valid, as the title and a keyword; return the IDs."""
     drafts = [_draft(number, text) for number, text in enumerate(texts)]
     ids = []
     for at in range(0, len(drafts), 50):
@@ -291,7 +291,7 @@ def _saved_somehow(memory: Muisti, draft: dict[str, Any]) -> str:
 
 
 def _check(filled: Filled, texts: list[str], every: int) -> None:
-    """All texts on every list, and some on the pages that show one memory."""
+    """Check all texts in every list, and some on the pages of one memory."""
     ids = _saved(filled.memory, texts)
     assert len(ids) > 0.8 * len(texts)
     for page in ("/?n=100", "/timeline", "/stats", "/status", "/graph", "/trash", "/merged"):

@@ -1,4 +1,4 @@
-"""Whatever happens to a hook, the agent goes on: success, nothing but an answer, and what went wrong is in the log."""
+"""A hook always exits with 0 and prints only its reply; errors are in the log."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_J6_a_reader_that_has_gone(filled: Hook) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_J6_an_interrupt(hook: Hook, number: int) -> None:
-    """While it waits for its input, which never ends."""
+    """Interrupt a hook that waits for its input."""
     running = subprocess.Popen(
         [*COMMAND, "Stop"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -132,7 +132,7 @@ def test_J6_an_interrupt(hook: Hook, number: int) -> None:
 
 
 def _ignores(pid: int, number: int) -> bool:
-    """Whether the process has a handler of its own for a signal, and is past its imports."""
+    """Return whether the process handles the signal and has finished its imports."""
     status = Path(f"/proc/{pid}/status").read_text("ascii")
     caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
     threads = next(line for line in status.splitlines() if line.startswith("Threads"))
@@ -191,7 +191,7 @@ def test_J6_a_broken_vault(filled: Hook, what: str, answers: bool) -> None:
         ]
     )
     assert bool(spool.list_entries()) is not kept
-    if not kept:  # somebody mends it: what waits is kept then
+    if not kept:  # repaired: the waiting entries are stored then
         shutil.rmtree(filled.vault) if filled.vault.is_dir() else filled.vault.unlink()
         filled("Stop", last_assistant_message="It is PostgreSQL, I said.")
         filled.settled()

@@ -1,4 +1,4 @@
-"""What muisti recalled never becomes a memory again."""
+"""A recalled memory never becomes a new memory."""
 
 from __future__ import annotations
 
