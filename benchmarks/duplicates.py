@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks import datasets, pairs
 from benchmarks.tables import Table
 from benchmarks.timing import interleaved, machine
-from muisti.remember.similarity.contradict import clash
+from muisti.remember.similarity.contradict import find_contradiction
 from muisti.remember.similarity.near_duplicate import compare
 from muisti.remember.similarity.normal_form import normalize
 
@@ -239,7 +239,7 @@ def embedded(folder: Path) -> tuple[Cosines, Found]:
 
 
 def _one_word_differs(pair: pairs.Judged) -> bool:
-    differing = compare(pair.first, pair.second).differing
+    differing = compare(pair.first, pair.second).differences
     figures = [
         [token for token in normalize(text).content if token[0].isdigit()]
         for text in (pair.first, pair.second)
@@ -302,7 +302,9 @@ def alarms(folder: Path, most: int = 2500) -> Found:
                 near = process.extract(
                     text, texts[:at], scorer=fuzz.token_sort_ratio, limit=4, score_cutoff=40
                 )
-                clashing += [(text, other) for other, _, _ in near if clash(text, other)][:1]
+                clashing += [
+                    (text, other) for other, _, _ in near if find_contradiction(text, other)
+                ][:1]
         found[name] = {"turns": turns, "clashing": len(clashing), "examples": clashing[:5]}
     return found
 

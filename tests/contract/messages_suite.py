@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from muisti.model import SESSION_BREAK, DocumentSource, EntryType, Event, Filter, Message
 from muisti.ports import IndexChanges, MessageLine, SearchIndex
-from muisti.remember.index_rows import Section, message_ids, project_document, project_messages
+from muisti.remember.index_rows import Section, make_message_ids, project_document, project_messages
 from tests.contract.making import add, filed, find_ids, happen, ids
 from tests.unit.making import NOON
 
@@ -23,7 +23,7 @@ def a_line(place: int, content: str, **fields: object) -> MessageLine:
 def say(index: SearchIndex, *lines: MessageLine, path: str = PATH) -> None:
     """Add new lines to a conversation."""
     chat = path.split("/")[1]
-    known = index.messages(message_ids(path, lines))
+    known = index.messages(make_message_ids(path, lines))
     taken = {id_: (message.role, message.content) for id_, message in known.items()}
     index.apply(IndexChanges(texts=project_messages(chat, path, lines, taken)))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.remember.similarity.contradict import clash
+from muisti.remember.similarity.contradict import find_contradiction
 from muisti.remember.similarity.near_duplicate import compare
 
 # newer, older, the values, whether the newer one says that something changed
@@ -80,7 +80,7 @@ PEACEFUL = [
 
 @pytest.mark.parametrize(("newer", "older", "mine", "theirs", "update"), CLASHES)
 def test_one_thing_with_two_values(newer, older, mine, theirs, update):
-    found = clash(newer, older)
+    found = find_contradiction(newer, older)
     assert found is not None
     assert (found.mine, found.theirs, found.update) == (mine, theirs, update)
     assert 0 < found.confidence < 1
@@ -89,13 +89,13 @@ def test_one_thing_with_two_values(newer, older, mine, theirs, update):
 
 @pytest.mark.parametrize(("newer", "older"), PEACEFUL)
 def test_no_contradiction(newer, older):
-    assert clash(newer, older) is None
-    assert clash(older, newer) is None
+    assert find_contradiction(newer, older) is None
+    assert find_contradiction(older, newer) is None
 
 
 def test_a_figure_is_surer_than_a_word():
-    dates = clash("The deadline is March 16", "The deadline is March 15")
-    words = clash("User prefers light mode", "User prefers dark mode")
+    dates = find_contradiction("The deadline is March 16", "The deadline is March 15")
+    words = find_contradiction("User prefers light mode", "User prefers dark mode")
     assert dates is not None
     assert words is not None
     assert dates.confidence > words.confidence
@@ -103,7 +103,7 @@ def test_a_figure_is_surer_than_a_word():
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_never_raises(newer, older):
-    found = clash(newer, older)
+    found = find_contradiction(newer, older)
     assert found is None or 0 < found.confidence < 1
 
 
@@ -114,4 +114,4 @@ WORDS = st.sampled_from(
 
 @given(st.lists(WORDS, max_size=8).map(" ".join), st.lists(WORDS, max_size=8).map(" ".join))
 def test_what_is_one_memory_does_not_clash(newer, older):
-    assert not (compare(newer, older).same and clash(newer, older))
+    assert not (compare(newer, older).same and find_contradiction(newer, older))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muisti.model import Extracted, Utterance
-from muisti.remember.extract.answers import answered
+from muisti.remember.extract.answers import restate_answer
 from muisti.remember.extract.rules import LONGEST, extract
 from muisti.remember.extract.scoring import MODES
 
@@ -263,7 +263,7 @@ def test_an_assistant_that_answers_tells_nothing_of_anyone() -> None:
 
 def test_an_asker_with_a_name_is_named() -> None:
     assert (
-        answered("Who is my mentor?", "Liisa", speaker="Jon", asker="Gina")
+        restate_answer("Who is my mentor?", "Liisa", speaker="Jon", asker="Gina")
         == "Gina's mentor is Liisa."
     )
 

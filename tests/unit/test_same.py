@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from muisti.remember.similarity.near_duplicate import compare
 from muisti.remember.similarity.normal_form import normalize
-from muisti.remember.similarity.numbers import glued, settled
-from muisti.remember.similarity.spelling import one_word, same_present
+from muisti.remember.similarity.numbers import join_numbers, parse_number
+from muisti.remember.similarity.spelling import is_same_present, is_same_word
 
 ONE = [
     (
@@ -154,7 +154,7 @@ TWO = [
 def test_one_memory(mine, theirs):
     assert compare(mine, theirs).same
     assert compare(theirs, mine).same
-    assert compare(mine, theirs).differing == ()
+    assert compare(mine, theirs).differences == ()
 
 
 @pytest.mark.parametrize(("mine", "theirs"), TWO)
@@ -165,8 +165,10 @@ def test_two_memories(mine, theirs):
 
 def test_what_forbids_it_is_named():
     found = compare("User prefers dark mode", "User prefers light mode in all places")
-    assert ("dark", "light") in found.differing
-    assert ("", "not") in compare("Tests are enabled here", "Tests are not enabled here").differing
+    assert ("dark", "light") in found.differences
+    assert ("", "not") in compare(
+        "Tests are enabled here", "Tests are not enabled here"
+    ).differences
 
 
 def test_by_tells_which_nearness_was_met():
@@ -218,8 +220,8 @@ def test_a_cosine_excuses_two_forms_of_the_present_and_nothing_else():
     ],
 )
 def test_one_word_typed_twice(mine, theirs, name, english, one):
-    assert one_word(mine, theirs, name=name, english=english) is one
-    assert one_word(theirs, mine, name=name, english=english) is one
+    assert is_same_word(mine, theirs, name=name, english=english) is one
+    assert is_same_word(theirs, mine, name=name, english=english) is one
 
 
 @pytest.mark.parametrize(
@@ -228,8 +230,8 @@ def test_one_word_typed_twice(mine, theirs, name, english, one):
      ("played", "playing", False), ("king", "kings", False), ("going", "playing", False)],
 )  # fmt: skip
 def test_two_forms_of_the_present(mine, theirs, same):
-    assert same_present(mine, theirs) is same
-    assert same_present(theirs, mine) is same
+    assert is_same_present(mine, theirs) is same
+    assert is_same_present(theirs, mine) is same
 
 
 @pytest.mark.parametrize(
@@ -238,7 +240,7 @@ def test_two_forms_of_the_present(mine, theirs, same):
      ("1990s", ["1990s"]), ("1.10", ["1.10"]), (".5", ["0.5"]), ("1,5", ["1,5"]), ("3d", ["3d"]), ("9" * 40 + "k", ["9" * 40 + "e3"])],
 )  # fmt: skip
 def test_numbers_have_one_form(raw, tokens):
-    assert list(glued(raw)) == tokens
+    assert list(parse_number(raw)) == tokens
 
 
 @pytest.mark.parametrize(
@@ -248,7 +250,7 @@ def test_numbers_have_one_form(raw, tokens):
      (["march", "99"], ["march", "99"]), (["20"], ["20"]), (["1", "may"], ["@05-01"])],
 )  # fmt: skip
 def test_dates_and_compound_numbers(tokens, settled_as):
-    assert settled(tokens) == settled_as
+    assert join_numbers(tokens) == settled_as
 
 
 def test_a_reading_keeps_paths_and_code_whole():

@@ -46,7 +46,7 @@ class Conversations(Embedding):
     @renamed_argument("chat", "conversation")
     def session_break(self, conversation: str) -> Message:
         """Start a new session in a conversation: `window` shows only what follows."""
-        return self._append(conversations.session_break(self._services, conversation))
+        return self._append(conversations.make_session_break(self._services, conversation))
 
     def _append(self, message: Message) -> Message:
         check_name("conversation", message.conversation, self.settings)

@@ -37,7 +37,7 @@ class Embedding(Search):
     def _embed_later(self) -> None:
         """Nobody who talks, or names a folder, waits for vectors."""
         if self.settings.embed_on_save and self.settings.embedder != "none":
-            self._filler.go_on()
+            self._filler.wake()
 
     def _with_vectors(
         self, memories: list[Memory], progress: Progress | None = None

@@ -14,7 +14,7 @@ from muisti.errors import InvalidRequest
 from muisti.lifecycle import core_memory as core
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Metrics, Utterance
 from muisti.ports import Services
-from muisti.remember.extraction_worker import ExtractionWorker, drafts_of, extract_from
+from muisti.remember.extraction_worker import ExtractionWorker, extract_from, to_drafts
 from muisti.remember.identity import make_id
 from muisti.remember.validate import validate_line, validate_name, validate_project, validate_time
 from muisti.text.redact import redact_text
@@ -106,7 +106,7 @@ class Extraction(Memories):
         said_at: datetime | None = None,
     ) -> list[Memory]:
         """Keep what was extracted, as of when it was said. It is not trusted until somebody looked at it: agents are told so."""
-        drafts = drafts_of(found, session_id=session_id, project=project, said_at=said_at)
+        drafts = to_drafts(found, session_id=session_id, project=project, said_at=said_at)
         return self._remember(drafts) if drafts else []
 
     def extract_and_save(

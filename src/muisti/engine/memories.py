@@ -12,8 +12,8 @@ from muisti.model import Draft, Memory
 from muisti.model.salience import DEEMPHASIZE, REINFORCE
 from muisti.ports import Progress
 from muisti.remember import change
-from muisti.remember.embedding_worker import halves
-from muisti.remember.options import SaveOptions, UpdateOptions, as_draft, to_draft
+from muisti.remember.embedding_worker import split_progress
+from muisti.remember.options import SaveOptions, UpdateOptions, parse_draft, to_draft
 from muisti.remember.pipeline import remember
 
 
@@ -30,11 +30,13 @@ class Memories(Embedding):
         """Remember many texts at once: all of them or, if one is not acceptable, none."""
         if isinstance(items, str):
             raise InvalidRequest("items", "a text", "must be a list; `save` takes one text")
-        drafts = [as_draft(item) for item in items]
+        drafts = [parse_draft(item) for item in items]
         return self._remember(drafts, progress) if drafts else []
 
     def _remember(self, drafts: list[Draft], progress: Progress | None = None) -> list[Memory]:
-        first, second = halves(progress) if self.settings.embed_on_save else (progress, None)
+        first, second = (
+            split_progress(progress) if self.settings.embed_on_save else (progress, None)
+        )
         with self._meter.timed("save"):
             saved = self._with_vectors(self._write(remember, drafts, first), second)
         self._meter.count("memory.saved.count", len(saved))

@@ -78,7 +78,7 @@ def make_message(
         type=None
         if type is None
         else check_name("type", validate_line("type", type, 60), settings) or None,
-        meta=_checked_meta({} if meta is None else meta, own_meta(chat), settings),
+        meta=_checked_meta({} if meta is None else meta, derive_meta(chat), settings),
     )
 
 
@@ -88,7 +88,7 @@ def _checked_id(id_: str) -> str:
     return validate_line("id", id_, 120)
 
 
-def own_meta(chat: str) -> dict[str, str]:
+def derive_meta(chat: str) -> dict[str, str]:
     """What the meta of every line says because the chat's name does; messages are given without it."""
     channel, _, chat_id = chat.partition("_")
     return {"channel": channel, "chat_id": chat_id}
@@ -103,7 +103,7 @@ def _checked_meta(
         text = json.dumps(dict(meta), ensure_ascii=False, allow_nan=False)
         text.encode()
         plain: dict[str, object] = json.loads(text)
-        texts_in(plain)
+        collect_texts(plain)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidRequest("meta", "…", f"must be plain JSON ({error})") from error
     if len(text) > MOST_META:
@@ -118,7 +118,7 @@ def _checked_meta(
     )
 
 
-def texts_in(meta: Mapping[str, object]) -> list[str]:
+def collect_texts(meta: Mapping[str, object]) -> list[str]:
     """All texts in a meta. Raises ValueError if it is too deep to be walked."""
     texts: list[str] = []
     values: list[object] = [meta]
@@ -162,6 +162,6 @@ def _is_there(known: Message | None, message: Message) -> bool:
     return True
 
 
-def session_break(services: Services, chat: str) -> Message:
+def make_session_break(services: Services, chat: str) -> Message:
     """What follows is a new talk: the window begins after this."""
     return make_message(services, chat, "system", "", type=SESSION_BREAK)

@@ -17,7 +17,7 @@ from muisti.text.simhash import bands, far_apart, hamming
 from muisti.text.tokens import split_words
 
 if TYPE_CHECKING:
-    from muisti.remember.similarity.contradict import Clash
+    from muisti.remember.similarity.contradict import Contradiction
     from muisti.remember.similarity.near_duplicate import Comparison
 
 CANDIDATES = 8
@@ -36,9 +36,9 @@ class DuplicateDecision:
     """What is to become of a new memory."""
 
     memory: Memory
-    twin: Memory | None = None
+    duplicate_of: Memory | None = None
     """The memory that says the same: it is reinforced instead."""
-    nearly: Comparison | None = None
+    comparison: Comparison | None = None
     """How near they are; None if they say exactly the same."""
     undecided: Memory | None = None
     """A memory that says the same if their vectors say so too."""
@@ -60,7 +60,7 @@ def resolve_duplicates(
     answers = []
     for memory in prepared:
         answer = _resolved(services, batch, memory, cosines, near=near)
-        if answer.twin is None:
+        if answer.duplicate_of is None:
             batch.add(answer.memory)
         answers.append(answer)
     return answers
@@ -69,7 +69,7 @@ def resolve_duplicates(
 def _resolved(
     services: Services, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool
 ) -> DuplicateDecision:
-    exact = batch.twin(memory) or services.index.same_content(memory)
+    exact = batch.duplicate_of(memory) or services.index.same_content(memory)
     if exact is not None and (batch.holds(exact) or _still_says(services, exact)):
         return DuplicateDecision(memory, exact)
     settings = services.settings
@@ -85,12 +85,12 @@ def _resolved(
             memory, [other for other in alike if exact is None or other.id != exact.id], cosines
         )
         if (
-            found.twin is not None
-            and not batch.holds(found.twin)
-            and not _still_says(services, found.twin)
+            found.duplicate_of is not None
+            and not batch.holds(found.duplicate_of)
+            and not _still_says(services, found.duplicate_of)
         ):
             found = DuplicateDecision(memory)
-        if found.twin is not None:
+        if found.duplicate_of is not None:
             return found
         undecided = found.undecided
     linked = _with_proposals(memory, alike, memory.created_at) if settings.propose_links else memory
@@ -124,7 +124,9 @@ def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -
             continue  # what is said to hold at another time is another memory
         texts = memory.content, other.content
         found = compare(*texts, cosine=cosines.get(texts) if cosines else None)
-        if found.same and (best.nearly is None or found.similarity > best.nearly.similarity):
+        if found.same and (
+            best.comparison is None or found.similarity > best.comparison.similarity
+        ):
             best = DuplicateDecision(memory, other, found)
         elif (
             found.similarity
@@ -144,11 +146,11 @@ def compare(text: str, other: str, *, cosine: float | None = None) -> Comparison
     return near_duplicate.compare(text, other, cosine=cosine)
 
 
-def clash(newer: str, older: str) -> Clash | None:
+def find_contradiction(newer: str, older: str) -> Contradiction | None:
     """Whether two texts contradict each other. Loaded as late."""
     from muisti.remember.similarity import contradict
 
-    return contradict.clash(newer, older)
+    return contradict.find_contradiction(newer, older)
 
 
 def measure_similarity(services: Services, answers: Sequence[DuplicateDecision]) -> Cosines:
@@ -169,7 +171,9 @@ def measure_similarity(services: Services, answers: Sequence[DuplicateDecision])
 def _with_proposals(memory: Memory, alike: Iterable[Memory], at: datetime) -> Memory:
     """The memory with links to those that it likely contradicts or brings up to date. They change nothing by themselves."""
     found = [
-        (clash(memory.content, other.content), other) for other in alike if _overlap(memory, other)
+        (find_contradiction(memory.content, other.content), other)
+        for other in alike
+        if _overlap(memory, other)
     ]
     clashes = sorted(
         ((c, other) for c, other in found if c is not None), key=lambda pair: -pair[0].confidence
@@ -184,7 +188,7 @@ def _overlap(memory: Memory, other: Memory) -> bool:
     return not any(end is not None and start is not None and end <= start for end, start in ends)
 
 
-def _proposal(memory: Memory, other: Memory, found: Clash, at: datetime) -> Link:
+def _proposal(memory: Memory, other: Memory, found: Contradiction, at: datetime) -> Link:
     return Link(
         source=memory.id,
         type=LinkType.SUPERSEDES if found.update else LinkType.CONTRADICTS,
@@ -217,7 +221,7 @@ class _Batch:
         for word in _words(memory):
             self._by_word[word].append(number)
 
-    def twin(self, memory: Memory) -> Memory | None:
+    def duplicate_of(self, memory: Memory) -> Memory | None:
         return self._exact.get(
             (memory.content_hash, memory.valid_from, memory.valid_until, *memory.place)
         )

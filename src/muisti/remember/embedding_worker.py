@@ -49,7 +49,7 @@ def embed_missing(
     return done
 
 
-def embed_these(services: Services, ids: Sequence[str], progress: Progress | None = None) -> int:
+def embed_memories(services: Services, ids: Sequence[str], progress: Progress | None = None) -> int:
     """Give vectors to these memories now. Answers how many others wait for theirs. Raises EmbedderProblem."""
     embedder = services.embedders(None)
     if embedder is None:
@@ -81,14 +81,14 @@ def _space(services: Services, embedder: Embedder, timeout: float | None = None)
         return services.vectors.prepare(identity)
 
 
-def load(services: Services) -> None:
+def load_embedder(services: Services) -> None:
     """Have the embedder ready for the next question. Raises EmbedderProblem."""
     embedder = services.embedders(None)
     if embedder is not None and not embedder.is_ready():
         embedder.embed_query("ready?")
 
 
-def halves(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
+def split_progress(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
     """The progress of a work in two parts, the second of which is the embedding."""
     if progress is None:
         return None, None
@@ -130,13 +130,13 @@ class EmbeddingWorker:
             if waiting and not self._busy:
                 self._fill_some()
             if waiting > AT_ONCE:
-                self.go_on()
+                self.wake()
         except EmbedderProblem as error:
             self._warn(error)
-            self.go_on()
+            self.wake()
             raise
         except VaultBusy:  # another process writes: a search answers with what there is
-            self.go_on()
+            self.wake()
         except (
             VaultError,
             IndexProblem,
@@ -156,21 +156,21 @@ class EmbeddingWorker:
         ids = [memory.id for memory in memories if len(memory.content) <= LONG]
         try:
             with self._at_it:
-                others_wait = embed_these(self._services, ids, progress)
+                others_wait = embed_memories(self._services, ids, progress)
             if others_wait:
-                self.go_on()
+                self.wake()
         except EmbedderProblem as error:
             self._warn(error)
-            self.go_on()
+            self.wake()
         except (VaultError, IndexProblem) as error:
             log.debug("vectors have to wait: %s", error)
 
     def warm_up(self) -> None:
         """Let the thread load the model."""
         self._cold = True
-        self.go_on()
+        self.wake()
 
-    def go_on(self) -> None:
+    def wake(self) -> None:
         """Let the thread look for memories that wait."""
         with self._guard:
             if self._stop.is_set():
@@ -197,7 +197,7 @@ class EmbeddingWorker:
             self._wake.clear()  # before the work: whoever asks while it is done is heard
             try:
                 if self._cold:
-                    load(self._services)
+                    load_embedder(self._services)
                     self._cold = False
                 embed_missing(self._services, stop=self._stop)
                 self._warned = self._busy = False

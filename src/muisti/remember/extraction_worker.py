@@ -34,7 +34,7 @@ LAST_WAIT = 5.0
 """Seconds that closing waits for the exchange that is being dealt with."""
 
 
-def utterances(exchange: Exchange) -> list[Utterance]:
+def to_utterances(exchange: Exchange) -> list[Utterance]:
     """An exchange as a talk of two."""
     said = (
         Utterance(exchange.user, exchange.speaker, "user", exchange.at),
@@ -64,7 +64,7 @@ def _extract(services: Services, redacted: Sequence[Utterance], mode: str) -> li
     return llm.extract(services.language_model, redacted, mode=mode, kinds=services.settings.kinds)
 
 
-def drafts_of(
+def to_drafts(
     found: Sequence[Extracted],
     *,
     session_id: str | None,
@@ -93,7 +93,7 @@ def _since(about: datetime | None, said_at: datetime | None) -> datetime | None:
     return None if about is None or (said_at is not None and about > said_at) else about
 
 
-def learn(
+def store_extracted(
     services: Services,
     exchange: Exchange,
     found: Sequence[Extracted],
@@ -107,7 +107,7 @@ def learn(
     """
     settings, now = services.settings, services.clock.now()
     important = [one for one in found if one.importance >= settings.extract_threshold]
-    drafts = drafts_of(
+    drafts = to_drafts(
         important, session_id=exchange.session_id, project=exchange.project, said_at=exchange.at
     )
     drafts = [
@@ -138,11 +138,11 @@ def learn(
         saved = []
         with services.store.lock():
             services.store.commit(ChangeSet(events=[note]))
-    make_room(services, exchange.session_id)
+    trim_session(services, exchange.session_id)
     return saved
 
 
-def make_room(services: Services, session_id: str) -> list[Memory]:
+def trim_session(services: Services, session_id: str) -> list[Memory]:
     """Move to the trash what a session has too many of; answers it."""
     most = services.settings.extract_per_session
     if len(_of_session(services, session_id)) <= most:
@@ -301,7 +301,7 @@ class ExtractionWorker:
 
     def _deal_with(self, exchange: Exchange, *, again: bool) -> None:
         if again and _was_learnt(self._services, exchange):
-            self._changed(make_room, exchange.session_id)
+            self._changed(trim_session, exchange.session_id)
         else:
             self._meter.count("memory.extraction.count")
             try:
@@ -315,7 +315,7 @@ class ExtractionWorker:
     def _extract(self, exchange: Exchange, *, again: bool) -> None:
         try:
             found = _extract(
-                self._services, utterances(exchange), exchange.mode
+                self._services, to_utterances(exchange), exchange.mode
             )  # redacted when it was accepted
         except ExtractorUnavailable:
             raise
@@ -323,7 +323,7 @@ class ExtractionWorker:
             self._teaches_nothing(exchange, error)
             return
         try:
-            saved = self._changed(learn, exchange, found, again=again)
+            saved = self._changed(store_extracted, exchange, found, again=again)
         except (InvalidMemory, InvalidRequest) as error:
             self._teaches_nothing(exchange, error)
             return
@@ -333,7 +333,7 @@ class ExtractionWorker:
     def _teaches_nothing(self, exchange: Exchange, error: Exception) -> None:
         """It would not the next time either, so that it is done."""
         log.warning("an exchange teaches nothing: %s", error)
-        self._changed(learn, exchange, (), error=type(error).__name__)
+        self._changed(store_extracted, exchange, (), error=type(error).__name__)
         self._meter.count("memory.extraction.errors")
 
     def _changed(

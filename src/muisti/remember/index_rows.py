@@ -72,7 +72,7 @@ def _repeats_opening(memory: Memory) -> bool:
 # -- Messages
 
 
-def message_ids(path: str, lines: Sequence[MessageLine]) -> list[str]:
+def make_message_ids(path: str, lines: Sequence[MessageLine]) -> list[str]:
     """Return the ids that searches return for messages of a file: conversation, day and message id."""
     prefix = f"message:{path.removeprefix('conversations/').removesuffix('.jsonl')}/"
     return [prefix + line.id for line in lines]
@@ -92,7 +92,7 @@ def project_messages(
     """
     known = dict(taken)
     rows = []
-    for line, wanted in zip(lines, message_ids(path, lines), strict=True):
+    for line, wanted in zip(lines, make_message_ids(path, lines), strict=True):
         said = (line.role, line.content)
         first = known.setdefault(wanted, said)
         id_ = wanted

@@ -15,7 +15,7 @@ from muisti.remember.dedup import DuplicateDecision
 
 
 @dataclass(frozen=True, slots=True)
-class Merges:
+class MergePlan:
     """What is to be done for the texts that were said already."""
 
     events: list[Event] = field(default_factory=list)
@@ -29,18 +29,20 @@ class Merges:
     """The memories that are new, with the weight that others of the same batch gave them."""
 
 
-def plan_merges(answers: Sequence[DuplicateDecision], now: datetime, *, reinforce: bool) -> Merges:
+def plan_merges(
+    answers: Sequence[DuplicateDecision], now: datetime, *, reinforce: bool
+) -> MergePlan:
     """What the answers come to. Nothing is written yet."""
-    fresh = {answer.memory.id: answer.memory for answer in answers if answer.twin is None}
-    plan = Merges()
+    fresh = {answer.memory.id: answer.memory for answer in answers if answer.duplicate_of is None}
+    plan = MergePlan()
     known: dict[str, Memory] = {}
     for answer in answers if reinforce else ():
-        if answer.twin is None:
+        if answer.duplicate_of is None:
             continue
-        twin = known.get(answer.twin.id, answer.twin)
+        twin = known.get(answer.duplicate_of.id, answer.duplicate_of)
         raised = _raised(twin.importance, answer.memory.importance)
         plan.events.append(_event(answer, twin, raised, now))
-        if answer.nearly is not None:
+        if answer.comparison is not None:
             plan.texts.append((answer.memory, twin.id))
         trusted = twin.trusted or answer.memory.trusted
         if twin.id in fresh:
@@ -58,7 +60,7 @@ def plan_merges(answers: Sequence[DuplicateDecision], now: datetime, *, reinforc
     return plan
 
 
-def apply_merges(services: Services, plan: Merges) -> list[Update]:
+def apply_merges(services: Services, plan: MergePlan) -> list[Update]:
     """Return the memories that matter more now, or are trusted now, because somebody said them again."""
     updates = []
     for memory_id, importance in plan.importance.items():
@@ -86,12 +88,12 @@ def _event(answer: DuplicateDecision, twin: Memory, raised: float, now: datetime
         "amount": REINFORCE,
         "salience": apply_reinforcement(twin.salience, REINFORCE),
     }
-    if answer.nearly is None:
+    if answer.comparison is None:
         return Event(EventName.REINFORCED, now, (twin.id,), answer.memory.session_id, data)
     data |= {
         "merged": answer.memory.id,
-        "by": answer.nearly.by,
-        "similarity": round(answer.nearly.similarity, 3),
+        "by": answer.comparison.by,
+        "similarity": round(answer.comparison.similarity, 3),
     }
     data |= {"importance_before": twin.importance, "importance": raised}
     return Event(EventName.MERGED, now, (twin.id,), answer.memory.session_id, data)

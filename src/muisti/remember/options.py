@@ -81,7 +81,7 @@ def to_draft(content: str, options: SaveOptions) -> Draft:
     return replace(Draft(content=content), **given)
 
 
-def as_draft(item: Draft | str | dict[str, Any]) -> Draft:
+def parse_draft(item: Draft | str | dict[str, Any]) -> Draft:
     """A draft from whatever a batch holds."""
     if isinstance(item, Draft):
         return item

@@ -18,7 +18,7 @@ from muisti.remember.classify import classify_kind, classify_sector
 from muisti.remember.dedup import measure_similarity, resolve_duplicates
 from muisti.remember.derive import derive_fields, derive_title
 from muisti.remember.identity import make_id
-from muisti.remember.merge import Merges, apply_merges, plan_merges
+from muisti.remember.merge import MergePlan, apply_merges, plan_merges
 from muisti.remember.validate import validate_content, validate_id, validate_kind, validate_memory
 from muisti.settings import Settings
 from muisti.text.redact import redact_draft
@@ -105,7 +105,7 @@ def store(
         )  # not while others wait for the lock; then it is decided anew
     if progress:
         progress(len(prepared), len(prepared))
-    placed = [answer.twin or answer.memory for answer in answers]
+    placed = [answer.duplicate_of or answer.memory for answer in answers]
     placed = [committed.memories.get(memory.id, memory) for memory in placed]
     if not committed.indexed:
         return [replace(memory, index_pending=True) for memory in placed]
@@ -158,7 +158,7 @@ def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
     return derive_fields(memory)
 
 
-def _commit(services: Services, plan: Merges, now: datetime) -> Committed:
+def _commit(services: Services, plan: MergePlan, now: datetime) -> Committed:
     """Write the new memories and what is merged into others, in one change."""
     events = list(plan.events)
     if plan.fresh:

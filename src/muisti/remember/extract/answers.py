@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from muisti.remember.extract.pronouns import resolve_pronouns
-from muisti.remember.extract.verbs import third_person
+from muisti.remember.extract.verbs import to_third_person
 
 MOST_WORDS = 7
 """Words of an answer that needs its question; a longer one speaks for itself."""
@@ -43,7 +43,7 @@ _SMALL_WORD = re.compile(
 _Form = Callable[[re.Match[str], str, str], str]
 
 
-def answered(question: str, answer: str, *, speaker: str, asker: str = "") -> str | None:
+def restate_answer(question: str, answer: str, *, speaker: str, asker: str = "") -> str | None:
     """What the answer says, as a sentence of its own; None if one of the two is only polite, or the answer needs no question."""
     question, answer = question.strip(" ?？!.\n"), answer.strip(" .!\n")
     if (
@@ -119,12 +119,14 @@ def _you_are(found: re.Match[str], answer: str, speaker: str) -> str:
 
 
 def _you_do(found: re.Match[str], answer: str, speaker: str) -> str:
-    verb, rest = third_person(found["verb"].lower()), found["rest"] or ""
+    verb, rest = to_third_person(found["verb"].lower()), found["rest"] or ""
     return " ".join(f"{speaker} {verb} {rest} {_put(found['wh'], answer)}".split())
 
 
 def _how_many(found: re.Match[str], answer: str, speaker: str) -> str:
-    return f"{speaker} {third_person(found['verb'].lower())} {_lowered(answer)} {found['things']}"
+    return (
+        f"{speaker} {to_third_person(found['verb'].lower())} {_lowered(answer)} {found['things']}"
+    )
 
 
 def _yes_or_no(found: re.Match[str], answer: str, speaker: str) -> str:
@@ -140,7 +142,9 @@ def _yes_or_no(found: re.Match[str], answer: str, speaker: str) -> str:
 
 def _do(rest: str, speaker: str, yes: bool) -> str:
     verb, _, more = rest.partition(" ")
-    return f"{speaker} {third_person(verb.lower()) if yes else f'does not {verb}'} {more}".rstrip()
+    return (
+        f"{speaker} {to_third_person(verb.lower()) if yes else f'does not {verb}'} {more}".rstrip()
+    )
 
 
 _AUXILIARIES: Mapping[str, Callable[[str, str, bool], str]] = {

@@ -22,7 +22,7 @@ from muisti.remember.extract.verbs import (
     TAKEN_BY_VERBS,
     is_adverb,
     is_participle,
-    third_person,
+    to_third_person,
 )
 
 _TOKEN = re.compile(r"[^\W_]+(?:['._/@\\=-][^\W_]+)*'?|[\W_]+")
@@ -222,7 +222,7 @@ def _put_subject(out: list[str], at: int, word: str, state: _Spoken, name: str) 
         out[at - 2] = _INVERTED[before]
     elif verb is not None:
         said = out[verb]
-        out[verb] = _PLURAL.get(said, said) if plural else third_person(said.lower())
+        out[verb] = _PLURAL.get(said, said) if plural else to_third_person(said.lower())
         if (
             out[verb] != said and not plural
         ):  # a modal or the past asks nothing of the verbs after it
@@ -305,4 +305,4 @@ def _agree_further(out: list[str], verb: int) -> None:
                 else place + 2
             )
             if not (negated and word == "and") and _is_verb(out, after, word):
-                out[after] = third_person(out[after].lower())
+                out[after] = to_third_person(out[after].lower())

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from muisti.model import Extracted, Utterance
 from muisti.remember.extract import cues
-from muisti.remember.extract.answers import answered
+from muisti.remember.extract.answers import restate_answer
 from muisti.remember.extract.other_languages import is_other_language, score_other_languages
 from muisti.remember.extract.pronouns import complete_sentence, resolve_pronouns
 from muisti.remember.extract.scoring import (
@@ -25,7 +25,7 @@ from muisti.remember.extract.scoring import (
     find_cues,
     score_sentence,
 )
-from muisti.remember.extract.sentences import read_sentences, typed
+from muisti.remember.extract.sentences import expand_shorthand, read_sentences
 from muisti.text.time_expressions.statement import resolve_dates
 from muisti.text.tokens import split_words
 
@@ -98,7 +98,7 @@ def _answer(said: list[str], asked: str, asker: str, utterance: Utterance) -> _S
         return None
     if said[0].endswith("?") or find_cues(said[0]) & {"own", "chat"}:
         return None
-    told = answered(
+    told = restate_answer(
         asked, said[0], speaker=utterance.speaker, asker="" if asker.lower() in _NAMELESS else asker
     )
     if not told:
@@ -114,7 +114,7 @@ def _statement(sentence: str, utterance: Utterance, mode: str) -> _Statement | N
     """What a sentence is: the first that fits; None for a question."""
     if is_other_language(sentence):
         return _from_abroad(sentence, utterance)
-    said, sentence = sentence, typed(sentence)
+    said, sentence = sentence, expand_shorthand(sentence)
     statement = _english(sentence, utterance, mode)
     return (
         replace(statement, memory=replace(statement.memory, source_text=said))

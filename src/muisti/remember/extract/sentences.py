@@ -63,7 +63,7 @@ def read_sentences(text: str) -> list[str]:
     return [sentence for sentence in found if _is_said(sentence)]
 
 
-def typed(sentence: str) -> str:
+def expand_shorthand(sentence: str) -> str:
     """With the capitals and apostrophes of the first person that fast typing leaves out: "im", "dont", "i"."""
     return _HASTY.sub(lambda word: _WRITTEN_OUT.get(word[0].lower(), word[0]), sentence)
 

@@ -80,7 +80,7 @@ DROPPED_GOING = frozenset(
 """How a sentence begins whose "I" was left out: "Lost my job", "Love it here", "Looking for a flat"."""
 
 
-def third_person(word: str) -> str:
+def to_third_person(word: str) -> str:
     """The verb's form after a name, for one that stands after "I"; the past and the modals stay as they are."""
     known = SINGULAR.get(word)
     if known:
@@ -99,10 +99,10 @@ def third_person(word: str) -> str:
         and word not in ("bring", "sing", "ring", "swing", "cling")
     ):
         return word
-    return inflected(word)
+    return add_s(word)
 
 
-def inflected(verb: str) -> str:
+def add_s(verb: str) -> str:
     """With the -s of the third person: tries, goes, likes."""
     if verb.endswith("y") and verb[-2:-1] not in "aeiou":
         return f"{verb[:-1]}ies"

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muisti.remember.similarity.abbreviations import BINDING, LIGHT, MONTHS, NEGATIONS
-from muisti.remember.similarity.near_duplicate import stretches
+from muisti.remember.similarity.near_duplicate import find_differences
 from muisti.remember.similarity.normal_form import MARKS, NormalForm, normalize
-from muisti.remember.similarity.spelling import one_word
+from muisti.remember.similarity.spelling import is_same_word
 
 MOST_WORDS = 60
 MOST_CHARACTERS = 600
@@ -72,7 +72,7 @@ _EMPTY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class Contradiction:
     """Two memories that cannot both hold."""
 
     confidence: float
@@ -84,7 +84,7 @@ class Clash:
     """The values that differ, as written; a negation is given with what it negates, or alone."""
 
 
-def clash(newer: str, older: str) -> Clash | None:
+def find_contradiction(newer: str, older: str) -> Contradiction | None:
     """The contradiction between two short statements about one subject, or None."""
     if _unfit(newer) or _unfit(older):
         return None
@@ -95,7 +95,7 @@ def clash(newer: str, older: str) -> Clash | None:
     ours, others = _stated(mine), _stated(theirs)
     if not _one_subject(ours, others):
         return None
-    found = stretches(ours, others)
+    found = find_differences(ours, others)
     if len(found) != 1:
         return None
     named = _NAMING.match(newer) is not None and _NAMING.match(older) is not None
@@ -105,7 +105,7 @@ def clash(newer: str, older: str) -> Clash | None:
     if not confidence:
         return None
     a, b = _without_change(*found[0], update=update)
-    return Clash(confidence, update, _written(a, newer), _written(b, older))
+    return Contradiction(confidence, update, _written(a, newer), _written(b, older))
 
 
 def _unfit(text: str) -> bool:
@@ -212,7 +212,7 @@ def _negates(a: Sequence[str], b: Sequence[str], *, english: bool) -> bool:
 def _alike(a: str, b: str, *, english: bool) -> bool:
     return (
         a == b
-        or one_word(a, b, name=False, english=english)
+        or is_same_word(a, b, name=False, english=english)
         or (not english and len(a) > 2 and a[:2] == b[:2])
     )
 
@@ -242,7 +242,7 @@ def _figure(token: str) -> bool:
 
 
 def _alike_spelt(a: str, b: str, mine: NormalForm, theirs: NormalForm) -> bool:
-    return one_word(
+    return is_same_word(
         a, b, name=a in mine.names or b in theirs.names, english=mine.english and theirs.english
     )
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muisti.remember.similarity.abbreviations import NEGATIONS
-from muisti.remember.similarity.normal_form import MARKS, NormalForm, normalize, retyped
+from muisti.remember.similarity.normal_form import MARKS, NormalForm, normalize, straighten
 from muisti.remember.similarity.reorder import is_reordered
-from muisti.remember.similarity.spelling import one_word, same_present
+from muisti.remember.similarity.spelling import is_same_present, is_same_word
 
 NEAR = 0.8
 """Above it, two texts are near by their letters."""
@@ -39,12 +39,12 @@ class Comparison:
     """0 to 1, of the letters of their words (sorted, where the words are the same); 0 where a glance was enough to refuse."""
     by: str
     """Which nearness was met: "levenshtein", "simhash" (the same words in another order), "embedding"; "" for none."""
-    differing: tuple[Difference, ...]
+    differences: tuple[Difference, ...]
     """(mine, theirs) what forbids to merge, where they are near enough to tell; "" for nothing on that side."""
 
 
-UNRELATED = Comparison(same=False, similarity=0.0, by="", differing=())
-EQUAL = Comparison(same=True, similarity=1.0, by="levenshtein", differing=())
+UNRELATED = Comparison(same=False, similarity=0.0, by="", differences=())
+EQUAL = Comparison(same=True, similarity=1.0, by="levenshtein", differences=())
 
 
 def compare(mine: str, theirs: str, *, cosine: float | None = None) -> Comparison:
@@ -55,7 +55,7 @@ def compare(mine: str, theirs: str, *, cosine: float | None = None) -> Compariso
     if mine == theirs:
         return EQUAL
     if max(len(mine), len(theirs)) > LONGEST:
-        return EQUAL if retyped(mine) == retyped(theirs) else UNRELATED
+        return EQUAL if straighten(mine) == straighten(theirs) else UNRELATED
     if _far_apart(mine, theirs):
         return UNRELATED
     ours, others = normalize(mine), normalize(theirs)
@@ -77,7 +77,7 @@ def _equal_words(mine: NormalForm, theirs: NormalForm) -> Comparison:
 
 def _weightless(text: NormalForm) -> Sequence[str]:
     """A text of nothing but articles, or else of nothing but punctuation: then that must be equal."""
-    return [token for token in text.tokens if token not in MARKS] or [retyped(text.text)]
+    return [token for token in text.tokens if token not in MARKS] or [straighten(text.text)]
 
 
 def _other_order(mine: NormalForm, theirs: NormalForm) -> Comparison:
@@ -101,7 +101,7 @@ def _other_words(mine: NormalForm, theirs: NormalForm, *, near: bool) -> Compari
             continue
         if _one_word(a, b, mine, theirs):
             slips += 1
-        elif near and same_present(a, b) and mine.english and theirs.english:
+        elif near and is_same_present(a, b) and mine.english and theirs.english:
             presents += 1
         else:
             left.append((a, b))
@@ -178,7 +178,7 @@ def _one_word(a: str, b: str, mine: NormalForm, theirs: NormalForm) -> bool:
         (b, theirs),
     ]
     name = any(word in text.names for word, text in telling)
-    return one_word(a, b, name=name, english=mine.english and theirs.english)
+    return is_same_word(a, b, name=name, english=mine.english and theirs.english)
 
 
 def _spaced(a: str, b: str) -> bool:
@@ -192,7 +192,7 @@ def _spaced(a: str, b: str) -> bool:
 def _aligned(mine: Sequence[str], theirs: Sequence[str]) -> list[Difference]:
     """The stretches that differ, each as (mine, theirs); stretches of the same length word by word."""
     found: list[Difference] = []
-    for a, b in stretches(mine, theirs):
+    for a, b in find_differences(mine, theirs):
         if len(a) == len(b):
             found += zip(a, b, strict=True)
         else:
@@ -200,7 +200,7 @@ def _aligned(mine: Sequence[str], theirs: Sequence[str]) -> list[Difference]:
     return found
 
 
-def stretches(
+def find_differences(
     mine: Sequence[str], theirs: Sequence[str]
 ) -> list[tuple[Sequence[str], Sequence[str]]]:
     """Where two rows of words differ, each stretch as long as it can be."""

@@ -23,8 +23,8 @@ from muisti.remember.similarity.abbreviations import (
     PLACES,
     WEEKDAYS,
 )
-from muisti.remember.similarity.numbers import glued, settled
-from muisti.remember.similarity.spelling import real_words
+from muisti.remember.similarity.numbers import join_numbers, parse_number
+from muisti.remember.similarity.spelling import load_real_words
 from muisti.text.normalize import to_nfkc
 from muisti.text.scripts import CJK
 
@@ -98,7 +98,7 @@ def normalize(text: str) -> NormalForm:
     return _remembered(text) if len(text) <= 4000 else _read(text)
 
 
-def retyped(text: str) -> str:
+def straighten(text: str) -> str:
     """With plain quotes and dashes, and one space for any white space: as little as can be called the same text."""
     return " ".join(text.translate(_STRAIGHT).split())
 
@@ -114,14 +114,14 @@ def _read(text: str) -> NormalForm:
             _take_plain(piece[0], found)
         else:
             _take(piece, found)
-    tokens = settled(_phrased(_asked(found.tokens)))
+    tokens = join_numbers(_phrased(_asked(found.tokens)))
     cased = (
         not text.islower() and not text.isupper() and not found.capitals > 0.75 * found.words > 2
     )
     if not cased:
         tokens = ["a" if token == _LABEL else token for token in tokens]
     exact = tuple(raw for raw in found.exact if raw.lower() != raw.upper())
-    english = not ENGLISH.isdisjoint(tokens) or len(real_words().intersection(tokens)) > 1
+    english = not ENGLISH.isdisjoint(tokens) or len(load_real_words().intersection(tokens)) > 1
     light = LIGHT_FINNISH if not english and _FINNISH.search(text) else LIGHT
     return NormalForm(
         tuple(tokens),
@@ -177,7 +177,7 @@ def _take(piece: re.Match[str], found: _Found) -> None:
     elif group == "comma":
         found.tokens.append(",")
     elif group == "number":
-        tokens = glued(raw.casefold())
+        tokens = parse_number(raw.casefold())
         found.tokens += tokens
         if tokens[-1] == raw.casefold() and not raw.lower().endswith("th"):
             found.exact.append(raw)

@@ -19,14 +19,14 @@ LONGEST = 30
 """Digits beyond which a number is only compared, never multiplied."""
 
 
-def glued(raw: str) -> Sequence[str]:
+def parse_number(raw: str) -> Sequence[str]:
     """A run that begins with digits: `1,000`, `15th`, `5m`, `10gb`, `3d`."""
     match = _GLUED.fullmatch(raw)
     if match is None:
-        return (plain(raw),)
-    number, letters = plain(match[1]), match[2]
+        return (clean_number(raw),)
+    number, letters = clean_number(match[1]), match[2]
     if letters in GLUED_SCALES:
-        return (scaled(number, GLUED_SCALES[letters]),)
+        return (scale_number(number, GLUED_SCALES[letters]),)
     if letters in _ORDINAL:
         return (f"{number}th",)
     if letters in _UNITS and not (
@@ -36,14 +36,14 @@ def glued(raw: str) -> Sequence[str]:
     return (number + letters,)
 
 
-def plain(number: str) -> str:
+def clean_number(number: str) -> str:
     """Without thousands' commas; everything else as it was typed, since `1.10` may be a version."""
     if number.startswith((".", "-.")):
         number = number.replace(".", "0.", 1)
     return number.replace(",", "") if "," in number and _THOUSANDS.fullmatch(number) else number
 
 
-def scaled(number: str, places: int) -> str:
+def scale_number(number: str, places: int) -> str:
     """2.5, 6 places → 2500000."""
     try:
         value = Decimal(number).scaleb(places) if len(number) <= LONGEST else None
@@ -52,7 +52,7 @@ def scaled(number: str, places: int) -> str:
     return f"{number}e{places}" if value is None else f"{value.normalize():f}"
 
 
-def settled(tokens: list[str]) -> list[str]:
+def join_numbers(tokens: list[str]) -> list[str]:
     """With compound numbers joined (`twenty five`, `5 million`), currencies behind, and dates as one token `@2024-03-15`."""
     if not any(_numeric(token) for token in tokens):
         return tokens
@@ -102,7 +102,7 @@ def _number(tokens: Sequence[str], at: int) -> tuple[str, int]:
     ):
         number, used = number[0] + follows, used + 1
     while at + used < len(tokens) and (places := SCALES.get(tokens[at + used])) is not None:
-        number, used = scaled(number, places), used + 1
+        number, used = scale_number(number, places), used + 1
     return number, used
 
 

@@ -11,7 +11,7 @@ LONG = 8
 _ENDINGS = frozenset("sdrngy")
 
 
-def one_word(mine: str, theirs: str, *, name: bool, english: bool) -> bool:
+def is_same_word(mine: str, theirs: str, *, name: bool, english: bool) -> bool:
     """Whether both are the same word, typed twice.
 
     A name may only have two neighbouring letters exchanged. Outside English, where one letter is often a case, a person or a
@@ -24,7 +24,7 @@ def one_word(mine: str, theirs: str, *, name: bool, english: bool) -> bool:
     if max(len(mine), len(theirs)) < SHORTEST or min(len(mine), len(theirs)) < SHORTEST - 1:
         return False
     kind, at = _slip(mine, theirs)
-    if kind == "" or (mine in real_words() and theirs in real_words()):
+    if kind == "" or (mine in load_real_words() and theirs in load_real_words()):
         return False
     if kind == "exchanged":
         return english or (at >= 1 and at + 4 <= len(mine))
@@ -40,7 +40,7 @@ def one_word(mine: str, theirs: str, *, name: bool, english: bool) -> bool:
     return not _inflected(mine, theirs)
 
 
-def same_present(mine: str, theirs: str) -> bool:
+def is_same_present(mine: str, theirs: str) -> bool:
     """Whether they are an English verb's two forms of now: plays, playing. Never the past."""
     one, other = (mine, theirs) if mine.endswith("ing") else (theirs, mine)
     stem = one.removesuffix("ing")
@@ -99,7 +99,7 @@ def _cased_script(word: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def real_words() -> frozenset[str]:
+def load_real_words() -> frozenset[str]:
     """English words and names that are one slip away from another; taken from the vocabulary of BERT (Apache 2.0)."""
     return frozenset(
         resources.files(__package__).joinpath("real_words.txt").read_text("ascii").split()

@@ -18,7 +18,7 @@ from typing import Any
 from muisti.errors import InvalidRequest, VaultUnusable
 from muisti.model import ROLES, Message, Problem
 from muisti.ports.search import MessageLine
-from muisti.remember.conversations import DEEPEST_META, PRIVATE, own_meta, texts_in
+from muisti.remember.conversations import DEEPEST_META, PRIVATE, collect_texts, derive_meta
 from muisti.settings import Settings
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.jsonl import (
@@ -142,7 +142,7 @@ class FileConversations:
             if lines[at].content != text:
                 lines[at] = lines[at]._replace(content=text if text.strip() else PRIVATE)
         with_meta = [at for at in foreign if lines[at].meta]
-        beside = [text for at in with_meta for text in texts_in(lines[at].meta)]
+        beside = [text for at in with_meta for text in collect_texts(lines[at].meta)]
         if redact_texts(beside, self._settings) != beside:
             for at in with_meta:
                 lines[at] = lines[at]._replace(meta=redact_meta(lines[at].meta, self._settings))
@@ -206,7 +206,7 @@ def _to_line(message: Message) -> bytes:
         "role": message.role,
         "content": message.content,
         "type": message.type,
-        "meta": {**own_meta(message.conversation), **message.meta},
+        "meta": {**derive_meta(message.conversation), **message.meta},
     }
     try:
         return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
@@ -222,7 +222,7 @@ def _to_line(message: Message) -> bytes:
 
 def _parsed(path: str, data: bytes, start: int, problems: list[Problem]) -> Iterator[MessageLine]:
     place = start
-    own = own_meta(path.split("/")[1])
+    own = derive_meta(path.split("/")[1])
     day = Path(path).stem
     for raw in data.split(b"\n"):
         if raw:
@@ -287,6 +287,6 @@ def _from_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> Message
     id_, type_ = parsed.get("id"), parsed.get("type")
     others = {key: value for key, value in meta.items() if key not in own or str(value) != own[key]}
     if raw.count(b"[") + raw.count(b"{") > DEEPEST_META:
-        texts_in(others)  # raises if it is too deep to be walked
+        collect_texts(others)  # raises if it is too deep to be walked
     id_ = str(id_) if id_ else f"line-{day}-{place}"
     return MessageLine(place, id_, moment, role, content, str(type_) if type_ else None, others)

@@ -28,7 +28,7 @@ from muisti.model import (
 )
 from muisti.ports.search import IndexChanges, MessageLine, TextRow
 from muisti.ports.store import ChangeSet, Clock, Committed, Stored, StoredVersion, Update
-from muisti.remember.index_rows import LONG_AGO, message_ids, project_memory, project_messages
+from muisti.remember.index_rows import LONG_AGO, make_message_ids, project_memory, project_messages
 from muisti.settings import Settings
 from muisti.storage.memory.index import MemoryIndex
 from muisti.storage.memory.tables import check_text
@@ -232,7 +232,7 @@ class MemoryStore:
         day = self._days.setdefault(path, _Day(chat))
         placed = [line._replace(place=len(day.lines) + number) for number, line in enumerate(lines)]
         rows = project_messages(chat, path, placed, day.said, day.latest)
-        for id_, line in zip(message_ids(path, placed), placed, strict=True):
+        for id_, line in zip(make_message_ids(path, placed), placed, strict=True):
             day.said.setdefault(id_, (line.role, line.content))
         day.lines += placed
         day.latest = rows[-1].created_at if rows else day.latest

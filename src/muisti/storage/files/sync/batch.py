@@ -8,7 +8,7 @@ from muisti.lifecycle.journal_projection import project_events
 from muisti.ports.search import IndexChanges, JournalChanges, MemoryRow, TextRow
 from muisti.remember.index_rows import (
     LONG_AGO,
-    message_ids,
+    make_message_ids,
     project_document,
     project_memory,
     project_messages,
@@ -108,7 +108,7 @@ class IndexBatch:
         else:
             earlier = [known.reason for known in self._index.problems() if known.path == path]
             reasons = [reason for reason in earlier if reason.startswith(SKIPPED)] + reasons
-            taken = self._index.said(message_ids(path, delta.lines))
+            taken = self._index.said(make_message_ids(path, delta.lines))
             latest = self._index.last_message_at(delta.chat, path)
             latest = LONG_AGO if latest is None else latest
             rows = project_messages(delta.chat, path, delta.lines, taken, latest)
