@@ -114,7 +114,7 @@ class Both:
         for vault, clock in zip(self.vaults, self.clocks, strict=True):
             source = random.Random(self.steps)
             self._monkeypatch.setattr(identity, "os", SimpleNamespace(urandom=source.randbytes))
-            self._monkeypatch.setattr(identity, "_moments", identity._Moments())
+            self._monkeypatch.setattr(identity, "_clock", identity._Clock())
             clock.forward(minutes=1)
             try:
                 answers.append(_do(vault, clock, self.ids, operation))

@@ -18,7 +18,7 @@ from tests.unit.making import NOON
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last moment is one per process; these tests must not push it into the future for others."""
-    monkeypatch.setattr(identity, "_moments", identity._Moments())
+    monkeypatch.setattr(identity, "_clock", identity._Clock())
 
 
 def milliseconds(memory_id: str) -> int:

@@ -55,7 +55,7 @@ def test_a_bad_value_is_named_with_its_field(field: str, value: Any) -> None:
     with pytest.raises(InvalidMemory) as raised:
         validate_memory(a_memory_with(field, value), SETTINGS)
     assert raised.value.field == field
-    assert str(raised.value).startswith(f"{field}: ")
+    assert str(raised.value).startswith(f"{field} ")
     assert raised.value.reason in str(raised.value)
     assert len(str(raised.value)) < 500
 
@@ -66,7 +66,7 @@ def a_memory_with(field: str, value: Any) -> Memory:
 
 
 def test_an_end_before_the_beginning() -> None:
-    with pytest.raises(InvalidMemory, match="valid_until: '2026-03-09") as raised:
+    with pytest.raises(InvalidMemory, match="valid_until must not be before") as raised:
         validate_memory(a_memory(valid_from=NOON, valid_until=NOON - timedelta(days=1)), SETTINGS)
     assert "before valid_from" in raised.value.reason
 
@@ -128,7 +128,7 @@ def test_checking_again_changes_nothing(
     "text", ["", " ", "a b", "../x", "a/b", "x" * 65, "-a", "a\n", "ä", None, 5, "a.b"]
 )
 def test_bad_ids(text: Any) -> None:
-    with pytest.raises(InvalidMemory, match=r"^id: "):
+    with pytest.raises(InvalidMemory, match=r"^id must be up to 64"):
         validate_id(text)
 
 

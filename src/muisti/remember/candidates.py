@@ -1,4 +1,4 @@
-"""Which memories a new one is compared with: few, however many there are. Rules over what the index finds."""
+"""Choose the stored memories to compare a new one with: a few, however large the vault is."""
 
 from __future__ import annotations
 
@@ -8,34 +8,35 @@ from muisti.text.simhash import bands, far_apart, hamming
 from muisti.text.tokens import tokenize
 
 NEAR_BITS = 3
-"""Bits in which the simhashes of near-duplicates differ at most."""
+"""The most bits in which the simhashes of near duplicates differ."""
 MOST_BY_WORDS = 200
-"""Memories that are looked at for the sake of their words."""
+"""The most memories that are read because they share words."""
 MOST_BY_SIMHASH = 5000
-"""Simhashes that are compared."""
+"""The most simhashes that are compared."""
 RAREST = 8
-"""Words that are looked for."""
+"""How many of the text's words are searched for."""
 MOST_READ = 20_000
-"""Characters whose words are considered."""
+"""How many characters of the text are read."""
 
 
 def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]:
-    """Return memories in the same scope that may say nearly the same, the nearest by simhash first."""
+    """Return memories in the same scope that may be near duplicates, the nearest first."""
     found = index.near_simhash(memory, bands(memory.simhash), NEAR_BITS, MOST_BY_SIMHASH)
-    found |= _with_rare_words(index, memory)
+    found |= _find_by_rare_words(index, memory)
     length = memory.content.count(" ") + 1
-    near = {
+    distances = {
         id_: hamming(simhash, memory.simhash)
         for id_, simhash in found.items()
         if not far_apart(simhash, memory.simhash, length)
     }
-    best = sorted(near, key=lambda id_: (near[id_], id_))[:limit]
-    return index.current(best) if best else []
+    nearest = sorted(distances, key=lambda id_: (distances[id_], id_))[:limit]
+    return index.current(nearest) if nearest else []
 
 
-def _with_rare_words(index: SearchIndex, memory: Memory) -> dict[str, str]:
-    """Memories with any of the rarest words, as long as few have them; with all of them, if even the rarest is common."""
-    counts = index.frequencies(list(dict.fromkeys(tokenize(memory.content[:MOST_READ])))).counts
+def _find_by_rare_words(index: SearchIndex, memory: Memory) -> dict[str, str]:
+    """Return the simhashes of memories with any of the rarest words; with all, if none is rare."""
+    words = list(dict.fromkeys(tokenize(memory.content[:MOST_READ])))
+    counts = index.frequencies(words).counts
     rarest = sorted(counts, key=lambda word: (counts[word], word))[:RAREST]
     chosen: list[str] = []
     total = 0

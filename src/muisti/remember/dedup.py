@@ -1,11 +1,10 @@
-"""What says the same as a memory does not become a second one (contract C3); what contradicts one is told (contract H3)."""
+"""Find the duplicates of new memories (contract C3) and propose links to contradictions (H3)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
@@ -21,116 +20,114 @@ if TYPE_CHECKING:
     from muisti.remember.similarity.near_duplicate import Comparison
 
 CANDIDATES = 8
-"""Memories that a new text is compared with, at most."""
+"""The most stored memories that a new one is compared with."""
 ENOUGH = 12
-"""Words, from which on two texts that say the same share a third of them."""
+"""From this many words on, duplicates share a third of their words."""
 MOST_MEASURED = 32
-"""Pairs of texts that are embedded for one call."""
+"""The most pairs of texts that one call embeds."""
 MOST_PROPOSALS = 3
-"""Links that are proposed for one new memory."""
+"""The most links that are proposed for a new memory."""
 _FEW = 200
 
 
 @dataclass(frozen=True, slots=True)
 class DuplicateDecision:
-    """What is to become of a new memory."""
+    """What to do with a new memory: store it, or reinforce the one that it duplicates."""
 
     memory: Memory
     duplicate_of: Memory | None = None
-    """The memory that says the same: it is reinforced instead."""
     comparison: Comparison | None = None
-    """How near they are; None if they say exactly the same."""
+    """How near the two texts are; None if they are equal."""
     undecided: Memory | None = None
-    """A memory that says the same if their vectors say so too."""
+    """A memory that is a duplicate if the cosine of both embeddings confirms it."""
 
 
 Cosines = Mapping[tuple[str, str], float]
-"""Of two texts."""
+"""Cosine similarity of two texts."""
 
 
 def resolve_duplicates(
     services: Services, prepared: Sequence[Memory], *, near: bool, cosines: Cosines | None = None
 ) -> list[DuplicateDecision]:
-    """For each new memory: itself, with links to what it seems to contradict, or the one that says the same already.
+    """Return a decision for each new memory.
 
-    That may be in the vault or earlier in this batch. Near: texts that say nearly the same count too.
-    Cosines: what was measured of those that were undecided before.
+    A duplicate may be in the vault or earlier in this batch. A memory that is none gets links to
+    the memories that it seems to contradict. Near: also find texts that are nearly the same.
+    Cosines: what `measure_similarity` returned for the undecided memories of the call before.
     """
     batch = _Batch()
-    answers = []
+    decisions = []
     for memory in prepared:
-        answer = _resolved(services, batch, memory, cosines, near=near)
-        if answer.duplicate_of is None:
-            batch.add(answer.memory)
-        answers.append(answer)
-    return answers
+        decision = _decide(services, batch, memory, cosines, near=near)
+        if decision.duplicate_of is None:
+            batch.add(decision.memory)
+        decisions.append(decision)
+    return decisions
 
 
-def _resolved(
+def _decide(
     services: Services, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool
 ) -> DuplicateDecision:
-    exact = batch.duplicate_of(memory) or services.index.same_content(memory)
-    if exact is not None and (batch.holds(exact) or _still_says(services, exact)):
+    exact = batch.find_equal(memory) or services.index.same_content(memory)
+    if exact is not None and (exact in batch or _is_unchanged(services, exact)):
         return DuplicateDecision(memory, exact)
     settings = services.settings
     if not near or not (settings.merge_duplicates or settings.propose_links):
         return DuplicateDecision(memory)
-    alike = _kindred(
-        memory,
-        [*batch.alike(memory, CANDIDATES), *find_similar(services.index, memory, CANDIDATES)],
-    )
+    similar = batch.find_similar(memory, CANDIDATES)
+    similar += find_similar(services.index, memory, CANDIDATES)
+    similar = _drop_unrelated(memory, similar)
     undecided = None
     if settings.merge_duplicates:
-        found = _nearest(
-            memory, [other for other in alike if exact is None or other.id != exact.id], cosines
-        )
-        if (
-            found.duplicate_of is not None
-            and not batch.holds(found.duplicate_of)
-            and not _still_says(services, found.duplicate_of)
-        ):
-            found = DuplicateDecision(memory)
-        if found.duplicate_of is not None:
-            return found
-        undecided = found.undecided
-    linked = _with_proposals(memory, alike, memory.created_at) if settings.propose_links else memory
-    return DuplicateDecision(linked, undecided=undecided)
+        others = [other for other in similar if exact is None or other.id != exact.id]
+        decision = _find_nearest(memory, others, cosines)
+        duplicate = decision.duplicate_of
+        if duplicate is None:
+            undecided = decision.undecided
+        elif duplicate in batch or _is_unchanged(services, duplicate):
+            return decision
+    if settings.propose_links:
+        memory = _propose_links(memory, similar)
+    return DuplicateDecision(memory, undecided=undecided)
 
 
-def _still_says(services: Services, known: Memory) -> bool:
-    """Whether the file says what the index does: a text must not be merged into what a person has just changed or removed."""
+def _is_unchanged(services: Services, known: Memory) -> bool:
+    """Whether the file has the indexed text: nothing is merged into a file just edited or gone."""
     stored = find_stored(services, known)
     return stored is not None and stored.memory.content_hash == known.content_hash
 
 
-def _kindred(memory: Memory, alike: Sequence[Memory]) -> list[Memory]:
-    """Those that share enough words to be looked at more closely. Of few words each may be spelled otherwise."""
-    mine = _words(memory)
+def _drop_unrelated(memory: Memory, similar: list[Memory]) -> list[Memory]:
+    """Drop long texts that share less than a third of their words with this one.
+
+    Short texts are kept: any of their few words may be misspelled.
+    """
+    mine = _split_words(memory)
     if len(mine) < ENOUGH:
-        return list(alike)
-    found = [(other, _words(other)) for other in alike]
-    return [
-        other
-        for other, theirs in found
-        if len(theirs) < ENOUGH or 3 * len(mine & theirs) >= min(len(mine), len(theirs))
-    ]
+        return similar
+    kept = []
+    for other in similar:
+        theirs = _split_words(other)
+        if len(theirs) < ENOUGH or 3 * len(mine & theirs) >= min(len(mine), len(theirs)):
+            kept.append(other)
+    return kept
 
 
-def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -> DuplicateDecision:
-    """The memory that says nearly the same, if one of these does."""
+def _find_nearest(
+    memory: Memory, similar: Iterable[Memory], cosines: Cosines | None
+) -> DuplicateDecision:
+    """Return the decision for the most similar duplicate among these memories, if there is one."""
     best, undecided = DuplicateDecision(memory), None
-    for other in alike:
+    for other in similar:
         if (memory.valid_from, memory.valid_until) != (other.valid_from, other.valid_until):
-            continue  # what is said to hold at another time is another memory
+            continue  # a fact about another time is another memory
         texts = memory.content, other.content
         found = compare(*texts, cosine=cosines.get(texts) if cosines else None)
-        if found.same and (
-            best.comparison is None or found.similarity > best.comparison.similarity
-        ):
-            best = DuplicateDecision(memory, other, found)
+        if found.same:
+            if best.comparison is None or found.similarity > best.comparison.similarity:
+                best = DuplicateDecision(memory, other, found)
         elif (
             found.similarity
-            and not found.same
             and cosines is None
             and not undecided
             and compare(*texts, cosine=1.0).same
@@ -140,23 +137,25 @@ def _nearest(memory: Memory, alike: Iterable[Memory], cosines: Cosines | None) -
 
 
 def compare(text: str, other: str, *, cosine: float | None = None) -> Comparison:
-    """Whether two texts say the same. Its tables are dear to load, so that is left to who saves."""
+    """Compare two texts. Imports the rules on first use: loading their tables takes time."""
     from muisti.remember.similarity import near_duplicate
 
     return near_duplicate.compare(text, other, cosine=cosine)
 
 
 def find_contradiction(newer: str, older: str) -> Contradiction | None:
-    """Whether two texts contradict each other. Loaded as late."""
+    """Return the contradiction between two texts, or None. Imports the rules on first use."""
     from muisti.remember.similarity import contradict
 
     return contradict.find_contradiction(newer, older)
 
 
-def measure_similarity(services: Services, answers: Sequence[DuplicateDecision]) -> Cosines:
-    """How near the undecided are in meaning; empty if no embedder is at hand. Nobody waits for a model to be loaded."""
+def measure_similarity(services: Services, decisions: Sequence[DuplicateDecision]) -> Cosines:
+    """Return the cosines of undecided pairs; none if no embedder is loaded: it would be slow."""
     pairs = [
-        (answer.memory.content, answer.undecided.content) for answer in answers if answer.undecided
+        (decision.memory.content, decision.undecided.content)
+        for decision in decisions
+        if decision.undecided
     ][:MOST_MEASURED]
     try:
         embedder = services.embedders(None) if pairs else None
@@ -168,88 +167,90 @@ def measure_similarity(services: Services, answers: Sequence[DuplicateDecision])
     return {pair: float(vectors[2 * at] @ vectors[2 * at + 1]) for at, pair in enumerate(pairs)}
 
 
-def _with_proposals(memory: Memory, alike: Iterable[Memory], at: datetime) -> Memory:
-    """The memory with links to those that it likely contradicts or brings up to date. They change nothing by themselves."""
-    found = [
-        (find_contradiction(memory.content, other.content), other)
-        for other in alike
-        if _overlap(memory, other)
-    ]
-    clashes = sorted(
-        ((c, other) for c, other in found if c is not None), key=lambda pair: -pair[0].confidence
+def _propose_links(memory: Memory, similar: Iterable[Memory]) -> Memory:
+    """Return the memory with links to those it likely contradicts or updates. Suggestions only."""
+    found = []
+    for other in similar:
+        if _is_valid_before(memory, other) or _is_valid_before(other, memory):
+            continue
+        contradiction = find_contradiction(memory.content, other.content)
+        if contradiction is not None:
+            found.append((contradiction, other))
+    if not found:
+        return memory
+    found.sort(key=lambda pair: -pair[0].confidence)
+    links = tuple(
+        Link(
+            source=memory.id,
+            type=LinkType.SUPERSEDES if contradiction.update else LinkType.CONTRADICTS,
+            target=other.id,
+            created_at=memory.created_at,
+            confidence=round(min(0.99, contradiction.confidence), 2),
+            extracted_by=LinkSource.SYSTEM,
+        )
+        for contradiction, other in found[:MOST_PROPOSALS]
     )
-    links = tuple(_proposal(memory, other, c, at) for c, other in clashes[:MOST_PROPOSALS])
-    return replace(memory, links=(*memory.links, *links)) if links else memory
+    return replace(memory, links=(*memory.links, *links))
 
 
-def _overlap(memory: Memory, other: Memory) -> bool:
-    """Whether both may hold at the same time: only then can one contradict the other."""
-    ends = ((memory.valid_until, other.valid_from), (other.valid_until, memory.valid_from))
-    return not any(end is not None and start is not None and end <= start for end, start in ends)
-
-
-def _proposal(memory: Memory, other: Memory, found: Contradiction, at: datetime) -> Link:
-    return Link(
-        source=memory.id,
-        type=LinkType.SUPERSEDES if found.update else LinkType.CONTRADICTS,
-        target=other.id,
-        created_at=at,
-        confidence=round(min(0.99, found.confidence), 2),
-        extracted_by=LinkSource.SYSTEM,
-    )
+def _is_valid_before(memory: Memory, other: Memory) -> bool:
+    """Whether a memory's validity ends before the other's begins: then they cannot contradict."""
+    end, start = memory.valid_until, other.valid_from
+    return end is not None and start is not None and end <= start
 
 
 class _Batch:
-    """The new memories of one call, to be found among themselves."""
+    """The new memories of one call, indexed to find duplicates among them."""
 
     def __init__(self) -> None:
         self._memories: list[Memory] = []
         self._ids: set[str] = set()
-        self._exact: dict[tuple[object, ...], Memory] = {}
+        self._by_content: dict[tuple[object, ...], Memory] = {}
         self._by_band: dict[int, list[int]] = defaultdict(list)
         self._by_word: dict[str, list[int]] = defaultdict(list)
+
+    def __contains__(self, memory: Memory) -> bool:
+        return memory.id in self._ids
 
     def add(self, memory: Memory) -> None:
         number = len(self._memories)
         self._memories.append(memory)
         self._ids.add(memory.id)
-        self._exact.setdefault(
-            (memory.content_hash, memory.valid_from, memory.valid_until, *memory.place), memory
-        )
+        self._by_content.setdefault(self._make_key(memory), memory)
         for band in bands(memory.simhash):
             self._by_band[band].append(number)
-        for word in _words(memory):
+        for word in _split_words(memory):
             self._by_word[word].append(number)
 
-    def duplicate_of(self, memory: Memory) -> Memory | None:
-        return self._exact.get(
-            (memory.content_hash, memory.valid_from, memory.valid_until, *memory.place)
-        )
+    def find_equal(self, memory: Memory) -> Memory | None:
+        """Return the memory with the same text, validity and scope."""
+        return self._by_content.get(self._make_key(memory))
 
-    def holds(self, memory: Memory) -> bool:
-        return memory.id in self._ids
-
-    def alike(self, memory: Memory, limit: int) -> list[Memory]:
+    def find_similar(self, memory: Memory, limit: int) -> list[Memory]:
+        """Return memories of the same scope that share bands or rare words, nearest first."""
         if not self._memories:
             return []
-        numbers = {
-            number
-            for band in bands(memory.simhash)
-            for number in self._by_band.get(band, ())[:_FEW]
-        }
-        for word in sorted(
-            _words(memory) & self._by_word.keys(), key=lambda word: len(self._by_word[word])
-        ):
+        numbers: set[int] = set()
+        for band in bands(memory.simhash):
+            numbers.update(self._by_band.get(band, ())[:_FEW])
+        words = _split_words(memory) & self._by_word.keys()
+        for word in sorted(words, key=lambda word: len(self._by_word[word])):
             if len(numbers) + len(self._by_word[word]) > _FEW:
                 break
             numbers.update(self._by_word[word])
-        place, length = memory.place, memory.content.count(" ") + 1
+        length = memory.content.count(" ") + 1
+        found = [self._memories[number] for number in sorted(numbers)]
         found = [
-            one for number in sorted(numbers) if (one := self._memories[number]).place == place
+            other
+            for other in found
+            if other.place == memory.place and not far_apart(other.simhash, memory.simhash, length)
         ]
-        found = [one for one in found if not far_apart(one.simhash, memory.simhash, length)]
-        return sorted(found, key=lambda one: hamming(one.simhash, memory.simhash))[:limit]
+        return sorted(found, key=lambda other: hamming(other.simhash, memory.simhash))[:limit]
+
+    @staticmethod
+    def _make_key(memory: Memory) -> tuple[object, ...]:
+        return memory.content_hash, memory.valid_from, memory.valid_until, *memory.place
 
 
-def _words(memory: Memory) -> set[str]:
+def _split_words(memory: Memory) -> set[str]:
     return set(split_words(memory.content[:2000].casefold()))

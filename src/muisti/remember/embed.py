@@ -1,4 +1,4 @@
-"""From memories to vectors: chunk, then embed."""
+"""Embed memories: split each into chunks, then embed the chunks."""
 
 from __future__ import annotations
 
@@ -11,60 +11,55 @@ from muisti.remember.chunk import OVERLAP, SIZE, format_for_embedding, split_chu
 from muisti.remember.derive import derive_title
 
 SPECIAL_TOKENS = 2
-"""Models put one before and one after a text."""
+"""Models add one before and one after a text."""
 
 
 def hash_source(memory: Memory) -> str:
-    """Stands for the text that a memory's vectors are made from."""
+    """Return the hash of the text that is embedded for a memory."""
     return hash_embedding_input(
-        memory.origin.value, _own_title(memory), memory.content, memory.content_hash
+        memory.origin.value, _get_own_title(memory), memory.content, memory.content_hash
     )
 
 
 def hash_embedding_input(origin: str, title: str, content: str, content_hash: str) -> str:
-    """The same of its parts. A message has no title, and there are many: one hash is enough for them."""
+    """Return the same hash for an entry's fields. Messages have no title: their hash is reused."""
     if origin == EntryType.MESSAGE:
         return content_hash[:24]
-    return hashlib.blake2b(
-        f"{title}\0{content}".encode("utf-8", "surrogatepass"), digest_size=12
-    ).hexdigest()
+    data = f"{title}\0{content}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=12).hexdigest()
 
 
 def embed(embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
-    """The vectors of memories. Raises EmbedderProblem."""
+    """Return the embeddings of memories. Raises EmbedderProblem."""
     size = min(SIZE, embedder.max_tokens - SPECIAL_TOKENS)
-    found = [
-        split_chunks(
-            m.content,
-            embedder.count_tokens,
-            title=_own_title(m),
-            size=size,
-            overlap=min(OVERLAP, size // 5),
+    overlap = min(OVERLAP, size // 5)
+    chunked = []
+    texts: list[str] = []
+    for memory in memories:
+        content, title = memory.content, _get_own_title(memory)
+        chunks = split_chunks(
+            content, embedder.count_tokens, title=title, size=size, overlap=overlap
         )
-        for m in memories
-    ]
-    texts = [
-        format_for_embedding(m.content, _own_title(m), chunk)
-        for m, parts in zip(memories, found, strict=True)
-        for chunk in parts
-    ]
+        chunked.append(chunks)
+        texts += [format_for_embedding(content, title, chunk) for chunk in chunks]
     vectors = embedder.embed_documents(texts)
     embedded = []
     at = 0
-    for memory, parts in zip(memories, found, strict=True):
-        pieces = tuple(Piece(chunk.start, chunk.end, " > ".join(chunk.heading)) for chunk in parts)
-        rows = vectors[at : at + len(parts)]
+    for memory, chunks in zip(memories, chunked, strict=True):
+        pieces = tuple(Piece(chunk.start, chunk.end, " > ".join(chunk.heading)) for chunk in chunks)
+        rows = vectors[at : at + len(chunks)]
         embedded.append(Embedded(memory.id, hash_source(memory), embedder.identity(), pieces, rows))
-        at += len(parts)
+        at += len(chunks)
     return embedded
 
 
-def _own_title(memory: Memory) -> str:
-    """The title, if somebody gave one: a derived one only repeats how the text begins."""
-    if memory.origin is not EntryType.MEMORY:
-        return (
-            ""
-            if memory.origin is EntryType.MESSAGE or memory.title == memory.source
-            else memory.title
-        )
-    return "" if memory.title == derive_title(memory.content) else memory.title
+def _get_own_title(memory: Memory) -> str:
+    """Return the title, or "" for a derived one: it repeats the beginning of the text."""
+    match memory.origin:
+        case EntryType.MEMORY:
+            is_derived = memory.title == derive_title(memory.content)
+        case EntryType.MESSAGE:
+            is_derived = True
+        case _:
+            is_derived = memory.title == memory.source
+    return "" if is_derived else memory.title

@@ -1,4 +1,4 @@
-"""Ids that sort by time: UUID version 7 (RFC 9562)."""
+"""IDs that sort by time: UUID version 7 (RFC 9562)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import uuid
 from datetime import datetime
 
 
-class _Moments:
-    """48 bits of milliseconds and 12 bits within the millisecond, never the same twice."""
+class _Clock:
+    """Timestamps of 60 bits that never repeat: milliseconds, and 12 bits within one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -22,24 +22,24 @@ class _Moments:
             return self._last
 
 
-_moments = _Moments()
+_clock = _Clock()
 
 
 def derive_id(id_: str, number: int) -> str:
-    """An id of the same moment, always the same for the same number: what is made of one thing twice is made once."""
+    """Return an ID with the same time as `id_`; always the same for the same number."""
     parent = uuid.UUID(id_)
     random = uuid.uuid5(parent, str(number)).int & ((1 << 62) - 1)
     return str(uuid.UUID(int=parent.int >> 64 << 64 | 0b10 << 62 | random))
 
 
 def make_id(now: datetime) -> str:
-    """A new id. Ids of one process ascend even within a millisecond and when the clock steps back."""
+    """Return a new ID. IDs of one process ascend, even if the clock is set back."""
     random = int.from_bytes(os.urandom(8), "big")
-    moment = _moments.next(now)
+    timestamp = _clock.next(now)
     value = (
-        (moment >> 12) << 80
+        (timestamp >> 12) << 80
         | 0x7 << 76
-        | (moment & 0xFFF) << 64
+        | (timestamp & 0xFFF) << 64
         | 0b10 << 62
         | (random & ((1 << 62) - 1))
     )

@@ -1,4 +1,4 @@
-"""Memories from elsewhere: read everything first, then save what is new."""
+"""Import memories: read the whole source first, then save what is new."""
 
 from __future__ import annotations
 
@@ -23,13 +23,19 @@ def import_memories(
     trusted: bool = False,
     progress: Progress | None = None,
 ) -> int:
-    """How many were new. What is here already, by id or by content, is left alone, so a repeat does no harm."""
+    """Return how many memories were new.
+
+    Memories that exist already, by ID or by content, are left alone, so an import can be repeated.
+    Raises ImportFailed.
+    """
     now = services.clock.now()
-    incoming = {
-        item.draft.id or make_id(now): item
-        for item in services.import_export.load(source)
-        if item.draft.id is None or services.index.get(item.draft.id, include_deleted=True) is None
-    }
+    incoming: dict[str, ImportedMemory] = {}
+    for item in services.import_export.load(source):
+        id_ = item.draft.id
+        if id_ is None:
+            incoming[make_id(now)] = item
+        elif services.index.get(id_, include_deleted=True) is None:
+            incoming[id_] = item
     drafts = [
         replace(
             item.draft,
@@ -37,50 +43,42 @@ def import_memories(
             kind=kind or item.draft.kind,
             project=item.draft.project if project is None else project,
             trusted=trusted,
-            links=item.draft.links if trusted else _proposed(services, item.draft.links),
+            links=item.draft.links if trusted else _demote_links(services, item.draft.links),
         )
         for id_, item in incoming.items()
     ]
+    if not drafts:
+        return 0
     try:
-        saved = (
-            {memory.id for memory in remember(services, drafts, progress, near=False)}
-            if drafts
-            else set()
-        )
+        saved = {memory.id for memory in remember(services, drafts, progress, near=False)}
     except InvalidMemory as error:
         raise ImportFailed(f"{source}: {error}") from error
-    used = [
-        _event(services, id_, item)
-        for id_, item in incoming.items()
-        if id_ in saved and item.usage != Usage()
-    ]
-    if used:
+    events = []
+    for id_, item in incoming.items():
+        if id_ in saved and item.usage != Usage():
+            events.append(_make_event(services, id_, item.usage))
+    if events:
         with services.store.lock():
-            services.store.commit(ChangeSet(events=used))
+            services.store.commit(ChangeSet(events=events))
     return len(saved & incoming.keys())
 
 
-def _proposed(services: Services, links: Sequence[Link]) -> tuple[Link, ...]:
-    """What comes from elsewhere must not change what is here: such links only propose."""
-    ours = {
-        memory.id
-        for memory in services.index.many([link.target for link in links], include_deleted=True)
-    }
+def _demote_links(services: Services, links: Sequence[Link]) -> tuple[Link, ...]:
+    """Make links to stored memories suggestions: an untrusted import must not change them."""
+    targets = [link.target for link in links]
+    stored = {memory.id for memory in services.index.many(targets, include_deleted=True)}
     return tuple(
         replace(link, extracted_by=LinkSource.SYSTEM, confidence=min(0.99, link.confidence))
-        if link.target in ours
+        if link.target in stored
         else link
         for link in links
     )
 
 
-def _event(services: Services, memory_id: str, item: ImportedMemory) -> Event:
-    usage = item.usage
+def _make_event(services: Services, memory_id: str, usage: Usage) -> Event:
     salience = 1.0 if usage.salience is None else min(1.0, max(FLOOR, usage.salience))
-    return Event(
-        EventName.IMPORTED,
-        services.clock.now(),
-        (memory_id,),
-        None,
-        {"salience": salience, "access_count": usage.access_count},
-    )
+    data: dict[str, str | int | float | None] = {
+        "salience": salience,
+        "access_count": usage.access_count,
+    }
+    return Event(EventName.IMPORTED, services.clock.now(), (memory_id,), None, data)

@@ -1,4 +1,4 @@
-"""Let a new text strengthen the memory that says the same. The text itself is kept, so that it can be taken apart again."""
+"""Merge a duplicate: its text reinforces the stored memory and is kept so that it can be undone."""
 
 from __future__ import annotations
 
@@ -16,58 +16,83 @@ from muisti.remember.dedup import DuplicateDecision
 
 @dataclass(frozen=True, slots=True)
 class MergePlan:
-    """What is to be done for the texts that were said already."""
+    """What to write for a batch of new memories and duplicates."""
 
+    created: list[Memory] = field(default_factory=list)
+    """The new memories, with the importance that duplicates in the same batch gave them."""
+    merged: list[tuple[Memory, str]] = field(default_factory=list)
+    """Near duplicates, each with the ID of the memory that keeps its text."""
     events: list[Event] = field(default_factory=list)
-    texts: list[tuple[Memory, str]] = field(default_factory=list)
-    """Texts that are nearly the same as the memory with this id: they are kept beside it."""
     importance: dict[str, float] = field(default_factory=dict)
-    """Of memories of the vault that matter more now."""
+    """The new importance of stored memories, by ID."""
     confirmed: set[str] = field(default_factory=set)
-    """Memories that nobody had vouched for, and that somebody who is trusted now says too."""
-    fresh: list[Memory] = field(default_factory=list)
-    """The memories that are new, with the weight that others of the same batch gave them."""
+    """IDs of unconfirmed memories that a trusted source has repeated."""
 
 
 def plan_merges(
-    answers: Sequence[DuplicateDecision], now: datetime, *, reinforce: bool
+    decisions: Sequence[DuplicateDecision], now: datetime, *, reinforce: bool
 ) -> MergePlan:
-    """What the answers come to. Nothing is written yet."""
-    fresh = {answer.memory.id: answer.memory for answer in answers if answer.duplicate_of is None}
+    """Return what to write for these decisions. Writes nothing."""
     plan = MergePlan()
-    known: dict[str, Memory] = {}
-    for answer in answers if reinforce else ():
-        if answer.duplicate_of is None:
+    created = {
+        decision.memory.id: decision.memory
+        for decision in decisions
+        if decision.duplicate_of is None
+    }
+    reinforced: dict[str, Memory] = {}  # a memory can have several duplicates in one batch
+    for decision in decisions if reinforce else ():
+        if decision.duplicate_of is None:
             continue
-        twin = known.get(answer.duplicate_of.id, answer.duplicate_of)
-        raised = _raised(twin.importance, answer.memory.importance)
-        plan.events.append(_event(answer, twin, raised, now))
-        if answer.comparison is not None:
-            plan.texts.append((answer.memory, twin.id))
-        trusted = twin.trusted or answer.memory.trusted
-        if twin.id in fresh:
-            fresh[twin.id] = replace(fresh[twin.id], importance=raised, trusted=trusted)
+        known = reinforced.get(decision.duplicate_of.id, decision.duplicate_of)
+        higher = max(known.importance, decision.memory.importance)
+        importance = round(apply_reinforcement(higher, REINFORCE), 4)
+        trusted = known.trusted or decision.memory.trusted
+        plan.events.append(_make_event(decision, known, importance, now))
+        if decision.comparison is not None:
+            plan.merged.append((decision.memory, known.id))
+        if known.id in created:
+            created[known.id] = replace(created[known.id], importance=importance, trusted=trusted)
         else:
-            plan.importance[twin.id] = raised
-            plan.confirmed.update({twin.id} if trusted and not twin.trusted else ())
-        known[twin.id] = replace(
-            twin,
-            importance=raised,
-            salience=apply_reinforcement(twin.salience, REINFORCE),
-            trusted=trusted,
+            plan.importance[known.id] = importance
+            if trusted and not known.trusted:
+                plan.confirmed.add(known.id)
+        salience = apply_reinforcement(known.salience, REINFORCE)
+        reinforced[known.id] = replace(
+            known, importance=importance, salience=salience, trusted=trusted
         )
-    plan.fresh.extend(fresh.values())
+    plan.created.extend(created.values())
     return plan
 
 
+def _make_event(
+    decision: DuplicateDecision, known: Memory, importance: float, now: datetime
+) -> Event:
+    """Return the journal's entry for one duplicate of `known`."""
+    data: dict[str, str | int | float | None] = {
+        "amount": REINFORCE,
+        "salience": apply_reinforcement(known.salience, REINFORCE),
+    }
+    session_id = decision.memory.session_id
+    if decision.comparison is None:
+        return Event(EventName.REINFORCED, now, (known.id,), session_id, data)
+    data |= {
+        "merged": decision.memory.id,
+        "by": decision.comparison.by,
+        "similarity": round(decision.comparison.similarity, 3),
+        "importance_before": known.importance,
+        "importance": importance,
+    }
+    return Event(EventName.MERGED, now, (known.id,), session_id, data)
+
+
 def apply_merges(services: Services, plan: MergePlan) -> list[Update]:
-    """Return the memories that matter more now, or are trusted now, because somebody said them again."""
+    """Return the updates of stored memories whose importance or trust has changed."""
     updates = []
     for memory_id, importance in plan.importance.items():
         try:
             stored = require_stored(services, memory_id)
         except (BrokenFile, Conflict, NotFound):
-            continue  # if a person is editing it just now, theirs is the last word
+            continue  # the file is being edited: that edit wins
         wanted = replace(
             stored.memory,
             importance=max(importance, stored.memory.importance),
@@ -76,24 +101,3 @@ def apply_merges(services: Services, plan: MergePlan) -> list[Update]:
         if wanted != stored.memory:
             updates.append(Update(wanted, stored.revision, optional=True))
     return updates
-
-
-def _raised(known: float, said: float) -> float:
-    """What is said again matters more than it did, and at least as much as whoever says it thinks."""
-    return round(apply_reinforcement(max(known, said), REINFORCE), 4)
-
-
-def _event(answer: DuplicateDecision, twin: Memory, raised: float, now: datetime) -> Event:
-    data: dict[str, str | int | float | None] = {
-        "amount": REINFORCE,
-        "salience": apply_reinforcement(twin.salience, REINFORCE),
-    }
-    if answer.comparison is None:
-        return Event(EventName.REINFORCED, now, (twin.id,), answer.memory.session_id, data)
-    data |= {
-        "merged": answer.memory.id,
-        "by": answer.comparison.by,
-        "similarity": round(answer.comparison.similarity, 3),
-    }
-    data |= {"importance_before": twin.importance, "importance": raised}
-    return Event(EventName.MERGED, now, (twin.id,), answer.memory.session_id, data)

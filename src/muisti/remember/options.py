@@ -1,4 +1,4 @@
-"""What callers may say of a memory, and how it becomes a draft."""
+"""The options of `save` and `update`, and how they become a draft."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LISTS = tuple(
 
 
 class SaveOptions(TypedDict, total=False):
-    """What a caller may say of a memory beside its content. What is not said is worked out."""
+    """The fields of a new memory beside its content. Missing ones are derived."""
 
     title: str | None
     kind: str | None
@@ -44,7 +44,7 @@ class SaveOptions(TypedDict, total=False):
 
 
 class UpdateOptions(TypedDict, total=False):
-    """What can be changed in a memory. What is not named stays."""
+    """The fields of a memory that can be changed. Other fields are unchanged."""
 
     content: str
     title: str
@@ -67,29 +67,27 @@ class UpdateOptions(TypedDict, total=False):
 
 
 def to_draft(content: str, options: SaveOptions) -> Draft:
-    """A draft from a call's arguments. Raises InvalidMemory for a field that memories do not have."""
+    """Return a draft. Raises InvalidMemory for an unknown field or a list that is not one."""
     given: dict[str, Any] = dict(options)
     for name in _LISTS:
         if isinstance(given.get(name), str):
             raise InvalidMemory(name, given[name], "must be a list of texts")
         given[name] = tuple(given.get(name) or ())
-    unknown = set(given) - set(SaveOptions.__annotations__)
+    unknown = sorted(set(given) - set(SaveOptions.__annotations__))
     if unknown:
-        raise InvalidMemory(
-            sorted(unknown)[0], given[sorted(unknown)[0]], "a memory has no such field"
-        )
+        raise InvalidMemory(unknown[0], given[unknown[0]], "is not a field of a memory")
     return replace(Draft(content=content), **given)
 
 
 def parse_draft(item: Draft | str | dict[str, Any]) -> Draft:
-    """A draft from whatever a batch holds."""
+    """Return a draft for one item of a batch. Raises InvalidMemory."""
     if isinstance(item, Draft):
         return item
     if isinstance(item, str):
         return Draft(content=item)
     if not isinstance(item, dict) or "content" not in item:
         raise InvalidMemory(
-            "content", item, "every item of a batch is a text, a Draft, or a dict with `content`"
+            "content", item, "is missing: pass a text, a Draft, or a dict with `content`"
         )
     rest = {key: value for key, value in item.items() if key != "content"}
     return to_draft(item["content"], cast("SaveOptions", rest))

@@ -1,6 +1,9 @@
-"""The write path: text in. Each step is named here in its order.
+"""The write path, as a list of its steps.
 
-redact → check → classify → complete → merge with what says the same, or tell what it contradicts → file → journal and index
+`prepare` (no lock): redact → validate → classify → derive the other fields
+`store` (under the store's lock): find duplicates and contradictions → plan merges → commit
+
+`commit` writes the files, the journal and the index.
 """
 
 from __future__ import annotations
@@ -33,13 +36,14 @@ def remember(
     *,
     near: bool = True,
 ) -> list[Memory]:
-    """Save all drafts or none, and return the memories. Raises InvalidMemory. Near: see `store`."""
+    """Save all drafts or none and return the memories. Raises InvalidMemory. Near: see `store`."""
     now = services.clock.now()
-    return store(services, prepare(services, drafts, now, progress), now, progress, near=near)
+    prepared = prepare(services, drafts, now, progress)
+    return store(services, prepared, now, progress, near=near)
 
 
 Prepared = NewType("Prepared", Memory)
-"""A memory that is redacted, checked and complete. Only `prepare` makes one, and only such can be stored."""
+"""A redacted, validated and complete memory. Only `prepare` makes one; only these are stored."""
 
 
 def prepare(
@@ -50,28 +54,71 @@ def prepare(
     *,
     skip_invalid: bool = False,
 ) -> list[Prepared]:
-    """Return the drafts as memories that can be stored: redacted, checked, classified, completed.
+    """Return the drafts as memories that can be stored.
 
-    Raises InvalidMemory for the first that cannot be; with `skip_invalid`, only if there are drafts and none of them can.
+    Raises InvalidMemory for the first invalid draft; with `skip_invalid`, only if there are
+    drafts and all of them are invalid.
     """
     prepared: list[Prepared] = []
     problem = None
-    projects = _projects_of_sessions(services, drafts)
+    projects = _find_session_projects(services, drafts)
     for done, draft in enumerate(drafts):
         if draft.project is None and draft.session_id in projects:
-            draft = replace(draft, project=projects[draft.session_id])  # noqa: PLW2901  # completed, not exchanged
+            draft = replace(draft, project=projects[draft.session_id])  # noqa: PLW2901
         try:
-            prepared.append(Prepared(_prepared(draft, services.settings, now)))
+            prepared.append(_prepare_draft(draft, services.settings, now))
         except InvalidMemory as error:
             if not skip_invalid:
                 raise
-            log.warning("a memory cannot be stored and is left out: %s", error)
+            log.warning("skipped an invalid memory: %s", error)
             problem = error
         if progress and done % 100 == 0:
             progress(done // 2, len(drafts))
     if problem is not None and not prepared:
         raise problem
     return prepared
+
+
+def _find_session_projects(services: Services, drafts: Sequence[Draft]) -> dict[str | None, str]:
+    """Return the projects of the drafts' sessions: the default project of what is saved there."""
+    session_ids = {
+        draft.session_id
+        for draft in drafts
+        if draft.project is None and isinstance(draft.session_id, str)
+    }
+    sessions = [services.index.session(id_) for id_ in session_ids if id_.isprintable()]
+    return {session.id: session.project for session in sessions if session and session.project}
+
+
+_OPTIONAL = frozenset(field.name for field in fields(Draft) if field.default is None)
+"""Fields that are derived, or get their default, if the draft has none."""
+
+
+def _prepare_draft(draft: Draft, settings: Settings, now: datetime) -> Prepared:
+    """Redact, validate, classify and complete one draft."""
+    draft = redact_draft(draft, settings)
+    content = validate_content(draft.content, settings)
+    values = {field.name: getattr(draft, field.name) for field in fields(Draft)}
+    for name in _OPTIONAL:
+        if values[name] is None:
+            del values[name]
+    values["id"] = make_id(now) if draft.id is None else validate_id(draft.id)
+    values["title"] = draft.title.strip() if isinstance(draft.title, str) else draft.title
+    if values["title"] in (None, ""):
+        values["title"] = derive_title(content)
+    if draft.kind is None:
+        values["kind"] = classify_kind(content, settings)
+    else:
+        values["kind"] = validate_kind(draft.kind, settings)
+    if draft.sector is None:
+        values["sector"] = classify_sector(content, settings)
+    values.setdefault("project", settings.project)
+    values.setdefault("created_at", now)
+    values["links"] = tuple(replace(link, source=values["id"]) for link in draft.links)
+    memory = validate_memory(Memory(**values, updated_at=values["created_at"]), settings)
+    if memory.tier is Tier.SESSION and memory.session_id is None:
+        raise InvalidMemory("tier", "session", "needs a session_id")
+    return Prepared(derive_fields(memory))
 
 
 def store(
@@ -84,100 +131,46 @@ def store(
     reinforce: bool = True,
     events: Sequence[Event] = (),
 ) -> list[Memory]:
-    """Store all memories or none. One that says what a memory already says reinforces that memory instead.
+    """Store all memories or none. A duplicate reinforces the memory that is already stored.
 
-    Near off, for imports: only exactly the same text counts, and it reinforces nothing. Reinforce off, for what a crash may
-    have interrupted: what was said already may have been strengthened by it.
-    Events: what else is noted in the journal, in the same write.
+    Near: False for imports. Then only identical texts are duplicates, and reinforce nothing.
+    Reinforce: False if an interrupted call may have reinforced the duplicates before.
+    Events: further journal entries of the same write.
     """
     cosines = None
     while True:
         with services.store.lock():
             with services.index.snapshot():  # one transaction for all look-ups
-                answers = resolve_duplicates(services, prepared, near=near, cosines=cosines)
-            if cosines is not None or not any(answer.undecided for answer in answers):
-                plan = plan_merges(answers, now, reinforce=near and reinforce)
+                decisions = resolve_duplicates(services, prepared, near=near, cosines=cosines)
+            if cosines is not None or not any(decision.undecided for decision in decisions):
+                plan = plan_merges(decisions, now, reinforce=near and reinforce)
                 plan.events.extend(events)
                 committed = _commit(services, plan, now)
                 break
-        cosines = measure_similarity(
-            services, answers
-        )  # not while others wait for the lock; then it is decided anew
+        # Embedding is slow: it runs without the lock, and then all duplicates are resolved again.
+        cosines = measure_similarity(services, decisions)
     if progress:
         progress(len(prepared), len(prepared))
-    placed = [answer.duplicate_of or answer.memory for answer in answers]
-    placed = [committed.memories.get(memory.id, memory) for memory in placed]
-    if not committed.indexed:
-        return [replace(memory, index_pending=True) for memory in placed]
-    return _as_indexed(services, placed)
-
-
-def _projects_of_sessions(services: Services, drafts: Sequence[Draft]) -> dict[str | None, str]:
-    """What is saved in a session belongs to the session's project, unless it is said otherwise."""
-    named = {
-        draft.session_id
-        for draft in drafts
-        if draft.project is None and isinstance(draft.session_id, str)
-    }
-    known = [services.index.session(session_id) for session_id in named if session_id.isprintable()]
-    return {
-        session.id: session.project for session in known if session is not None and session.project
-    }
-
-
-_OPTIONAL = frozenset(field.name for field in fields(Draft) if field.default is None)
-"""What a draft need not say: it is worked out, or has its default."""
-
-
-def _prepared(draft: Draft, settings: Settings, now: datetime) -> Memory:
-    """Take out what is private, check, classify, complete."""
-    draft = redact_draft(draft, settings)
-    content = validate_content(draft.content, settings)
-    said = {field.name: getattr(draft, field.name) for field in fields(Draft)}
-    said = {
-        name: value for name, value in said.items() if value is not None or name not in _OPTIONAL
-    }
-    said["id"] = validate_id(draft.id) if draft.id is not None else make_id(now)
-    said["title"] = draft.title.strip() if isinstance(draft.title, str) else draft.title
-    if said["title"] in (None, ""):
-        said["title"] = derive_title(content)
-    said["kind"] = (
-        classify_kind(content, settings)
-        if draft.kind is None
-        else validate_kind(draft.kind, settings)
-    )
-    said.setdefault("project", settings.project)
-    said.setdefault("created_at", now)
-    if draft.sector is None:
-        said["sector"] = classify_sector(content, settings)
-    said["links"] = tuple(replace(link, source=said["id"]) for link in draft.links)
-    memory = Memory(**said, updated_at=said["created_at"])
-    memory = validate_memory(memory, settings)
-    if memory.tier is Tier.SESSION and memory.session_id is None:
-        raise InvalidMemory("tier", "session", "a memory of one session needs its session_id")
-    return derive_fields(memory)
+    stored = [decision.duplicate_of or decision.memory for decision in decisions]
+    stored = [committed.memories.get(memory.id, memory) for memory in stored]
+    indexed = services.index.many([memory.id for memory in stored]) if committed.indexed else []
+    by_id = {memory.id: memory for memory in indexed}
+    return [by_id.get(memory.id) or replace(memory, index_pending=True) for memory in stored]
 
 
 def _commit(services: Services, plan: MergePlan, now: datetime) -> Committed:
-    """Write the new memories and what is merged into others, in one change."""
+    """Write the new memories and the merges in one change."""
     events = list(plan.events)
-    if plan.fresh:
-        # The memories tell everything but this: when they were saved, which for an import is not when they were made.
-        events.insert(0, Event(EventName.SAVED, now, tuple(memory.id for memory in plan.fresh)))
+    if plan.created:
+        # A memory's file does not say when it was saved; created_at of an import is older.
+        saved = Event(EventName.SAVED, now, tuple(memory.id for memory in plan.created))
+        events.insert(0, saved)
     return services.store.commit(
         ChangeSet(
-            created=plan.fresh,
-            merged=plan.texts,
+            created=plan.created,
+            merged=plan.merged,
             updated=apply_merges(services, plan),
             events=events,
             durable=bool(plan.events),
         )
     )
-
-
-def _as_indexed(services: Services, memories: Sequence[Memory]) -> list[Memory]:
-    """The memories as a reader sees them, use included."""
-    known = {
-        memory.id: memory for memory in services.index.many([memory.id for memory in memories])
-    }
-    return [known.get(memory.id) or replace(memory, index_pending=True) for memory in memories]
