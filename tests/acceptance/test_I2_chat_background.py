@@ -220,7 +220,7 @@ def test_I2_a_bad_reply_stores_nothing_and_is_done(
     assert memory.list(include_deleted=True) == []
     assert counted(memory) == [1, 0, 1]
     assert queued(vault) == 0, "it would be no better the next time"
-    assert "teaches nothing" in caplog.text
+    assert "extraction failed for one exchange" in caplog.text
     (event,) = noted(vault)
     assert event["error"]
     assert memory.extract_and_save("chat", SAID, speaker="Anna")
@@ -310,7 +310,7 @@ def test_I2_what_a_server_could_not_do_waits_and_is_done_once(
     count, success, errors = counted(memory)
     assert (success, count) == (1, errors + 1)
     assert errors >= 1
-    assert len([one for one in caplog.messages if "has to wait" in one]) == 1
+    assert len([one for one in caplog.messages if "extraction is postponed" in one]) == 1
 
 
 @pytest.mark.parametrize("step", [silent, saying("busy", 500)], ids=["hang", "500"])

@@ -1,4 +1,4 @@
-"""What is said in a conversation is written down: one line, then one transaction of the index (contract F3)."""
+"""Append messages to conversations: a line in the file, then the index (contract F3)."""
 
 from __future__ import annotations
 
@@ -17,131 +17,133 @@ from muisti.settings import Settings
 from muisti.text.redact import check_name, redact_meta, redact_text
 
 MOST_META = 65_536
+"""The most characters of a meta as JSON."""
 DEEPEST_META = 50
 PRIVATE = "[private]"
-"""Stands for a message that was private as a whole: that something was said belongs to the conversation."""
+"""Replaces a message that is private as a whole, so that the conversation shows there was one."""
 _CHANNEL = re.compile(r"[^\W_][\w.@+=~-]{0,59}\Z")
 _CHAT_ID = re.compile(r"[\w@+=~!#-][\w.@+=~!#,-]{0,119}\Z")
 
 
-def validate_conversation(chat: str) -> str:
-    """A chat's name: its channel, an underscore, its id. It becomes a folder. Raises InvalidRequest."""
-    channel, _, chat_id = chat.partition("_") if isinstance(chat, str) else ("", "", "")
-    plain = (
-        _CHANNEL.match(channel)
-        and "_" not in channel
-        and _CHAT_ID.match(chat_id)
-        and ".." not in chat_id
-    )
-    if not plain or chat.endswith((".", " ")) or len(chat.encode("utf-8", "replace")) > 200:
+def validate_conversation(name: str) -> str:
+    """Return the name of a conversation. It names a folder. Raises InvalidRequest."""
+    channel, _, chat_id = name.partition("_") if isinstance(name, str) else ("", "", "")
+    is_valid = _CHANNEL.match(channel) and _CHAT_ID.match(chat_id) and ".." not in chat_id
+    if not is_valid or name.endswith((".", " ")) or len(name.encode("utf-8", "replace")) > 200:
         raise InvalidRequest(
             "conversation",
-            chat,
+            name,
             "must be a channel, _ and an ID, such as telegram_123456: letters, digits and "
             ". @ + = ~ ! # , - but neither / nor ..",
         )
-    return chat
+    return name
 
 
 def make_message(
     services: Services,
-    chat: str,
+    conversation: str,
     role: str,
     content: str,
     *,
-    type: str | None = None,  # the name that the files have for it
+    type: str | None = None,  # the name of the field in the files
     meta: Mapping[str, object] | None = None,
     at: datetime | None = None,
     id: str | None = None,
 ) -> Message:
-    """A message that may be written. Raises InvalidRequest and InvalidMemory that name the field."""
-    settings = services.settings
+    """Return a redacted and validated message. Raises InvalidRequest and InvalidMemory."""
+    settings, now = services.settings, services.clock.now()
     if role not in ROLES:
-        given = "nothing" if role in (None, "") else role
-        raise InvalidRequest("role", given, f"must be one of {', '.join(ROLES)}")
-    safe = redact_text(validate_text("content", content, settings), settings)
-    if content.strip() and not safe.strip():
-        safe = PRIVATE
-    if not safe.strip() and type is None and not meta:
-        raise InvalidRequest(
-            "content", content, "must not be empty, unless type or meta say what it is"
-        )
-    moment = services.clock.now() if at is None else validate_time("at", at)
+        raise InvalidRequest("role", role, f"must be one of {', '.join(ROLES)}")
+    redacted = redact_text(validate_text("content", content, settings), settings)
+    if content.strip() and not redacted.strip():
+        redacted = PRIVATE
+    if not redacted.strip() and type is None and not meta:
+        raise InvalidRequest("content", content, "must not be empty without a type or meta")
+    moment = now if at is None else validate_time("at", at)
+    if id is None:
+        id_ = make_id(now)
+    elif not isinstance(id, str) or not id.strip():
+        raise InvalidRequest("id", id, "must be a short text, or be left out")
+    else:
+        id_ = check_name("id", validate_line("id", id, 120), settings)
+    type_ = None
+    if type is not None:
+        type_ = check_name("type", validate_line("type", type, 60), settings) or None
     return Message(
-        id=make_id(services.clock.now())
-        if id is None
-        else check_name("id", _checked_id(id), settings),
-        conversation=validate_conversation(chat),
+        id=id_,
+        conversation=validate_conversation(conversation),
         role=role,
-        content=safe,
+        content=redacted,
         at=moment,
-        type=None
-        if type is None
-        else check_name("type", validate_line("type", type, 60), settings) or None,
-        meta=_checked_meta({} if meta is None else meta, derive_meta(chat), settings),
+        type=type_,
+        meta=_validate_meta({} if meta is None else meta, derive_meta(conversation), settings),
     )
 
 
-def _checked_id(id_: str) -> str:
-    if not isinstance(id_, str) or not id_.strip():
-        raise InvalidRequest("id", id_, "must be a short text, or be left out")
-    return validate_line("id", id_, 120)
-
-
-def derive_meta(chat: str) -> dict[str, str]:
-    """What the meta of every line says because the chat's name does; messages are given without it."""
-    channel, _, chat_id = chat.partition("_")
+def derive_meta(conversation: str) -> dict[str, str]:
+    """Return the part of the meta that repeats the conversation's name. Messages omit it."""
+    channel, _, chat_id = conversation.partition("_")
     return {"channel": channel, "chat_id": chat_id}
 
 
-def _checked_meta(
-    meta: Mapping[str, object], own: Mapping[str, str], settings: Settings
+def _validate_meta(
+    meta: Mapping[str, object], derived: Mapping[str, str], settings: Settings
 ) -> dict[str, object]:
+    """Return the meta as plain JSON, redacted, without what is derived. Raises InvalidRequest."""
     if not isinstance(meta, Mapping):
-        raise InvalidRequest("meta", meta, 'it must be a table such as {"model": "…"}')
+        raise InvalidRequest("meta", meta, 'must be an object such as {"model": "…"}')
     try:
         text = json.dumps(dict(meta), ensure_ascii=False, allow_nan=False)
         text.encode()
         plain: dict[str, object] = json.loads(text)
         collect_texts(plain)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequest("meta", "…", f"must be plain JSON ({error})") from error
+        raise InvalidRequest("meta", "", f"must be plain JSON ({error})") from error
     if len(text) > MOST_META:
-        raise InvalidRequest(
-            "meta",
-            f"{len(text)} characters",
-            f"at most {MOST_META} are kept; put long texts into content",
-        )
-    return redact_meta(
-        {key: value for key, value in plain.items() if own.get(key) != value or key not in own},
-        settings,
-    )
+        reason = f"must have at most {MOST_META} characters; put long texts into content"
+        raise InvalidRequest("meta", len(text), reason)
+    own = {
+        key: value for key, value in plain.items() if key not in derived or derived[key] != value
+    }
+    return redact_meta(own, settings)
 
 
 def collect_texts(meta: Mapping[str, object]) -> list[str]:
-    """All texts in a meta. Raises ValueError if it is too deep to be walked."""
+    """Return all texts in a meta. Raises ValueError if it is nested too deeply."""
     texts: list[str] = []
     values: list[object] = [meta]
     for _ in range(DEEPEST_META):
-        texts += [value for value in values if isinstance(value, str)]
-        values = [
-            item for value in values if isinstance(value, dict | list) for item in _items(value)
-        ]
-        if not values:
+        nested: list[object] = []
+        for value in values:
+            if isinstance(value, str):
+                texts.append(value)
+            elif isinstance(value, dict):
+                nested += value.values()
+            elif isinstance(value, list):
+                nested += value
+        if not nested:
             return texts
-    raise ValueError(f"it is nested more than {DEEPEST_META} levels deep")
-
-
-def _items(value: dict[str, object] | list[object]) -> list[object]:
-    return list(value.values()) if isinstance(value, dict) else value
+        values = nested
+    raise ValueError(f"nested more than {DEEPEST_META} levels deep")
 
 
 def append(services: Services, messages: Sequence[Message]) -> list[Message]:
-    """Write messages of one chat to its file. One whose id is there already, and says the same, is not written again."""
-    chat = messages[0].conversation
+    """Write messages of one conversation to its file and return them.
+
+    A message that was written before, with the same ID, is not written again. Raises
+    InvalidRequest if its ID is that of another message.
+    """
+    conversation = messages[0].conversation
     with services.store.lock():
-        known = services.index.find_messages(chat, [message.id for message in messages])
-        new = [message for message in messages if not _is_there(known.get(message.id), message)]
+        known = services.index.find_messages(conversation, [message.id for message in messages])
+        new = []
+        for message in messages:
+            same_id = known.get(message.id)
+            if same_id is None:
+                new.append(message)
+            elif (same_id.role, same_id.content) != (message.role, message.content):
+                reason = f"belongs to another message of {conversation}; leave the id out"
+                raise InvalidRequest("id", message.id, reason)
         if not new:
             return [known[message.id] for message in messages]
         committed = services.store.commit(ChangeSet(messages=new))
@@ -150,18 +152,6 @@ def append(services: Services, messages: Sequence[Message]) -> list[Message]:
     return list(messages)
 
 
-def _is_there(known: Message | None, message: Message) -> bool:
-    if known is None:
-        return False
-    if (known.role, known.content) != (message.role, message.content):
-        raise InvalidRequest(
-            "id",
-            message.id,
-            f"belongs to another message of {message.conversation}; leave the id out",
-        )
-    return True
-
-
-def make_session_break(services: Services, chat: str) -> Message:
-    """What follows is a new talk: the window begins after this."""
-    return make_message(services, chat, "system", "", type=SESSION_BREAK)
+def make_session_break(services: Services, conversation: str) -> Message:
+    """Return the message that ends a session: the window begins after it."""
+    return make_message(services, conversation, "system", "", type=SESSION_BREAK)

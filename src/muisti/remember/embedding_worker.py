@@ -1,4 +1,4 @@
-"""Memories that wait for their vectors get them: at once, in the background, or when somebody asks (contract D5, D6)."""
+"""Embed the memories that have no vectors yet: at once, in a thread, or on request (D5, D6)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from muisti.remember.embed import embed
 log = logging.getLogger("muisti")
 BATCH = 32
 AT_ONCE = 64
-"""How many memories a search embeds before it answers; if more wait, a thread goes on with them."""
+"""The most memories that a search embeds before it returns; the thread embeds the rest."""
 LONG = 100_000
-"""Characters: longer texts take seconds to embed, and nobody waits for them."""
+"""Characters. A longer text takes seconds to embed, so the thread does it."""
 
 
 def embed_missing(
@@ -28,21 +28,22 @@ def embed_missing(
     stop: threading.Event | None = None,
     timeout: float | None = None,
 ) -> int:
-    """Give vectors to memories that have none, of the model of the settings. Return how many got theirs.
+    """Embed memories that have no vectors of the configured model. Return how many were embedded.
 
-    A space that is complete takes the place of the one that served before. Timeout: how long to wait for the store's lock.
-    Raises EmbedderProblem, VaultBusy.
+    A vector space that is complete replaces the one that searches used before.
+    Timeout: how long to wait for the store's lock. Raises EmbedderProblem, VaultBusy.
     """
     embedder = services.embedders(None)
     if embedder is None:
         return 0
-    space = _space(services, embedder, timeout)
-    done, total = 0, space.missing if limit is None else min(limit, space.missing)
+    space = _open_space(services, embedder, timeout)
+    total = space.missing if limit is None else min(limit, space.missing)
+    done = 0
     while done < total and not (stop is not None and stop.is_set()):
         ids = services.vectors.missing(space, min(BATCH, total - done))
         if not ids:
             break
-        _embed(services, embedder, ids, timeout)
+        _embed_batch(services, embedder, ids, timeout)
         done += len(ids)
         if progress:
             progress(done, total)
@@ -50,19 +51,19 @@ def embed_missing(
 
 
 def embed_memories(services: Services, ids: Sequence[str], progress: Progress | None = None) -> int:
-    """Give vectors to these memories now. Answers how many others wait for theirs. Raises EmbedderProblem."""
+    """Embed these memories now. Return how many others are not embedded. Raises EmbedderProblem."""
     embedder = services.embedders(None)
     if embedder is None:
         return 0
-    _space(services, embedder)
+    _open_space(services, embedder)
     for start in range(0, len(ids), BATCH):
-        _embed(services, embedder, ids[start : start + BATCH])
+        _embed_batch(services, embedder, ids[start : start + BATCH])
         if progress:
             progress(min(start + BATCH, len(ids)), len(ids))
-    return _space(services, embedder).missing
+    return _open_space(services, embedder).missing
 
 
-def _embed(
+def _embed_batch(
     services: Services, embedder: Embedder, ids: Sequence[str], timeout: float | None = None
 ) -> None:
     embedded = embed(embedder, services.index.many(ids, include_deleted=True, any_origin=True))
@@ -70,44 +71,40 @@ def _embed(
         services.vectors.add(embedded)
 
 
-def _space(services: Services, embedder: Embedder, timeout: float | None = None) -> Space:
-    """The space of this embedder, made if there is none."""
+def _open_space(services: Services, embedder: Embedder, timeout: float | None = None) -> Space:
+    """Return the vector space of this embedder, created if missing."""
     identity = embedder.identity()
     spaces = services.vectors.spaces()
     known = next((space for space in spaces if space.identity == identity), None)
     if known is not None and (not known.serving or len(spaces) == 1):
-        return known  # else there also is what was begun for a model that is not wanted any more
+        return known  # otherwise there is an unfinished space of another model to be removed
     with services.store.lock(timeout):
         return services.vectors.prepare(identity)
 
 
-def load_embedder(services: Services) -> None:
-    """Have the embedder ready for the next question. Raises EmbedderProblem."""
-    embedder = services.embedders(None)
-    if embedder is not None and not embedder.is_ready():
-        embedder.embed_query("ready?")
-
-
 def split_progress(progress: Progress | None) -> tuple[Progress | None, Progress | None]:
-    """The progress of a work in two parts, the second of which is the embedding."""
+    """Return the progress of saving and of embedding as the two halves of one."""
     if progress is None:
         return None, None
-    return lambda done, all_: progress(done // 2, all_), lambda done, all_: progress(
-        all_ // 2 + (done + 1) // 2, all_
-    )
+
+    def report_saved(done: int, total: int) -> None:
+        progress(done // 2, total)
+
+    def report_embedded(done: int, total: int) -> None:
+        progress(total // 2 + (done + 1) // 2, total)
+
+    return report_saved, report_embedded
 
 
 def _end(thread: threading.Thread, stop: threading.Event, wake: threading.Event) -> None:
     stop.set()
     wake.set()
-    if (
-        thread is not threading.current_thread()
-    ):  # the thread itself may be the last to let go of the filler
+    if thread is not threading.current_thread():  # the thread may hold the worker's last reference
         thread.join(timeout=10)
 
 
 class EmbeddingWorker:
-    """Embeds in a thread of its own what is more than a search or a save can wait for, and what failed before."""
+    """Embeds in a thread what a search or save does not wait for, and retries what failed."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -115,63 +112,59 @@ class EmbeddingWorker:
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
-        self._at_it = threading.Lock()
+        self._embedding = threading.Lock()
         self._warned = False
         self._busy = False
         self._cold = False
 
     def catch_up(self) -> None:
-        """Embed what waits, if it is little; leave the rest to the thread. Waits for nobody's lock. Raises EmbedderProblem."""
+        """Embed a few memories now and leave the rest to the thread. Raises EmbedderProblem.
+
+        Never waits for a lock.
+        """
         try:
             embedder = self._services.embedders(None)
             if embedder is None:
                 return
-            waiting = _space(self._services, embedder, timeout=0.0).missing
-            if waiting and not self._busy:
-                self._fill_some()
-            if waiting > AT_ONCE:
+            missing = _open_space(self._services, embedder, timeout=0.0).missing
+            # Unless another thread embeds already: embedding a text twice at once helps nothing.
+            if missing and not self._busy and self._embedding.acquire(blocking=False):
+                try:
+                    embed_missing(self._services, limit=AT_ONCE, timeout=0.0)
+                finally:
+                    self._embedding.release()
+            if missing > AT_ONCE:
                 self.wake()
         except EmbedderProblem as error:
             self._warn(error)
             self.wake()
             raise
-        except VaultBusy:  # another process writes: a search answers with what there is
+        except VaultBusy:  # another process writes: search with the vectors there are
             self.wake()
-        except (
-            VaultError,
-            IndexProblem,
-        ) as error:  # a vault that can only be read is searched with what it has
-            log.debug("vectors have to wait: %s", error)
-
-    def _fill_some(self) -> None:
-        """Embed a little of what waits, unless somebody is at it: the same text twice, at the same time, helps nobody."""
-        if self._at_it.acquire(blocking=False):
-            try:
-                embed_missing(self._services, limit=AT_ONCE, timeout=0.0)
-            finally:
-                self._at_it.release()
+        except (VaultError, IndexProblem) as error:  # for example a read-only vault
+            log.debug("embedding postponed: %s", error)
 
     def embed_now(self, memories: Sequence[Memory], progress: Progress | None = None) -> None:
-        """Embed what was just saved; long texts and what else waits are left to the thread. If it fails, that waits too."""
+        """Embed new memories; leave long texts, other memories and failures to the thread."""
         ids = [memory.id for memory in memories if len(memory.content) <= LONG]
         try:
-            with self._at_it:
-                others_wait = embed_memories(self._services, ids, progress)
-            if others_wait:
+            with self._embedding:
+                missing = embed_memories(self._services, ids, progress)
+            if missing:
                 self.wake()
         except EmbedderProblem as error:
             self._warn(error)
             self.wake()
         except (VaultError, IndexProblem) as error:
-            log.debug("vectors have to wait: %s", error)
+            log.debug("embedding postponed: %s", error)
 
     def warm_up(self) -> None:
-        """Let the thread load the model."""
+        """Load the model in the thread."""
         self._cold = True
         self.wake()
 
     def wake(self) -> None:
-        """Let the thread look for memories that wait."""
+        """Make the thread look for memories to embed."""
         with self._guard:
             if self._stop.is_set():
                 return
@@ -181,11 +174,11 @@ class EmbeddingWorker:
                     target=self._run, name="muisti-embedding", daemon=True
                 )
                 self._thread.start()
-                # A process that ends without closing must not end in the middle of the model: that aborts it.
+                # Without close(), the process must not exit while the model runs: it would abort.
                 weakref.finalize(self, _end, self._thread, self._stop, self._wake)
 
     def close(self) -> None:
-        """End the thread after the batch that it is at."""
+        """Stop the thread after the current batch."""
         self._stop.set()
         self._wake.set()
         if self._thread is not None:
@@ -194,10 +187,12 @@ class EmbeddingWorker:
     def _run(self) -> None:
         while not self._stop.is_set():
             self._busy = True
-            self._wake.clear()  # before the work: whoever asks while it is done is heard
+            self._wake.clear()  # first, so that a wake() during the work is not lost
             try:
                 if self._cold:
-                    load_embedder(self._services)
+                    embedder = self._services.embedders(None)
+                    if embedder is not None and not embedder.is_ready():
+                        embedder.embed_query("ready?")
                     self._cold = False
                 embed_missing(self._services, stop=self._stop)
                 self._warned = self._busy = False
@@ -206,11 +201,11 @@ class EmbeddingWorker:
                 self._warn(error)
                 self._stop.wait(self._services.settings.embedder_retry)
             except Exception:
-                log.exception("could not embed the memories that wait")
+                log.exception("embedding failed; it is retried")
                 self._stop.wait(self._services.settings.embedder_retry)
 
     def _warn(self, error: MuistiError) -> None:
-        """Once for each time that it breaks down, not once for each search."""
+        """Log a warning once per outage, not once per search."""
         if not self._warned:
-            log.warning("no vectors for now, searches go by keyword: %s", error)
+            log.warning("no embeddings for now, searches use keywords only: %s", error)
             self._warned = True

@@ -159,9 +159,7 @@ def project_document(
             trusted=source.trusted,
             content_hash=content_hash,
             source_hash=hash_embedding_input("document", heading, content, content_hash),
-            words=Words(
-                title=_join_tokens(heading) if heading else "", body=_join_tokens(content)
-            ),
+            words=Words(title=_join_tokens(heading) if heading else "", body=_join_tokens(content)),
         )
         rows.append(row)
     return rows
