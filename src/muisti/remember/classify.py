@@ -25,13 +25,18 @@ OWN = 2
 _KINDS: Mapping[str, tuple[str, ...]] = {
     # Tie order: "TODO: fix the bug" is work to do, "We decided to add a feature" is a decision, and both are rarer words.
     "context": (
-        r"todo|to-do|fixme|wip|in progress|working on|blocked on|blocked by|current task|työn alla|в процессе|待办|正在",
-        r"todo:|fixme:|wip:|next step|next steps|next up|left to do|still need|still needs|not done yet|not finished yet",
+        r"todo|to-do|fixme|wip|in progress|working on|blocked on|blocked by|current task|"
+        r"työn alla|в процессе|待办|正在",
+        r"todo:|fixme:|wip:|next step|next steps|next up|left to do|still need|still needs|"
+        r"not done yet|not finished yet",
     ),
     "decision": (
-        r"decided|decides|decision|decisions|chose|chosen|agreed on|agreed to|agreed that|picked|opted for|opted to|"
-        r"päätös|päätettiin|päätimme|решили|решил|решено|решение|entschieden|entscheidung|beschlossen|决定|选择了",
-        r"we'll use|i'll use|we will use|i will use|we'll go with|i'll go with|we will go with|going with|settled on|"
+        r"decided|decides|decision|decisions|chose|chosen|agreed on|agreed to|agreed that|picked|"
+        r"opted for|opted to|"
+        r"päätös|päätettiin|päätimme|решили|решил|решено|решение|entschieden|entscheidung|"
+        r"beschlossen|决定|选择了",
+        r"we'll use|i'll use|we will use|i will use|we'll go with|i'll go with|we will go with|"
+        r"going with|settled on|"
         r"decided to|decided on|decided that|decided against|we chose|decision:|decision is",
         r"instead of|rather than|over \w{1,40} because|sijaan|sijasta|вместо|statt|而不是",
     ),
@@ -40,91 +45,121 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
         r"this session|last session|in this conversation|what we did|accomplished",
     ),
     "insight": (
-        r"insight|insights|learned|learnt|realized|realised|lesson|lessons|takeaway|takeaways|opittiin|opin|oivallus|"
+        r"insight|insights|learned|learnt|realized|realised|lesson|lessons|takeaway|takeaways|"
+        r"opittiin|opin|oivallus|"
         r"понял|поняли|урок|вывод|gelernt|erkenntnis|学到|教训|意识到",
-        r"correlate|correlates|correlated|correlation|correlations|pattern|turns out|the more .{1,40} the more",
+        r"correlate|correlates|correlated|correlation|correlations|pattern|turns out|"
+        r"the more .{1,40} the more",
         r"because of|leads to|the reason why",
     ),
     "discovery": (
-        r"discover|discovered|discovers|discovery|found that|found out|found a|found an|noticed|figured out|uncovered|"
-        r"huomattiin|huomasin|löytyi|selvisi|обнаружил|обнаружили|выяснилось|оказалось|entdeckt|herausgefunden|festgestellt|发现",
+        r"discover|discovered|discovers|discovery|found that|found out|found a|found an|noticed|"
+        r"figured out|uncovered|"
+        r"huomattiin|huomasin|löytyi|selvisi|обнаружил|обнаружили|выяснилось|оказалось|entdeckt|"
+        r"herausgefunden|festgestellt|发现",
         r"undocumented|surprise|surprised|surprising|surprisingly|unexpectedly",
     ),
     "bugfix": (
-        r"fix|fixed|fixes|fixing|bugfix|korjattu|korjattiin|korjasin|исправил|исправили|исправлена|исправлено|behoben|修复|修正",
+        r"fix|fixed|fixes|fixing|bugfix|korjattu|korjattiin|korjasin|исправил|исправили|"
+        r"исправлена|исправлено|behoben|修复|修正",
         r"bug|bugs|bugi|bugin|баг|бага|ошибку|fehler|漏洞",
         r"regression|crash|crashed|crashes|crashing|broken|hotfix",
         r"resolved|root cause|caused by|no longer fails|no longer crashes",
     ),
     "feature": (
-        r"add|added|adds|adding|implement|implemented|implements|implementing|introduced|introduces|lisättiin|lisäsin|"
+        r"add|added|adds|adding|implement|implemented|implements|implementing|introduced|"
+        r"introduces|lisättiin|lisäsin|"
         r"toteutettiin|добавил|добавили|добавлена|реализовали|hinzugefügt|implementiert|添加了|新增|实现了",
-        r"feature|features|new option|new command|new endpoint|new page|added new|added a new|ominaisuus|фича|фичу|功能",
+        r"feature|features|new option|new command|new endpoint|new page|added new|added a new|"
+        r"ominaisuus|фича|фичу|功能",
         r"support for|supported for|now supports|shipped|launched",
     ),
     "refactor": (
-        r"refactor|refactored|refactors|refactoring|refaktoroitiin|refaktoroin|рефакторинг|отрефакторили|refaktorisiert|重构",
-        r"rename|renamed|renames|extracted .{1,40} into|extracts .{1,40} into|split .{1,40} into|inlined|deduplicated",
-        r"clean up|cleaned up|cleans up|cleanup|simplify|simplified|simplifies|simplification|dead code|siivottiin",
+        r"refactor|refactored|refactors|refactoring|refaktoroitiin|refaktoroin|рефакторинг|"
+        r"отрефакторили|refaktorisiert|重构",
+        r"rename|renamed|renames|extracted .{1,40} into|extracts .{1,40} into|split .{1,40} into|"
+        r"inlined|deduplicated",
+        r"clean up|cleaned up|cleans up|cleanup|simplify|simplified|simplifies|simplification|"
+        r"dead code|siivottiin",
     ),
     "preference": (
-        r"prefer|prefers|preferred|preference|preferences|favorite|favourite|suosii|suosin|mieluummin|предпочитает|предпочитаю|"
+        r"prefer|prefers|preferred|preference|preferences|favorite|favourite|suosii|suosin|"
+        r"mieluummin|предпочитает|предпочитаю|"
         r"bevorzugt|bevorzuge|lieber|偏好|喜欢",
-        r"likes|loves|hates|dislikes|wants|i like|i love|i hate|i dislike|i want|we like|we want|would like|don't like|"
+        r"likes|loves|hates|dislikes|wants|i like|i love|i hate|i dislike|i want|we like|we want|"
+        r"would like|don't like|"
         r"tykkää|haluaa|любит|нравится|хочет|möchte|讨厌",
-        r"always use|always write|always answer|never use|never write|please use|please don't|please do not|do not use|don't use|"
+        r"always use|always write|always answer|never use|never write|please use|please don't|"
+        r"please do not|do not use|don't use|"
         r"käytä aina|älä käytä|всегда используй|не используй|immer|总是|不要",
     ),
     "change": (
-        r"changed|changes|updated|updates|upgraded|upgrades|migrated|migrates|bumped|bumps|moved|replaced|switched|swapped|removed|"
-        r"deprecated|päivitettiin|vaihdettiin|siirrettiin|poistettiin|обновили|обновил|заменили|перенесли|удалили|"
+        r"changed|changes|updated|updates|upgraded|upgrades|migrated|migrates|bumped|bumps|moved|"
+        r"replaced|switched|swapped|removed|"
+        r"deprecated|päivitettiin|vaihdettiin|siirrettiin|poistettiin|обновили|обновил|заменили|"
+        r"перенесли|удалили|"
         r"aktualisiert|geändert|ersetzt|migriert|entfernt|更新|升级|替换",
         r"from .{1,40} to",
     ),
     "observation": (
-        r"observed|observes|observation|observations|seems to|appears to|looks like|havainto|наблюдение|beobachtet|观察",
+        r"observed|observes|observation|observations|seems to|appears to|looks like|havainto|"
+        r"наблюдение|beobachtet|观察",
     ),
     "fact": (
         r"is|are|was|were|has|have|ovat|ist|sind|является|是",
-        r"located at|located in|defined in|lives in|works at|works for|deadline|cost|costs|version|endpoint|address|born|"
-        r"birthday|sijaitsee|määräaika|osoite|находится|срок|адрес|befindet|frist|adresse|位于|截止|版本|地址",
+        r"located at|located in|defined in|lives in|works at|works for|deadline|cost|costs|"
+        r"version|endpoint|address|born|"
+        r"birthday|sijaitsee|määräaika|osoite|находится|срок|адрес|befindet|frist|adresse|位于|截止|"
+        r"版本|地址",
     ),
 }
 
 _SECTORS: Mapping[str, tuple[str, ...]] = {
     # Tie order: the more specific first, so that "Frustrated by the slow test suite" is a feeling, not a procedure.
     Sector.EMOTIONAL: (
-        r"frustrated|frustrating|annoyed|annoying|happy|satisfied|confused|angry|excited|worried|proud|sad|afraid|upset|thrilled|"
-        r"disappointed|glad|nervous|anxious|relieved|turhautunut|ärsyttää|iloinen|расстроен|раздражает|счастлив|"
+        r"frustrated|frustrating|annoyed|annoying|happy|satisfied|confused|angry|excited|worried|"
+        r"proud|sad|afraid|upset|thrilled|"
+        r"disappointed|glad|nervous|anxious|relieved|turhautunut|ärsyttää|iloinen|расстроен|"
+        r"раздражает|счастлив|"
         r"frustriert|genervt|glücklich|沮丧|生气|高兴|满意|担心",
-        r"love|loves|loved|likes|hate|hates|hated|prefer|prefers|dislike|dislikes|rakastaa|vihaa|tykkää|suosii|любит|ненавидит|"
+        r"love|loves|loved|likes|hate|hates|hated|prefer|prefers|dislike|dislikes|rakastaa|vihaa|"
+        r"tykkää|suosii|любит|ненавидит|"
         r"нравится|предпочитает|liebt|hasst|bevorzugt|喜欢|讨厌",
-        r"pain point|pain points|struggle|struggles|struggled|struggling|enjoy|enjoys|enjoyed|fed up|tired of",
+        r"pain point|pain points|struggle|struggles|struggled|struggling|enjoy|enjoys|enjoyed|"
+        r"fed up|tired of",
     ),
     Sector.REFLECTIVE: (
-        r"learned|learnt|realized|realised|noticed|insight|insights|pattern|patterns|lesson|lessons|opittiin|huomasin|"
+        r"learned|learnt|realized|realised|noticed|insight|insights|pattern|patterns|lesson|"
+        r"lessons|opittiin|huomasin|"
         r"понял|поняли|урок|gelernt|erkenntnis|学到|教训|意识到",
         r"better to|should have|next time|turns out|ensi kerralla|в следующий раз|nächstes mal|下次",
-        r"observation|observations|conclusion|conclusions|takeaway|takeaways|johtopäätös|вывод|fazit|结论",
+        r"observation|observations|conclusion|conclusions|takeaway|takeaways|johtopäätös|вывод|"
+        r"fazit|结论",
         r"this codebase|this project|in general|tämä projekti|в целом|im allgemeinen|这个项目|总的来说",
     ),
     Sector.EPISODIC: (
-        r"asked|said|mentioned|discussed|talked about|told|kysyi|sanoi|mainitsi|keskusteltiin|спросил|сказал|обсудили|"
+        r"asked|said|mentioned|discussed|talked about|told|kysyi|sanoi|mainitsi|keskusteltiin|"
+        r"спросил|сказал|обсудили|"
         r"fragte|sagte|besprochen|提到|讨论|问了",
-        r"session|conversation|earlier|just now|yesterday|today|last week|last month|last night|this morning|eilen|tänään|"
+        r"session|conversation|earlier|just now|yesterday|today|last week|last month|last night|"
+        r"this morning|eilen|tänään|"
         r"вчера|сегодня|gestern|heute|昨天|今天|刚才",
         r"user wanted|user requested|user asked for|käyttäjä pyysi|пользователь попросил|用户要求",
     ),
     Sector.PROCEDURAL: (
-        r"how to|steps to|process|workflow|procedure|ohjeet|vaiheet|инструкция|шаги|anleitung|步骤|流程",
-        r"first|then|next|finally|step \d{1,4}|ensin|sitten|lopuksi|сначала|затем|zuerst|danach|首先|然后|最后",
+        r"how to|steps to|process|workflow|procedure|ohjeet|vaiheet|инструкция|шаги|anleitung|步骤|"
+        r"流程",
+        r"first|then|next|finally|step \d{1,4}|ensin|sitten|lopuksi|сначала|затем|zuerst|danach|"
+        r"首先|然后|最后",
         r"run|execute|build|deploy|test|aja|julkaise|запусти|запустить|ausführen|运行|执行|部署",
         r"command|script|recipe|komento|команда|команду|скрипт|befehl|skript|命令|脚本",
     ),
     Sector.SEMANTIC: (
         r"is|are|was|were|has|have|contains|ovat|ist|sind|является|是",
-        r"located at|located in|defined in|implemented in|stored in|lives in|sijaitsee|находится|befindet|位于",
-        r"file|function|class|module|component|endpoint|tiedosto|funktio|moduuli|файл|функция|модуль|datei|modul|文件|函数|模块",
+        r"located at|located in|defined in|implemented in|stored in|lives in|sijaitsee|находится|"
+        r"befindet|位于",
+        r"file|function|class|module|component|endpoint|tiedosto|funktio|moduuli|файл|функция|"
+        r"модуль|datei|modul|文件|函数|模块",
         r"fact|information|knowledge",
     ),
 }

@@ -33,48 +33,59 @@ _QUOTES = " \t`《》「」『』"
 _NEW_SENTENCE = re.compile(rf"[{STOPS}:\n]")
 
 _DETERMINERS = frozenset(
-    "a an the this that these those its his her their my our your no every each any some all".split()
+    """
+    a an the this that these those its his her their my our your no every each any some all
+    """.split()
 )
 _GRAMMAR = frozenset(
     """
-    i me we us you he him she it they them who whom whose which what where when why how myself yourself itself ourselves there
-    here am is are was were be been being do does did doing done have has had having will would shall should can could may
-    might must and or but nor so yet if then else than because while although though unless until since whether as of in on at
-    by for with from to into onto over under above below between among through during before after about against along across
-    around behind beyond near off out up down upon via per within without toward towards like unlike despite not never always
-    often sometimes also too very just only even still already again ever both either neither other another same such more
-    most less least much many few several own once twice now today yesterday tomorrow soon later earlier maybe perhaps rather
-    quite almost enough please yes hello hey hi wow oh okay thanks etc one two three four five six seven eight nine ten todo
-    fixme note wip don doesn didn isn aren wasn weren won wouldn shouldn couldn can't don't doesn't didn't isn't aren't won't
-    besides
+    i me we us you he him she it they them who whom whose which what where when why how myself
+    yourself itself ourselves there here am is are was were be been being do does did doing done
+    have has had having will would shall should can could may might must and or but nor so yet if
+    then else than because while although though unless until since whether as of in on at by for
+    with from to into onto over under above below between among through during before after about
+    against along across around behind beyond near off out up down upon via per within without
+    toward towards like unlike despite not never always often sometimes also too very just only even
+    still already again ever both either neither other another same such more most less least much
+    many few several own once twice now today yesterday tomorrow soon later earlier maybe perhaps
+    rather quite almost enough please yes hello hey hi wow oh okay thanks etc one two three four
+    five six seven eight nine ten todo fixme note wip don doesn didn isn aren wasn weren won wouldn
+    shouldn couldn can't don't doesn't didn't isn't aren't won't besides
     """.split()
 )
 _VERBS = frozenset(
     """
-    go goes went gone get gets got make makes made take takes took taken give gives gave given come comes came see sees saw
-    seen know knows knew known think thinks thought say says said tell tells told find finds found keep keeps kept let lets
-    put puts set sets become becomes became begin begins began feel feels felt leave leaves left bring brings brought buy buys
-    bought write writes wrote written read reads run runs ran send sends sent speak spoke meet met pay paid choose chose
-    chosen break broke broken hold held lose lost win won build built teach taught catch caught fall fell grow grew hear heard
-    lead led mean means meant spend spent understand understood use uses want wants need needs prefer prefers love loves hate
-    hates try tries ask asks seem seems look looks appear appears happen happens allow allows require requires provide
-    provides contain contains include includes return returns cause causes fail fails work works live lives stay stays add
-    adds remove removes create creates delete deletes fix fixes implement implements introduce introduces handle handles favor
-    favors favour favours depend depends expect expects explain explains help helps improve improves increase increases decide
-    decides correlate correlates install start starts stop stops must avoid avoids ensure ensures follow follows enjoy enjoys
-    believe believes suggest suggests agree agrees discuss wait receive receives miss misses expire expires invalidate
-    invalidates deploy
+    go goes went gone get gets got make makes made take takes took taken give gives gave given come
+    comes came see sees saw seen know knows knew known think thinks thought say says said tell tells
+    told find finds found keep keeps kept let lets put puts set sets become becomes became begin
+    begins began feel feels felt leave leaves left bring brings brought buy buys bought write writes
+    wrote written read reads run runs ran send sends sent speak spoke meet met pay paid choose chose
+    chosen break broke broken hold held lose lost win won build built teach taught catch caught fall
+    fell grow grew hear heard lead led mean means meant spend spent understand understood use uses
+    want wants need needs prefer prefers love loves hate hates try tries ask asks seem seems look
+    looks appear appears happen happens allow allows require requires provide provides contain
+    contains include includes return returns cause causes fail fails work works live lives stay
+    stays add adds remove removes create creates delete deletes fix fixes implement implements
+    introduce introduces handle handles favor favors favour favours depend depends expect expects
+    explain explains help helps improve improves increase increases decide decides correlate
+    correlates install start starts stop stops must avoid avoids ensure ensures follow follows enjoy
+    enjoys believe believes suggest suggests agree agrees discuss wait receive receives miss misses
+    expire expires invalidate invalidates deploy
     """.split()
 )
 _VAGUE = frozenset(
-    "first second third next last new good great nice possible available together forever home daily weekly sure real big".split()
+    """
+    first second third next last new good great nice possible available together forever home daily
+    weekly sure real big
+    """.split()
 )
 _NOUNS_LIKE_VERBS = frozenset(
     """
-    seed feed speed embed distributed shared nested linked embedded string thing ring spring meeting building setting routing
-    logging testing caching billing pricing training embedding encoding mapping binding rendering parsing streaming monitoring
-    indexing hashing tracking engineering marketing onboarding hosting staging timing spelling warning heading family assembly
-    reply supply anomaly
+    seed feed speed embed distributed shared nested linked embedded string thing ring spring meeting
+    building setting routing logging testing caching billing pricing training embedding encoding
+    mapping binding rendering parsing streaming monitoring indexing hashing tracking engineering
+    marketing onboarding hosting staging timing spelling warning heading family assembly reply
+    supply anomaly
     """.split()
 )
 """Words that end like a participle or an adverb but stand in names of things."""

@@ -17,7 +17,8 @@ TITLE_LENGTH = 80
 _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*)")
 # An underscore inside a word is a letter of an identifier, and one tilde is somebody's home folder.
 _MARKUP = re.compile(
-    r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|~~|(?<!\w)_{1,3}(?=[^\W_]+[^\w]|[^\W_]+_{1,3}(?!\w))|(?<=[^\W_])_{1,3}(?!\w)"
+    r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|~~|(?<!\w)_{1,3}(?=[^\W_]+[^\w]|[^\W_]+_{1,3}(?!\w))|"
+    r"(?<=[^\W_])_{1,3}(?!\w)"
     r"|^\s*(?:[-*+>]|\d+[.)])\s+"
 )
 

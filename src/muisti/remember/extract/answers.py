@@ -11,15 +11,18 @@ from muisti.remember.extract.verbs import to_third_person
 MOST_WORDS = 7
 """Words of an answer that needs its question; a longer one speaks for itself."""
 _POLITE = re.compile(
-    r"\b(?:how (?:are|have|is|'s) (?:you|it|things|everything|your day|life)|how about you|what about you|"
+    r"\b(?:how (?:are|have|is|'s) (?:you|it|things|everything|your day|life)|how about you|"
+    r"what about you|"
     r"and you\?|what's up|anything new|"
-    r"what's new|any(?:thing)? else|really\?|ready|sound good|okay\?|right\?|agree|make sense|can you|could you|"
+    r"what's new|any(?:thing)? else|really\?|ready|sound good|okay\?|right\?|agree|make sense|"
+    r"can you|could you|"
     r"would you (?:like|mind)|shall we|want me to|"
     r"(?:do|did) you (?:know|think|see|mean|understand|agree)|know what|guess)\b",
     re.I,
 )
 _SIGHED = re.compile(
-    r"(?:thanks|thank you|good|great|fine|not (?:much|bad|yet|really)|me too|same|sure|ok|okay|cool|nice|wow|hey|"
+    r"(?:thanks|thank you|good|great|fine|not (?:much|bad|yet|really)|me too|same|sure|ok|okay|"
+    r"cool|nice|wow|hey|"
     r"hi|no idea|not sure|i don't know|i see|hm+|haha)\b",
     re.I,
 )
@@ -28,7 +31,8 @@ _YES = re.compile(
 )
 _NO = re.compile(r"(?:no|nope|nah|not at all|i'm not|i don't|i haven't)\b[,.!]*\s*", re.I)
 _FINITE = re.compile(
-    r"\b(?:is|am|are|was|were|has|have|had|do|does|did|can|could|will|would|looks?|sounds?|makes?|loves?|"
+    r"\b(?:is|am|are|was|were|has|have|had|do|does|did|can|could|will|would|looks?|sounds?|makes?|"
+    r"loves?|"
     r"likes?)\b|'(?:s|m|re|ve|ll|d)\b|n't\b|!",
     re.I,
 )
@@ -37,7 +41,8 @@ _PLACED = re.compile(
     r"(?:in|at|on|near|by|from|to|under|over|behind|next|around|here|there|up|down)\b", re.I
 )
 _SMALL_WORD = re.compile(
-    r"(?:The|A|An|In|On|At|My|Our|About|Around|To|From|With|By|It|One|Two|Three|Four|Five|Six|Seven|Eight|Nine|"
+    r"(?:The|A|An|In|On|At|My|Our|About|Around|To|From|With|By|It|One|Two|Three|Four|Five|Six|"
+    r"Seven|Eight|Nine|"
     r"Ten)\b"
 )
 _Form = Callable[[re.Match[str], str, str], str]
@@ -158,7 +163,8 @@ _FORMS: tuple[tuple[re.Pattern[str], _Form], ...] = tuple(
     for pattern, form in (
         (r"how many (?P<things>[\w ]{1,40}) do you (?P<verb>\w+)", _how_many),
         (
-            r"(?P<wh>where|what|when|how old|how tall)(?P<be>'re| are| were) you(?: (?P<rest>[\w ]{1,60}))?",
+            r"(?P<wh>where|what|when|how old|how tall)(?P<be>'re| are|"
+            r" were) you(?: (?P<rest>[\w ]{1,60}))?",
             _you_are,
         ),
         (
@@ -167,7 +173,8 @@ _FORMS: tuple[tuple[re.Pattern[str], _Form], ...] = tuple(
             _thing_is,
         ),
         (
-            r"(?P<wh>where|what) do you (?P<verb>(?!do\b|think\b|mean\b)\w+)(?: (?P<rest>[\w ]{1,60}))?",
+            r"(?P<wh>where|what) do you (?P<verb>(?!do\b|think\b|"
+            r"mean\b)\w+)(?: (?P<rest>[\w ]{1,60}))?",
             _you_do,
         ),
         (r"(?P<aux>are|have|do) you (?P<rest>[\w' -]{2,80})", _yes_or_no),

@@ -11,18 +11,23 @@ def _any(*forms: str) -> re.Pattern[str]:
 
 
 LEADS = re.compile(
-    r"(?:(?:yeah|yep|yup|yes|nah|oh|wow|aww?|haha|hah|hmm+|well|ok|okay|so|anyway|btw|by the way|but anyway|and by the way|"
+    r"(?:(?:yeah|yep|yup|yes|nah|oh|wow|aww?|haha|hah|hmm+|well|ok|okay|so|anyway|btw|by the way|"
+    r"but anyway|and by the way|"
     r"oh and|also|plus|and|but|sure|right|thanks|"
-    r"thank you|thx|nope|no|hey|hi|hello|absolutely|definitely|totally|exactly|true|honestly|actually|"
+    r"thank you|thx|nope|no|hey|hi|hello|absolutely|definitely|totally|exactly|true|honestly|"
+    r"actually|"
     r"actually yeah|of course|"
-    r"for sure|you're right|i see|cool|great|nice|awesome|amazing|sounds good|to be honest|as you know|"
+    r"for sure|you're right|i see|cool|great|nice|awesome|amazing|sounds good|to be honest|"
+    r"as you know|"
     r"like i said|fyi|please|"
-    r"unfortunately|luckily|sadly|guess what)(?:,? (?-i:[A-Z][a-z]+))?(?:[,!:;–—-]+|\.{2,}| -)\s+)+",
+    r"unfortunately|luckily|sadly|guess what)(?:,? (?-i:[A-Z][a-z]+))?(?:[,!:;–—-]+|\.{2,}|"
+    r" -)\s+)+",
     re.I,
 )
 """Words before what is said."""
 TELLS = re.compile(
-    r"^(?:i )?(?:also |just )?(?:wanted|want|have) to (?:let you know|tell you|say|share)(?: that)?,? (?=(?:I|I'm|"
+    r"^(?:i )?(?:also |just )?(?:wanted|want|have) to (?:let you know|tell you|say|"
+    r"share)(?: that)?,? (?=(?:I|I'm|"
     r"I've|my|we|we're)\b)",
     re.I,
 )
@@ -34,33 +39,41 @@ REMINDS = re.compile(
 INSTRUCTION = re.compile(
     r"(?:(?:please|pls|also|and|hey|ok|so)[,:]? )*"
     r"(?:(?:can|could|would) you )?(?:please )?"
-    r"(?:(?:do )?remember(?: that| this:?|:| -)|(?:take |make )?(?:a )?note(?: that| to self:?| down that|:)|note:|"
-    r"don't (?:ever )?forget(?: that|:)?|never forget that|keep in mind(?: that|:)?|bear in mind that|for (?:the|"
+    r"(?:(?:do )?remember(?: that| this:?|:| -)|(?:take |make )?(?:a )?note(?: that| to self:?|"
+    r" down that|:)|note:|"
+    r"don't (?:ever )?forget(?: that|:)?|never forget that|keep in mind(?: that|:)?|"
+    r"bear in mind that|for (?:the|"
     r"your) record[,:]?|"
-    r"(?:save|store|memorize|memorise)(?: this| that| the fact that)?:|for future reference[,:]|fyi[,:]|important:|"
+    r"(?:save|store|memorize|memorise)(?: this| that| the fact that)?:|for future reference[,:]|"
+    r"fyi[,:]|important:|"
     r"remember,?(?= (?:i|my|we|our|the|to|not|never|always)\b)|"
     r"(?:from now on|going forward)[,:]?)\s+",
     re.I,
 )
 RULE = re.compile(
-    r"(?:please )?(?:(?:always|never|do not|don't|only) (?:use|write|answer|call|add|put|commit|push|run|format|"
+    r"(?:please )?(?:(?:always|never|do not|don't|only) (?:use|write|answer|call|add|put|commit|"
+    r"push|run|format|"
     r"reply|include|"
-    r"suggest|touch|change|delete|ask|show|send|mention|assume)|please (?:use|call me|answer|write|reply|keep|"
+    r"suggest|touch|change|delete|ask|show|send|mention|assume)|please (?:use|call me|answer|"
+    r"write|reply|keep|"
     r"stop|avoid|don't)|use .{1,60}?(?:,? not|instead of|rather than|,? never))\b",
     re.I,
 )
 """What an agent is told to do from now on."""
 CORRECTION = re.compile(
     r"(?:(?:no|nope|sorry|oops|wait|ah|hmm|well)[,.!:; –—-]+)*"
-    r"(?:i (?:actually |really )?(?:meant|mean)(?: to say)?[,:]? |correction:? |i misspoke[,:;.]? |(?:let me|"
+    r"(?:i (?:actually |really )?(?:meant|mean)(?: to say)?[,:]? |correction:? |"
+    r"i misspoke[,:;.]? |(?:let me|"
     r"to) correct (?:that|myself)[,:]? |"
-    r"actually[,:]? (?=(?:(?:it|that|there|he|she|they)(?:'s|'re| is| was| are| were)|(?:the|my|our|his|"
+    r"actually[,:]? (?=(?:(?:it|that|there|he|she|they)(?:'s|'re| is| was| are| were)|(?:the|my|"
+    r"our|his|"
     r"her) [\w ]{1,40}? (?:is|was|are|were))\b)|that's (?:wrong|not right|incorrect)[,:;.]? |"
     r"scratch that[,:;.]? |it's not \w+[, ]+it's )",
     re.I,
 )
 STRICT_CORRECTION = re.compile(
-    r"\b(?:meant|i mean|correction|misspoke|correct (?:that|myself)|wrong|not right|incorrect|scratch that)\b|^no\b",
+    r"\b(?:meant|i mean|correction|misspoke|correct (?:that|myself)|wrong|not right|incorrect|"
+    r"scratch that)\b|^no\b",
     re.I,
 )
 
@@ -82,7 +95,8 @@ PREFERENCE = _any(
     r"prefer(?:red|s)?",
     r"favou?rites?",
     r"fave?s?",
-    r"i(?: (?:really|also|just|absolutely|still|do|truly|always))* (?:like|love|hate|dislike|enjoy|adore)",
+    r"i(?: (?:really|also|just|absolutely|still|do|truly|always))* (?:like|love|hate|dislike|"
+    r"enjoy|adore)",
     r"(?:we|i)(?:'d| would) (?:love|like|rather|prefer)",
     r"i (?:don't|do not|can't) (?:like|stand|want|enjoy|care for)",
     r"i'm (?:\w+ )?(?:a fan of|into|keen on|fond of|allergic to|passionate about|obsessed with)",
@@ -94,7 +108,8 @@ PREFERENCE = _any(
     r"i(?:'m| am) (?:\w+ )?(?:vegetarian|vegan)",
 )
 INSIGHT = _any(
-    r"(?:i|we)(?:'ve| have)? (?:\w+ )?(?:learned|learnt|realized|realised|noticed|discovered|figured out|found out)",
+    r"(?:i|we)(?:'ve| have)? (?:\w+ )?(?:learned|learnt|realized|realised|noticed|discovered|"
+    r"figured out|found out)",
     r"turns out",
     r"taught me",
     r"lesson",
@@ -105,34 +120,45 @@ INSIGHT = _any(
     r"helped me (?:see|understand)",
 )
 EVENT = _any(
-    r"(?:i|we)(?:'ve| have|'d| had)?(?: (?:just|also|even|finally|recently|already|really|once|\w+ly))? (?:been|"
+    r"(?:i|we)(?:'ve| have|'d| had)?(?: (?:just|also|even|finally|recently|already|really|once|"
+    r"\w+ly))? (?:been|"
     r"had|went|got|made|took|met|saw|found|lost|won|bought|set|put|helped|started|felt|"
-    r"gave|did|ran|came|wrote|built|taught|told|spent|read|heard|left|kept|used to|thought|knew|chose|grew|began|"
+    r"gave|did|ran|came|wrote|built|taught|told|spent|read|heard|left|kept|used to|thought|knew|"
+    r"chose|grew|began|"
     r"fell|held|sold|sent|\w{2,}ed)",
-    r"(?:i|we)(?:'m| am|'re| are) (?:\w+ )?(?:working|planning|learning|studying|training|preparing|looking for|"
+    r"(?:i|we)(?:'m| am|'re| are) (?:\w+ )?(?:working|planning|learning|studying|training|"
+    r"preparing|looking for|"
     r"trying|starting|living|moving|going to|thinking (?:of|about)|writing|building|saving)",
 )
 """What happened to the speaker, or what they are busy with."""
 LIFE = _any(
-    r"job|work(?:ed|ing)?|boss|career|business|company|project|school|college|degree|university|class(?:es)?|"
+    r"job|work(?:ed|ing)?|boss|career|business|company|project|school|college|degree|university|"
+    r"class(?:es)?|"
     r"course|exam|study(?:ing)?",
-    r"mom|mum|mother|dad|father|parents?|brother|sister|wife|husband|partner|kids?|son|daughter|family|friends?|"
+    r"mom|mum|mother|dad|father|parents?|brother|sister|wife|husband|partner|kids?|son|daughter|"
+    r"family|friends?|"
     r"girlfriend|boyfriend|dog|cat|pets?|baby",
-    r"moved|moving|live|lived|lives|born|married|wedding|engaged|divorced|birthday|anniversary|house|home|"
+    r"moved|moving|live|lived|lives|born|married|wedding|engaged|divorced|birthday|anniversary|"
+    r"house|home|"
     r"apartment|car|trip|travel(?:l?ing|l?ed)?|visit(?:ed|ing)?|vacation|flight",
-    r"bought|started|finished|joined|attended|signed up|volunteer(?:ed|ing)?|won|lost|built|made|wrote|painted|"
+    r"bought|started|finished|joined|attended|signed up|volunteer(?:ed|ing)?|won|lost|built|made|"
+    r"wrote|painted|"
     r"adopted|launched|opened|got|took|met|went|goals?|dream",
-    r"hobby|hobbies|music|band|guitar|piano|paint(?:ing)?|books?|reading|games?|movies?|cook(?:ing)?|recipe|"
+    r"hobby|hobbies|music|band|guitar|piano|paint(?:ing)?|books?|reading|games?|movies?|"
+    r"cook(?:ing)?|recipe|"
     r"hik(?:e|ing)|run(?:ning)?|gym|yoga|camping|garden|team|tournament",
     r"allerg(?:y|ic)|doctor|diagnosed|surgery|health|therapy|injury|medication|diet",
     r"deadline|meeting|appointment|budget|salary|address|phone|email|password|plan(?:s|ning|ned)?",
 )
 TASK = re.compile(
-    r"(?:now |then |please |also |ok |next )*(?:write|give|make|create|explain|show|list|tell|help|generate|"
+    r"(?:now |then |please |also |ok |next )*(?:write|give|make|create|explain|show|list|tell|"
+    r"help|generate|"
     r"summari[sz]e|translate|fix|add|"
-    r"find|suggest|rewrite|draft|act|imagine|provide|describe|compare|recommend|let|predict|convert|refactor|"
+    r"find|suggest|rewrite|draft|act|imagine|provide|describe|compare|recommend|let|predict|"
+    r"convert|refactor|"
     r"implement|check|look|"
-    r"search|run|open|read|update|change|remove|delete|rename|continue|go|try|do|design|build|plan|calculate|"
+    r"search|run|open|read|update|change|remove|delete|rename|continue|go|try|do|design|build|"
+    r"plan|calculate|"
     r"answer|analy[sz]e|"
     r"review|edit|pretend|think|consider|put|send|include|feel free|i(?:'d like| want| need|"
     r" would like) you to)\b(?! (?:is|was|are)\b)",
@@ -141,34 +167,50 @@ TASK = re.compile(
 """What an assistant is to do now: a task, which is done and over."""
 PROPOSAL = re.compile(r"let's\b(?! (?:use|go with|stick with|switch to)\b)|let us\b", re.I)
 CHAT = re.compile(
-    r"(?:(?:hey|hi|hello|yo|good (?:morning|evening|afternoon|to (?:see|hear))|great to (?:see|hear)|"
+    r"(?:(?:hey|hi|hello|yo|good (?:morning|evening|afternoon|to (?:see|hear))|great to (?:see|"
+    r"hear)|"
     r"nice to (?:see|hear|meet)|long time|what's up|"
-    r"how(?:'s| are| have| is) |thanks?\b|thank you|thx|no (?:worries|problem)|you're (?:welcome|right|so|the|an?|"
+    r"how(?:'s| are| have| is) |thanks?\b|thank you|thx|no (?:worries|problem)|you're (?:welcome|"
+    r"right|so|the|an?|"
     r"doing|awesome|amazing)|welcome|bye|goodbye|see you|see ya|"
-    r"take care|talk (?:to you )?(?:soon|later)|good luck|best of luck|congrats|congratulations|cheers|have (?:a|"
+    r"take care|talk (?:to you )?(?:soon|later)|good luck|best of luck|congrats|congratulations|"
+    r"cheers|have (?:a|"
     r"fun)|enjoy|keep (?:it|up|going|me|pushing|in)|"
-    r"let me know|(?:so |really |very )?(?:glad|happy|sorry|nice|good|great) to (?:hear|know)|(?:i'm )?(?:so |"
+    r"let me know|(?:so |really |very )?(?:glad|happy|sorry|nice|good|great) to (?:hear|know)|"
+    r"(?:i'm )?(?:so |"
     r"really )?(?:glad|happy|proud|sorry|excited|stoked) (?:to hear|for you|you|of you)|sounds?\b|"
-    r"that(?:'s| is| was| must| sounds| looks| would)|this is|it(?:'s| is) (?:so |really |always |all |"
+    r"that(?:'s| is| was| must| sounds| looks| would)|this is|it(?:'s| is) (?:so |really |always |"
+    r"all |"
     r"been )?(?:great|awesome|amazing|nice|cool|good|true|fun)|"
-    r"what an?\b|how (?:\w+)[!.]|looks\b|wow|awesome|cool|nice|amazing|absolutely|definitely|totally|sure|yeah|"
+    r"what an?\b|how (?:\w+)[!.]|looks\b|wow|awesome|cool|nice|amazing|absolutely|definitely|"
+    r"totally|sure|yeah|"
     r"yep|of course|exactly|"
-    r"i (?:totally |completely |can |really )?(?:agree|hear you|get (?:it|that|you)|see|understand|bet|hope (?:so|"
+    r"i (?:totally |completely |can |really )?(?:agree|hear you|get (?:it|that|you)|see|"
+    r"understand|bet|hope (?:so|"
     r"you|it|that))|i'm (?:here for you|sure (?:you|it))|can't wait|"
-    r"(?:i )?(?:really )?appreciate (?:it|that|you|your|the)|hope\b|wishing|check (?:it|this|them|'em|out)|"
-    r"(?:take a )?look at|here's (?:a|the|my|some|one|an)|let's|we (?:can|got|both|make)|we're (?:both|in)|we'll|"
-    r"i'm (?:always )?(?:here|rooting)|i believe in|i'll (?:keep|let|check|definitely|do|always|make sure|try)|"
+    r"(?:i )?(?:really )?appreciate (?:it|that|you|your|the)|hope\b|wishing|check (?:it|this|them|"
+    r"'em|out)|"
+    r"(?:take a )?look at|here's (?:a|the|my|some|one|an)|let's|we (?:can|got|both|make)|"
+    r"we're (?:both|in)|we'll|"
+    r"i'm (?:always )?(?:here|rooting)|i believe in|i'll (?:keep|let|check|definitely|do|always|"
+    r"make sure|try)|"
     r"i won't|i'm gonna (?:make it|keep|do|give it)|just (?:remember|keep)|believe in|"
-    r"stay\b|don't (?:give|worry|forget)|remember\b|go for it|you (?:got|can|should|deserve|must|have)|you'll|"
-    r"you've|your|feel free|keep|nothing|whenever you|if i need|tell me|i just wanted to (?:say|check)|(?:that|those|these|this|"
-    r"the) \w+ (?:is|are|looks?|was) (?:so|really|amazing|awesome|great|beautiful|adorable|gorgeous|cute|"
-    r"stunning)|if you|i can imagine|i (?:really |just |also |do )?(?:love|like|enjoy) (?:it|that|this|them|how|"
-    r"your)|i knew you|it (?:must|looks|sounds)|(?:really )?love (?:how|that|your)|way to|every step)\b)",
+    r"stay\b|don't (?:give|worry|forget)|remember\b|go for it|you (?:got|can|should|deserve|must|"
+    r"have)|you'll|"
+    r"you've|your|feel free|keep|nothing|whenever you|if i need|tell me|i just wanted to (?:say|"
+    r"check)|(?:that|those|these|this|"
+    r"the) \w+ (?:is|are|looks?|was) (?:so|really|amazing|awesome|great|beautiful|adorable|"
+    r"gorgeous|cute|"
+    r"stunning)|if you|i can imagine|i (?:really |just |also |do )?(?:love|like|enjoy) (?:it|that|"
+    r"this|them|how|"
+    r"your)|i knew you|it (?:must|looks|sounds)|(?:really )?love (?:how|that|your)|way to|"
+    r"every step)\b)",
     re.I,
 )
 """How small talk begins: greetings, thanks, praise of the other, good wishes."""
 STATES = re.compile(
-    r"^(?:the|our|my|his|her|their|[A-Z`][\w`'.-]+)(?: [\w`'./-]+){0,5}? (?:is|are|was|were|has|have|uses?|runs?|"
+    r"^(?:the|our|my|his|her|their|[A-Z`][\w`'.-]+)(?: [\w`'./-]+){0,5}? (?:is|are|was|were|has|"
+    r"have|uses?|runs?|"
     r"lives?|costs?|starts?|ends?|listens?|works?|needs?|takes?|expires?)\b",
     re.I,
 )
@@ -184,28 +226,34 @@ HEDGE = _any(
     r"if (?:i|you|we)",
 )
 ANAPHORA = re.compile(
-    r"(?:it|it's|that|that's|this|these|those|they|they're|he|she|he's|she's|there|its|his|her|them|so|which|then|"
+    r"(?:it|it's|that|that's|this|these|those|they|they're|he|she|he's|she's|there|its|his|her|"
+    r"them|so|which|then|"
     r"and)\b",
     re.I,
 )
 """A sentence that begins like this leans on the one before."""
 QUESTION = re.compile(
-    r"(?:(?:so|and|but|oh|hey|well),? )?(?:what|when|where|who|whom|whose|which|why|how)(?:'s|'re)? (?:is|are|was|"
+    r"(?:(?:so|and|but|oh|hey|well),? )?(?:what|when|where|who|whom|whose|which|why|how)(?:'s|"
+    r"'re)? (?:is|are|was|"
     r"were|do|does|did|can|could|should|would|will|"
-    r"have|has|about|come|many|much|long|old|often)\b|(?:do|does|did|can|could|would|will|have|has|are|is|any|"
+    r"have|has|about|come|many|much|long|old|often)\b|(?:do|does|did|can|could|would|will|have|"
+    r"has|are|is|any|"
     r"got any|wanna) (?:you|your|it|there|we|i|they|the|he|she|that|this)\b",
     re.I,
 )
 """A question without its mark."""
 FIGURE = re.compile(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred|"
+    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|"
+    r"fifty|hundred|"
     r"thousand|million|dozen|half|twice|percent)\b|[€$£¥%]",
     re.I,
 )
 TIME = _any(
     r"yesterday|today|tonight|tomorrow|ago|recently|lately",
-    r"(?:last|next|this|every|each) (?:week|month|year|night|weekend|summer|winter|spring|fall|morning|\w+day)",
-    r"january|february|march|april|june|july|august|september|october|november|december|monday|tuesday|wednesday|"
+    r"(?:last|next|this|every|each) (?:week|month|year|night|weekend|summer|winter|spring|fall|"
+    r"morning|\w+day)",
+    r"january|february|march|april|june|july|august|september|october|november|december|monday|"
+    r"tuesday|wednesday|"
     r"thursday|friday|saturday|sunday",
     r"for (?:\w+ )?(?:years|months|weeks)",
     r"since|years old|due|in (?:\w+ )?(?:days|weeks|months|years)",
@@ -215,39 +263,50 @@ NAME = re.compile(
 )
 """A capital in the middle of a sentence, or a title in quotation marks."""
 TECHNICAL = re.compile(
-    r"`[^`]+`|(?<!\w)(?:~|\.{1,2})?/\w[\w.-]*/[\w./-]+|\b[\w-]{1,60}\.(?:py|js|ts|tsx|go|rs|java|c|cpp|h|rb|sh|sql|"
+    r"`[^`]+`|(?<!\w)(?:~|\.{1,2})?/\w[\w.-]*/[\w./-]+|\b[\w-]{1,60}\.(?:py|js|ts|tsx|go|rs|java|"
+    r"c|cpp|h|rb|sh|sql|"
     r"toml|ya?ml|json|md|html|css|lock|cfg|ini|env)\b|"
-    r"\b[a-z]+_[a-z_]+\b|\b(?-i:[a-z]+[A-Z])\w+\b|\bv?\d+\.\d+(?:\.\d+)?\b|(?<!\S)--?[a-z][\w-]+|\b(?:api|"
+    r"\b[a-z]+_[a-z_]+\b|\b(?-i:[a-z]+[A-Z])\w+\b|\bv?\d+\.\d+(?:\.\d+)?\b|(?<!\S)--?[a-z][\w-]+|"
+    r"\b(?:api|"
     r"database|postgres(?:ql)?|sqlite|redis|docker|python|rust|typescript|"
-    r"javascript|react|endpoint|server|port|branch|commit|deploy(?:ment|ed|s)?|test(?:s|ed)?|bug|function|class|"
+    r"javascript|react|endpoint|server|port|branch|commit|deploy(?:ment|ed|s)?|test(?:s|ed)?|bug|"
+    r"function|class|"
     r"module|repo|library|dependency|migration|schema|"
-    r"config|cache|queue|thread|async|linter|build|ci|kubernetes|aws|linux|error|exception|timeout|latency)\b",
+    r"config|cache|queue|thread|async|linter|build|ci|kubernetes|aws|linux|error|exception|"
+    r"timeout|latency)\b",
     re.I,
 )
 SOURCE = re.compile(
-    r"https?://|\b(?:according to|study|studies|paper|et al|survey|report(?:ed|s)?|data|dataset|experiment|"
+    r"https?://|\b(?:according to|study|studies|paper|et al|survey|report(?:ed|s)?|data|dataset|"
+    r"experiment|"
     r"results?|published|found that|shows? that|journal|doi|"
     r"measured|hypothesis|evidence|participants|sample|significant|correlat\w+|cited?|source)\b",
     re.I,
 )
 RESULT = _any(
-    r"decided|confirmed|verified|fixed|resolved|created|added|implemented|updated|removed|renamed|deployed|merged|"
+    r"decided|confirmed|verified|fixed|resolved|created|added|implemented|updated|removed|renamed|"
+    r"deployed|merged|"
     r"installed|configured|completed|booked|scheduled|"
-    r"the (?:root )?cause (?:is|was)|root cause|turns out|caused by|works now|now works|all tests pass|"
+    r"the (?:root )?cause (?:is|was)|root cause|turns out|caused by|works now|now works|"
+    r"all tests pass|"
     r"tests? (?:now )?pass(?:es|ed)?|the (?:fix|result|answer|total|solution) (?:is|was)|"
     r"found (?:that|the)|done:|we(?:'ll| will) (?:use|go with)|agreed|noted|remember(?:ed)?",
 )
 """What an assistant says that is worth keeping: what was done, found or agreed."""
 OFFER = re.compile(
-    r"(?:i (?:can|could|would|'d|may|might|recommend|suggest|hope)|i'd|i'm (?:happy|glad|sorry|here)|would you|"
+    r"(?:i (?:can|could|would|'d|may|might|recommend|suggest|hope)|i'd|i'm (?:happy|glad|sorry|"
+    r"here)|would you|"
     r"let me|you (?:can|could|may|might|should|need)|here(?:'s| is| are)|"
-    r"if you|feel free|to (?:\w+)|sure|of course|great|certainly|try|make sure|consider|please|for example|first|"
+    r"if you|feel free|to (?:\w+)|sure|of course|great|certainly|try|make sure|consider|please|"
+    r"for example|first|"
     r"next|finally|when|once)\b",
     re.I,
 )
 ACKNOWLEDGES = re.compile(
-    r"(?:(?:ok(?:ay)?|sure|alright|understood|got it)[,.!:; –—-]+)*(?:i(?:'ll| will|'ve| have| shall| can| also| now| do)*"
-    r" (?:now )?(?:remember|note|keep|kept|save|store|record|made a note|make a note)(?:ed|d)?|noted|got it|remembered|saved|"
+    r"(?:(?:ok(?:ay)?|sure|alright|understood|got it)[,.!:; –—-]+)*(?:i(?:'ll| will|'ve| have|"
+    r" shall| can| also| now| do)*"
+    r" (?:now )?(?:remember|note|keep|kept|save|store|record|made a note|make a note)(?:ed|d)?|"
+    r"noted|got it|remembered|saved|"
     r"done)\b",
     re.I,
 )

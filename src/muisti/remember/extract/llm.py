@@ -57,13 +57,16 @@ Ten memories are the most. If nothing is worth keeping, which is common, reply {
 _STYLES: Mapping[str, str] = {
     "default": "Anything that tells who somebody is, what they have and what they plan matters most.",
     "coding": (
-        "- bugfix, feature, refactor, change, discovery: what was done to the code or found out about it, and where\n"
-        "This is about software: decisions with their reasons, causes of errors, commands, versions, paths and conventions of "
+        "- bugfix, feature, refactor, change, discovery: what was done to the code or found out "
+        "about it, and where\n"
+        "This is about software: decisions with their reasons, causes of errors, commands, "
+        "versions, paths and conventions of "
         "the project matter most; private life hardly matters."
     ),
     "research": (
         "- discovery: a finding, with the source that it comes from\n"
-        "This is research: findings with their figures, units and sources, definitions, and what is disputed matter most."
+        "This is research: findings with their figures, units and sources, definitions, and what "
+        "is disputed matter most."
     ),
 }
 _ASKED = "The exchange, as data:\n{exchange}\nReply with the JSON object of its memories."
@@ -73,10 +76,13 @@ _ONE_LINE = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 _UNSPACED = "\u0590"
 """From here on scripts stand where words are not set apart, or carry their articles before them."""
 _COMMON = frozenset(
-    "user assistant users the an and or but if of in on at to for from by with as is are was were be been being am it its this "
-    "that these those there here he she they them their his her him we us our you your my me not no nor do does did don doesn "
-    "didn isn has have had will would can could should may might must about into than then so such very just also when what "
-    "which who whom how why where all any some more most other only own same too up out over ll ve re".split()
+    """
+    user assistant users the an and or but if of in on at to for from by with as is are was were be
+    been being am it its this that these those there here he she they them their his her him we us
+    our you your my me not no nor do does did don doesn didn isn has have had will would can could
+    should may might must about into than then so such very just also when what which who whom how
+    why where all any some more most other only own same too up out over ll ve re
+    """.split()
 )
 """Words that any two English texts have in common."""
 

@@ -7,24 +7,29 @@ from collections.abc import Mapping
 
 # Finnish, Russian, Chinese, German: what tells most, no more. A stem stands for its forms.
 _INSTRUCTION = re.compile(
-    r"(?:^|\b)(?:muista(?:thaan)?,? (?:että|aina)|muistiin:|huom(?:aa)?[:!,]|älä unohda|pidä mielessä|"
+    r"(?:^|\b)(?:muista(?:thaan)?,? (?:että|aina)|muistiin:|huom(?:aa)?[:!,]|älä unohda|"
+    r"pidä mielessä|"
     r"запомни(?:те)?|не забудь(?:те)?|имей(?:те)? в виду|заметка:|важно:|"
     r"merk(?:e)? dir|vergiss nicht|nicht vergessen|denk daran|notiz:)|请?记住|别忘了|不要忘记|请注意|备注[:：]|记下",
     re.I,
 )
 _PREFERENCE = re.compile(
-    r"\b(?:pidän|tykkään|rakastan|inhoan|suosin|haluan|haluaisin|lempi\w+|mieluummin|en (?:pidä|tykkää|halua|"
+    r"\b(?:pidän|tykkään|rakastan|inhoan|suosin|haluan|haluaisin|lempi\w+|mieluummin|en (?:pidä|"
+    r"tykkää|halua|"
     r"siedä)|"
-    r"(?:мне|нам) (?:очень |больше |не )?нрав[ия]тся|я (?:очень |не )?(?:люблю|предпочитаю|хочу|ненавижу|терпеть)|"
+    r"(?:мне|нам) (?:очень |больше |не )?нрав[ия]тся|я (?:очень |не )?(?:люблю|предпочитаю|хочу|"
+    r"ненавижу|терпеть)|"
     r"предпочита(?:ю|ем)|любим(?:ый|ая|ое|ые)|"
-    r"ich (?:mag|liebe|hasse|bevorzuge|möchte|will)|wir (?:mögen|bevorzugen|möchten)|lieblings\w+|am liebsten)\b"
+    r"ich (?:mag|liebe|hasse|bevorzuge|möchte|will)|wir (?:mögen|bevorzugen|möchten)|lieblings\w+|"
+    r"am liebsten)\b"
     r"|我(?:们)?(?:很|最|更|不|比较|非常)*(?:喜欢|爱|讨厌|想要|偏好|偏爱)|我(?:的)?最爱",
     re.I,
 )
 _DECISION = re.compile(
     r"\b(?:pääti(?:n|mme)|päätettiin|päätös|valitsi(?:n|mme)|sovi(?:mme|ttiin)|käytämme|"
     r"(?:мы|я) решил[аи]?|решили|решено|договорились|(?:мы|я) выбрал[аи]?|остановились на|"
-    r"(?:wir|ich) haben? (?:uns |mich )?(?:\w+ ){0,6}(?:entschieden|beschlossen)|wir nehmen|entschieden|"
+    r"(?:wir|ich) haben? (?:uns |mich )?(?:\w+ ){0,6}(?:entschieden|beschlossen)|wir nehmen|"
+    r"entschieden|"
     r"beschlossen)\b"
     r"|决定|选择了|商定|我们选|说好了",
     re.I,

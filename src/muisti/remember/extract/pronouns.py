@@ -83,10 +83,12 @@ _ANYBODY = re.compile(
 )
 """Where "you" means anyone, or is a set phrase."""
 _MENTION = re.compile(
-    r"\b(?:I|I'm|I've|I'll|I'd|[Mm]y|[Mm]e|[Mm]ine|[Mm]yself|[Ww]e|[Ww]e'\w+|[Oo]ur|[Oo]urs|us|[Oo]urselves)\b(?!')"
+    r"\b(?:I|I'm|I've|I'll|I'd|[Mm]y|[Mm]e|[Mm]ine|[Mm]yself|[Ww]e|[Ww]e'\w+|[Oo]ur|[Oo]urs|us|"
+    r"[Oo]urselves)\b(?!')"
 )
 _FINITE = re.compile(
-    r"\b(?:is|was|are|were|has|have|had|can|will|would|makes?|brings?|helps?|gives?|takes?|feels?|keeps?)\b|'(?:s|"
+    r"\b(?:is|was|are|were|has|have|had|can|will|would|makes?|brings?|helps?|gives?|takes?|feels?|"
+    r"keeps?)\b|'(?:s|"
     r"re|m|ve|ll)\b"
 )
 

@@ -40,7 +40,10 @@ _ANSWER, REQUESTED, _DONE = 0.45, 0.7, 0.35
 _FEW = 7
 """Words of a correction that only makes sense with what was said before."""
 _COMMON = frozenset(
-    "meant mean that this have with from should will would they them there actually sorry correction wrong".split()
+    """
+    meant mean that this have with from should will would they them there actually sorry correction
+    wrong
+    """.split()
 )
 _FROM_NOW_ON = re.compile(r"from now on|going forward", re.I)
 _NAMELESS = frozenset(("", "user", "assistant"))

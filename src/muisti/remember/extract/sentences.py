@@ -19,14 +19,17 @@ _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _MARKER = re.compile(r"\s*(?:[-*+•]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s")
 _CODE_LINE = re.compile(
-    r"\s*(?:def |class \w+[:(]|import \w|from \w+ import|function |const |let \w+ =|var \w+ =|return\b.*;|if \(|"
+    r"\s*(?:def |class \w+[:(]|import \w|from \w+ import|function |const |let \w+ =|var \w+ =|"
+    r"return\b.*;|if \(|"
     r"for \(|while \(|"
-    r"#include|@\w+\s*$|<[/!?]?[a-z]+[ >/]|\$ |>>> |\.\.\. |Traceback|File \"|at [\w.$]+\(|SELECT .* FROM |"
+    r"#include|@\w+\s*$|<[/!?]?[a-z]+[ >/]|\$ |>>> |\.\.\. |Traceback|File \"|at [\w.$]+\(|"
+    r"SELECT .* FROM |"
     r"[{}\[\]()]+[,;]?\s*$|[{\[]\s*[\"'{\[])"
 )
 _CODE_SIGNS = frozenset("{}[]();=<>|\\&^~")
 _PICTURE = re.compile(
-    r"!\[[^\]\n]{0,300}\]\([^)\n]{0,500}\)|\[(?:image|photo|picture|img|sticker|gif):[^\]\n]{0,500}\]",
+    r"!\[[^\]\n]{0,300}\]\([^)\n]{0,500}\)|\[(?:image|photo|picture|img|sticker|"
+    r"gif):[^\]\n]{0,500}\]",
     re.I,
 )
 _LINK = re.compile(r"(?<!!)\[([^\]\n]{1,200})\]\([^)\s]{1,500}\)")

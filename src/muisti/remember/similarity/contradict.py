@@ -45,18 +45,27 @@ _ALONE = frozenset(
 )
 """Of these there is one answer for each person, whatever else the sentence says."""
 _STATES = _ALONE | frozenset(
-    """is are = : use uses run runs cost costs start starts end ends begin begins close closes open opens listen listens expire
-    expires require requires need needs stay stays stand stands belong belongs report reports default defaults equal
-    equals contain contains weigh weighs take takes last lasts mean means point points host hosts must should may can will
-    on ovat käyttää käytämme käytän alkaa päättyy maksaa pitää suosii toimii sijaitsee
-    это использует используем используется работает находится начинается стоит является есть 是 在 用 为 為 住 叫""".split()
+    """
+    is are = : use uses run runs cost costs start starts end ends begin begins close closes open
+    opens listen listens expire expires require requires need needs stay stays stand stands belong
+    belongs report reports default defaults equal equals contain contains weigh weighs take takes
+    last lasts mean means point points host hosts must should may can will on ovat käyttää käytämme
+    käytän alkaa päättyy maksaa pitää suosii toimii sijaitsee это использует используем используется
+    работает находится начинается стоит является есть 是 在 用 为 為 住 叫
+    """.split()
 )
 _PRONOUNS = frozenset(
-    """i you he she it we they me him her us them my your his its our their this these those there here who what which one
-    someone everyone everything something minä sinä hän me te he se я ты он она мы вы они 我 你 他 她 们""".split()
+    """
+    i you he she it we they me him her us them my your his its our their this these those there here
+    who what which one someone everyone everything something minä sinä hän me te he se я ты он она
+    мы вы они 我 你 他 她 们
+    """.split()
 )
 _PAST = frozenset(
-    "was were did had went said got made came saw took told gave found thought felt left bought met became began".split()
+    """
+    was were did had went said got made came saw took told gave found thought felt left bought met
+    became began
+    """.split()
 )
 _POINTING = frozenset("it this these those there here what who which that one se это 这 那".split())
 """They stand for another thing each time."""

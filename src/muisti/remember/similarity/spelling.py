@@ -52,9 +52,11 @@ def is_same_present(mine: str, theirs: str) -> bool:
 
 
 _NO_PLURALS = frozenset(
-    """news means goods customs arms lens maths needs thanks hers ours yours theirs series species always perhaps
-    adams andrews daniels davids edwards evans james johns matthews michaels peters phillips richards
-    roberts stevens williams""".split()
+    """
+    news means goods customs arms lens maths needs thanks hers ours yours theirs series species
+    always perhaps adams andrews daniels davids edwards evans james johns matthews michaels peters
+    phillips richards roberts stevens williams
+    """.split()
 )
 
 
