@@ -15,7 +15,7 @@ from muisti.remember.classify import (
     _KINDS,
     _SECTOR_TABLE,
     _SECTORS,
-    _signs,
+    _find_cues,
     classify_kind,
     classify_sector,
 )
@@ -228,7 +228,7 @@ def test_every_form_of_the_tables_is_found(table, label: str, form: str) -> None
     assert form == form.lower()
     assert not set("()[]?*") & set(form)
     example = form.replace(r"\w{1,40}", "this").replace(r"\d{1,4}", "12").replace(".{1,40}", "x")
-    assert label in {found for found, _ in _signs(table, f"… {example.upper()}!")}
+    assert label in {found for found, _ in _find_cues(table, f"… {example.upper()}!")}
 
 
 OWN = Settings(

@@ -1,8 +1,8 @@
-"""Guess a memory's kind and sector from its words, where the caller did not say.
+"""Guess a memory's kind and sector from its words if the caller did not give them.
 
-Each sign that occurs in the first 4,000 characters counts once; the highest count wins, and a tie goes to the entry
-that stands first. A pattern of a person's own (`[classify.kind]`, `[classify.sector]` in the settings) counts as two
-signs, and on a tie it wins over ours.
+Each cue in the first 4,000 characters counts once. The highest count wins; in a tie the first
+entry does. A pattern in the settings (`[classify.kind]`, `[classify.sector]`) counts as two cues,
+and wins a tie against the tables here.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from muisti.settings import Settings
 from muisti.text.tokens import compile_whole_words, is_spaceless, split_words
 
 OWN = 2
-"""What a person's own pattern counts: they know better than our tables."""
+"""How many cues a pattern in the settings counts as: the user knows better than the tables."""
 
-# A sign is a list of forms, any of which makes it occur. A form is one word, or a pattern that begins with a word. Forms
-# are written out, without groups, so that a look into a dictionary finds them instead of a search for each.
+# A cue is a list of forms; it occurs if any of them does. A form is a word, or a pattern that
+# begins with one. Forms have no groups, so that a dictionary lookup finds most of them.
 _KINDS: Mapping[str, tuple[str, ...]] = {
-    # Tie order: "TODO: fix the bug" is work to do, "We decided to add a feature" is a decision, and both are rarer words.
+    # In the order of ties: "TODO: fix the bug" is work to do, and "We decided to add a feature" is
+    # a decision. Both have the rarer words.
     "context": (
         r"todo|to-do|fixme|wip|in progress|working on|blocked on|blocked by|current task|"
         r"työn alla|в процессе|待办|正在",
@@ -115,7 +116,8 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 }
 
 _SECTORS: Mapping[str, tuple[str, ...]] = {
-    # Tie order: the more specific first, so that "Frustrated by the slow test suite" is a feeling, not a procedure.
+    # In the order of ties: the more specific first, so that "Frustrated by the slow test suite" is
+    # emotional, not procedural.
     Sector.EMOTIONAL: (
         r"frustrated|frustrating|annoyed|annoying|happy|satisfied|confused|angry|excited|worried|"
         r"proud|sad|afraid|upset|thrilled|"
@@ -164,111 +166,107 @@ _SECTORS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-_Sign = tuple[str, int]
-"""A kind or sector, and which of its signs."""
+_Cue = tuple[str, int]
+"""A kind or sector, and the number of one of its cues."""
 _PLAIN = re.compile(r"(?<![\\\w])[^\W\d_]+")  # the words of a phrase: not the `w` of `\w`
 
 
 class _Phrase(NamedTuple):
-    """A form of several words. Cheap questions come before the search: are its words there, and is it, letter by letter?"""
+    """A form of several words, with two cheap tests that come before the search."""
 
     pattern: str
     words: frozenset[str]
+    """All of them must occur."""
     literal: str
-    sign: _Sign
+    """Must occur letter by letter; empty for a pattern."""
+    cue: _Cue
 
 
 class _Table(NamedTuple):
-    """The signs by what makes them worth a look: one step for a text's words finds nearly all of them."""
+    """Cues by what to look up: one pass over the words of a text finds nearly all of them."""
 
-    places: Mapping[str, int]
-    """The kinds or sectors, with their places in a tie."""
-    words: Mapping[str, tuple[_Sign, ...]]
+    ranks: Mapping[str, int]
+    """The kinds or sectors in the order of ties."""
+    words: Mapping[str, tuple[_Cue, ...]]
     phrases: Mapping[str, tuple[_Phrase, ...]]
     """By their first word."""
-    pieces: tuple[tuple[str, _Sign], ...]
-    """Words of scripts without spaces, which stand in the middle of others."""
+    pieces: tuple[tuple[str, _Cue], ...]
+    """Forms in scripts without spaces, which may occur anywhere in a run of letters."""
 
 
-def _table(signs: Mapping[str, tuple[str, ...]]) -> _Table:
-    words: dict[str, tuple[_Sign, ...]] = {}
+def _make_table(forms: Mapping[str, tuple[str, ...]]) -> _Table:
+    words: dict[str, tuple[_Cue, ...]] = {}
     phrases: dict[str, tuple[_Phrase, ...]] = {}
-    pieces: list[tuple[str, _Sign]] = []
-    numbered = [
-        (label, number) for label, patterns in signs.items() for number in range(len(patterns))
+    pieces: list[tuple[str, _Cue]] = []
+    cues = [
+        ((label, number), form)
+        for label, alternatives in forms.items()
+        for number, joined in enumerate(alternatives)
+        for form in joined.split("|")
     ]
-    for sign in numbered:
-        for form in signs[sign[0]][sign[1]].split("|"):
-            if is_spaceless(form[0]):
-                pieces.append((form, sign))
-            elif form.isalpha():
-                words[form] = (*words.get(form, ()), sign)
-            else:
-                phrase = _phrase(form, sign)
-                phrases[phrase[0]] = (*phrases.get(phrase[0], ()), phrase[1])
-    return _Table(
-        {label: place for place, label in enumerate(signs)}, words, phrases, tuple(pieces)
-    )
+    for cue, form in cues:
+        if is_spaceless(form[0]):
+            pieces.append((form, cue))
+        elif form.isalpha():
+            words[form] = (*words.get(form, ()), cue)
+        else:
+            plain = _PLAIN.findall(form)
+            literal = "" if "\\" in form or "{" in form else form
+            phrase = _Phrase(form, frozenset(plain), literal, cue)
+            phrases[plain[0]] = (*phrases.get(plain[0], ()), phrase)
+    ranks = {label: rank for rank, label in enumerate(forms)}
+    return _Table(ranks, words, phrases, tuple(pieces))
 
 
-def _phrase(form: str, sign: _Sign) -> tuple[str, _Phrase]:
-    words = _PLAIN.findall(form)
-    literal = "" if "\\" in form or "{" in form else form
-    return words[0], _Phrase(form, frozenset(words), literal, sign)
-
-
-_KIND_TABLE = _table(_KINDS)
-_SECTOR_TABLE = _table(_SECTORS)
+_KIND_TABLE = _make_table(_KINDS)
+_SECTOR_TABLE = _make_table(_SECTORS)
 
 
 def classify_kind(content: str, settings: Settings | None = None) -> str:
-    """The kind that the words suggest; `note` when none does. The settings' own patterns count too."""
+    """Return the kind that the words suggest; `note` if none does."""
     own = settings.classify.get("kind", {}) if settings else {}
-    return _chosen(_KIND_TABLE, content[:READ], own) or "note"
+    return _classify(_KIND_TABLE, content[:READ], own) or "note"
 
 
 def classify_sector(content: str, settings: Settings | None = None) -> Sector:
-    """The sector that the words suggest; `semantic` when none does. The settings' own patterns count too."""
+    """Return the sector that the words suggest; `semantic` if none does."""
     own = settings.classify.get("sector", {}) if settings else {}
-    return Sector(_chosen(_SECTOR_TABLE, content[:READ], own) or Sector.SEMANTIC)
+    return Sector(_classify(_SECTOR_TABLE, content[:READ], own) or Sector.SEMANTIC)
 
 
-def _chosen(table: _Table, text: str, patterns: Mapping[str, tuple[str, ...]]) -> str | None:
+def _classify(table: _Table, text: str, own: Mapping[str, tuple[str, ...]]) -> str | None:
     scores: dict[str, int] = {}
-    for label, _ in _signs(table, text):
+    for label, _ in _find_cues(table, text):
         scores[label] = scores.get(label, 0) + 1
-    own = {
-        label: sum(
-            compile_whole_words(pattern).search(text) is not None for pattern in patterns[label]
-        )
-        for label in patterns
-    }
-    for label in filter(own.get, own):
-        scores[label] = scores.get(label, 0) + OWN * own[label]
-    last = len(table.places)
+    own_scores: dict[str, int] = {}
+    for label, patterns in own.items():
+        matches = sum(compile_whole_words(pattern).search(text) is not None for pattern in patterns)
+        if matches:
+            own_scores[label] = matches
+            scores[label] = scores.get(label, 0) + OWN * matches
+    last = len(table.ranks)
     return max(
         scores,
-        key=lambda name: (scores[name], own.get(name, 0), -table.places.get(name, last)),
+        key=lambda label: (scores[label], own_scores.get(label, 0), -table.ranks.get(label, last)),
         default=None,
     )
 
 
-def _signs(table: _Table, text: str) -> set[_Sign]:
-    lowered, words = _read(text)
-    found = {sign for word in table.words.keys() & words for sign in table.words[word]}
+def _find_cues(table: _Table, text: str) -> set[_Cue]:
+    lowered, words = _read_words(text)
+    found = {cue for word in table.words.keys() & words for cue in table.words[word]}
     for first in table.phrases.keys() & words:
         for phrase in table.phrases[first]:
-            likely = (
-                phrase.sign not in found and phrase.words <= words and phrase.literal in lowered
-            )
-            if likely and compile_whole_words(phrase.pattern).search(text):
-                found.add(phrase.sign)
+            if phrase.cue in found or not phrase.words <= words or phrase.literal not in lowered:
+                continue
+            if compile_whole_words(phrase.pattern).search(text):
+                found.add(phrase.cue)
     if not text.isascii():
-        found.update(sign for piece, sign in table.pieces if piece in lowered)
+        found.update(cue for piece, cue in table.pieces if piece in lowered)
     return found
 
 
-@lru_cache(maxsize=8)  # kind and sector are asked one after the other
-def _read(text: str) -> tuple[str, frozenset[str]]:
+@lru_cache(maxsize=8)  # a text is classified twice: for its kind and its sector
+def _read_words(text: str) -> tuple[str, frozenset[str]]:
     lowered = text.lower()
     return lowered, frozenset(split_words(lowered))

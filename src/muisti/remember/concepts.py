@@ -1,7 +1,8 @@
-"""What a memory is about: paths, identifiers, code and names that it mentions, then its telling phrases.
+"""Extract what a memory is about: paths, identifiers, code and names, then key phrases.
 
-Names are told by their capitals, in every script that has them. Phrases are what stands between grammar words, two or
-three words long, as in RAKE (Rose et al. 2010), and only in English: elsewhere endings do what grammar words do here.
+Names are recognized by their capitals, in every script that has them. Phrases are the two or three
+words between grammar words, as in RAKE (Rose et al. 2010). Only English has phrases: many other
+languages use endings instead of grammar words.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ MOST = 12
 _READ = 20_000
 _LONGEST_NAME = 4
 _LONGEST_PHRASE = 3
-# Not split_words: paths, code and titles in brackets are pieces as a whole, and capitals and gaps between pieces tell names.
-# Every repetition is bounded, or ends where its characters do: hostile text must not make the search quadratic.
+# Not split_words: paths, code and titles in brackets are one piece each, and names are found by
+# capitals and gaps. Every repetition is bounded, or ends where its characters do: a hostile text
+# must not make the search quadratic.
 _PIECE = re.compile(
     r"`[^`\n]{2,60}`"  # code
-    r"|《[^》\n]{1,40}》|「[^」\n]{1,40}」|『[^』\n]{1,40}』"  # titles and names where no capitals tell them
+    r"|《[^》\n]{1,40}》|「[^」\n]{1,40}」|『[^』\n]{1,40}』"  # titles in scripts without capitals
     r"|\w(?:[\w./+#'’-]*[\w+#])?"  # words, paths, identifiers
 )
 _PATH = re.compile(r"(?:[\w.-]{1,60}/){1,12}[\w.-]{0,60}\w")
@@ -88,40 +90,38 @@ _NOUNS_LIKE_VERBS = frozenset(
     supply anomaly
     """.split()
 )
-"""Words that end like a participle or an adverb but stand in names of things."""
+"""Words that end like a participle or an adverb but are parts of noun phrases."""
 
 _OTHER, _VERB, _GRAMMATICAL, _DETERMINER, _WORD, _ABBREVIATION, _NAME, _THING = range(8)
-"""What a piece of text may be; a thing is complete by itself: code, a path, an identifier, a title in brackets."""
+"""Categories of pieces. A thing is a concept by itself: code, a path, an identifier, a title."""
 _FAMILIES = (0, 0, 0, 0, 1, 1, 2, 3)
-"""What each of these may stand beside in one concept: words and abbreviations beside each other, names beside names."""
+"""For each category, its family: only pieces of one family form a concept together."""
 _WORDS, _NAMES, _THINGS = 1, 2, 3
 
 _Piece = tuple[int, int, int, bool]
-"""What it is, where it begins and ends, and whether one space and nothing else stands before it."""
+"""Category, start, end, and whether exactly one space is before it. A tuple because it is fast."""
 
 
 def extract_concepts(content: str) -> tuple[str, ...]:
-    """At most twelve: things and names, the most frequent first, then phrases; none twice, in no other case either."""
+    """Return at most twelve: things and names, the most frequent first, then phrases.
+
+    Concepts are unique regardless of case.
+    """
     text = content[:_READ]
-    pieces = list(_pieces(text))
-    runs = list(_runs(pieces))
-    taken = _most_frequent(_things(text, runs))[:MOST]
-    if len(taken) < MOST and _is_english(text, pieces):
-        taken += _not_inside(_most_frequent(_phrases(text, runs))[: 2 * MOST], taken)
-    return tuple(taken[:MOST])
+    pieces = list(_split_pieces(text))
+    runs = list(_join_runs(pieces))
+    concepts = _sort_by_frequency(_find_names(text, runs))[:MOST]
+    if len(concepts) < MOST and _is_english(text, pieces):
+        phrases = _sort_by_frequency(_find_phrases(text, runs))[: 2 * MOST]
+        padded = [f" {concept.casefold()} " for concept in (*phrases, *concepts)]
+        for phrase, own in zip(phrases, padded, strict=False):
+            if sum(own in other for other in padded) == 1:  # part of itself, but of no other
+                concepts.append(phrase)
+    return tuple(concepts[:MOST])
 
 
-def _not_inside(phrases: list[str], taken: list[str]) -> list[str]:
-    """The phrases that are no part of another one, nor of what was taken before."""
-    wholes = [f" {concept.casefold()} " for concept in (*phrases, *taken)]
-    own = zip(phrases, wholes, strict=False)
-    return [
-        phrase for phrase, padded in own if sum(padded in whole for whole in wholes) == 1
-    ]  # in itself
-
-
-def _most_frequent(found: Iterable[str]) -> list[str]:
-    """Each once, as it was first written."""
+def _sort_by_frequency(found: Iterable[str]) -> list[str]:
+    """Return each concept once, as it was first written."""
     counts: dict[str, int] = {}
     spelled: dict[str, str] = {}
     for concept in found:
@@ -131,60 +131,60 @@ def _most_frequent(found: Iterable[str]) -> list[str]:
     return [spelled[key] for key in sorted(counts, key=lambda key: -counts[key])]
 
 
-def _pieces(text: str) -> Iterator[_Piece]:
-    """What the text consists of. The capital that opens a sentence makes no name, unless another name follows it."""
+def _split_pieces(text: str) -> Iterator[_Piece]:
+    """Yield the pieces. A capital that opens a sentence makes a name only before another name."""
     end, opening = -1, None
     for match in _PIECE.finditer(text):
         start, raw = match.start(), match[0]
         joined = start == end + 1 and text[end] == " "
-        sort, length = _known(raw) if len(raw) <= 60 else _sorted(raw)
+        category, length = _categorize_cached(raw) if len(raw) <= 60 else _categorize(raw)
         if opening is not None:
-            yield _first(text, opening, joined and sort == _NAME)
+            yield _recategorize(text, opening, joined and category == _NAME)
             opening = None
-        piece = (sort, start, start + length, joined)
-        if sort == _NAME and (end < 0 or (not joined and _NEW_SENTENCE.search(text, end, start))):
+        piece = (category, start, start + length, joined)
+        if category == _NAME and (
+            end < 0 or (not joined and _NEW_SENTENCE.search(text, end, start))
+        ):
             opening = piece
         else:
             yield piece
         end = start + length
     if opening is not None:
-        yield _first(text, opening, False)
+        yield _recategorize(text, opening, False)
 
 
-def _first(text: str, piece: _Piece, before_name: bool) -> _Piece:
-    """The first word of a sentence, as it would be further on."""
+def _recategorize(text: str, piece: _Piece, before_name: bool) -> _Piece:
+    """Return the first word of a sentence with the category that it has in lower case."""
     _, start, end, joined = piece
-    sort, _ = _sorted(text[start:end].lower())
-    return piece if before_name and sort == _WORD else (sort, start, end, joined)
+    category, _ = _categorize(text[start:end].lower())
+    return piece if before_name and category == _WORD else (category, start, end, joined)
 
 
-def _sorted(raw: str) -> tuple[int, int]:
-    """What a piece is, and how much of it counts."""
+def _categorize(raw: str) -> tuple[int, int]:
+    """Return the category of a piece, and how many of its characters belong to it."""
     length = len(raw)
     if raw[0] in _QUOTES:
         return _THING, length
     if raw.islower() and raw.isalpha():
-        return _word(raw), length
+        return _categorize_word(raw), length
     if "/" in raw:
+        parts = [_categorize_word(part) for part in raw.split("/")]
+        if all(part in (_GRAMMATICAL, _DETERMINER) for part in parts):
+            return _GRAMMATICAL, length  # "and/or" is no path
         path = _PATH.match(raw)
-        plain = all(
-            _word(part) in (_GRAMMATICAL, _DETERMINER) for part in raw.split("/")
-        )  # "and/or" is no path
-        return (
-            (_THING, path.end())
-            if path and not plain
-            else (_GRAMMATICAL if plain else _OTHER, length)
-        )
+        return (_THING, path.end()) if path else (_OTHER, length)
     if raw.endswith(("'s", "’s")):
         raw, length = raw[:-2], length - 2
-    return (_THING if _IDENTIFIER.fullmatch(raw) else _by_case(raw)), length
+    if _IDENTIFIER.fullmatch(raw):
+        return _THING, length
+    return _categorize_by_case(raw), length
 
 
-_known = lru_cache(maxsize=20_000)(_sorted)
+_categorize_cached = lru_cache(maxsize=20_000)(_categorize)
 
 
-def _by_case(raw: str) -> int:
-    """Of a word that is no identifier: capitals make names and abbreviations."""
+def _categorize_by_case(raw: str) -> int:
+    """Return the category of a word that is no identifier: capitals are names, abbreviations."""
     lowered = raw.lower()
     if lowered in _GRAMMAR or lowered in _DETERMINERS:
         return _GRAMMATICAL
@@ -194,11 +194,11 @@ def _by_case(raw: str) -> int:
         return _ABBREVIATION if raw[:2].isalpha() and len(raw) <= 22 else _OTHER
     if raw[0].isupper():
         return _NAME
-    return _word(raw) if raw.replace("-", "").isalpha() else _OTHER
+    return _categorize_word(raw) if raw.replace("-", "").isalpha() else _OTHER
 
 
-def _word(word: str) -> int:
-    """Of a word in small letters: whether it may be part of a phrase."""
+def _categorize_word(word: str) -> int:
+    """Return the category of a word in lower case; _WORD if it may be part of a phrase."""
     if word in _DETERMINERS:
         return _DETERMINER
     if word in _GRAMMAR:
@@ -209,23 +209,23 @@ def _word(word: str) -> int:
 
 
 def _is_english(text: str, pieces: list[_Piece]) -> bool:
-    """Whether every eighth word is a verb or a grammar word of English. A few words alone may have none."""
+    """Whether an eighth of the words are English verbs or grammar words, unless there are few."""
     known = sum(_VERB <= piece[0] <= _DETERMINER for piece in pieces)
     return 8 * known >= len(pieces) if len(pieces) > 4 else text.isascii()
 
 
-def _runs(pieces: list[_Piece]) -> Iterator[list[_Piece]]:
-    """Neighbours that form one concept, or several: names with names, words with words and abbreviations."""
+def _join_runs(pieces: list[_Piece]) -> Iterator[list[_Piece]]:
+    """Yield neighbours of one family: names with names, words with words and abbreviations."""
     run: list[_Piece] = []
     current = 0
     for piece in pieces:
-        sort, _, _, joined = piece
-        family = _FAMILIES[sort]
+        category, _, _, joined = piece
+        family = _FAMILIES[category]
         if joined and family and family == current != _THINGS:
             run.append(piece)
             continue
-        if joined and sort == _DETERMINER and current == _WORDS and run[-1][0] == _WORD:
-            run.pop()  # what "the" follows is a verb: "the function yields the name"
+        if joined and category == _DETERMINER and current == _WORDS and run[-1][0] == _WORD:
+            run.pop()  # a word before "the" is a verb: "the function yields the name"
         if run:
             yield run
         current, run = family, [piece] if family else []
@@ -233,24 +233,23 @@ def _runs(pieces: list[_Piece]) -> Iterator[list[_Piece]]:
         yield run
 
 
-def _things(text: str, runs: list[list[_Piece]]) -> Iterator[str]:
+def _find_names(text: str, runs: list[list[_Piece]]) -> Iterator[str]:
+    """Yield names, abbreviations and things."""
     for run in runs:
         if _FAMILIES[run[0][0]] == _NAMES:
             for at in range(0, len(run), _LONGEST_NAME):
                 yield text[run[at][1] : run[at : at + _LONGEST_NAME][-1][2]]
-        else:
-            found = (
-                text[start:end].strip(_QUOTES)
-                for sort, start, end, _ in run
-                if sort in (_ABBREVIATION, _THING)
-            )
-            yield from filter(None, found)
+            continue
+        for category, start, end, _ in run:
+            if category in (_ABBREVIATION, _THING):
+                thing = text[start:end].strip(_QUOTES)
+                if thing:
+                    yield thing
 
 
-def _phrases(text: str, runs: list[list[_Piece]]) -> Iterator[str]:
+def _find_phrases(text: str, runs: list[list[_Piece]]) -> Iterator[str]:
     for run in runs:
         if _FAMILIES[run[0][0]] == _WORDS:
-            for end in range(
-                len(run), 1, -_LONGEST_PHRASE
-            ):  # the head of an English phrase is its last word
+            # From the end, since the last word of an English phrase is its head.
+            for end in range(len(run), 1, -_LONGEST_PHRASE):
                 yield text[run[max(0, end - _LONGEST_PHRASE)][1] : run[end - 1][2]]

@@ -1,4 +1,4 @@
-"""What muisti works out by itself: title, concepts, hashes."""
+"""Fields that are derived from the content: title, concepts, hashes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from muisti.text.simhash import simhash
 
 TITLE_LENGTH = 80
 _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*)")
-# An underscore inside a word is a letter of an identifier, and one tilde is somebody's home folder.
+# An underscore inside a word is part of an identifier, and a single tilde is a home folder.
 _MARKUP = re.compile(
-    r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|~~|(?<!\w)_{1,3}(?=[^\W_]+[^\w]|[^\W_]+_{1,3}(?!\w))|"
-    r"(?<=[^\W_])_{1,3}(?!\w)"
+    r"[*`]{1,3}(?=\S)|(?<=\S)[*`]{1,3}|~~"
+    r"|(?<!\w)_{1,3}(?=[^\W_]+[^\w]|[^\W_]+_{1,3}(?!\w))|(?<=[^\W_])_{1,3}(?!\w)"
     r"|^\s*(?:[-*+>]|\d+[.)])\s+"
 )
 
 
 def derive_fields(memory: Memory) -> Memory:
-    """The memory with everything that follows from its content."""
+    """Return the memory with every field that follows from its content."""
     return replace(
         memory,
         concepts=memory.concepts or extract_concepts(memory.content),
@@ -34,24 +34,20 @@ def derive_fields(memory: Memory) -> Memory:
 
 
 def hash_content(content: str) -> str:
-    """Equal for texts that differ only in white space and in compatible forms of the same characters."""
-    folded = content if _is_folded(content) else " ".join(to_nfkc(content).split())
-    return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _is_folded(content: str) -> bool:
-    """Whether it is plain text on one line with single blanks, as most messages are: then there is nothing to fold."""
-    return (
+    """Return a hash that ignores white space and compatible forms of characters (NFKC)."""
+    is_normal = (  # true for most messages, and cheaper to check than to normalize
         content.isascii()
         and content.isprintable()
         and "  " not in content
         and content[:1] != " "
         and content[-1:] != " "
     )
+    normal = content if is_normal else " ".join(to_nfkc(content).split())
+    return hashlib.sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def derive_title(content: str) -> str:
-    """The heading that the text begins with, else its first sentence, cut at a word."""
+    """Return the heading that the text begins with, or its first sentence, cut at a word."""
     line = next((line.strip() for line in content.splitlines() if line.strip()), "")
     heading = _HEADING.match(line)
     plain = _MARKUP.sub("", heading[1].rstrip("# \t") if heading else line).strip() or line
@@ -60,12 +56,9 @@ def derive_title(content: str) -> str:
     visible = "".join(
         " " if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char for char in plain
     )
-    return _shortened(" ".join(visible.split()))
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= TITLE_LENGTH:
-        return text
-    cut = text[: TITLE_LENGTH - 1]
-    at_word = cut.rsplit(" ", 1)[0] if " " in cut[TITLE_LENGTH // 2 :] else cut
-    return f"{at_word}…"
+    title = " ".join(visible.split())
+    if len(title) <= TITLE_LENGTH:
+        return title
+    cut = title[: TITLE_LENGTH - 1]
+    has_late_space = " " in cut[TITLE_LENGTH // 2 :]
+    return f"{cut.rsplit(' ', 1)[0] if has_late_space else cut}…"
