@@ -90,7 +90,7 @@ def test_no_words_no_chunks(content: str) -> None:
 
 
 def test_a_text_that_fits_is_one_chunk_without_the_parser() -> None:
-    code = "import sys; from muisti.remember.chunk import chunks; chunks('A b.', len); assert 'markdown_it' not in sys.modules"
+    code = "import sys; from muisti.remember.chunk import split_chunks; split_chunks('A b.', len); assert 'markdown_it' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert texts("\n\n# A\n\nb\n") == ["# A\n\nb"]
 

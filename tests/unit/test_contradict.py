@@ -82,7 +82,7 @@ PEACEFUL = [
 def test_one_thing_with_two_values(newer, older, mine, theirs, update):
     found = find_contradiction(newer, older)
     assert found is not None
-    assert (found.mine, found.theirs, found.update) == (mine, theirs, update)
+    assert (found.newer_value, found.older_value, found.update) == (mine, theirs, update)
     assert 0 < found.confidence < 1
     assert not compare(newer, older).same
 

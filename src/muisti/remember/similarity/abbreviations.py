@@ -1,6 +1,6 @@
-"""Tables of words that mean the same in any text: short forms, contractions, numbers, months; and the words of no weight.
+"""Tables of words with the same meaning: short forms, contractions, numbers; and light words.
 
-Only what cannot be read in two ways is here: `st` (saint, street), `no.` (number, no) and `min` (minute, minimum) are not.
+Ambiguous forms are left out: `st` (saint, street), `no.` (number, no), `min` (minute, minimum).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ PHRASES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("web", "sites"): ("websites",),
     ("位", "于"): ("在",),
 }
-"""Several words that one stands for; the shorter form is the canonical one."""
+"""Phrases and their short forms. The short form is the canonical one."""
 
 MONTHS = {
     name: number
@@ -100,9 +100,9 @@ SCALES: Mapping[str, int] = {
     "bln": 9,
     "trillion": 12,
 }
-"""By how many places a number before the word is moved."""
+"""The power of ten that a number before the word is multiplied by."""
 GLUED_SCALES: Mapping[str, int] = {"k": 3, "m": 6, "mn": 6, "mln": 6, "bn": 9, "tn": 12}
-"""The same as letters right behind the digits: `5m`."""
+"""The same for letters right after the digits: `5m`."""
 
 NEGATIONS = frozenset(
     """
@@ -115,11 +115,14 @@ LIGHT = frozenset(
     """the a an is are of that located situated please really also
     это является находится расположен расположена расположено 的 是""".split()
 )
-"""May come, go and be exchanged: no fact hangs on them. `was` is another tense, `in` another place, `this` another thing."""
+"""Words without a fact: they may be added, dropped or exchanged.
+
+`was` is another tense, `in` another place, `this` another thing: these are not light.
+"""
 LIGHT_FINNISH = LIGHT | frozenset("on ovat sijaitsee sijaitsevat".split())
 
 PLACES = frozenset("at within inside".split())
-"""The same as `in`, unless a number follows: a call in 10 is not one at 10."""
+"""The same as `in`, unless a number follows: a call in 10 is not a call at 10."""
 
 BINDING = frozenset(
     """
@@ -130,11 +133,11 @@ BINDING = frozenset(
     within without whether according due that which who whose whom and or but nor so yet then
     """.split()
 )
-"""Words that begin a phrase: what follows them belongs to them."""
+"""Words that begin a phrase."""
 MOVABLE = BINDING - frozenset(
     "and or but nor so yet then than that which who whose whom of like".split()
 )
-"""Those of them whose phrase may stand first as well as last."""
+"""Words whose phrase may be at the beginning or the end of a sentence."""
 JOINS = frozenset("and or but while".split())
 
 ENGLISH = (BINDING - frozenset("as in on once or per so due if past".split())) | frozenset(
@@ -143,10 +146,10 @@ ENGLISH = (BINDING - frozenset("as in on once or per so due if past".split())) |
     her up down user uses can could would should said
     """.split()
 )
-"""One of these, and a text is taken for English, where one letter more or less is rarely another case or person."""
+"""A text with one of these words is English: there, one letter is rarely a case or a person."""
 
 
-def _entries(table: str) -> dict[str, tuple[str, ...]]:
+def _parse_table(table: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for entry in table.split(";"):
         shorts, _, long = entry.partition(":")
@@ -154,23 +157,15 @@ def _entries(table: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _counted() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {
-        word: (str(value),) for value, word in enumerate(_NUMBERS.split())
-    }
-    found |= {
-        word: (str(value),) for value, word in zip(range(20, 100, 10), _TENS.split(), strict=True)
-    }
-    return found | {word: (f"{value}th",) for value, word in enumerate(_ORDINALS.split(), start=1)}
-
-
 CANONICAL: Mapping[str, tuple[str, ...]] = {
-    **_entries(_SHORT),
-    **_entries(_CONTRACTED),
-    **_counted(),
+    **_parse_table(_SHORT),
+    **_parse_table(_CONTRACTED),
+    **{word: (str(value),) for value, word in enumerate(_NUMBERS.split())},
+    **{word: (f"{value}0",) for value, word in enumerate(_TENS.split(), start=2)},
+    **{word: (f"{value}th",) for value, word in enumerate(_ORDINALS.split(), start=1)},
 }
-"""One word → the words that it stands for."""
-ABBREVIATED = frozenset(_entries(_SHORT)) | frozenset(
+"""The canonical words for a word."""
+ABBREVIATED = frozenset(_parse_table(_SHORT)) | frozenset(
     "mr mrs ms jr sr st no u.s a.m p.m e.g i.e".split()
 )
-"""A full stop behind one of these ends no sentence."""
+"""A full stop after one of these does not end a sentence."""

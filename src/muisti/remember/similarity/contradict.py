@@ -1,7 +1,8 @@
-"""Whether two memories give the same thing another value (contract H3): a link to propose, never a reason to merge.
+"""Whether two memories give one subject different values (contract H3). Only proposes a link.
 
-Only states can contradict each other. Two events can both have happened, and one may like tea and coffee: so a sentence needs
-a word that leaves room for one value only (`is`, `uses`, `lives`), in front of the part that was exchanged or negated.
+Only states can contradict each other: two events can both have happened, and a person may like tea
+and coffee. So a sentence needs a word that allows one value only (`is`, `uses`, `lives`) before
+the part that was exchanged or negated.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from muisti.remember.similarity.spelling import is_same_word
 MOST_WORDS = 60
 MOST_CHARACTERS = 600
 LONGEST_VALUE = 4
-"""Words; what is longer is another sentence rather than another value."""
+"""Words; anything longer is another sentence, not another value."""
 SURE, NEGATED, NAMED, WORDED = 0.9, 0.85, 0.8, 0.6
-"""How much to trust a changed figure, a negation, a name or identifier, any other word."""
+"""Confidence in a changed figure, a negation, a changed name or identifier, any other word."""
 
 _UPDATE = re.compile(
-    r"\b(?:now|nowadays|no longer|any ?more|(?:switch|mov|migrat|chang|upgrad)ed (?:\w+ )?to|instead|as of|from now on"
-    r"|since (?:yesterday|today|last|this|\w+day)|nyky[äi]\w+|nyt|enää|jatkossa|siirryimme|vaihdettu"
+    r"\b(?:now|nowadays|no longer|any ?more|(?:switch|mov|migrat|chang|upgrad)ed (?:\w+ )?to"
+    r"|instead|as of|from now on|since (?:yesterday|today|last|this|\w+day)"
+    r"|nyky[äi]\w+|nyt|enää|jatkossa|siirryimme|vaihdettu"
     r"|теперь|сейчас|отныне|больше (?:не|нет)|переш\w+ на)\b|现在|現在|改为|改為|改用|不再|目前",
     re.IGNORECASE,
 )
-_TURN = re.compile(
-    r"(?:user|assistant|system|human|ai)\s*:|[A-Z]\w+: (?=.*(?:[!?]|\b(?:I|you|your|my|me|we|thanks|hey|hi)\b))",
+_MESSAGE = re.compile(
+    r"(?:user|assistant|system|human|ai)\s*:"
+    r"|[A-Z]\w+: (?=.*(?:[!?]|\b(?:I|you|your|my|me|we|thanks|hey|hi)\b))",
     re.IGNORECASE,
 )
 _FILLER = re.compile(
@@ -43,7 +46,7 @@ _CHANGED = frozenset("switched moved migrated changed upgraded".split())
 _ALONE = frozenset(
     "live lives work works prefer prefers asuu asun живет живу предпочитает предпочитаю".split()
 )
-"""Of these there is one answer for each person, whatever else the sentence says."""
+"""A person has one value for each of these, whatever else the sentence says."""
 _STATES = _ALONE | frozenset(
     """
     is are = : use uses run runs cost costs start starts end ends begin begins close closes open
@@ -68,8 +71,8 @@ _PAST = frozenset(
     """.split()
 )
 _POINTING = frozenset("it this these those there here what who which that one se это 这 那".split())
-"""They stand for another thing each time."""
-_WEIGHTLESS = BINDING | LIGHT | NEGATIONS | _STATES | _CHANGED
+"""Words that refer to another thing each time."""
+_IGNORED = BINDING | LIGHT | NEGATIONS | _STATES | _CHANGED
 _EMPTY = (
     BINDING
     | _PRONOUNS
@@ -82,55 +85,76 @@ _EMPTY = (
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Two memories that cannot both hold."""
+    """Two memories that cannot both be true."""
 
     confidence: float
     """0 to below 1."""
     update: bool
-    """The newer text says by its words that something has changed."""
-    mine: str
-    theirs: str
+    """Whether the newer text says that something has changed."""
+    newer_value: str
+    older_value: str
     """The values that differ, as written; a negation is given with what it negates, or alone."""
 
 
 def find_contradiction(newer: str, older: str) -> Contradiction | None:
-    """The contradiction between two short statements about one subject, or None."""
-    if _unfit(newer) or _unfit(older):
+    """Return the contradiction between two short statements about one subject, or None."""
+    if not _is_statement(newer) or not _is_statement(older):
         return None
-    mine, theirs = _plainly(newer), _plainly(older)
+    mine, theirs = _read(newer), _read(older)
     if "?" in mine.tokens or "?" in theirs.tokens or mine.content == theirs.content:
         return None
     update = _UPDATE.search(newer) is not None
-    ours, others = _stated(mine), _stated(theirs)
-    if not _one_subject(ours, others):
+    ours, others = _select_words(mine), _select_words(theirs)
+    if not _has_same_subject(ours, others):
         return None
-    found = find_differences(ours, others)
-    if len(found) != 1:
+    differences = find_differences(ours, others)
+    if len(differences) != 1:
         return None
-    named = _NAMING.match(newer) is not None and _NAMING.match(older) is not None
-    confidence = _confidence(
-        mine, theirs, ours, _beginning(ours, others), found[0], update=update, named=named
+    same = next(
+        (at for at, (a, b) in enumerate(zip(ours, others, strict=False)) if a != b),
+        min(len(ours), len(others)),
     )
+    a, b = differences[0]
+    before, after = ours[:same], ours[same + len(a) :]
+    # A subject: a noun or name before or after the value, or a verb like in `I live in Rome`.
+    has_subject = any(token not in _EMPTY for token in (*before, *after))
+    if not before or not (has_subject or not _ALONE.isdisjoint(before)):
+        return None
+    if _is_event(theirs) or (_is_event(mine) and not update):
+        return None
+    values = _drop_change_verb(a, b, update=update)
+    if _is_negation(a, b, english=mine.english):
+        confidence = NEGATED
+    else:
+        figures = all(any(_is_figure(token) for token in side) for side in values)
+        is_named = _NAMING.match(newer) is not None and _NAMING.match(older) is not None
+        is_state = not _STATES.isdisjoint(before) or values != (a, b)
+        if not (is_named or (update and figures) or is_state):
+            return None
+        if not all(0 < len(side) <= LONGEST_VALUE for side in values):
+            return None
+        confidence = SURE if figures else _rate_words(*values, mine, theirs)
     if not confidence:
         return None
-    a, b = _without_change(*found[0], update=update)
-    return Contradiction(confidence, update, _written(a, newer), _written(b, older))
+    return Contradiction(
+        confidence, update, _find_written(values[0], newer), _find_written(values[1], older)
+    )
 
 
-def _unfit(text: str) -> bool:
-    """Too long to be one statement, or a turn of a talk."""
+def _is_statement(text: str) -> bool:
+    """Whether a text is short enough for one statement, and not a message of a conversation."""
     if len(text) > MOST_CHARACTERS or len(text.split()) > MOST_WORDS:
-        return True
-    return "\n" in text.strip() or "!" in text or _TURN.match(text) is not None
+        return False
+    return "\n" not in text.strip() and "!" not in text and _MESSAGE.match(text) is None
 
 
-def _plainly(text: str) -> NormalForm:
-    """Read without the words that only say that something is new."""
+def _read(text: str) -> NormalForm:
+    """Normalize a text without the words that only say that something is new."""
     return normalize(_BECAME.sub("是", _FILLER.sub(" ", text)))
 
 
-def _stated(text: NormalForm) -> list[str]:
-    """The tokens without articles and marks; what states something stays."""
+def _select_words(text: NormalForm) -> list[str]:
+    """Return the tokens without articles, marks and helper verbs; with one form of `is`."""
     kept = (
         token
         for token in text.tokens
@@ -142,72 +166,29 @@ def _stated(text: NormalForm) -> list[str]:
 _COPULAS = frozenset("is are это есть является 是 为 為".split())
 
 
-def _one_subject(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    """They begin alike, with more than a pointing word, and share half of their words or more."""
+def _has_same_subject(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Whether they begin with the same word, not a pronoun, and share half of their words."""
     if not mine or not theirs or mine[0] != theirs[0] or mine[0] in _POINTING:
         return False
-    ours, others = (
-        {token for token in side if token not in _WEIGHTLESS} for side in (mine, theirs)
-    )
+    ours, others = ({token for token in side if token not in _IGNORED} for side in (mine, theirs))
     return 2 * len(ours & others) >= max(len(ours), len(others))
 
 
-def _confidence(
-    mine: NormalForm,
-    theirs: NormalForm,
-    ours: Sequence[str],
-    before: Sequence[str],
-    stretch: tuple[Sequence[str], Sequence[str]],
-    *,
-    update: bool,
-    named: bool,
-) -> float:
-    if (
-        (_happened(mine) and not update)
-        or _happened(theirs)
-        or not before
-        or not _about_something(ours, stretch[0], before)
-    ):
-        return 0.0
-    if _negates(*stretch, english=mine.english):
-        return NEGATED
-    a, b = _without_change(*stretch, update=update)
-    figures = all(any(_figure(token) for token in side) for side in (a, b))
-    states = named or (update and figures) or not _STATES.isdisjoint(before) or (a, b) != stretch
-    if not states or not all(0 < len(side) <= LONGEST_VALUE for side in (a, b)):
-        return 0.0
-    return SURE if figures else _trust(a, b, mine, theirs)
-
-
-def _beginning(mine: Sequence[str], theirs: Sequence[str]) -> Sequence[str]:
-    """The words that both begin with."""
-    same = next(
-        (at for at, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b),
-        min(len(mine), len(theirs)),
-    )
-    return mine[:same]
-
-
-def _about_something(ours: Sequence[str], value: Sequence[str], before: Sequence[str]) -> bool:
-    """A noun or a name in front of the value; or one after it; or a verb that needs none (`I live in Rome`)."""
-    rest = ours[len(before) + len(value) :]
-    return any(token not in _EMPTY for token in (*before, *rest)) or not _ALONE.isdisjoint(before)
-
-
-def _happened(text: NormalForm) -> bool:
-    """Whether it tells of an event: a past form that no `is` turns into a state."""
+def _is_event(text: NormalForm) -> bool:
+    """Whether it has a past form that no `is` turns into a state."""
     tokens = text.tokens
     for at, token in enumerate(tokens):
-        past = token in _PAST or (token.endswith("ed") and len(token) > 4 and text.english)
-        if past and not (
-            at and tokens[at - 1] in ("is", "are", "be", "not", "in", "on", "the", "a", "to")
-        ):
+        is_past = token in _PAST or (token.endswith("ed") and len(token) > 4 and text.english)
+        if is_past and not (at and tokens[at - 1] in _BEFORE_PARTICIPLES):
             return True
     return False
 
 
-def _negates(a: Sequence[str], b: Sequence[str], *, english: bool) -> bool:
-    """Whether one side is the other with a negation: `not`; `does not like`, `likes`; `ei pidä`, `pitää`."""
+_BEFORE_PARTICIPLES = ("is", "are", "be", "not", "in", "on", "the", "a", "to")
+
+
+def _is_negation(a: Sequence[str], b: Sequence[str], *, english: bool) -> bool:
+    """Whether one side negates the other: `does not like`, `likes`; `ei pidä`, `pitää`."""
     if NEGATIONS.isdisjoint(a) == NEGATIONS.isdisjoint(b):
         return False
     ours, others = (
@@ -215,30 +196,33 @@ def _negates(a: Sequence[str], b: Sequence[str], *, english: bool) -> bool:
     )
     if len(ours) != len(others) or len(ours) > LONGEST_VALUE:
         return False
-    return all(_alike(x, y, english=english) for x, y in zip(ours, others, strict=True))
+    for x, y in zip(ours, others, strict=True):
+        is_other_form = not english and len(x) > 2 and x[:2] == y[:2]
+        if x != y and not is_same_word(x, y, name=False, english=english) and not is_other_form:
+            return False
+    return True
 
 
-def _alike(a: str, b: str, *, english: bool) -> bool:
-    return (
-        a == b
-        or is_same_word(a, b, name=False, english=english)
-        or (not english and len(a) > 2 and a[:2] == b[:2])
-    )
-
-
-def _without_change(
+def _drop_change_verb(
     a: Sequence[str], b: Sequence[str], *, update: bool
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """`switched to MySQL`, `use PostgreSQL`: without the verb on either side."""
+    """Return `MySQL` and `PostgreSQL` for `switched to MySQL` and `use PostgreSQL`."""
     if update and len(a) > 2 and a[0] in _CHANGED and a[1] == "to" and b and b[0] in _STATES:
         cut = 2 if len(b) > 2 and b[1] in BINDING else 1
         return a[2:], b[cut:]
     return a, b
 
 
-def _trust(a: Sequence[str], b: Sequence[str], mine: NormalForm, theirs: NormalForm) -> float:
+def _is_figure(token: str) -> bool:
+    return token[0].isdigit() or token[0] in "@-" or token in MONTHS or token.endswith("day")
+
+
+def _rate_words(a: Sequence[str], b: Sequence[str], mine: NormalForm, theirs: NormalForm) -> float:
+    """Return the confidence that two values without figures differ; 0 for typos."""
+    english = mine.english and theirs.english
     if len(a) == len(b) and all(
-        _alike_spelt(x, y, mine, theirs) for x, y in zip(a, b, strict=True)
+        is_same_word(x, y, name=x in mine.names or y in theirs.names, english=english)
+        for x, y in zip(a, b, strict=True)
     ):
         return 0.0
     if any(token in mine.names for token in a) and any(token in theirs.names for token in b):
@@ -246,28 +230,16 @@ def _trust(a: Sequence[str], b: Sequence[str], mine: NormalForm, theirs: NormalF
     return NAMED if mine.exact != theirs.exact else WORDED
 
 
-def _figure(token: str) -> bool:
-    return token[0].isdigit() or token[0] in "@-" or token in MONTHS or token.endswith("day")
-
-
-def _alike_spelt(a: str, b: str, mine: NormalForm, theirs: NormalForm) -> bool:
-    return is_same_word(
-        a, b, name=a in mine.names or b in theirs.names, english=mine.english and theirs.english
-    )
-
-
-def _written(tokens: Sequence[str], text: str) -> str:
-    """The value as it stands in the text, as far as it can be found there."""
-    value = (
-        " ".join(map(_shown, tokens))
-        if not all(len(token) == 1 and not token.isascii() for token in tokens)
-        else "".join(tokens)
-    )
+def _find_written(tokens: Sequence[str], text: str) -> str:
+    """Return the value as it is written in the text, as far as it can be found."""
+    is_spaceless = all(len(token) == 1 and not token.isascii() for token in tokens)
+    value = "".join(tokens) if is_spaceless else " ".join(map(_format_token, tokens))
     at = text.casefold().find(value.casefold())
     return text[at : at + len(value)] if at >= 0 and len(text) == len(text.casefold()) else value
 
 
-def _shown(token: str) -> str:
+def _format_token(token: str) -> str:
+    """Return a word as it is, and a date as `March 15, 2024`."""
     if token[0] != "@":
         return token
     *year, month, day = token[1:].split("-")

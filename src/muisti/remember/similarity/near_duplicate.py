@@ -1,8 +1,9 @@
-"""Whether two texts are the same memory (contract C3): the new one would be dropped, so in doubt they are two.
+"""Whether two texts are the same memory (contract C3). In doubt, they are not.
 
-Near is not enough. Whatever carries a fact must be equal and in the same place: numbers, dates, names, paths, code, negation,
-and in the end every word that is not light. What may differ is how it was typed: white space, case, punctuation, short forms,
-articles, a plural, a slip of the finger, and a clause that was moved.
+A duplicate is dropped, so being similar is not enough. Whatever carries a fact must be equal and in
+the same place: numbers, dates, names, paths, code, negations, and every word that is not light.
+Only typing may differ: white space, case, punctuation, short forms, articles, a plural, a typo, and
+a clause that was moved.
 """
 
 from __future__ import annotations
@@ -16,31 +17,33 @@ from muisti.remember.similarity.reorder import is_reordered
 from muisti.remember.similarity.spelling import is_same_present, is_same_word
 
 NEAR = 0.8
-"""Above it, two texts are near by their letters."""
+"""Above this similarity, two texts are near by their letters."""
 LONGEST = 20_000
-"""Characters; beyond, only white space, quotes and dashes may differ."""
+"""Characters; in longer texts, only white space, quotes and dashes may differ."""
 EMBEDDED = 0.95
-"""From this cosine on (default model), two texts are near by meaning. It excuses no other word: of the judged pairs with
-one word exchanged, 28 at .97 are right and none is wrong; but 27 % of changed numbers, 54 % of dates
-and 11 % of negations are as near."""
-WORDS_PER_SLIP = 6
+"""From this cosine on (default model), two texts are near by meaning.
+
+That allows no other word. Of the judged pairs with one word exchanged, 28 at .97 are duplicates and
+none is not; but 27 % of changed numbers, 54 % of dates and 11 % of negations are as near.
+"""
+WORDS_PER_TYPO = 6
 MOST_DIFFERENCES = 12
-"""Words on both sides together; with more the texts are not looked at more closely."""
+"""Words on both sides together; texts with more are not compared further."""
 Difference = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What became of two texts."""
+    """The result of comparing two texts."""
 
     same: bool
-    """They may be merged."""
+    """Whether they may be merged."""
     similarity: float
-    """0 to 1, of the letters of their words (sorted, where the words are the same); 0 where a glance was enough to refuse."""
+    """0 to 1, by the letters of their words; 0 for texts that were not compared further."""
     by: str
-    """Which nearness was met: "levenshtein", "simhash" (the same words in another order), "embedding"; "" for none."""
+    """The measure that was met: "levenshtein", "simhash" (another order), "embedding" or ""."""
     differences: tuple[Difference, ...]
-    """(mine, theirs) what forbids to merge, where they are near enough to tell; "" for nothing on that side."""
+    """Why similar texts may not be merged: (mine, theirs) pairs; "" for nothing on that side."""
 
 
 UNRELATED = Comparison(same=False, similarity=0.0, by="", differences=())
@@ -48,80 +51,36 @@ EQUAL = Comparison(same=True, similarity=1.0, by="levenshtein", differences=())
 
 
 def compare(mine: str, theirs: str, *, cosine: float | None = None) -> Comparison:
-    """Whether two texts are one memory. Symmetric; pure; never raises.
+    """Return whether two texts are one memory. Symmetric, pure, raises nothing.
 
-    With the cosine of their embeddings, two forms of the present are one as well: `plays`, `is playing`.
+    Cosine: of their embeddings. If it is high, two present forms are equal: `plays`, `is playing`.
     """
     if mine == theirs:
         return EQUAL
     if max(len(mine), len(theirs)) > LONGEST:
         return EQUAL if straighten(mine) == straighten(theirs) else UNRELATED
-    if _far_apart(mine, theirs):
+    if _has_other_letters(mine, theirs):
         return UNRELATED
     ours, others = normalize(mine), normalize(theirs)
     if ours.content == others.content:
-        return _equal_words(ours, others)
-    if _too_different(ours.content, others.content):
+        if not ours.content and _find_light_words(ours) != _find_light_words(others):
+            return UNRELATED
+        differences = _find_case_differences(ours, others)
+        return Comparison(not differences, 1.0, "levenshtein", differences)
+    allowed = MOST_DIFFERENCES + min(len(ours.content), len(others.content)) // 3
+    if (
+        abs(len(ours.content) - len(others.content)) > allowed
+        or len(set(ours.content) ^ set(others.content)) > allowed
+    ):
         return UNRELATED
     if sorted(ours.content) == sorted(others.content):
-        return _other_order(ours, others)
-    return _other_words(ours, others, near=cosine is not None and cosine >= EMBEDDED)
+        return _compare_order(ours, others)
+    return _compare_words(ours, others, near=cosine is not None and cosine >= EMBEDDED)
 
 
-def _equal_words(mine: NormalForm, theirs: NormalForm) -> Comparison:
-    if not mine.content and _weightless(mine) != _weightless(theirs):
-        return UNRELATED
-    differing = _exact_differences(mine, theirs)
-    return Comparison(not differing, 1.0, "levenshtein", differing)
-
-
-def _weightless(text: NormalForm) -> Sequence[str]:
-    """A text of nothing but articles, or else of nothing but punctuation: then that must be equal."""
-    return [token for token in text.tokens if token not in MARKS] or [straighten(text.text)]
-
-
-def _other_order(mine: NormalForm, theirs: NormalForm) -> Comparison:
-    similarity = _similarity(mine.content, theirs.content)
-    by = (
-        "levenshtein" if similarity > NEAR else "simhash"
-    )  # the same words have the same simhash, whatever their order
-    if is_reordered(mine.tokens, theirs.tokens, english=mine.english and theirs.english):
-        differing = _exact_differences(mine, theirs)
-    else:
-        differing = tuple(_aligned(mine.content, theirs.content))
-    return Comparison(not differing, 1.0 if by == "simhash" else similarity, by, differing)
-
-
-def _other_words(mine: NormalForm, theirs: NormalForm, *, near: bool) -> Comparison:
-    """What is left when plurals and slips are taken away forbids it."""
-    slips, presents = 0, 0
-    left: list[Difference] = []
-    for a, b in _aligned(mine.content, theirs.content):
-        if _spaced(a, b):
-            continue
-        if _one_word(a, b, mine, theirs):
-            slips += 1
-        elif near and is_same_present(a, b) and mine.english and theirs.english:
-            presents += 1
-        else:
-            left.append((a, b))
-    left += _exact_differences(mine, theirs)
-    similarity = _similarity(mine.content, theirs.content)
-    by = (
-        "embedding"
-        if presents or (near and similarity <= NEAR)
-        else "levenshtein"
-        if similarity > NEAR
-        else ""
-    )
-    return Comparison(
-        bool(by) and not left and slips <= _slips_allowed(mine, theirs), similarity, by, tuple(left)
-    )
-
-
-def _far_apart(mine: str, theirs: str) -> bool:
-    """A glance at letters alone: no abbreviation, typo or moved clause takes half of them away from a text of some length."""
-    from rapidfuzz.distance import Indel  # 25 ms, which a program that saves nothing need not spend
+def _has_other_letters(mine: str, theirs: str) -> bool:
+    """Whether less than half of the letters are the same: no typo or short form explains that."""
+    from rapidfuzz.distance import Indel  # takes 25 ms, which only saving needs
 
     ours, others = (" ".join(sorted(text.casefold().split())) for text in (mine, theirs))
     if max(len(ours), len(others)) < 40:
@@ -129,68 +88,94 @@ def _far_apart(mine: str, theirs: str) -> bool:
     return Indel.normalized_similarity(ours, others, score_cutoff=0.5) == 0.0
 
 
-def _too_different(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    allowed = MOST_DIFFERENCES + min(len(mine), len(theirs)) // 3
-    return abs(len(mine) - len(theirs)) > allowed or len(set(mine) ^ set(theirs)) > allowed
+def _find_light_words(text: NormalForm) -> Sequence[str]:
+    """Return what must be equal in a text of light words only, or of punctuation only."""
+    return [token for token in text.tokens if token not in MARKS] or [straighten(text.text)]
 
 
-def _similarity(mine: Sequence[str], theirs: Sequence[str]) -> float:
+def _compare_order(mine: NormalForm, theirs: NormalForm) -> Comparison:
+    """Compare texts with the same words in another order. Their simhash is the same."""
+    similarity = _measure_similarity(mine.content, theirs.content)
+    if is_reordered(mine.tokens, theirs.tokens, english=mine.english and theirs.english):
+        differences = _find_case_differences(mine, theirs)
+    else:
+        differences = tuple(_align(mine.content, theirs.content))
+    if similarity > NEAR:
+        return Comparison(not differences, similarity, "levenshtein", differences)
+    return Comparison(not differences, 1.0, "simhash", differences)
+
+
+def _compare_words(mine: NormalForm, theirs: NormalForm, *, near: bool) -> Comparison:
+    """Compare texts with different words: any difference but plurals and typos is one too many."""
+    english = mine.english and theirs.english
+    typos, presents = 0, 0
+    differences: list[Difference] = []
+    for a, b in _align(mine.content, theirs.content):
+        if _is_split_word(a, b):
+            continue
+        if _is_typo(a, b, mine, theirs):
+            typos += 1
+        elif near and is_same_present(a, b) and english:
+            presents += 1
+        else:
+            differences.append((a, b))
+    differences += _find_case_differences(mine, theirs)
+    similarity = _measure_similarity(mine.content, theirs.content)
+    if presents or (near and similarity <= NEAR):
+        by = "embedding"
+    else:
+        by = "levenshtein" if similarity > NEAR else ""
+    words = min(len(mine.content), len(theirs.content))
+    allowed = 0 if words < 3 else max(1, words // WORDS_PER_TYPO)
+    same = bool(by) and not differences and typos <= allowed
+    return Comparison(same, similarity, by, tuple(differences))
+
+
+def _measure_similarity(mine: Sequence[str], theirs: Sequence[str]) -> float:
     from rapidfuzz.distance import Indel
 
     return Indel.normalized_similarity(" ".join(mine), " ".join(theirs))
 
 
-def _exact_differences(mine: NormalForm, theirs: NormalForm) -> tuple[Difference, ...]:
-    """Identifiers that differ in case; unless all of a text was put in another case."""
+def _find_case_differences(mine: NormalForm, theirs: NormalForm) -> tuple[Difference, ...]:
+    """Return identifiers that differ in case, unless one whole text is in another case."""
     ours = [word for word in mine.exact if word not in theirs.text]
     others = [word for word in theirs.exact if word not in mine.text]
-    if not (ours or others) or _recased(mine, theirs):
+    if not (ours or others):
         return ()
+    if not (mine.cased and theirs.cased):  # one is all in lower case, UPPER CASE or Title Case
+        names, other_names = _find_plain_names(mine), _find_plain_names(theirs)
+        if names != other_names or mine.text.isupper() != theirs.text.isupper():
+            return ()
     return (
         *((word, word.casefold()) for word in ours),
         *((word.casefold(), word) for word in others),
     )
 
 
-def _recased(mine: NormalForm, theirs: NormalForm) -> bool:
-    """Whether one of them is the other in lower case, UPPER or Title: then its plain words differ in case as well."""
-    if mine.cased and theirs.cased:
-        return False
-    return (
-        _plain_names(mine) != _plain_names(theirs) or mine.text.isupper() != theirs.text.isupper()
-    )
-
-
-def _plain_names(text: NormalForm) -> frozenset[str]:
+def _find_plain_names(text: NormalForm) -> frozenset[str]:
     return text.names.difference(word.casefold() for word in text.exact)
 
 
-def _slips_allowed(mine: NormalForm, theirs: NormalForm) -> int:
-    words = min(len(mine.content), len(theirs.content))
-    return 0 if words < 3 else max(1, words // WORDS_PER_SLIP)
-
-
-def _one_word(a: str, b: str, mine: NormalForm, theirs: NormalForm) -> bool:
+def _is_typo(a: str, b: str, mine: NormalForm, theirs: NormalForm) -> bool:
     if a in NEGATIONS or b in NEGATIONS:
         return False
-    telling = [(word, text) for word, text in ((a, mine), (b, theirs)) if text.cased] or [
-        (a, mine),
-        (b, theirs),
-    ]
-    name = any(word in text.names for word, text in telling)
+    pairs = ((a, mine), (b, theirs))
+    cased = [(word, text) for word, text in pairs if text.cased]  # only these can show a name
+    name = any(word in text.names for word, text in cased or pairs)
     return is_same_word(a, b, name=name, english=mine.english and theirs.english)
 
 
-def _spaced(a: str, b: str) -> bool:
-    """`data base` and `database`. Not where a part of it could be a word that turns the sense: `in active`, `no where`."""
+def _is_split_word(a: str, b: str) -> bool:
+    """Whether they are like `data base` and `database`, but not `in active` or `no where`."""
     parts = a.split(" ") if " " in a else b.split(" ")
     if len(parts) != 2 or len(parts[0]) < 3 or parts[0] in NEGATIONS or parts[0] == "non":
         return False
     return a.replace(" ", "") == b.replace(" ", "") and a.replace(" ", "").isalpha()
 
 
-def _aligned(mine: Sequence[str], theirs: Sequence[str]) -> list[Difference]:
-    """The stretches that differ, each as (mine, theirs); stretches of the same length word by word."""
+def _align(mine: Sequence[str], theirs: Sequence[str]) -> list[Difference]:
+    """Return the differences as (mine, theirs): word by word where both have as many words."""
     found: list[Difference] = []
     for a, b in find_differences(mine, theirs):
         if len(a) == len(b):
@@ -203,7 +188,7 @@ def _aligned(mine: Sequence[str], theirs: Sequence[str]) -> list[Difference]:
 def find_differences(
     mine: Sequence[str], theirs: Sequence[str]
 ) -> list[tuple[Sequence[str], Sequence[str]]]:
-    """Where two rows of words differ, each stretch as long as it can be."""
+    """Return where two lists of words differ, each run as long as it can be."""
     from rapidfuzz.distance import Levenshtein
 
     found: list[tuple[Sequence[str], Sequence[str]]] = []

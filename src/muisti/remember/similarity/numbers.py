@@ -1,4 +1,4 @@
-"""Numbers and dates in one form each, so that they are equal only where their values are."""
+"""Normalize numbers and dates, so that equal values have equal forms."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _UNITS = frozenset(
 )
 _CURRENCIES = frozenset("$€£¥")
 LONGEST = 30
-"""Digits beyond which a number is only compared, never multiplied."""
+"""Characters; a longer number is compared but not multiplied."""
 
 
 def parse_number(raw: str) -> Sequence[str]:
-    """A run that begins with digits: `1,000`, `15th`, `5m`, `10gb`, `3d`."""
+    """Return the tokens of a run that begins with digits: `1,000`, `15th`, `5m`, `10gb`, `3d`."""
     match = _GLUED.fullmatch(raw)
     if match is None:
         return (clean_number(raw),)
@@ -29,22 +29,21 @@ def parse_number(raw: str) -> Sequence[str]:
         return (scale_number(number, GLUED_SCALES[letters]),)
     if letters in _ORDINAL:
         return (f"{number}th",)
-    if letters in _UNITS and not (
-        letters == "s" and number.isdecimal() and len(number) in (2, 4)
-    ):  # `1990s`
+    is_decade = letters == "s" and number.isdecimal() and len(number) in (2, 4)  # `1990s`
+    if letters in _UNITS and not is_decade:
         return (number, *CANONICAL.get(letters, (letters,)))
     return (number + letters,)
 
 
 def clean_number(number: str) -> str:
-    """Without thousands' commas; everything else as it was typed, since `1.10` may be a version."""
+    """Remove thousands separators. The rest stays as typed: `1.10` may be a version."""
     if number.startswith((".", "-.")):
         number = number.replace(".", "0.", 1)
     return number.replace(",", "") if "," in number and _THOUSANDS.fullmatch(number) else number
 
 
 def scale_number(number: str, places: int) -> str:
-    """2.5, 6 places → 2500000."""
+    """Multiply by a power of ten: 2.5 and 6 places give 2500000."""
     try:
         value = Decimal(number).scaleb(places) if len(number) <= LONGEST else None
     except InvalidOperation:
@@ -53,8 +52,11 @@ def scale_number(number: str, places: int) -> str:
 
 
 def join_numbers(tokens: list[str]) -> list[str]:
-    """With compound numbers joined (`twenty five`, `5 million`), currencies behind, and dates as one token `@2024-03-15`."""
-    if not any(_numeric(token) for token in tokens):
+    """Join compound numbers (`twenty five`, `5 million`) and dates; put currencies after numbers.
+
+    A date becomes one token such as `@2024-03-15`.
+    """
+    if not any(_is_number(token) for token in tokens):
         return tokens
     found: list[str] = []
     at = 0
@@ -63,88 +65,80 @@ def join_numbers(tokens: list[str]) -> list[str]:
         if token[0].isalpha() and token not in MONTHS:
             found.append(token)
             at += 1
-            continue
-        settled_here, used = _settle(tokens, at)
-        found += settled_here
-        at += used
+        elif token in _CURRENCIES and at + 1 < len(tokens) and _is_number(tokens[at + 1]):
+            number, used = _read_number(tokens, at + 1)
+            found += (number, token)
+            at += 1 + used
+        elif (date := _read_date(tokens, at)) is not None:
+            found.append(date[0])
+            at += date[1]
+        elif _is_number(token):
+            number, used = _read_number(tokens, at)
+            found.append(number)
+            at += used
+        else:
+            found.append(token)
+            at += 1
     return found
 
 
-def _settle(tokens: list[str], at: int) -> tuple[Sequence[str], int]:
-    """What the token here, with those behind it, comes to; and how many it takes."""
-    token = tokens[at]
-    if token in _CURRENCIES and at + 1 < len(tokens) and _numeric(tokens[at + 1]):
-        number, used = _number(tokens, at + 1)
-        return (number, token), 1 + used
-    date = _date(tokens, at)
-    if date is not None:
-        return (date[0],), date[1]
-    if _numeric(token):
-        number, used = _number(tokens, at)
-        return (number,), used
-    return (token,), 1
-
-
-def _numeric(token: str) -> bool:
+def _is_number(token: str) -> bool:
     return token[0].isdigit() or (token[0] == "-" and token[1:2].isdigit())
 
 
-def _number(tokens: Sequence[str], at: int) -> tuple[str, int]:
-    """The number that begins here, and of how many tokens it is."""
+def _read_number(tokens: Sequence[str], at: int) -> tuple[str, int]:
+    """Return the number that begins here, and how many tokens it has."""
     number, used = tokens[at], 1
-    follows = tokens[at + used] if at + used < len(tokens) else ""
-    if (
-        number.isdecimal()
-        and len(number) == 2
-        and number[1] == "0"
-        and number[0] > "1"
-        and _unit(follows)
-    ):
-        number, used = number[0] + follows, used + 1
-    while at + used < len(tokens) and (places := SCALES.get(tokens[at + used])) is not None:
+    unit = _get(tokens, at + 1)
+    is_tens = number.isdecimal() and len(number) == 2 and number[0] > "1" and number[1] == "0"
+    if is_tens and len(unit) == 1 and unit in "123456789":
+        number, used = number[0] + unit, used + 1
+    while (places := SCALES.get(_get(tokens, at + used))) is not None:
         number, used = scale_number(number, places), used + 1
     return number, used
 
 
-def _unit(token: str) -> bool:
-    return len(token) == 1 and token in "123456789"
+def _read_date(tokens: Sequence[str], at: int) -> tuple[str, int] | None:
+    """Return the date that begins here, and how many tokens it has; None if there is none.
 
-
-def _date(tokens: Sequence[str], at: int) -> tuple[str, int] | None:
-    """`March 15`, `15 March`, `15th of March`, `2024-03-15`, with or without a year, and how many tokens it takes."""
+    `March 15`, `15 March`, `15th of March`, each with or without a year, and `2024-03-15`.
+    """
     token = tokens[at]
     if token in MONTHS:
-        day = _day(tokens, at + 1)
-        return _with_year(tokens, at + 2, MONTHS[token], day, 2) if day else None
+        day = _read_day(tokens, at + 1)
+        return _add_year(tokens, at + 2, MONTHS[token], day, 2) if day else None
     if len(token) == 4 and token.isdecimal():
-        month, day_of = tokens[at + 1 : at + 2], tokens[at + 2 : at + 3]
-        if month and day_of and _two_digits(month[0], 12) and _two_digits(day_of[0], 31):
-            return f"@{token}-{month[0]}-{day_of[0]}", 3
+        month, day_of_month = _get(tokens, at + 1), _get(tokens, at + 2)
+        if _is_two_digits(month, 12) and _is_two_digits(day_of_month, 31):
+            return f"@{token}-{month}-{day_of_month}", 3
         return None
-    day = _day(tokens, at)
+    day = _read_day(tokens, at)
     if not day:
         return None
-    step = 2 if tokens[at + 1 : at + 2] == ["of"] else 1
-    month_name = tokens[at + step] if at + step < len(tokens) else ""
-    return (
-        _with_year(tokens, at + step + 1, MONTHS[month_name], day, step + 1)
-        if month_name in MONTHS
-        else None
-    )
+    step = 2 if _get(tokens, at + 1) == "of" else 1
+    month_name = _get(tokens, at + step)
+    if month_name not in MONTHS:
+        return None
+    return _add_year(tokens, at + step + 1, MONTHS[month_name], day, step + 1)
 
 
-def _day(tokens: Sequence[str], at: int) -> int:
-    token = tokens[at].removesuffix("th") if at < len(tokens) else ""
+def _read_day(tokens: Sequence[str], at: int) -> int:
+    token = _get(tokens, at).removesuffix("th")
     return int(token) if token.isdecimal() and len(token) <= 2 and 1 <= int(token) <= 31 else 0
 
 
-def _two_digits(token: str, most: int) -> bool:
+def _is_two_digits(token: str, most: int) -> bool:
     return len(token) == 2 and token.isdecimal() and 1 <= int(token) <= most
 
 
-def _with_year(tokens: Sequence[str], at: int, month: int, day: int, used: int) -> tuple[str, int]:
-    comma = at < len(tokens) and tokens[at] == ","
-    year = tokens[at + comma] if at + comma < len(tokens) else ""
+def _add_year(tokens: Sequence[str], at: int, month: int, day: int, used: int) -> tuple[str, int]:
+    comma = _get(tokens, at) == ","
+    year = _get(tokens, at + comma)
     if len(year) == 4 and year.isdecimal() and "1000" <= year < "2200":
         return f"@{year}-{month:02}-{day:02}", used + comma + 1
     return f"@{month:02}-{day:02}", used
+
+
+def _get(tokens: Sequence[str], at: int) -> str:
+    """Return a token, or "" after the last one."""
+    return tokens[at] if at < len(tokens) else ""

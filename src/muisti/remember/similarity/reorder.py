@@ -1,7 +1,8 @@
-"""Whether a text is another with a part of it moved, and still says the same.
+"""Whether a text is another one with a part moved, and still means the same.
 
-Sentences may change places, so may the clauses around a comma or an `and`, and a phrase that begins with a preposition may
-stand first instead of last. Everything else that is moved is another fact: `Alice told Bob`, `from A to B`, `5 of 10`.
+Sentences may be swapped, and so may clauses around a comma or an `and`. A phrase that begins with a
+preposition may be first instead of last. Anything else that is moved changes the meaning: `Alice
+told Bob`, `from A to B`, `5 of 10`.
 """
 
 from __future__ import annotations
@@ -19,46 +20,48 @@ from muisti.remember.similarity.abbreviations import (
 
 Part = tuple[str, ...]
 SHORTEST_CLAUSE = 3
-"""Words; shorter ones are the items of a list, and those may stand in an order that matters."""
+"""Words; shorter ones are items of a list, whose order may matter."""
 _ENDS = frozenset((".", "?"))
 
 
 def is_reordered(mine: Sequence[str], theirs: Sequence[str], *, english: bool) -> bool:
-    """Whether the tokens (with marks and light words) are the same but for one part that was moved without a change of sense."""
-    if _sentences_swapped(mine, theirs):
+    """Whether the tokens are the same but for one part that was moved without changing the meaning.
+
+    The tokens include marks and light words.
+    """
+    if _has_swapped_sentences(mine, theirs):
         return True
     ours, others = _split(mine, _ENDS), _split(theirs, _ENDS)
     if len(ours) != len(others):
         return False
-    if [_bare(part) for part in ours] == [_bare(part) for part in others]:
+    bare_ours = [_drop_light(part) for part in ours]
+    bare_others = [_drop_light(part) for part in others]
+    if bare_ours == bare_others:
         return True
-    if len(ours) > 1 and _one_block_moved(
-        [_bare(part) for part in ours], [_bare(part) for part in others], shortest=1
-    ):
+    if len(ours) > 1 and _has_moved_block(bare_ours, bare_others, shortest=1):
         return True
-    # The other sentences must stand as they are, and only one may differ inside.
-    changed = [(a, b) for a, b in zip(ours, others, strict=True) if _bare(a) != _bare(b)]
-    return len(changed) == 1 and _clause_moved(*changed[0], english=english)
+    # Only one sentence may differ inside.
+    changed = [at for at, bare in enumerate(bare_ours) if bare != bare_others[at]]
+    return len(changed) == 1 and _has_moved_clause(
+        ours[changed[0]], others[changed[0]], english=english
+    )
 
 
-def _sentences_swapped(mine: Sequence[str], theirs: Sequence[str]) -> bool:
-    """P. Q. and Q. P., where one of the two texts need not show the end of P: `at 5 p.m. The`."""
-    (ours, ends), (others, their_ends) = _with_ends(mine), _with_ends(theirs)
+def _has_swapped_sentences(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Whether they are P. Q. and Q. P.; the end of P may be hidden in one of them: `at 5 p.m.`"""
+    (ours, ends), (others, their_ends) = _find_sentence_ends(mine), _find_sentence_ends(theirs)
     size = len(ours)
     if size != len(others) or size < 2 * SHORTEST_CLAUSE:
         return False
     for cut in range(SHORTEST_CLAUSE, size - SHORTEST_CLAUSE + 1):
-        if (
-            others[0] == ours[cut]
-            and (cut in ends or size - cut in their_ends)
-            and others == ours[cut:] + ours[:cut]
-        ):
+        is_border = cut in ends or size - cut in their_ends
+        if is_border and others[0] == ours[cut] and others == ours[cut:] + ours[:cut]:
             return True
     return False
 
 
-def _with_ends(tokens: Sequence[str]) -> tuple[list[str], set[int]]:
-    """The words that weigh something, and before which of them a sentence begins."""
+def _find_sentence_ends(tokens: Sequence[str]) -> tuple[list[str], set[int]]:
+    """Return the words that are not light, and the positions where a sentence begins."""
     words: list[str] = []
     ends: set[int] = set()
     for token in tokens:
@@ -69,16 +72,17 @@ def _with_ends(tokens: Sequence[str]) -> tuple[list[str], set[int]]:
     return words, ends
 
 
-def _clause_moved(mine: Part, theirs: Part, *, english: bool) -> bool:
-    if _one_block_moved(_clauses(mine), _clauses(theirs), shortest=SHORTEST_CLAUSE):
+def _has_moved_clause(mine: Part, theirs: Part, *, english: bool) -> bool:
+    if _has_moved_block(_split_clauses(mine), _split_clauses(theirs), shortest=SHORTEST_CLAUSE):
         return True
     if not english:
         return False
-    return (
-        _joined_other_way(mine, theirs)
-        or _phrase_first(mine, theirs)
-        or _phrase_first(theirs, mine)
-    )
+    # P and Q; Q and P: whole clauses only.
+    ours, others = _drop_light(mine), _drop_light(theirs)
+    for at in range(SHORTEST_CLAUSE, len(ours) - SHORTEST_CLAUSE):
+        if ours[at] in JOINS and others == (*ours[at + 1 :], ours[at], *ours[:at]):
+            return True
+    return _has_phrase_first(mine, theirs) or _has_phrase_first(theirs, mine)
 
 
 def _split(tokens: Sequence[str], marks: frozenset[str]) -> list[Part]:
@@ -86,23 +90,23 @@ def _split(tokens: Sequence[str], marks: frozenset[str]) -> list[Part]:
     start = 0
     for at, token in enumerate(tokens):
         if token in marks:
-            end = at + (token == "?")  # a question stays one
+            end = at + (token == "?")  # the mark belongs to the question
             parts.append(tuple(tokens[start:end]))
             start = at + 1
     parts.append(tuple(tokens[start:]))
     return [part for part in parts if part]
 
 
-def _clauses(sentence: Part) -> list[Part]:
-    return [_bare(part) for part in _split(sentence, frozenset(","))]
+def _split_clauses(sentence: Part) -> list[Part]:
+    return [_drop_light(part) for part in _split(sentence, frozenset(","))]
 
 
-def _bare(part: Part) -> Part:
+def _drop_light(part: Part) -> Part:
     return tuple(token for token in part if token != "," and token not in LIGHT)
 
 
-def _one_block_moved(mine: list[Part], theirs: list[Part], *, shortest: int) -> bool:
-    """Whether theirs is mine with two neighbouring blocks of parts exchanged."""
+def _has_moved_block(mine: list[Part], theirs: list[Part], *, shortest: int) -> bool:
+    """Whether theirs is mine with two neighbouring blocks of parts swapped."""
     if len(mine) != len(theirs) or sorted(mine) != sorted(theirs):
         return False
     differ = [at for at, (a, b) in enumerate(zip(mine, theirs, strict=True)) if a != b]
@@ -115,55 +119,41 @@ def _one_block_moved(mine: list[Part], theirs: list[Part], *, shortest: int) -> 
     return any(ours[cut:] + ours[:cut] == others for cut in range(1, len(ours)))
 
 
-def _joined_other_way(mine: Part, theirs: Part) -> bool:
-    """P and Q; Q and P: whole clauses only."""
-    ours, others = _bare(mine), _bare(theirs)
-    places = range(SHORTEST_CLAUSE, len(ours) - SHORTEST_CLAUSE)
-    return any(
-        ours[at] in JOINS and others == (*ours[at + 1 :], ours[at], *ours[:at]) for at in places
-    )
+def _has_phrase_first(last: Part, first: Part) -> bool:
+    """Whether `first` is `last` with a phrase moved to its front: A B C → B A C.
 
-
-def _phrase_first(last: Part, first: Part) -> bool:
-    """Whether `first` is `last` with a phrase taken to its front: A B C → B A C, where B begins with a preposition."""
-    body, moved = _uncommaed(last), _uncommaed(first)
+    B begins with a preposition.
+    """
+    body, moved = _mark_commas(last), _mark_commas(first)
     words = [word for word, _ in body]
     others = [word for word, _ in moved]
     if len(words) != len(others) or others[0] not in MOVABLE:
         return False
     for start in range(1, len(words)):
-        if (
-            words[start] != others[0]
-            or words[start - 1] in BINDING
-            or words[start - 1] in NEGATIONS
-        ):
+        before = words[start - 1]
+        if words[start] != others[0] or before in BINDING or before in NEGATIONS:
             continue
-        length = _length_of_phrase(words, others, start)
-        if length and _ends_well(body, start + length) and _commas_kept(body, moved, start, length):
-            return True
+        for length in range(len(words) - start, 1, -1):
+            end = start + length
+            if words[start:end] + words[:start] + words[end:] == others:
+                if _ends_phrase(body, end) and _has_same_commas(body, moved, start, length):
+                    return True
+                break
     return False
 
 
-def _length_of_phrase(words: list[str], others: list[str], start: int) -> int:
-    """How many words from `start` on were moved to the front, if that and nothing else was done; else 0."""
-    for length in range(len(words) - start, 1, -1):
-        if words[start : start + length] + words[:start] + words[start + length :] == others:
-            return length
-    return 0
-
-
-def _ends_well(body: list[tuple[str, bool]], end: int) -> bool:
-    """A phrase that is cut short gives its last words away: `scored 3 in 10 games` is not `in 10 scored 3 games`."""
+def _ends_phrase(body: list[tuple[str, bool]], end: int) -> bool:
+    """Whether a phrase can end here: `scored 3 in 10 games` is not `in 10 scored 3 games`."""
     last, comma = body[end - 1]
     return (
         end == len(body) or comma or body[end][0] in BINDING or last in WEEKDAYS or last[0] == "@"
     )
 
 
-def _commas_kept(
+def _has_same_commas(
     body: list[tuple[str, bool]], moved: list[tuple[str, bool]], start: int, length: int
 ) -> bool:
-    """The commas inside what was not moved must stay: they tell which phrase belongs to which clause."""
+    """Whether the commas outside the phrase are the same: they separate the clauses."""
     rest = body[:start] + body[start + length :]
     edges = (start - 1, start, len(rest) - 1)
     mine = [comma for at, (_, comma) in enumerate(rest) if at not in edges]
@@ -171,8 +161,8 @@ def _commas_kept(
     return mine == theirs
 
 
-def _uncommaed(part: Part) -> list[tuple[str, bool]]:
-    """Each word that weighs something, and whether a comma follows it."""
+def _mark_commas(part: Part) -> list[tuple[str, bool]]:
+    """Return each word that is not light, and whether a comma follows it."""
     found: list[tuple[str, bool]] = []
     for token in part:
         if token == ",":

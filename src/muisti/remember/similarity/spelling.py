@@ -1,4 +1,4 @@
-"""Whether two spellings are one word: a slip of the finger or a plural, but never another word, tense, name or number."""
+"""Whether two spellings are one word: a typo or a plural, but no other word, tense or name."""
 
 from __future__ import annotations
 
@@ -6,42 +6,39 @@ from functools import lru_cache
 from importlib import resources
 
 SHORTEST = 5
-"""Letters; in a shorter word one letter makes another word too often."""
+"""Letters; in a shorter word, one letter too often makes another word."""
 LONG = 8
 _ENDINGS = frozenset("sdrngy")
 
 
 def is_same_word(mine: str, theirs: str, *, name: bool, english: bool) -> bool:
-    """Whether both are the same word, typed twice.
+    """Whether two words are the same but for a typo or a plural.
 
-    A name may only have two neighbouring letters exchanged. Outside English, where one letter is often a case, a person or a
-    length of vowel, the difference must lie inside a long word.
+    A name may only have two neighbouring letters exchanged. Outside English, where one letter is
+    often a case, a person or a vowel length, the difference must be inside a long word.
     """
     if not (mine.isalpha() and theirs.isalpha()) or mine[0] != theirs[0]:
         return False
-    if english and not name and _plural(mine, theirs):
+    if english and not name and _is_plural(mine, theirs):
         return True
-    if max(len(mine), len(theirs)) < SHORTEST or min(len(mine), len(theirs)) < SHORTEST - 1:
+    shorter = min(len(mine), len(theirs))
+    if max(len(mine), len(theirs)) < SHORTEST or shorter < SHORTEST - 1:
         return False
-    kind, at = _slip(mine, theirs)
-    if kind == "" or (mine in load_real_words() and theirs in load_real_words()):
+    typo, at = _find_typo(mine, theirs)
+    if typo == "" or (mine in load_real_words() and theirs in load_real_words()):
         return False
-    if kind == "exchanged":
+    if typo == "exchanged":
         return english or (at >= 1 and at + 4 <= len(mine))
     if name:
         return False
     if not english:
-        return (
-            kind == "replaced"
-            and min(len(mine), len(theirs)) >= LONG
-            and 2 <= at < len(mine) - 3
-            and _cased_script(mine)
-        )
-    return not _inflected(mine, theirs)
+        has_case = mine != mine.upper()  # a script with upper and lower case
+        return typo == "replaced" and shorter >= LONG and 2 <= at < len(mine) - 3 and has_case
+    return not _may_be_inflected(mine, theirs)
 
 
 def is_same_present(mine: str, theirs: str) -> bool:
-    """Whether they are an English verb's two forms of now: plays, playing. Never the past."""
+    """Whether they are two present forms of an English verb: plays, playing. Never the past."""
     one, other = (mine, theirs) if mine.endswith("ing") else (theirs, mine)
     stem = one.removesuffix("ing")
     if len(stem) < 2 or stem == one or other.endswith(("ing", "ed")):
@@ -60,7 +57,8 @@ _NO_PLURALS = frozenset(
 )
 
 
-def _plural(mine: str, theirs: str) -> bool:
+def _is_plural(mine: str, theirs: str) -> bool:
+    """Whether one word is the English plural of the other."""
     short, long = sorted((mine, theirs), key=len)
     if len(short) < 3 or not long.endswith("s") or short.endswith("s") or long in _NO_PLURALS:
         return False
@@ -71,8 +69,11 @@ def _plural(mine: str, theirs: str) -> bool:
     )
 
 
-def _slip(mine: str, theirs: str) -> tuple[str, int]:
-    """What one slip tells them apart (exchanged, replaced, dropped; or nothing does), and at which letter."""
+def _find_typo(mine: str, theirs: str) -> tuple[str, int]:
+    """Return the one typo between two words and its position.
+
+    The typo is "exchanged", "replaced", "dropped", or "" if there is not exactly one.
+    """
     at = next(
         (place for place, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b),
         min(len(mine), len(theirs)),
@@ -88,21 +89,19 @@ def _slip(mine: str, theirs: str) -> tuple[str, int]:
     return "", 0
 
 
-def _inflected(mine: str, theirs: str) -> bool:
-    """Whether the last letter may be an English ending: agree, agreed; plan(ned), plan(ner); health, healthy."""
+def _may_be_inflected(mine: str, theirs: str) -> bool:
+    """Whether the last letter may be an ending: agree(d), planne(d|r), health(y)."""
     if len(mine) == len(theirs):
         return mine[:-1] == theirs[:-1] and mine[-1] in _ENDINGS and theirs[-1] in _ENDINGS
     short, long = sorted((mine, theirs), key=len)
     return long[:-1] == short and (long[-1] == "y" or (long[-1] in "drnst" and short[-1] in "eyt"))
 
 
-def _cased_script(word: str) -> bool:
-    return word != word.upper()
-
-
 @lru_cache(maxsize=1)
 def load_real_words() -> frozenset[str]:
-    """English words and names that are one slip away from another; taken from the vocabulary of BERT (Apache 2.0)."""
-    return frozenset(
-        resources.files(__package__).joinpath("real_words.txt").read_text("ascii").split()
-    )
+    """Return English words and names that are one typo away from another.
+
+    They are taken from the vocabulary of BERT (Apache 2.0).
+    """
+    path = resources.files(__package__).joinpath("real_words.txt")
+    return frozenset(path.read_text("ascii").split())
