@@ -1,1 +1,1 @@
-"""Memories out of a talk, by rules alone: no model, no clock, no file. `rules.extract` is the door."""
+"""Extract memories from a conversation, by rules (`rules.extract`) or with a model (`llm`)."""

@@ -1,12 +1,12 @@
-"""The words that tell what a sentence is worth, as tables. English; other languages are in `abroad`."""
+"""Patterns that show what a sentence is worth. English; see also `other_languages`."""
 
 from __future__ import annotations
 
 import re
 
 
-def _any(*forms: str) -> re.Pattern[str]:
-    """Any of the forms, from a word's beginning to a word's end."""
+def _compile_any(*forms: str) -> re.Pattern[str]:
+    """Compile a pattern for any of the forms as whole words."""
     return re.compile(rf"\b(?:{'|'.join(forms)})(?!\w)", re.I)
 
 
@@ -24,7 +24,7 @@ LEADS = re.compile(
     r" -)\s+)+",
     re.I,
 )
-"""Words before what is said."""
+"""Interjections before a statement."""
 TELLS = re.compile(
     r"^(?:i )?(?:also |just )?(?:wanted|want|have) to (?:let you know|tell you|say|"
     r"share)(?: that)?,? (?=(?:I|I'm|"
@@ -35,7 +35,7 @@ REMINDS = re.compile(
     r"^(?:reminds|makes|helps|keeps|gives|feels) (?=me\b|us\b|you\b|like\b|so\b|good\b|great\b)",
     re.I,
 )
-"""An "it" was left out."""
+"""A sentence whose "it" was left out."""
 INSTRUCTION = re.compile(
     r"(?:(?:please|pls|also|and|hey|ok|so)[,:]? )*"
     r"(?:(?:can|could|would) you )?(?:please )?"
@@ -59,7 +59,7 @@ RULE = re.compile(
     r"stop|avoid|don't)|use .{1,60}?(?:,? not|instead of|rather than|,? never))\b",
     re.I,
 )
-"""What an agent is told to do from now on."""
+"""A standing instruction to an agent."""
 CORRECTION = re.compile(
     r"(?:(?:no|nope|sorry|oops|wait|ah|hmm|well)[,.!:; –—-]+)*"
     r"(?:i (?:actually |really )?(?:meant|mean)(?: to say)?[,:]? |correction:? |"
@@ -77,7 +77,7 @@ STRICT_CORRECTION = re.compile(
     re.I,
 )
 
-DECISION = _any(
+DECISION = _compile_any(
     r"decided",
     r"decision",
     r"(?:we|i) (?:chose|picked|agreed|settled)",
@@ -91,7 +91,7 @@ DECISION = _any(
     r"let's (?:use|go with|stick with|switch to)",
     r"made the (?:choice|decision)",
 )
-PREFERENCE = _any(
+PREFERENCE = _compile_any(
     r"prefer(?:red|s)?",
     r"favou?rites?",
     r"fave?s?",
@@ -107,7 +107,7 @@ PREFERENCE = _any(
     r"my go-to",
     r"i(?:'m| am) (?:\w+ )?(?:vegetarian|vegan)",
 )
-INSIGHT = _any(
+INSIGHT = _compile_any(
     r"(?:i|we)(?:'ve| have)? (?:\w+ )?(?:learned|learnt|realized|realised|noticed|discovered|"
     r"figured out|found out)",
     r"turns out",
@@ -119,7 +119,7 @@ INSIGHT = _any(
     r"reminds? me",
     r"helped me (?:see|understand)",
 )
-EVENT = _any(
+EVENT = _compile_any(
     r"(?:i|we)(?:'ve| have|'d| had)?(?: (?:just|also|even|finally|recently|already|really|once|"
     r"\w+ly))? (?:been|"
     r"had|went|got|made|took|met|saw|found|lost|won|bought|set|put|helped|started|felt|"
@@ -130,8 +130,8 @@ EVENT = _any(
     r"preparing|looking for|"
     r"trying|starting|living|moving|going to|thinking (?:of|about)|writing|building|saving)",
 )
-"""What happened to the speaker, or what they are busy with."""
-LIFE = _any(
+"""What happened to the speakers, or what they are doing."""
+LIFE = _compile_any(
     r"job|work(?:ed|ing)?|boss|career|business|company|project|school|college|degree|university|"
     r"class(?:es)?|"
     r"course|exam|study(?:ing)?",
@@ -164,7 +164,7 @@ TASK = re.compile(
     r" would like) you to)\b(?! (?:is|was|are)\b)",
     re.I,
 )
-"""What an assistant is to do now: a task, which is done and over."""
+"""A task for the assistant: of no interest once it is done."""
 PROPOSAL = re.compile(r"let's\b(?! (?:use|go with|stick with|switch to)\b)|let us\b", re.I)
 CHAT = re.compile(
     r"(?:(?:hey|hi|hello|yo|good (?:morning|evening|afternoon|to (?:see|hear))|great to (?:see|"
@@ -207,15 +207,15 @@ CHAT = re.compile(
     r"every step)\b)",
     re.I,
 )
-"""How small talk begins: greetings, thanks, praise of the other, good wishes."""
+"""The beginning of small talk: greetings, thanks, praise, good wishes."""
 STATES = re.compile(
     r"^(?:the|our|my|his|her|their|[A-Z`][\w`'.-]+)(?: [\w`'./-]+){0,5}? (?:is|are|was|were|has|"
     r"have|uses?|runs?|"
     r"lives?|costs?|starts?|ends?|listens?|works?|needs?|takes?|expires?)\b",
     re.I,
 )
-"""A plain statement about something that is named."""
-HEDGE = _any(
+"""A statement about something that is named."""
+HEDGE = _compile_any(
     r"maybe",
     r"perhaps",
     r"might",
@@ -231,7 +231,7 @@ ANAPHORA = re.compile(
     r"and)\b",
     re.I,
 )
-"""A sentence that begins like this leans on the one before."""
+"""The beginning of a sentence that refers to the one before."""
 QUESTION = re.compile(
     r"(?:(?:so|and|but|oh|hey|well),? )?(?:what|when|where|who|whom|whose|which|why|how)(?:'s|"
     r"'re)? (?:is|are|was|"
@@ -241,14 +241,14 @@ QUESTION = re.compile(
     r"got any|wanna) (?:you|your|it|there|we|i|they|the|he|she|that|this)\b",
     re.I,
 )
-"""A question without its mark."""
+"""A question without a question mark."""
 FIGURE = re.compile(
     r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|"
     r"fifty|hundred|"
     r"thousand|million|dozen|half|twice|percent)\b|[€$£¥%]",
     re.I,
 )
-TIME = _any(
+TIME = _compile_any(
     r"yesterday|today|tonight|tomorrow|ago|recently|lately",
     r"(?:last|next|this|every|each) (?:week|month|year|night|weekend|summer|winter|spring|fall|"
     r"morning|\w+day)",
@@ -261,7 +261,7 @@ TIME = _any(
 NAME = re.compile(
     r"(?<=[a-z,;:'] )(?:\"[^\"]{2,60}\"|[A-Z][a-z]+(?![a-z']*'(?:m|ve|ll|d)\b)|[A-Z]{2,}\b)"
 )
-"""A capital in the middle of a sentence, or a title in quotation marks."""
+"""A capital inside a sentence, or a title in quotation marks."""
 TECHNICAL = re.compile(
     r"`[^`]+`|(?<!\w)(?:~|\.{1,2})?/\w[\w.-]*/[\w./-]+|\b[\w-]{1,60}\.(?:py|js|ts|tsx|go|rs|java|"
     r"c|cpp|h|rb|sh|sql|"
@@ -283,7 +283,7 @@ SOURCE = re.compile(
     r"measured|hypothesis|evidence|participants|sample|significant|correlat\w+|cited?|source)\b",
     re.I,
 )
-RESULT = _any(
+RESULT = _compile_any(
     r"decided|confirmed|verified|fixed|resolved|created|added|implemented|updated|removed|renamed|"
     r"deployed|merged|"
     r"installed|configured|completed|booked|scheduled|"
@@ -292,7 +292,7 @@ RESULT = _any(
     r"tests? (?:now )?pass(?:es|ed)?|the (?:fix|result|answer|total|solution) (?:is|was)|"
     r"found (?:that|the)|done:|we(?:'ll| will) (?:use|go with)|agreed|noted|remember(?:ed)?",
 )
-"""What an assistant says that is worth keeping: what was done, found or agreed."""
+"""What an assistant says that is worth storing: what was done, found or agreed."""
 OFFER = re.compile(
     r"(?:i (?:can|could|would|'d|may|might|recommend|suggest|hope)|i'd|i'm (?:happy|glad|sorry|"
     r"here)|would you|"
@@ -310,6 +310,6 @@ ACKNOWLEDGES = re.compile(
     r"done)\b",
     re.I,
 )
-"""An assistant says that it heard: what it heard was said by somebody else."""
+"""An assistant confirms what the user said: the user's own words are stored instead."""
 TO_READER = re.compile(r"\b(?:you|your|yours|yourself|you're|you'll)\b", re.I)
-"""Advice, in an assistant's mouth."""
+"""Advice, if an assistant says it."""

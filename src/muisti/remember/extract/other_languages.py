@@ -1,11 +1,11 @@
-"""Telling words of other languages. Such a sentence is kept as it is, with its speaker before it: grammar is not touched."""
+"""Cues in other languages. Such a sentence is stored as it is, after its speaker's name."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-# Finnish, Russian, Chinese, German: what tells most, no more. A stem stands for its forms.
+# Finnish, Russian, Chinese, German: only the strongest cues. A stem matches its forms.
 _INSTRUCTION = re.compile(
     r"(?:^|\b)(?:muista(?:thaan)?,? (?:että|aina)|muistiin:|huom(?:aa)?[:!,]|älä unohda|"
     r"pidä mielessä|"
@@ -51,22 +51,21 @@ _ENGLISH = frozenset("i the is are was my we you to and of it in that for".split
 
 
 def score_other_languages(sentence: str) -> tuple[str, float] | None:
-    """Kind and importance of a sentence in another language that tells something; None for others, and for questions."""
+    """Return kind and importance; None for English, for questions, and without a cue."""
     if _QUESTION.search(sentence) or not is_other_language(sentence):
         return None
-    return next(
-        ((kind, weight) for pattern, kind, weight in _KINDS.values() if pattern.search(sentence)),
-        None,
-    )
+    for pattern, kind, importance in _KINDS.values():
+        if pattern.search(sentence):
+            return kind, importance
+    return None
 
 
 def is_other_language(sentence: str) -> bool:
-    """Whether a sentence is in another language than English, as far as its words show."""
-    words = sentence.lower().split()
-    if not sentence.isascii() and sum(
-        character > "\u02ff" and character.isalpha() for character in sentence
-    ) * 3 > len(sentence):
-        return True
-    return _ENGLISH.isdisjoint(words) and any(
-        pattern.search(sentence) for pattern, _, _ in _KINDS.values()
-    )
+    """Whether the words show that a sentence is not English."""
+    if not sentence.isascii():
+        foreign = sum(char > "\u02ff" and char.isalpha() for char in sentence)
+        if foreign * 3 > len(sentence):
+            return True
+    if not _ENGLISH.isdisjoint(sentence.lower().split()):
+        return False
+    return any(pattern.search(sentence) for pattern, _, _ in _KINDS.values())

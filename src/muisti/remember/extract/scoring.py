@@ -1,4 +1,4 @@
-"""What a sentence is worth keeping for: its signs, the kind they make it, and how much they weigh in each mode."""
+"""Score a sentence: find its cues, weigh them by mode, and choose a kind."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from muisti.remember.classify import classify_kind
 from muisti.remember.extract import cues
 from muisti.remember.extract.pronouns import mentions_speaker
 
-# Not split_words: "don't" is one word here, and the weights were found by counting in this way.
+# Not split_words: "don't" is one word here, and the weights were tuned with this count.
 _WORD = re.compile(r"[^\W_]+(?:'\w+)?")
 _QUOTED = re.compile(r'"[^"]{0,300}\b(?:I|my|you)\b[^"]{0,300}"')
-"""What another said; a title stays."""
+"""A quotation of another person; a title is none."""
 _YOU = re.compile(r"\b(?:you|your|yours|you're|you've|you'll|you'd)\b", re.I)
 _SUBJECT = re.compile(r"\b(?:I|I'm|I've|I'll|I'd|We|we|we're|we've|we'll|[Mm]y|[Oo]ur)\b")
 
@@ -66,16 +66,16 @@ _MODES: Mapping[str, Mapping[str, float]] = {
 }
 MODES = tuple(_MODES)
 INSTRUCTED, CORRECTED = 0.9, 0.75
-"""An order to remember is the best evidence there is; a correction says that something else is wrong."""
+"""The importance of what the user asked to remember, and of a correction."""
 ASSISTANT = 0.7
-"""What an assistant's sentence counts for, against a person's own."""
+"""The factor for what an assistant says."""
 HALF, MOST = 0.5, 0.85
-"""From HALF on each further sign adds less; signs alone never reach what an order to remember does."""
+"""Above HALF each cue adds less; cues alone never add up to more than MOST."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredSentence:
-    """A sentence's worth. Chat of no worth has the importance 0."""
+    """A sentence's importance and kind. Small talk has the importance 0."""
 
     importance: float
     kind: str
@@ -84,41 +84,46 @@ class ScoredSentence:
 def score_sentence(
     sentence: str, *, mode: str, marks: frozenset[str] = frozenset()
 ) -> ScoredSentence:
-    """How much speaks for keeping a plain statement. `marks` are signs that its words alone do not show."""
+    """Return the importance and kind of a statement. Marks: cues that its words do not show."""
     found = find_cues(sentence) | marks
     if "own" in found:
-        found.discard("pasted")  # in a pasted text, that is the part which its sender wrote
+        found.discard("pasted")  # in a pasted text, this is the part that the user wrote
     weights = {**_WEIGHTS, **_MODES[mode]}
-    total = sum(weights[sign] for sign in found)
+    total = sum(weights[cue] for cue in found)
     if total > HALF:
         total = HALF + (total - HALF) * 0.6
     return ScoredSentence(round(min(MOST, max(0.0, total)), 2), classify_cues(sentence, found))
 
 
 def find_cues(sentence: str) -> set[str]:
-    """The names of the signs that a sentence shows, as the weights know them."""
+    """Return the names of the cues in a sentence, as in the weights."""
     words = len(_WORD.findall(sentence))
     if '"' in sentence:
         sentence = _QUOTED.sub('"…"', sentence)
-    own = mentions_speaker(sentence)
-    present = {
-        "said": True,
-        "own": own,
-        "subject": own and _SUBJECT.search(sentence) is not None,
-        "to you": own and _YOU.search(sentence) is not None,
-        "you": not own and _YOU.search(sentence) is not None,
-        "long": words >= 9,
-        "short": words <= 4,
-        "chat": cues.CHAT.match(sentence) is not None,
-        "proposal": cues.PROPOSAL.match(sentence) is not None,
-    }
-    searched = {name: pattern.search(sentence) is not None for name, pattern in _SEARCHED.items()}
-    found = {name for name, is_there in {**present, **searched}.items() if is_there}
-    return found - {"short"} if words > 2 and not _SPECIFIC.isdisjoint(found) else found
+    found = {name for name, pattern in _SEARCHED.items() if pattern.search(sentence)}
+    found.add("said")
+    says_you = _YOU.search(sentence) is not None
+    if mentions_speaker(sentence):
+        found.add("own")
+        if _SUBJECT.search(sentence):
+            found.add("subject")
+        if says_you:
+            found.add("to you")
+    elif says_you:
+        found.add("you")
+    if cues.CHAT.match(sentence):
+        found.add("chat")
+    if cues.PROPOSAL.match(sentence):
+        found.add("proposal")
+    if words >= 9:
+        found.add("long")
+    elif words <= 2 or (words <= 4 and _SPECIFIC.isdisjoint(found)):
+        found.add("short")
+    return found
 
 
 _SPECIFIC = frozenset(("figure", "time", "name", "preference", "decision", "insight", "technical"))
-"""With one of these four words can be enough: "I'm 34 years old"."""
+"""With one of these cues, three or four words are enough: "I'm 34 years old"."""
 _SEARCHED: Mapping[str, re.Pattern[str]] = {
     "decision": cues.DECISION,
     "preference": cues.PREFERENCE,
@@ -136,13 +141,9 @@ _SEARCHED: Mapping[str, re.Pattern[str]] = {
 
 
 def classify_cues(sentence: str, found: set[str]) -> str:
-    """Decision before preference before insight; what is technical as the words say; a fact otherwise."""
+    """Return the kind: decision, preference or insight by its cues, else a technical kind or fact."""
     for kind in ("decision", "preference", "insight"):
         if kind in found:
             return kind
-    if "technical" in found:
-        guessed = classify_kind(sentence)
-        return (
-            guessed if guessed not in ("note", "preference", "summary", "observation") else "fact"
-        )
-    return "fact"
+    kind = classify_kind(sentence) if "technical" in found else "fact"
+    return "fact" if kind in ("note", "preference", "summary", "observation") else kind

@@ -1,6 +1,6 @@
-"""The sentences that a person wrote in a chat message: without code, tables, quotations and pictures.
+"""Read the sentences of a message, without code, tables, quotations and pictures.
 
-Everything works line by line with bounded patterns, so that hostile text costs no more than its length.
+It works line by line with bounded patterns, so that the time is linear for hostile text too.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from muisti.text.sentences import split_sentences
 
 READ = 20_000
-"""Characters of one message that are looked at: what comes later is pasted, not said."""
+"""Characters of a message that are read: the rest is pasted, not typed."""
 LONGEST = 600
-"""Characters of a sentence; a longer one is a dump or a list, and no memory can be short enough to hold it."""
+"""Characters of a sentence; a longer one is a dump or a list."""
 
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _MARKER = re.compile(r"\s*(?:[-*+•]\s+(?:\[[ xX]\]\s+)?|\d{1,3}[.)]\s+)")
@@ -26,7 +26,7 @@ _CODE_LINE = re.compile(
     r"SELECT .* FROM |"
     r"[{}\[\]()]+[,;]?\s*$|[{\[]\s*[\"'{\[])"
 )
-_CODE_SIGNS = frozenset("{}[]();=<>|\\&^~")
+_CODE_CHARS = frozenset("{}[]();=<>|\\&^~")
 _PICTURE = re.compile(
     r"!\[[^\]\n]{0,300}\]\([^)\n]{0,500}\)|\[(?:image|photo|picture|img|sticker|"
     r"gif):[^\]\n]{0,500}\]",
@@ -41,7 +41,7 @@ _EMOJI = re.compile(
 _LONG_ADDRESS = re.compile(r"https?://\S{100,}")
 _ONLY_ADDRESS = re.compile(r"(?:(?:https?://|www\.)\S+(?:\s+|$))+")
 _WHOLE_QUOTATION = re.compile(r"[\"«「][^\"»」]*[\"»」]?[.!?]?")
-"""From its first character to its last, or to the next sentence: another's words."""
+"""A sentence that is a quotation as a whole, or begins one."""
 _STRAIGHT = str.maketrans(
     {"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "„": '"', "\u00a0": " ", "\u3000": " "}
 )
@@ -57,59 +57,65 @@ _HASTY = re.compile(
 
 
 def read_sentences(text: str) -> list[str]:
-    """In order, each in one line with plain apostrophes and single spaces. Questions are among them."""
-    found = (
-        one.strip()
-        for line in _prose(text[:READ])
-        for one in split_sentences(line, abbreviations=True)
-    )
-    return [sentence for sentence in found if _is_said(sentence)]
+    """Return the sentences in order, questions included.
+
+    Each is one line with plain apostrophes and single spaces.
+    """
+    found = []
+    for paragraph in _read_paragraphs(text[:READ]):
+        for sentence in split_sentences(paragraph, abbreviations=True):
+            sentence = sentence.strip()  # noqa: PLW2901
+            if len(sentence) > LONGEST or not any(char.isalnum() for char in sentence):
+                continue
+            if _ONLY_ADDRESS.fullmatch(sentence) or _WHOLE_QUOTATION.fullmatch(sentence):
+                continue
+            found.append(sentence)
+    return found
 
 
 def expand_shorthand(sentence: str) -> str:
-    """With the capitals and apostrophes of the first person that fast typing leaves out: "im", "dont", "i"."""
+    """Restore the capitals and apostrophes that fast typing omits: "im", "dont", "i"."""
     return _HASTY.sub(lambda word: _WRITTEN_OUT.get(word[0].lower(), word[0]), sentence)
 
 
-def _prose(text: str) -> Iterator[str]:
-    """The lines that are someone's own words; lines of one paragraph are joined."""
+def _read_paragraphs(text: str) -> Iterator[str]:
+    """Yield the user's own paragraphs, each as one line."""
     paragraph: list[str] = []
-    fenced = False
+    is_fenced = False
     for line in text.splitlines():
+        is_own = False
         if _FENCE.match(line):
-            fenced = not fenced
-        elif not fenced and not _is_foreign(line):
-            if paragraph and (
-                _MARKER.match(line)
-                or not line.strip()
-                or paragraph[-1].endswith((".", "!", "?", ":", "。"))
-            ):
-                yield " ".join(paragraph)
-                paragraph = []
-            paragraph.append(_cleaned(line))
-            continue
-        if paragraph:
+            is_fenced = not is_fenced
+        elif not is_fenced:
+            is_own = not _is_quoted_or_code(line)
+        begins_another = paragraph and (
+            not is_own
+            or not line.strip()
+            or _MARKER.match(line)
+            or paragraph[-1].endswith((".", "!", "?", ":", "。"))
+        )
+        if begins_another:
             yield " ".join(paragraph)
             paragraph = []
+        if is_own:
+            paragraph.append(_clean_line(line))
     if paragraph:
         yield " ".join(paragraph)
 
 
-def _is_foreign(line: str) -> bool:
-    """Whether a line is code, data, a heading, a table's row or another's words."""
+def _is_quoted_or_code(line: str) -> bool:
+    """Whether a line is code, data, a heading, a table row or a quotation."""
     bare = line.strip()
-    if (
-        bare.startswith((">", "|"))
-        or bare.count("|") > 1
-        or _HEADING.match(line)
-        or _CODE_LINE.match(line)
-    ):
+    if bare.startswith((">", "|")) or bare.count("|") > 1:
         return True
-    signs = sum(character in _CODE_SIGNS for character in bare)
-    return signs > 3 and signs * 8 > len(bare)
+    if _HEADING.match(line) or _CODE_LINE.match(line):
+        return True
+    code = sum(char in _CODE_CHARS for char in bare)
+    return code > 3 and code * 8 > len(bare)
 
 
-def _cleaned(line: str) -> str:
+def _clean_line(line: str) -> str:
+    """Return a line without list markers, pictures, emoji, long addresses and emphasis."""
     line = line.translate(_STRAIGHT)
     marker = _MARKER.match(line)
     line = line[marker.end() :] if marker else line
@@ -120,9 +126,3 @@ def _cleaned(line: str) -> str:
     if "*" in line or "_" in line:
         line = _UNDERLINED.sub(r"\1", _EMPHASIS.sub("", line))
     return " ".join(line.split())
-
-
-def _is_said(sentence: str) -> bool:
-    if len(sentence) > LONGEST or not any(character.isalnum() for character in sentence):
-        return False
-    return not (_ONLY_ADDRESS.fullmatch(sentence) or _WHOLE_QUOTATION.fullmatch(sentence))

@@ -1,4 +1,4 @@
-"""English verbs as far as agreement needs them: "I go" becomes "Anna goes", "I went" stays. Words as data, three small rules."""
+"""English verbs, to make them agree: "I go" becomes "Anna goes", "I went" stays."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PAST = frozenset(
     given known shown grown written spoken
     """.split()
 )
-"""Not regular, and the same for every person; a participle stands here too, since "I done" needs no -s."""
+"""Irregular past forms and participles: the same for every person."""
 PARTICIPLES = frozenset(
     """
     been become begun bought broken brought built caught chosen come done drawn driven eaten fallen
@@ -75,7 +75,7 @@ BEGINS_CLAUSE = frozenset(
     tell say bring give come become meet write eat buy rely
     """.split()
 )
-"""Verbs that are hardly ever nouns: after "and" they are said of the same person."""
+"""Verbs that are rarely nouns: after "and" they have the same subject."""
 OFTEN_NOUNS = frozenset(
     """
     work love like watch play run travel cook paint hike walk study visit help plan hope swim
@@ -103,40 +103,28 @@ DROPPED_GOING = frozenset(
     considering learning taking doing making heading loving enjoying living saving preparing aiming
     """.split()
 )
-"""How a sentence begins whose "I" was left out: "Lost my job", "Love it here", "Looking for a flat"."""
+"""The beginning of a sentence without its "I": "Lost my job", "Looking for a flat"."""
 
 
 def to_third_person(word: str) -> str:
-    """The verb's form after a name, for one that stands after "I"; the past and the modals stay as they are."""
+    """Return the form that follows a name, for a verb after "I". Past and modals are unchanged."""
     known = SINGULAR.get(word)
     if known:
         return known
-    if (
-        word in MODALS
-        or word in PAST
-        or word in _NO_VERB
-        or not word.isalpha()
-        or not word.isascii()
-    ):
+    if word in MODALS or word in PAST or word in _NO_VERB:
         return word
-    if (
-        word.endswith(("ed", "ing"))
-        and word not in _NEEDS_S
-        and word not in ("bring", "sing", "ring", "swing", "cling")
-    ):
+    if not word.isalpha() or not word.isascii():
         return word
-    return add_s(word)
-
-
-def add_s(verb: str) -> str:
-    """With the -s of the third person: tries, goes, likes."""
-    if verb.endswith("y") and verb[-2:-1] not in "aeiou":
-        return f"{verb[:-1]}ies"
-    return verb + ("es" if verb.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
+    ends_like_participle = word.endswith(("ed", "ing")) and word not in _NEEDS_S
+    if ends_like_participle and word not in ("bring", "sing", "ring", "swing", "cling"):
+        return word
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return word + ("es" if word.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
 
 
 def is_adverb(word: str) -> bool:
-    """Whether a word may stand between a subject and its verb."""
+    """Whether a word may be between a subject and its verb."""
     return word in ADVERBS or (
         word.endswith("ly")
         and word not in ("rely", "apply", "reply", "supply", "imply", "fly", "comply")
@@ -144,5 +132,5 @@ def is_adverb(word: str) -> bool:
 
 
 def is_participle(word: str) -> bool:
-    """Whether a word may stand after "had" or "has"."""
+    """Whether a word may follow "had" or "has"."""
     return word in PARTICIPLES or (word.endswith("ed") and word not in _NEEDS_S)
