@@ -22,19 +22,6 @@ MOST_READ = 20_000
 def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]:
     """Return memories in the same scope that may be near duplicates, the nearest first."""
     found = index.near_simhash(memory, bands(memory.simhash), NEAR_BITS, MOST_BY_SIMHASH)
-    found |= _find_by_rare_words(index, memory)
-    length = memory.content.count(" ") + 1
-    distances = {
-        id_: hamming(simhash, memory.simhash)
-        for id_, simhash in found.items()
-        if not far_apart(simhash, memory.simhash, length)
-    }
-    nearest = sorted(distances, key=lambda id_: (distances[id_], id_))[:limit]
-    return index.current(nearest) if nearest else []
-
-
-def _find_by_rare_words(index: SearchIndex, memory: Memory) -> dict[str, str]:
-    """Return the simhashes of memories with any of the rarest words; with all, if none is rare."""
     words = list(dict.fromkeys(tokenize(memory.content[:MOST_READ])))
     counts = index.frequencies(words).counts
     rarest = sorted(counts, key=lambda word: (counts[word], word))[:RAREST]
@@ -46,5 +33,14 @@ def _find_by_rare_words(index: SearchIndex, memory: Memory) -> dict[str, str]:
         chosen.append(word)
         total += counts[word]
     if total <= MOST_BY_WORDS:
-        return index.with_words(memory, chosen, MOST_BY_WORDS, all_of_them=False)
-    return index.with_words(memory, rarest, MOST_BY_WORDS, all_of_them=True)
+        found |= index.with_words(memory, chosen, MOST_BY_WORDS, all_of_them=False)
+    else:  # even the rarest word is common
+        found |= index.with_words(memory, rarest, MOST_BY_WORDS, all_of_them=True)
+    length = memory.content.count(" ") + 1
+    distances = {
+        id_: hamming(simhash, memory.simhash)
+        for id_, simhash in found.items()
+        if not far_apart(simhash, memory.simhash, length)
+    }
+    nearest = sorted(distances, key=lambda id_: (distances[id_], id_))[:limit]
+    return index.current(nearest) if nearest else []

@@ -149,18 +149,14 @@ def _format_exchange(part: Sequence[Utterance]) -> str:
             message["to"] = _replace_surrogates(utterance.addressee)
         if utterance.at:
             message["at"] = utterance.at.isoformat(timespec="minutes")
-        message["text"] = _cut_middle(_replace_surrogates(utterance.text))
+        text = _replace_surrogates(utterance.text)
+        data = text.encode()
+        if len(data) > MOST_SENT:  # cut the middle: questions and conclusions are at the ends
+            head, tail = data[: MOST_SENT // 2], data[-(MOST_SENT // 2) :]
+            text = f"{head.decode('utf-8', 'ignore')} […] {tail.decode('utf-8', 'ignore')}"
+        message["text"] = text
         messages.append(message)
     return json.dumps({"exchange": messages}, ensure_ascii=False).translate(_ONE_LINE)
-
-
-def _cut_middle(text: str) -> str:
-    """Cut the middle of a text that is too long: questions and conclusions are at the ends."""
-    data = text.encode()
-    if len(data) <= MOST_SENT:
-        return text
-    half = MOST_SENT // 2
-    return f"{data[:half].decode('utf-8', 'ignore')} […] {data[-half:].decode('utf-8', 'ignore')}"
 
 
 def _replace_surrogates(text: str) -> str:

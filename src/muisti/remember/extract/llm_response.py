@@ -161,9 +161,16 @@ def _parse_item(item: object, kinds: Mapping[str, Kind], zone: tzinfo) -> Extrac
     if not isinstance(item, dict):
         return None
     content = _parse_content(item.get("content"))
-    kind = _parse_kind(item.get("kind"), kinds)
+    name = item.get("kind")
+    wanted = name.strip().casefold() if isinstance(name, str) else ""
+    # An unknown kind is not taken for a fact: kinds decay differently.
+    found = [
+        kind.name
+        for kind in kinds.values()
+        if wanted in (kind.name.casefold(), kind.folder.casefold())
+    ]
     importance = item.get("importance")
-    if content is None or kind is None:
+    if content is None or not found:
         return None
     if isinstance(importance, bool) or not isinstance(importance, int | float):
         return None
@@ -172,7 +179,7 @@ def _parse_item(item: object, kinds: Mapping[str, Kind], zone: tzinfo) -> Extrac
     about = _parse_date(item.get("about"), zone)
     if about is None and item.get("about") not in (None, ""):
         return None
-    return ExtractedItem(content, kind, float(importance), about)
+    return ExtractedItem(content, found[0], float(importance), about)
 
 
 def _parse_content(value: object) -> str | None:
@@ -182,15 +189,6 @@ def _parse_content(value: object) -> str | None:
     if not any(char.isalnum() for char in text[: LONGEST + 1]) or len(text) > LONGEST:
         return None
     return None if any(unicodedata.category(char) in _UNWRITABLE for char in text) else text
-
-
-def _parse_kind(value: object, kinds: Mapping[str, Kind]) -> str | None:
-    """Return the kind's name. An unknown kind is not taken for a fact: kinds decay differently."""
-    wanted = value.strip().casefold() if isinstance(value, str) else ""
-    for kind in kinds.values():
-        if wanted in (kind.name.casefold(), kind.folder.casefold()):
-            return kind.name
-    return None
 
 
 def _parse_date(value: object, zone: tzinfo) -> datetime | None:

@@ -198,7 +198,11 @@ class _Resolver:
         if ending:
             if not plural and ending in ("'m", "'re", "'ve"):
                 _agree_after_conjunctions(out, at)
-            out[at] += f" {_expand_ending(ending, out[verb] if verb is not None else '', plural)}"
+            after = out[verb] if verb is not None else ""
+            if ending == "'d" and (after == "better" or is_participle(after.lower())):
+                out[at] += " had"
+            else:
+                out[at] += f" {(_ENDINGS_THEY if plural else _ENDINGS)[ending]}"
             return
         before = _get_word_before(out, at)
         if not plural and before in _INVERTED and at >= 2:
@@ -234,12 +238,6 @@ def _continues_subject(out: list[str], at: int, name: str) -> bool:
     if len(words) > 1 and words[0] not in _DETERMINERS:
         return False
     return not any(word in PAST or word in BEGINS_CLAUSE or is_participle(word) for word in words)
-
-
-def _expand_ending(ending: str, verb: str, plural: bool) -> str:
-    if ending == "'d" and (verb == "better" or is_participle(verb.lower())):
-        return "had"
-    return (_ENDINGS_THEY if plural else _ENDINGS)[ending]
 
 
 def _get_lower(out: list[str], at: int) -> str:

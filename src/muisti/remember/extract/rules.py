@@ -115,22 +115,17 @@ def _read_answer(
 def _read_sentence(sentence: str, utterance: Utterance, mode: str) -> _Statement | None:
     """Return the statement of the first rule that applies; None for a question or small talk."""
     if is_other_language(sentence):
-        return _read_other_language(sentence, utterance)
+        scored = score_other_languages(sentence)
+        if scored is None or (utterance.role == "assistant" and scored[0] != "decision"):
+            return None
+        content = _shorten(f"{utterance.speaker}: {sentence}")
+        importance = _weigh_role(scored[1], utterance)
+        about = resolve_dates(sentence, utterance.at)[1]
+        return _Statement(Extracted(content, scored[0], importance, sentence, about), alone=True)
     statement = _read_english(expand_shorthand(sentence), utterance, mode)
     if statement is None:
         return None
     return replace(statement, memory=replace(statement.memory, source_text=sentence))
-
-
-def _read_other_language(sentence: str, utterance: Utterance) -> _Statement | None:
-    scored = score_other_languages(sentence)
-    if scored is None or (utterance.role == "assistant" and scored[0] != "decision"):
-        return None
-    kind, importance = scored
-    content = _shorten(f"{utterance.speaker}: {sentence}")
-    about = resolve_dates(sentence, utterance.at)[1]
-    importance = _weigh_role(importance, utterance)
-    return _Statement(Extracted(content, kind, importance, sentence, about), alone=True)
 
 
 def _read_english(sentence: str, utterance: Utterance, mode: str) -> _Statement | None:
