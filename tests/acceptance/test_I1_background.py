@@ -214,7 +214,7 @@ def test_I1_bad_input_names_the_field_and_queues_nothing(
         "user_message": NOTE,
         "assistant_response": "Fine.",
     } | wrong
-    with pytest.raises((InvalidRequest, InvalidMemory), match=rf"^{field}: "):
+    with pytest.raises((InvalidRequest, InvalidMemory), match=rf"^{field} "):
         chat.extract_and_save(**given)
     chat.flush()
     assert waiting(vault) == []

@@ -220,7 +220,7 @@ def test_I1_async(vault: Path) -> None:
                 *(memory.extract_and_save("chat", text, speaker="Anna") for text in (TEA, DECIDED))
             )
             assert taken == [True, True]
-            with pytest.raises(InvalidRequest, match=r"^mode: "):
+            with pytest.raises(InvalidRequest, match=r"^mode must be"):
                 await memory.extract_and_save("chat", NOTE, mode="poetry")
             await memory.flush()
             return await memory.list(), dict((await memory.metrics()).counters)

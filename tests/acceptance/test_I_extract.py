@@ -41,7 +41,7 @@ def test_I2_what_is_kept_is_not_trusted_and_said_twice_is_one(memory: Muisti) ->
 
 
 def test_I2_an_unknown_mode_is_named(memory: Muisti) -> None:
-    with pytest.raises(InvalidRequest, match=r"^mode: 'poetry' .*coding"):
+    with pytest.raises(InvalidRequest, match=r"^mode must be one of .*coding.*'poetry'"):
         memory.extract(TALK, mode="poetry")
     assert memory.extract([]) == []
     assert memory.save_extracted([]) == []

@@ -24,19 +24,6 @@ def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]
     found = index.find_near_simhash(
         memory, compute_bands(memory.simhash), NEAR_BITS, MOST_BY_SIMHASH
     )
-    found |= _find_by_rare_words(index, memory)
-    length = memory.content.count(" ") + 1
-    distances = {
-        id_: hamming_distance(simhash, memory.simhash)
-        for id_, simhash in found.items()
-        if not is_far_apart(simhash, memory.simhash, length)
-    }
-    nearest = sorted(distances, key=lambda id_: (distances[id_], id_))[:limit]
-    return index.filter_current(nearest) if nearest else []
-
-
-def _find_by_rare_words(index: SearchIndex, memory: Memory) -> dict[str, str]:
-    """Return the simhashes of memories with any of the rarest words; with all, if none is rare."""
     words = list(dict.fromkeys(tokenize(memory.content[:MOST_READ])))
     counts = index.frequencies(words).counts
     rarest = sorted(counts, key=lambda word: (counts[word], word))[:RAREST]
@@ -48,5 +35,14 @@ def _find_by_rare_words(index: SearchIndex, memory: Memory) -> dict[str, str]:
         chosen.append(word)
         total += counts[word]
     if total <= MOST_BY_WORDS:
-        return index.find_with_words(memory, chosen, MOST_BY_WORDS, all_of_them=False)
-    return index.find_with_words(memory, rarest, MOST_BY_WORDS, all_of_them=True)
+        found |= index.find_with_words(memory, chosen, MOST_BY_WORDS, all_of_them=False)
+    else:  # even the rarest word is common
+        found |= index.find_with_words(memory, rarest, MOST_BY_WORDS, all_of_them=True)
+    length = memory.content.count(" ") + 1
+    distances = {
+        id_: hamming_distance(simhash, memory.simhash)
+        for id_, simhash in found.items()
+        if not is_far_apart(simhash, memory.simhash, length)
+    }
+    nearest = sorted(distances, key=lambda id_: (distances[id_], id_))[:limit]
+    return index.filter_current(nearest) if nearest else []

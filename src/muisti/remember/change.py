@@ -126,29 +126,23 @@ def restore(services: Services, memory_id: str) -> Memory:
         wanted = memory or services.store.archived_memory(memory_id)
         if wanted is None:
             raise make_memory_error(services, memory_id)
-        event = _make_restored_event(services, wanted, archived=memory is None)
+        now = services.clock.now()
+        events = [
+            event for event in services.store.events(memory_id) if memory_id in event.memory_ids
+        ]
+        deletions = [event for event in events if event.name == EventName.DELETED]
+        was_cleaned_up = deletions and deletions[-1].data.get("reason") == "cleanup"
+        data: dict[str, str | int | float | None] = {}
+        if memory is None or was_cleaned_up:
+            # Raise the salience: otherwise the next maintenance would remove it again.
+            kind = services.settings.kinds.get(wanted.kind)
+            usage = reduce(fold_event, events, Usage())
+            trace = make_trace(wanted, usage, kind.decay_per_day if kind else None)
+            data["from"] = "archive" if memory is None else "cleanup"
+            data["salience"] = max(compute_salience(trace, now), RESTORED)
+        event = Event(EventName.RESTORED, now, (memory_id,), None, data)
         committed = services.store.commit(
             ChangeSet(restored=[memory_id], events=[event], durable=False)
         )
     known = services.index.get(memory_id) if committed.indexed else None
     return known or replace(committed.memories[memory_id], index_pending=True)
-
-
-def _make_restored_event(services: Services, memory: Memory, *, archived: bool) -> Event:
-    """Return the event; it raises the salience of a memory that maintenance had removed.
-
-    Otherwise the next maintenance would remove it again.
-    """
-    now = services.clock.now()
-    events = [event for event in services.store.events(memory.id) if memory.id in event.memory_ids]
-    deleted = next((event for event in reversed(events) if event.name == EventName.DELETED), None)
-    if not archived and (deleted is None or deleted.data.get("reason") != "cleanup"):
-        return Event(EventName.RESTORED, now, (memory.id,))
-    kind = services.settings.kinds.get(memory.kind)
-    usage = reduce(fold_event, events, Usage())
-    trace = make_trace(memory, usage, kind.decay_per_day if kind else None)
-    data: dict[str, str | int | float | None] = {
-        "from": "archive" if archived else "cleanup",
-        "salience": max(compute_salience(trace, now), RESTORED),
-    }
-    return Event(EventName.RESTORED, now, (memory.id,), None, data)

@@ -177,24 +177,20 @@ def _categorize(raw: str) -> tuple[int, int]:
         raw, length = raw[:-2], length - 2
     if _IDENTIFIER.fullmatch(raw):
         return _THING, length
-    return _categorize_by_case(raw), length
+    lowered = raw.lower()
+    if lowered in _GRAMMAR or lowered in _DETERMINERS:
+        return _GRAMMATICAL, length
+    if not _SIMPLE.fullmatch(raw):
+        return _OTHER, length
+    if raw.isupper():
+        is_abbreviation = raw[:2].isalpha() and len(raw) <= 22
+        return _ABBREVIATION if is_abbreviation else _OTHER, length
+    if raw[0].isupper():
+        return _NAME, length
+    return _categorize_word(raw) if raw.replace("-", "").isalpha() else _OTHER, length
 
 
 _categorize_cached = lru_cache(maxsize=20_000)(_categorize)
-
-
-def _categorize_by_case(raw: str) -> int:
-    """Return the category of a word that is no identifier: capitals are names, abbreviations."""
-    lowered = raw.lower()
-    if lowered in _GRAMMAR or lowered in _DETERMINERS:
-        return _GRAMMATICAL
-    if not _SIMPLE.fullmatch(raw):
-        return _OTHER
-    if raw.isupper():
-        return _ABBREVIATION if raw[:2].isalpha() and len(raw) <= 22 else _OTHER
-    if raw[0].isupper():
-        return _NAME
-    return _categorize_word(raw) if raw.replace("-", "").isalpha() else _OTHER
 
 
 def _categorize_word(word: str) -> int:

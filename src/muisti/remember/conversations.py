@@ -25,24 +25,18 @@ _CHANNEL = re.compile(r"[^\W_][\w.@+=~-]{0,59}\Z")
 _CHAT_ID = re.compile(r"[\w@+=~!#-][\w.@+=~!#,-]{0,119}\Z")
 
 
-def validate_conversation(conversation: str) -> str:
-    """Return the name of a conversation, CHANNEL_ID. It names a folder. Raises InvalidRequest."""
-    channel, _, chat_id = (
-        conversation.partition("_") if isinstance(conversation, str) else ("", "", "")
-    )
+def validate_conversation(name: str) -> str:
+    """Return the name of a conversation. It names a folder. Raises InvalidRequest."""
+    channel, _, chat_id = name.partition("_") if isinstance(name, str) else ("", "", "")
     is_valid = _CHANNEL.match(channel) and _CHAT_ID.match(chat_id) and ".." not in chat_id
-    if (
-        not is_valid
-        or conversation.endswith((".", " "))
-        or len(conversation.encode("utf-8", "replace")) > 200
-    ):
+    if not is_valid or name.endswith((".", " ")) or len(name.encode("utf-8", "replace")) > 200:
         raise InvalidRequest(
             "conversation",
-            conversation,
-            "must be CHANNEL_ID, such as telegram_123456, of letters, digits and "
-            ". @ + = ~ ! # , - without / and ..",
+            name,
+            "must be a channel, _ and an ID, such as telegram_123456: letters, digits and "
+            ". @ + = ~ ! # , - but neither / nor ..",
         )
-    return conversation
+    return name
 
 
 def make_message(
@@ -148,9 +142,7 @@ def append(services: Services, messages: Sequence[Message]) -> list[Message]:
             if same_id is None:
                 new.append(message)
             elif (same_id.role, same_id.content) != (message.role, message.content):
-                reason = (
-                    f"is taken by another message of the conversation {conversation}; leave it out"
-                )
+                reason = f"belongs to another message of {conversation}; leave the id out"
                 raise InvalidRequest("id", message.id, reason)
         if not new:
             return [known[message.id] for message in messages]

@@ -55,8 +55,14 @@ def import_memories(
         raise ImportFailed(f"{source}: {error}") from error
     events = []
     for id_, item in incoming.items():
-        if id_ in saved and item.usage != Usage():
-            events.append(_make_event(services, id_, item.usage))
+        usage = item.usage
+        if id_ not in saved or usage == Usage():
+            continue
+        data: dict[str, str | int | float | None] = {
+            "salience": 1.0 if usage.salience is None else min(1.0, max(FLOOR, usage.salience)),
+            "access_count": usage.access_count,
+        }
+        events.append(Event(EventName.IMPORTED, services.clock.now(), (id_,), None, data))
     if events:
         with services.store.lock():
             services.store.commit(ChangeSet(events=events))
@@ -73,12 +79,3 @@ def _demote_links(services: Services, links: Sequence[Link]) -> tuple[Link, ...]
         else link
         for link in links
     )
-
-
-def _make_event(services: Services, memory_id: str, usage: Usage) -> Event:
-    salience = 1.0 if usage.salience is None else min(1.0, max(FLOOR, usage.salience))
-    data: dict[str, str | int | float | None] = {
-        "salience": salience,
-        "access_count": usage.access_count,
-    }
-    return Event(EventName.IMPORTED, services.clock.now(), (memory_id,), None, data)

@@ -62,7 +62,7 @@ def validate_value(field: Field, value: Any, settings: Settings) -> Any:  # noqa
                 reason = f"must be one of {', '.join(choices)}"
                 raise InvalidMemory(field.name, value, reason) from None
         case ValueType.LIST:
-            return _validate_list(field.name, value)
+            return validate_list(field.name, value)
         case ValueType.SHARE:
             return validate_share(field.name, value)
         case ValueType.TIME:
@@ -195,7 +195,8 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-def _validate_list(field: str, items: Sequence[str]) -> tuple[str, ...]:
+def validate_list(field: str, items: Sequence[str]) -> tuple[str, ...]:
+    """Return a list of lines, stripped and without duplicates. Raises InvalidMemory."""
     if isinstance(items, str) or not isinstance(items, Sequence):
         raise InvalidMemory(field, items, "must be a list of texts")
     if len(items) > MAX_ITEMS:

@@ -59,7 +59,7 @@ def restate_answer(question: str, answer: str, *, speaker: str, asker: str = "")
     question, answer = question.strip(" ?？!.\n"), answer.strip(" .!\n")
     if not answer or len(answer.split()) > MOST_WORDS:
         return None
-    if not len(question.split()) >= 3 or len(question) > 150 or _POLITE.search(f"{question}?"):
+    if len(question.split()) < 3 or len(question) > 150 or _POLITE.search(f"{question}?"):
         return None
     yes, no = _YES.match(answer), _NO.match(answer)
     if (_FINITE.search(answer) and not (yes or no)) or (_REMARK.match(answer) and not yes):

@@ -1,7 +1,7 @@
-"""What a language model replied, read strictly: how it is wrapped is forgiven, what it says is not.
+"""Parse the response of a language model: lenient about its wrapping, strict about its content.
 
-Forgiven are words and fences around the JSON, a bare list, commas too many, and an end that is missing: then what was complete
-before it counts. Each memory is taken as it stands or left out: no value is ever bent until it fits.
+Accepted are text and fences around the JSON, a bare list, trailing commas, and a missing end: then
+the items that are complete count. An item with an invalid value is left out; no value is changed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from muisti.errors import ExtractorMisbehaved
 from muisti.model import KINDS, Kind
 
 LONGEST_REPLY = 100_000
-"""Characters; twenty memories need a tenth of it."""
+"""Characters; twenty memories need a tenth of that."""
 LONGEST = 500
 """Characters of a memory."""
 MOST = 20
-"""Memories of one exchange: who finds more has understood something else."""
+"""Memories of one exchange; a model that finds more did not follow the task."""
 _STARTS = 50
-"""Places where an answer may begin that are looked at, so that hostile text costs no more than its length."""
+"""How many possible beginnings of JSON are tried, so that hostile text takes linear time."""
 
 _THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.S)
 _START = re.compile(r'\{(?=\s*+["}])|\[(?=\s*+[{\]])')
@@ -33,14 +33,12 @@ _DAY = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?", re.ASCII
 )
 _UNWRITABLE = frozenset(("Cc", "Cs", "Zl", "Zp"))
-_DECODER = json.JSONDecoder(
-    strict=False
-)  # line breaks within a text are written out by many models
+_DECODER = json.JSONDecoder(strict=False)  # many models write line breaks inside strings
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractedItem:
-    """One memory of a reply, every field of it as it should be."""
+    """One valid memory of a response."""
 
     content: str
     kind: str
@@ -51,46 +49,38 @@ class ExtractedItem:
 def parse_response(
     reply: str, *, kinds: Mapping[str, Kind] = KINDS, zone: tzinfo = UTC
 ) -> list[ExtractedItem]:
-    """The memories of a reply, equal ones once; a day without a time begins in `zone`. None of them is fine.
+    """Return the memories of a response without duplicates; it may have none.
 
-    Raises ExtractorMisbehaved if there is no JSON in it, if it has two answers or more than MOST memories, and if there are
-    some but none is as it should be.
+    Zone: of dates without a time. Raises ExtractorMisbehaved if there is no JSON, if there are
+    several different lists, more than MOST memories, or memories of which none is valid.
     """
     if len(reply) > LONGEST_REPLY:
         raise ExtractorMisbehaved(
-            f"the extractor's reply has {len(reply)} characters; {LONGEST_REPLY} are read at most"
+            f"the extractor's response has {len(reply)} characters; the limit is {LONGEST_REPLY}"
         )
-    found = list(_answers(_spoken(reply)))
-    answers = [items for items, is_named in found if is_named] or [items for items, _ in found]
-    if not answers:
-        raise ExtractorMisbehaved("the extractor's reply holds no JSON with memories")
-    if any(len(items) > MOST for items in answers):
+    # Some models think aloud first, with drafts of the response.
+    thought = _THOUGHT.match(reply)
+    if thought:
+        reply = reply[thought.end() :]
+    elif reply.lstrip().startswith("<think"):
+        reply = ""
+    found = list(_find_lists(reply))
+    lists = [items for items, is_named in found if is_named] or [items for items, _ in found]
+    if not lists:
+        raise ExtractorMisbehaved("the extractor's response has no JSON with memories")
+    if any(len(items) > MOST for items in lists):
         raise ExtractorMisbehaved(f"the extractor found more than {MOST} memories in one exchange")
-    first, *others = (_noted_once(items, kinds, zone) for items in answers)
-    if any(
-        noted != first for noted in others
-    ):  # one of them may be a quotation of the talk: nobody knows which
-        raise ExtractorMisbehaved("the extractor's reply holds several answers that differ")
-    if answers[0] and not first:
-        raise ExtractorMisbehaved(
-            f"none of the extractor's {len(answers[0])} memories has the form that was asked for"
-        )
+    first, *others = (_parse_items(items, kinds, zone) for items in lists)
+    if any(items != first for items in others):  # one may be a quotation of the conversation
+        raise ExtractorMisbehaved("the extractor's response has several lists that differ")
+    if lists[0] and not first:
+        count = len(lists[0])
+        raise ExtractorMisbehaved(f"no memory of the extractor's response is valid ({count} found)")
     return first
 
 
-# The list -------------------------------------------------------------------------------------------------------------
-
-
-def _spoken(reply: str) -> str:
-    """Without what some models think aloud before they answer; drafts of the answer stand in it."""
-    thought = _THOUGHT.match(reply)
-    if thought:
-        return reply[thought.end() :]
-    return "" if reply.lstrip().startswith("<think") else reply
-
-
-def _answers(text: str) -> Iterator[tuple[list[object], bool]]:
-    """Every list of memories in a text, and whether it is named so."""
+def _find_lists(text: str) -> Iterator[tuple[list[object], bool]]:
+    """Yield every list of memories in a text, and whether it is named "memories"."""
     at = 0
     for _ in range(_STARTS):
         start = _START.search(text, at)
@@ -98,110 +88,101 @@ def _answers(text: str) -> Iterator[tuple[list[object], bool]]:
             return
         at = start.end()
         if start[0] == "{":
-            value, end = _value(text, start.start())
-            yield from ((items, True) for items in _named(value))
-            at = max(at, end)  # an object that is none is looked into: its list may be whole
+            value, end = _decode(text, start.start())
+            objects = (value, *value.values()) if isinstance(value, dict) else ()
+            for item in objects:  # the object, or one that it wraps
+                if isinstance(item, dict) and isinstance(item.get("memories"), list):
+                    yield item["memories"], True
+            at = max(at, end)  # the inside of an invalid object is searched: its list may be valid
         else:
-            items, end = _list(text, start.start())
+            items, end = _decode_list(text, start.start())
             if items is not None:
-                named = (
-                    re.search(
-                        r'"memories"\s*:\s*\Z', text[max(0, start.start() - 40) : start.start()]
-                    )
-                    is not None
-                )
-                yield items, named
+                before = text[max(0, start.start() - 40) : start.start()]
+                yield items, re.search(r'"memories"\s*:\s*\Z', before) is not None
                 at = end
 
 
-def _named(value: object) -> Iterator[list[object]]:
-    """The memories of an object, or of one that it is wrapped in."""
-    for one in (value, *value.values()) if isinstance(value, dict) else ():
-        if isinstance(one, dict) and isinstance(one.get("memories"), list):
-            yield one["memories"]
+def _decode_list(text: str, start: int) -> tuple[list[object] | None, int]:
+    """Return the items of the list that begins here, and where it ends.
 
-
-def _list(text: str, start: int) -> tuple[list[object] | None, int]:
-    """The items of the list that begins here and where it ends; those before the break if it breaks off. None: no memories."""
+    Returns the complete items of a list that breaks off; None for a list without memories.
+    """
     items: list[object] = []
     at = start + 1
     while len(items) <= MOST:
-        at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # it matches nothing, too
+        at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]  # also matches ""
         if text.startswith("]", at):
-            return (items if not items or _tells(items) else None), at + 1
-        value, end = _value(text, at)
+            return (items if not items or _has_content(items) else None), at + 1
+        value, end = _decode(text, at)
         if end == at:
-            return (items, len(text)) if _tells(items) else (None, at)
+            break
         items.append(value)
         at = end
-    return (items, len(text)) if _tells(items) else (None, at)
+    return (items, len(text)) if _has_content(items) else (None, at)
 
 
-def _tells(items: list[object]) -> bool:
+def _has_content(items: list[object]) -> bool:
     return any(isinstance(item, dict) and "content" in item for item in items)
 
 
-def _value(text: str, start: int) -> tuple[object, int]:
-    """The JSON value that begins here and where it ends, commas too many forgiven; it ends where it begins if there is none."""
+def _decode(text: str, start: int) -> tuple[object, int]:
+    """Return the JSON value that begins here, and its end; the end is `start` if there is none.
+
+    Trailing commas are accepted.
+    """
     try:
         return _DECODER.raw_decode(text, start)
     except RecursionError:
         return None, start
     except ValueError:
         pass
+    # A space for each comma, so that positions stay the same; strings are left alone.
+    rest = _STRING_OR_COMMA.sub(lambda found: " " if found[0] == "," else found[0], text[start:])
     try:
-        return _DECODER.raw_decode(_without_commas(text, start), start)
+        return _DECODER.raw_decode(text[:start] + rest, start)
     except (ValueError, RecursionError):
         return None, start
 
 
-def _without_commas(text: str, start: int) -> str:
-    """A space for each comma before a closing bracket, so that every place stays where it is; texts are not touched."""
-    return text[:start] + _STRING_OR_COMMA.sub(
-        lambda found: " " if found[0] == "," else found[0], text[start:]
-    )
-
-
-# One memory -----------------------------------------------------------------------------------------------------------
-
-
-def _noted_once(
+def _parse_items(
     items: list[object], kinds: Mapping[str, Kind], zone: tzinfo
 ) -> list[ExtractedItem]:
-    """The items that are memories, the first of those that say the same."""
+    """Return the valid items, the first of those with the same content."""
     found: dict[str, ExtractedItem] = {}
     for item in items:
-        noted = _noted(item, kinds, zone)
-        if noted is not None:
-            found.setdefault(noted.content, noted)
+        parsed = _parse_item(item, kinds, zone)
+        if parsed is not None:
+            found.setdefault(parsed.content, parsed)
     return list(found.values())
 
 
-def _noted(item: object, kinds: Mapping[str, Kind], zone: tzinfo) -> ExtractedItem | None:
-    """The item as a memory; None if anything about it is not as it should be."""
+def _parse_item(item: object, kinds: Mapping[str, Kind], zone: tzinfo) -> ExtractedItem | None:
+    """Return the item as a memory; None if any of its fields is invalid."""
     if not isinstance(item, dict):
         return None
-    content, kind = _content(item.get("content")), _kind(item.get("kind"), kinds)
+    content = _parse_content(item.get("content"))
+    name = item.get("kind")
+    wanted = name.strip().casefold() if isinstance(name, str) else ""
+    # An unknown kind is not taken for a fact: kinds decay differently.
+    found = [
+        kind.name
+        for kind in kinds.values()
+        if wanted in (kind.name.casefold(), kind.folder.casefold())
+    ]
     importance = item.get("importance")
-    if (
-        content is None
-        or kind is None
-        or isinstance(importance, bool)
-        or not isinstance(importance, int | float)
-    ):
+    if content is None or not found:
         return None
-    if not 0 <= importance <= 1:  # nor is a NaN
+    if isinstance(importance, bool) or not isinstance(importance, int | float):
         return None
-    said = item.get("about")
-    about = _moment(said, zone)
-    return (
-        None
-        if about is None and said not in (None, "")
-        else ExtractedItem(content, kind, float(importance), about)
-    )
+    if not 0 <= importance <= 1:  # NaN fails the comparison
+        return None
+    about = _parse_date(item.get("about"), zone)
+    if about is None and item.get("about") not in (None, ""):
+        return None
+    return ExtractedItem(content, found[0], float(importance), about)
 
 
-def _content(value: object) -> str | None:
+def _parse_content(value: object) -> str | None:
     if not isinstance(value, str):
         return None
     text = re.sub(r"[ \t\r\n]+", " ", value).strip()
@@ -210,21 +191,7 @@ def _content(value: object) -> str | None:
     return None if any(unicodedata.category(char) in _UNWRITABLE for char in text) else text
 
 
-def _kind(value: object, kinds: Mapping[str, Kind]) -> str | None:
-    """An unknown kind is no `fact`: the kind decides how a memory fades, and nobody said that it is one."""
-    wanted = value.strip().casefold() if isinstance(value, str) else ""
-    return next(
-        (
-            kind.name
-            for kind in kinds.values()
-            if wanted in (kind.name.casefold(), kind.folder.casefold())
-        ),
-        None,
-    )
-
-
-def _moment(value: object, zone: tzinfo) -> datetime | None:
-    """A day, or a moment of it, that can be kept."""
+def _parse_date(value: object, zone: tzinfo) -> datetime | None:
     if not isinstance(value, str) or not _DAY.fullmatch(value.strip()):
         return None
     try:

@@ -1,14 +1,13 @@
-"""Who "I", "my" and "you" are: names in their place, with verbs that agree ("I am" becomes "Anna is").
+"""Replace "I", "my" and "you" with names, and make the verbs agree ("I am" becomes "Anna is").
 
-The first mention gets the name, further ones in the same sentence "they" and "their": nobody's gender is guessed. What stands
-between quotation marks is another's "I" and stays.
+The first mention gets the name, further ones in the same sentence "they" and "their": the gender is
+not known. Quotations are left alone: their "I" is another person.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from muisti.remember.extract.verbs import (
     BEGINS_CLAUSE,
@@ -26,12 +25,12 @@ from muisti.remember.extract.verbs import (
 )
 
 _TOKEN = re.compile(r"[^\W_]+(?:['._/@\\=-][^\W_]+)*'?|[\W_]+")
-"""Words and what is between them, in turn. A path, an address or an identifier is one word: the `my` of `my_app` is nobody's."""
-_APART = re.compile(r'("[^"]*"|`[^`]*`)')
+"""Words, alternating with what is between them. A path, an address or `my_app` is one word."""
+_QUOTED = re.compile(r'("[^"]*"|`[^`]*`)')
 _FIRST = frozenset("i we im ive i'm i've i'll i'd we're we've we'll we'd".split())
 _SECOND = frozenset("you you're you've you'll you'd".split())
 _OWN: Mapping[str, str] = {"my": "'s", "our": "'s", "mine": "'s", "ours": "'s", "me": "", "us": ""}
-_NOBODY_YET: Mapping[str, str] = {"myself": "oneself", "ourselves": "oneself"}
+_REFLEXIVE: Mapping[str, str] = {"myself": "oneself", "ourselves": "oneself"}
 _YOURS = frozenset(("your", "yours"))
 _AGAIN: Mapping[str, str] = {
     "my": "their",
@@ -74,14 +73,14 @@ _IMPERSONAL: Mapping[str, re.Pattern[str]] = {
     "gotta": re.compile(r" be\b"),
     "wanna": re.compile(r"$^"),
 }
-"""After these "it" was left out, not "I": "Been a long day"."""
+"""What follows if "it" was left out, not "I": "Been a long day"."""
 _JOINS = frozenset(("and", "or", "&", "nor"))
 _DETERMINERS = frozenset("the a an his her their your some our this that these those both".split())
 _ANYBODY = re.compile(
     r"\b(?:if|when|whenever|once|makes|lets|gives|helps|thank|bless|see) you\b|\byou (?:know|see),",
     re.I,
 )
-"""Where "you" means anyone, or is a set phrase."""
+"""Phrases in which "you" means anyone."""
 _MENTION = re.compile(
     r"\b(?:I|I'm|I've|I'll|I'd|[Mm]y|[Mm]e|[Mm]ine|[Mm]yself|[Ww]e|[Ww]e'\w+|[Oo]ur|[Oo]urs|us|"
     r"[Oo]urselves)\b(?!')"
@@ -94,38 +93,38 @@ _FINITE = re.compile(
 
 
 def mentions_speaker(sentence: str) -> bool:
-    """Whether the speaker speaks of themselves, in so many words."""
+    """Whether the speaker says "I", "my", "we" or the like."""
     return _MENTION.search(sentence) is not None
 
 
 def resolve_pronouns(sentence: str, speaker: str, addressee: str = "") -> str:
-    """The sentence as another would report it. "You" stays if nobody knows who is spoken to, or if it means anyone."""
+    """Return the sentence in the third person.
+
+    "You" stays if the addressee is not known, or if it means anyone.
+    """
     you = "" if not addressee or _ANYBODY.search(sentence) else addressee
-    state = _Spoken(speaker, you)
-    return "".join(
-        part if _APART.fullmatch(part) else _told(part, state) for part in _APART.split(sentence)
-    )
+    resolver = _Resolver(speaker, you)
+    parts = _QUOTED.split(sentence)
+    return "".join(part if _QUOTED.fullmatch(part) else resolver.resolve(part) for part in parts)
 
 
 def complete_sentence(sentence: str) -> str:
-    """With the "I" that was left out: "Lost my job" becomes "I lost my job"; anything else as it is."""
+    """Add an "I" that was left out: "Lost my job" becomes "I lost my job"."""
     words = sentence.split(" ", 3)
-    skipped = next(
-        (place for place, word in enumerate(words[:3]) if not is_adverb(word.lower())), 0
-    )
-    adverbs, rest = (
-        "".join(f"{word.lower()} " for word in words[:skipped]),
-        " ".join(words[skipped:]),
-    )
+    is_verb = [not is_adverb(word.lower()) for word in words[:3]]
+    skipped = is_verb.index(True) if True in is_verb else 0
+    adverbs = "".join(f"{word.lower()} " for word in words[:skipped])
+    rest = " ".join(words[skipped:])
     verb = re.match(r"[A-Za-z']+", rest)
     if not verb:
         return sentence
-    form = _subjectless(verb[0].lower(), rest[verb.end() :])
-    return f"I {form.replace('*', adverbs)}{rest[verb.end() :]}" if form else sentence
+    after = rest[verb.end() :]
+    form = _find_form_after_i(verb[0].lower(), after)
+    return f"I {form.replace('*', adverbs)}{after}" if form else sentence
 
 
-def _subjectless(verb: str, rest: str) -> str:
-    """The verb in its form after "I", with a star where adverbs go; empty if the sentence has a subject."""
+def _find_form_after_i(verb: str, rest: str) -> str:
+    """Return the verb as it follows "I", with a star for adverbs; "" if there is a subject."""
     if verb in _SHORT_FORMS and not _IMPERSONAL[verb].match(rest):
         return _SHORT_FORMS[verb]
     if verb == "don't" and re.match(
@@ -147,40 +146,82 @@ def _subjectless(verb: str, rest: str) -> str:
     return ""
 
 
-@dataclass(slots=True)
-class _Spoken:
-    """What a sentence has said so far."""
+class _Resolver:
+    """Replaces the pronouns of one sentence. Knows whether it has named the speaker."""
 
-    speaker: str
-    you: str
-    named: bool = False
+    def __init__(self, speaker: str, you: str) -> None:
+        self._speaker = speaker
+        self._you = you
+        self._named = False
+
+    def resolve(self, part: str) -> str:
+        """Return a part of the sentence with its pronouns replaced."""
+        tokens = _TOKEN.findall(part)
+        out = list(tokens)
+        for at, token in enumerate(tokens):
+            word = token.lower()
+            if word == "i" and _is_numeral(tokens, at):
+                continue
+            if word in _FIRST:
+                self._replace_subject(out, at, word, self._speaker)
+            elif word in _SECOND and self._you:
+                self._replace_subject(out, at, word, self._you)
+            elif word in _REFLEXIVE:
+                out[at] = _AGAIN[word] if self._named else _REFLEXIVE[word]
+            elif word == "us" and _get_word_before(tokens, at) == "of":
+                out[at] = "them"
+            elif word == "us" and _get_lower(tokens, at + 2) in _TOGETHER:
+                out[at] = "people"
+            elif word in _OWN and token not in ("US", "ME"):
+                out[at] = _AGAIN[word] if self._named else f"{self._speaker}{_OWN[word]}"
+                self._named = True
+            elif word in _YOURS and self._you:
+                out[at] = f"{self._you}'s"
+        return "".join(out)
+
+    def _replace_subject(self, out: list[str], at: int, word: str, name: str) -> None:
+        """Replace the subject with a name or "they", and make its verb agree."""
+        is_joined = _get_word_before(out, at) in _JOINS and _continues_subject(out, at, name)
+        is_again = name == self._speaker and self._named and not is_joined
+        plural = is_again or is_joined
+        ending = word.lstrip("iweyou")
+        verb = _find_verb(out, at)
+        out[at] = "they" if is_again else name
+        if name == self._speaker:
+            self._named = True
+        if word.startswith("we") and _get_lower(out, at + 2) in ("all", "both"):
+            if not plural and _get_lower(out, at + 2) == "both" and self._you:
+                out[at] = f"{self._speaker} and {self._you}"
+                plural = True
+            out[at + 1 : at + 3] = ["", ""]
+            verb = _find_verb(out, at + 2)
+        if ending:
+            if not plural and ending in ("'m", "'re", "'ve"):
+                _agree_after_conjunctions(out, at)
+            after = out[verb] if verb is not None else ""
+            if ending == "'d" and (after == "better" or is_participle(after.lower())):
+                out[at] += " had"
+            else:
+                out[at] += f" {(_ENDINGS_THEY if plural else _ENDINGS)[ending]}"
+            return
+        before = _get_word_before(out, at)
+        if not plural and before in _INVERTED and at >= 2:
+            out[at - 2] = _INVERTED[before]
+        elif verb is not None and plural:
+            out[verb] = _PLURAL.get(out[verb], out[verb])
+        elif verb is not None:
+            original = out[verb]
+            out[verb] = to_third_person(original.lower())
+            if out[verb] != original:  # after a modal or the past, later verbs stay as they are
+                _agree_after_conjunctions(out, verb)
 
 
-def _told(part: str, state: _Spoken) -> str:
-    tokens = _TOKEN.findall(part)
-    out = list(tokens)
-    for at, token in enumerate(tokens):
-        word = token.lower()
-        if word == "i" and _is_label(tokens, at):
-            continue
-        if word in _FIRST:
-            _put_subject(out, at, word, state, state.speaker)
-        elif word in _SECOND and state.you:
-            _put_subject(out, at, word, state, state.you)
-        elif word in _NOBODY_YET:
-            out[at] = _AGAIN[word] if state.named else _NOBODY_YET[word]
-        elif word == "us" and _is_many(tokens, at):
-            out[at] = "people" if _word_before(tokens, at) != "of" else "them"
-        elif word in _OWN and token not in ("US", "ME"):
-            out[at] = _AGAIN[word] if state.named else f"{state.speaker}{_OWN[word]}"
-            state.named = True
-        elif word in _YOURS and state.you:
-            out[at] = f"{state.you}'s"
-    return "".join(out)
+_TOGETHER = ("all", "both", "together", "apart", "closer")
+"""After these "us" means several people: "brings us together"."""
 
 
-def _is_label(tokens: list[str], at: int) -> bool:
-    """World War I, Part I; and "i.e."."""
+def _is_numeral(tokens: list[str], at: int) -> bool:
+    """Whether "I" is a number, as in World War I, or part of "i.e."."""
     after = tokens[at + 1][0] if at + 1 < len(tokens) else "."
     before = tokens[at - 2] if at >= 2 else ""
     return after in "./-,:;)" and (
@@ -188,98 +229,31 @@ def _is_label(tokens: list[str], at: int) -> bool:
     )
 
 
-def _is_many(tokens: list[str], at: int) -> bool:
-    """Whether "us" cannot be one: "all of us", "brings us together"."""
-    after = tokens[at + 2].lower() if at + 2 < len(tokens) else ""
-    return _word_before(tokens, at) == "of" or after in (
-        "all",
-        "both",
-        "together",
-        "apart",
-        "closer",
-    )
-
-
-def _put_subject(out: list[str], at: int, word: str, state: _Spoken, name: str) -> None:
-    """Name or "they" for the subject, and its verb made to agree with that."""
-    joined = _word_before(out, at) in _JOINS and _is_with_others(out, at, name)
-    again = name == state.speaker and state.named and not joined
-    plural = again or joined
-    ending = word.lstrip("iweyou")
-    verb = _verb_after(out, at)
-    out[at] = "they" if again else name
-    if name == state.speaker:
-        state.named = True
-    if word.startswith("we") and at + 2 < len(out) and out[at + 2].lower() in ("all", "both"):
-        plural = plural or _name_both(out, at, state)
-        out[at + 1 : at + 3] = ["", ""]
-        verb = _verb_after(out, at + 2)
-    if ending:
-        if not plural and ending in ("'m", "'re", "'ve"):
-            _agree_further(out, at)
-        out[at] += f" {_uncontracted(ending, out[verb] if verb is not None else '', plural)}"
-        return
-    before = _word_before(out, at)
-    if not plural and before in _INVERTED and at >= 2:
-        out[at - 2] = _INVERTED[before]
-    elif verb is not None:
-        said = out[verb]
-        out[verb] = _PLURAL.get(said, said) if plural else to_third_person(said.lower())
-        if (
-            out[verb] != said and not plural
-        ):  # a modal or the past asks nothing of the verbs after it
-            _agree_further(out, verb)
-
-
-def _name_both(out: list[str], at: int, state: _Spoken) -> bool:
-    """Who "we both" are: the two who talk, if both are known."""
-    if out[at + 2].lower() == "both" and state.you and out[at] == state.speaker:
-        out[at] = f"{state.speaker} and {state.you}"
-        return True
-    return False
-
-
-def _is_with_others(out: list[str], at: int, name: str) -> bool:
-    """Whether "and I" goes on a subject ("my wife and I"), and does not begin a clause ("tea is nice and I like it")."""
+def _continues_subject(out: list[str], at: int, name: str) -> bool:
+    """Whether "and I" is part of a subject ("my wife and I") and begins no clause."""
     clause = re.split(r"[,.;:!?()–—-]", "".join(out[:at]).replace(f"{name}'s", "the"))[-1]
     words = clause.lower().split()[:-1]
-    if (
-        not 1 <= len(words) <= 4
-        or name in clause
-        or (len(words) > 1 and words[0] not in _DETERMINERS)
-    ):
+    if not 1 <= len(words) <= 4 or name in clause or _FINITE.search(clause):
         return False
-    return not _FINITE.search(clause) and not any(
-        word in PAST or word in BEGINS_CLAUSE or is_participle(word) for word in words
-    )
+    if len(words) > 1 and words[0] not in _DETERMINERS:
+        return False
+    return not any(word in PAST or word in BEGINS_CLAUSE or is_participle(word) for word in words)
 
 
-def _is_verb(out: list[str], at: int, join: str) -> bool:
-    """Whether a word after "and" is a verb; one that may be a noun ("work") must have something after it that a verb takes."""
-    word, after = (
-        out[at].lower(),
-        out[at + 2].lower() if at + 2 < len(out) and out[at + 1] == " " else "",
-    )
-    return word in BEGINS_CLAUSE or (
-        word in OFTEN_NOUNS and (join == "but" or after in TAKEN_BY_VERBS)
-    )
+def _get_lower(out: list[str], at: int) -> str:
+    """Return a token in lower case, or "" after the last one."""
+    return out[at].lower() if at < len(out) else ""
 
 
-def _uncontracted(ending: str, verb: str, plural: bool) -> str:
-    if ending == "'d" and (verb == "better" or is_participle(verb.lower())):
-        return "had"
-    return (_ENDINGS_THEY if plural else _ENDINGS)[ending]
-
-
-def _word_before(out: list[str], at: int) -> str:
-    """The word before, if nothing but a space is between; an & counts as a word."""
+def _get_word_before(out: list[str], at: int) -> str:
+    """Return the word before if only a space is between; an & counts as a word."""
     if at >= 1 and out[at - 1].strip() == "&":
         return "&"
     return out[at - 2].lower() if at >= 2 and out[at - 1] == " " else ""
 
 
-def _verb_after(out: list[str], at: int) -> int | None:
-    """Where the subject's verb stands: adverbs may come between, and nothing else."""
+def _find_verb(out: list[str], at: int) -> int | None:
+    """Return the position of the subject's verb: only adverbs may come between."""
     for place in range(at + 2, min(at + 8, len(out)), 2):
         if out[place - 1] != " ":
             return None
@@ -288,23 +262,30 @@ def _verb_after(out: list[str], at: int) -> int | None:
     return None
 
 
-def _agree_further(out: list[str], verb: int) -> None:
-    """The same subject's verbs after "and" and "but": "Anna lives here and works there"; stops where an infinitive may be."""
+def _agree_after_conjunctions(out: list[str], verb: int) -> None:
+    """Make verbs after "and" and "but" agree: "Anna lives here and works there".
+
+    Stops where an infinitive may follow.
+    """
     negated = out[verb].lower().endswith(("n't", "not"))
     for place in range(verb + 2, min(verb + 24, len(out)), 2):
         word = out[place].lower()
-        if (
-            word in MODALS
-            or word == "to"
-            or word in _FIRST
-            or out[place - 1].strip() not in ("", ",")
-        ):
+        if word in MODALS or word == "to" or word in _FIRST:
             return
-        if word in ("and", "but") and place + 2 < len(out) and out[place + 1] == " ":
-            after = (
-                place + 4
-                if is_adverb(out[place + 2].lower()) and place + 4 < len(out)
-                else place + 2
-            )
-            if not (negated and word == "and") and _is_verb(out, after, word):
-                out[after] = to_third_person(out[after].lower())
+        if out[place - 1].strip() not in ("", ","):
+            return
+        if word not in ("and", "but") or place + 2 >= len(out) or out[place + 1] != " ":
+            continue
+        if negated and word == "and":
+            continue
+        at = place + 2
+        if is_adverb(out[at].lower()) and at + 2 < len(out):
+            at += 2
+        candidate = out[at].lower()
+        following = _get_lower(out, at + 2) if _get_lower(out, at + 1) == " " else ""
+        # A word that may be a noun ("work") is a verb only before something that a verb takes.
+        is_verb = candidate in BEGINS_CLAUSE or (
+            candidate in OFTEN_NOUNS and (word == "but" or following in TAKEN_BY_VERBS)
+        )
+        if is_verb:
+            out[at] = to_third_person(candidate)

@@ -141,7 +141,7 @@ _SEARCHED: Mapping[str, re.Pattern[str]] = {
 
 
 def classify_cues(sentence: str, found: set[str]) -> str:
-    """Return the kind: decision, preference or insight by its cues, else a technical kind or fact."""
+    """Return the kind: decision, preference, insight, a kind of technical note, or fact."""
     for kind in ("decision", "preference", "insight"):
         if kind in found:
             return kind

@@ -47,8 +47,9 @@ _STRAIGHT = str.maketrans(
 )
 
 _WRITTEN_OUT: Mapping[str, str] = {
-    "i": "I", "im": "I'm", "ive": "I've", "i'm": "I'm", "i've": "I've", "i'll": "I'll", "i'd": "I'd", "dont": "don't",
-    "cant": "can't", "didnt": "didn't", "doesnt": "doesn't", "isnt": "isn't", "wasnt": "wasn't", "havent": "haven't",
+    "i": "I", "im": "I'm", "ive": "I've", "i'm": "I'm", "i've": "I've", "i'll": "I'll",
+    "i'd": "I'd", "dont": "don't", "cant": "can't", "didnt": "didn't", "doesnt": "doesn't",
+    "isnt": "isn't", "wasnt": "wasn't", "havent": "haven't",
 }  # fmt: skip
 _HASTY = re.compile(
     rf"(?<![\w./'-])(?:{'|'.join(sorted(_WRITTEN_OUT, key=len, reverse=True))})(?![\w./'-]\w|\w)",

@@ -73,6 +73,14 @@ _LABEL = "A"
 _ENDED = frozenset((".", "?"))
 _AFTER_LABEL = frozenset(". , ? is are was were has have will can and or".split())
 """Words that follow no article: an `a` before them is a label."""
+_CONTRACTIONS = {
+    "re": ("are",),
+    "ve": ("have",),
+    "ll": ("will",),
+    "m": ("am",),
+    "s": (),
+    "d": ("'d",),
+}
 MARKS = frozenset((".", ","))
 """The ends of sentences and clauses. They only matter for finding moved parts."""
 
@@ -209,8 +217,14 @@ class _Reader:
 
     def _read_composed(self, raw: str, word: str) -> None:
         """Read a word with an apostrophe, a dot, an underscore or a digit in it."""
-        if "'" in word:
-            self.tokens += _expand_contraction(word)
+        if word.endswith("n't") and len(word) > 3:
+            self.tokens += (*_canonicalize(word[:-3]), "not")
+        elif "'" in word:
+            head, _, tail = word.rpartition("'")
+            if tail in _CONTRACTIONS:
+                self.tokens += (*_canonicalize(head.rstrip(".")), *_CONTRACTIONS[tail])
+            else:
+                self.tokens.append(word.replace("'", ""))
         elif "." in word and all(len(part) == 1 for part in word.split(".")):  # `u.s.a`
             self.tokens += _canonicalize(word.replace(".", ""))
         elif ":" in word and "::" not in word:  # `note:text`, and a speaker's name
@@ -261,26 +275,6 @@ def _ends_abbreviation(piece: re.Match[str]) -> bool:
 
 def _canonicalize(word: str) -> Sequence[str]:
     return CANONICAL.get(word, (word,))
-
-
-_CONTRACTIONS = {
-    "re": ("are",),
-    "ve": ("have",),
-    "ll": ("will",),
-    "m": ("am",),
-    "s": (),
-    "d": ("'d",),
-}
-
-
-def _expand_contraction(word: str) -> Sequence[str]:
-    if word.endswith("n't") and len(word) > 3:
-        return (*_canonicalize(word[:-3]), "not")
-    head, _, tail = word.rpartition("'")
-    ending = _CONTRACTIONS.get(tail)
-    if ending is None:
-        return (word.replace("'", ""),)
-    return (*_canonicalize(head.rstrip(".")), *ending)
 
 
 def _mark_questions(tokens: list[str]) -> list[str]:
