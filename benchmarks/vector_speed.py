@@ -312,7 +312,9 @@ def _put(memory: Muisti, block: Matrix, pieces: int) -> list[str]:
     services, embedder = memory._services, _embedder(memory)
     with services.store.lock():
         space = services.vectors.prepare(embedder.identity())
-        waiting = services.index.many(services.vectors.missing(space, len(block) // pieces))
+        waiting = services.index.get_many(
+            services.vectors.find_missing(space, len(block) // pieces)
+        )
         embedded = []
         for at, one in enumerate(waiting):
             ends = np.linspace(0, len(one.content), pieces + 1).astype(int).tolist()
@@ -382,7 +384,7 @@ def scan_and_recall(
     shared, pooled, took = [], [], []
     for query, best in zip(asked, exact, strict=True):
         start = time.perf_counter()
-        hits = memory._services.vectors.nearest(space, query, Filter(), POOL)
+        hits = memory._services.vectors.find_nearest(space, query, Filter(), POOL)
         took.append(time.perf_counter() - start)
         found, wanted = [hit.memory_id for hit in hits], {ids[at] for at in best}
         shared.append(len(wanted.intersection(found[:10])) / 10)

@@ -39,7 +39,7 @@ class MetricsRecorder:
             self._counts[name] += by
 
     @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
+    def measure(self, name: str) -> Iterator[None]:
         """How long what is within takes, however it ends."""
         start = time.perf_counter()
         try:

@@ -39,7 +39,7 @@ class DuplicatesContract:
         self, index: SearchIndex, content: str
     ) -> None:
         add(index, filed(1, TEXT), filed(2, "Something else"))
-        twin = index.same_content(filed(9, content))
+        twin = index.find_same_content(filed(9, content))
         assert twin is not None
         assert twin.id == ident(1)
 
@@ -49,14 +49,14 @@ class DuplicatesContract:
             filed(2, TEXT),
             filed(1, TEXT, created_at=NOON.replace(year=2025), file_path="notes/older.md"),
         )
-        twin = index.same_content(filed(9, TEXT))
+        twin = index.find_same_content(filed(9, TEXT))
         assert twin is not None
         assert twin.created_at.year == 2025
 
     @pytest.mark.parametrize("content", ["the authentication", TEXT + "!", TEXT.lower()])
     def test_what_is_only_alike_is_no_twin(self, index: SearchIndex, content: str) -> None:
         add(index, filed(1, TEXT))
-        assert index.same_content(filed(9, content)) is None
+        assert index.find_same_content(filed(9, content)) is None
 
     @pytest.mark.parametrize("content", [TEXT, NEAR])
     def test_those_that_share_telling_words_are_alike(
@@ -119,7 +119,7 @@ class DuplicatesContract:
     )
     def test_any_text_may_be_asked_for(self, index: SearchIndex, content: str) -> None:
         add(index, filed(1, TEXT))
-        assert index.same_content(filed(9, content or "x")) is None
+        assert index.find_same_content(filed(9, content or "x")) is None
         assert isinstance(find_similar(index, filed(9, content or "x"), 12), list)
 
     @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ class DuplicatesContract:
         self, index: SearchIndex, there: dict[str, object], here: dict[str, object], seen: bool
     ) -> None:
         add(index, filed(1, TEXT, **there))
-        assert (index.same_content(filed(9, TEXT, **here)) is not None) is seen
+        assert (index.find_same_content(filed(9, TEXT, **here)) is not None) is seen
         assert bool(find_similar(index, filed(9, NEAR, **here), 12)) is seen
 
     def test_the_dead_the_outdated_and_the_superseded_are_no_candidates(
@@ -161,7 +161,7 @@ class DuplicatesContract:
         )
         assert ids(find_similar(index, filed(99, NEAR), 12)) == [ident(3)]
         add(index, filed(9, "The login is elsewhere", links=(link,)))
-        assert index.same_content(filed(99, TEXT)) is None
+        assert index.find_same_content(filed(99, TEXT)) is None
         assert find_similar(index, filed(99, TEXT), 12) == []
 
     @pytest.mark.parametrize(("most_bits", "found"), [(3, "12"), (1, "1"), (0, "1")])
@@ -173,11 +173,11 @@ class DuplicatesContract:
             flipped(filed(2, "other"), []),
             replace(filed(2, "other"), simhash=flipped(known, [1, 20]).simhash),
         )
-        near = index.near_simhash(filed(9, TEXT), bands(known.simhash), most_bits, 10)
+        near = index.find_near_simhash(filed(9, TEXT), bands(known.simhash), most_bits, 10)
         assert near == {
             ident(int(n)): flipped(known, [] if n == "1" else [1, 20]).simhash for n in found
         }
-        assert index.near_simhash(filed(9, TEXT), (), most_bits, 10) == {}
+        assert index.find_near_simhash(filed(9, TEXT), (), most_bits, 10) == {}
 
     def test_with_words(self, index: SearchIndex) -> None:
         add(
@@ -187,20 +187,25 @@ class DuplicatesContract:
             filed(3, "plum"),
             filed(4, "apple", project="app"),
         )
-        assert set(index.with_words(filed(9, "x"), ["appl", "pear"], 10, all_of_them=False)) == {
+        assert set(
+            index.find_with_words(filed(9, "x"), ["appl", "pear"], 10, all_of_them=False)
+        ) == {
             ident(1),
             ident(2),
         }
-        assert index.with_words(filed(9, "x"), ["appl", "pear"], 10, all_of_them=True) == {
+        assert index.find_with_words(filed(9, "x"), ["appl", "pear"], 10, all_of_them=True) == {
             ident(1): filed(1, "apple pear").simhash
         }
-        assert len(index.with_words(filed(9, "x"), ["appl"], 1, all_of_them=False)) == 1
-        assert index.with_words(filed(9, "x"), [], 10, all_of_them=False) == {}
+        assert len(index.find_with_words(filed(9, "x"), ["appl"], 1, all_of_them=False)) == 1
+        assert index.find_with_words(filed(9, "x"), [], 10, all_of_them=False) == {}
 
     def test_current_keeps_the_order_asked(self, index: SearchIndex) -> None:
         add(index, filed(1, "one"), filed(2, "two", valid_until=NOON), filed(3, "three"))
-        assert ids(index.current([ident(3), ident(2), "none", ident(1)])) == [ident(3), ident(1)]
-        assert index.current([]) == []
+        assert ids(index.filter_current([ident(3), ident(2), "none", ident(1)])) == [
+            ident(3),
+            ident(1),
+        ]
+        assert index.filter_current([]) == []
 
     def test_a_proposal_takes_nobody_out(self, index: SearchIndex) -> None:
         link = Link(
@@ -208,4 +213,4 @@ class DuplicatesContract:
             confidence=0.9, extracted_by=LinkSource.SYSTEM,
         )  # fmt: skip
         add(index, filed(1, TEXT), filed(9, "The login is elsewhere", links=(link,)))
-        assert index.same_content(filed(99, TEXT)) is not None
+        assert index.find_same_content(filed(99, TEXT)) is not None

@@ -57,7 +57,7 @@ class IndexContract:
         )
         add(index, first, second)
         add(index, replace(first, file_path="notes/b.md"), replace(second, file_path="notes/a.md"))
-        assert [m.file_path for m in index.many([first.id, second.id])] == [
+        assert [m.file_path for m in index.get_many([first.id, second.id])] == [
             "notes/b.md",
             "notes/a.md",
         ]

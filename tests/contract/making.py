@@ -62,7 +62,9 @@ def find(
     found = split_query(query)
     if not found:
         return (
-            [literal_hit(id_, query) for id_ in index.literal(query, where, limit)] if query else []
+            [literal_hit(id_, query) for id_ in index.match_literal(query, where, limit)]
+            if query
+            else []
         )
     terms = choose_terms(
         found, index.frequencies(found), lambda word, most: similar_words(index, word, most)

@@ -43,7 +43,11 @@ class MessagesContract:
     """Subclasses give a fixture `index`: an open, empty index."""
 
     def test_nothing_was_said(self, index: SearchIndex) -> None:
-        assert (index.window(CHAT, 5), index.chats(), index.messages(["x"])) == ([], [], {})
+        assert (index.window(CHAT, 5), index.list_conversations(), index.messages(["x"])) == (
+            [],
+            [],
+            {},
+        )
         assert index.document_sources() == []
 
     def test_a_message_comes_back_as_it_was(self, index: SearchIndex) -> None:
@@ -85,7 +89,7 @@ class MessagesContract:
             "",
             "after",
         ]
-        [chat] = index.chats()
+        [chat] = index.list_conversations()
         assert (chat.name, chat.messages, chat.since_break, chat.last_at) == (CHAT, 13, 1, NOON)
         assert chat.first_at == NOON - timedelta(hours=11)
 
@@ -93,7 +97,7 @@ class MessagesContract:
         for number, hours in enumerate((1, 3, 2)):
             path = f"conversations/irc_{number}/2026-03-10.jsonl"
             say(index, a_line(0, "hello", at=NOON + timedelta(hours=hours)), path=path)
-        assert [chat.name for chat in index.chats()] == ["irc_1", "irc_2", "irc_0"]
+        assert [chat.name for chat in index.list_conversations()] == ["irc_1", "irc_2", "irc_0"]
 
     def test_a_file_that_is_emptied(self, index: SearchIndex) -> None:
         say(index, a_line(0, "one"), a_line(10, "two"))
@@ -104,7 +108,7 @@ class MessagesContract:
         say(index, a_line(10, "dos"))
         assert said(index) == ["uno", "dos"]
         index.apply(IndexChanges(emptied=[("message", PATH)]))
-        assert (said(index), index.chats(), find_ids(index, "dos")) == ([], [], [])
+        assert (said(index), index.list_conversations(), find_ids(index, "dos")) == ([], [], [])
         assert index.frequencies([]).documents == 0
 
     def test_a_line_that_repeats_another_counts_once(self, index: SearchIndex) -> None:
@@ -159,7 +163,7 @@ class MessagesContract:
         say(index, *(a_line(10 * n, f"line {n}") for n in range(6)))
         middle = index.get(f"message:{CHAT}/2026-03-10/m30", any_origin=True)
         assert middle is not None
-        assert [one.content for one in index.around(middle, 2, 1)] == [
+        assert [one.content for one in index.get_neighbours(middle, 2, 1)] == [
             "line 1",
             "line 2",
             "line 3",
@@ -208,7 +212,7 @@ class MessagesContract:
         write(index, "docs/b.md", Section("", "", "another document"))
         middle = index.get("docs/a.md#s2", any_origin=True)
         assert middle is not None
-        assert [one.title for one in index.around(middle, 9, 9)] == [
+        assert [one.title for one in index.get_neighbours(middle, 9, 9)] == [
             "Part 0",
             "Part 1",
             "Part 2",
@@ -218,7 +222,7 @@ class MessagesContract:
     def test_ids_of_memories_come_before_those_of_other_texts(self, index: SearchIndex) -> None:
         say(index, a_line(0, "hello", id="0195f000"))
         add(index, filed(1, "a memory"))
-        assert index.matching_ids("0195f000", 10) == [
+        assert index.find_ids("0195f000", 10) == [
             filed(1, "x").id,
             f"message:{CHAT}/2026-03-10/0195f000",
         ]

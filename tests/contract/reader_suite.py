@@ -157,13 +157,13 @@ class ReaderContract:
         assert stocked.get(STORE[4].id, include_deleted=True) == faded(STORE[4])
         assert stocked.get("none") is None
         wanted = [STORE[3].id, "none", STORE[4].id, STORE[0].id]
-        assert ids(stocked.many(wanted)) == [STORE[3].id, STORE[0].id]
-        assert stocked.many([]) == []
+        assert ids(stocked.get_many(wanted)) == [STORE[3].id, STORE[0].id]
+        assert stocked.get_many([]) == []
 
     @pytest.mark.parametrize("odd", ["", "'", '"; DROP TABLE memories; --', "\0", "%", "ä" * 5000])
     def test_odd_ids_are_just_not_there(self, stocked: SearchIndex, odd: str) -> None:
         assert stocked.get(odd) is None
-        assert stocked.many([odd]) == []
+        assert stocked.get_many([odd]) == []
         assert stocked.session(odd) is None
 
     def test_what_is_no_text_is_refused_in_our_words(self, stocked: SearchIndex) -> None:
@@ -184,13 +184,13 @@ class ReaderContract:
     def test_by_keywords(
         self, stocked: SearchIndex, keywords: list[str], match_all: bool, expected: set[int]
     ) -> None:
-        found = stocked.by_keywords(keywords, match_all=match_all, where=Filter(), limit=10)
+        found = stocked.find_by_keywords(keywords, match_all=match_all, where=Filter(), limit=10)
         assert {int(memory.id[-1]) for memory in found} == expected
 
     def test_most_keywords_first_and_limits_after_filters(self, stocked: SearchIndex) -> None:
-        found = stocked.by_keywords(["sql", "db"], match_all=False, where=Filter(), limit=1)
+        found = stocked.find_by_keywords(["sql", "db"], match_all=False, where=Filter(), limit=1)
         assert ids(found) == [STORE[0].id]
-        found = stocked.by_keywords(
+        found = stocked.find_by_keywords(
             ["sql", "db"], match_all=False, where=Filter(tiers=("global",)), limit=1
         )
         assert ids(found) == [STORE[3].id]
@@ -210,16 +210,16 @@ class ReaderContract:
         self, stocked: SearchIndex, changes: dict[str, object], is_same: bool
     ) -> None:
         fields = {"content": "of a project", "project": "app", **changes}
-        found = stocked.same_content(filed(99, str(fields.pop("content")), **fields))
+        found = stocked.find_same_content(filed(99, str(fields.pop("content")), **fields))
         assert (found is not None and found.id == STORE[1].id) is is_same
 
     def test_deleted_and_outdated_memories_are_no_duplicates_and_sessions_have_only_their_own(
         self, stocked: SearchIndex
     ) -> None:
-        assert stocked.same_content(filed(99, "in the trash")) is None
-        assert stocked.same_content(filed(99, "true for a while")) is None
-        assert stocked.same_content(replace(STORE[2], id="x", session_id="t")) is None
-        assert stocked.same_content(replace(STORE[2], id="x")) is not None
+        assert stocked.find_same_content(filed(99, "in the trash")) is None
+        assert stocked.find_same_content(filed(99, "true for a while")) is None
+        assert stocked.find_same_content(replace(STORE[2], id="x", session_id="t")) is None
+        assert stocked.find_same_content(replace(STORE[2], id="x")) is not None
 
     def test_around(self, index: SearchIndex) -> None:
         add(
@@ -229,15 +229,15 @@ class ReaderContract:
         )
         middle = index.get(ident(4))
         assert middle is not None
-        assert [m.id[-1] for m in index.around(middle, 2, 1)] == ["2", "3", "4", "5"]
-        assert [m.id[-1] for m in index.around(middle, 0, 0)] == ["4"]
-        assert [m.id[-1] for m in index.around(middle, 99, 99)] == list("1234567")
+        assert [m.id[-1] for m in index.get_neighbours(middle, 2, 1)] == ["2", "3", "4", "5"]
+        assert [m.id[-1] for m in index.get_neighbours(middle, 0, 0)] == ["4"]
+        assert [m.id[-1] for m in index.get_neighbours(middle, 99, 99)] == list("1234567")
 
     def test_neighbours_of_one_moment_appear_once(self, index: SearchIndex) -> None:
         add(index, *(filed(n, f"text {n}") for n in range(1, 6)))
         middle = index.get(ident(3))
         assert middle is not None
-        assert [m.id[-1] for m in index.around(middle, 5, 5)] == list("12345")
+        assert [m.id[-1] for m in index.get_neighbours(middle, 5, 5)] == list("12345")
 
     def test_candidates_are_those_asked_for_and_their_neighbours_in_the_session(
         self, index: SearchIndex
@@ -328,8 +328,8 @@ class ReaderContract:
         assert (stats.total_count, stats.avg_salience, stats.oldest_memory) == (0, 0.0, None)
 
     def test_matching_ids(self, stocked: SearchIndex) -> None:
-        assert stocked.matching_ids("000000000001", 10) == [STORE[0].id]
-        assert len(stocked.matching_ids("0195", 10)) == len(STORE)
-        assert len(stocked.matching_ids("0195", 2)) == 2
-        assert stocked.matching_ids("zzz", 10) == []
-        assert stocked.matching_ids("%", 10) == []
+        assert stocked.find_ids("000000000001", 10) == [STORE[0].id]
+        assert len(stocked.find_ids("0195", 10)) == len(STORE)
+        assert len(stocked.find_ids("0195", 2)) == 2
+        assert stocked.find_ids("zzz", 10) == []
+        assert stocked.find_ids("%", 10) == []

@@ -122,7 +122,7 @@ class SyncedIndexContract:
         )
         put(index, first, second)
         put(index, replace(first, file_path="notes/b.md"), replace(second, file_path="notes/a.md"))
-        assert [m.file_path for m in index.many([first.id, second.id])] == [
+        assert [m.file_path for m in index.get_many([first.id, second.id])] == [
             "notes/b.md",
             "notes/a.md",
         ]
@@ -185,7 +185,7 @@ class SyncedIndexContract:
         )
         assert index.conversation_offsets("other") == {}
         message_id = "message:telegram_1/2026-03-10/m0"
-        assert index.said([message_id, "other"]) == {message_id: ("user", "one")}
+        assert index.get_message_texts([message_id, "other"]) == {message_id: ("user", "one")}
         assert index.last_message_at(CHAT, PATH) is not None
         assert index.last_message_at(CHAT, "other") is None
         read_conversations(index, gone=[PATH])

@@ -151,7 +151,7 @@ class TestDamage:
         self.damage(tmp_path, sql)
         place.rebuild(numbered(10))
         assert place.index.check() == []
-        for id_ in place.vectors.missing(place.space(), 10):
+        for id_ in place.vectors.find_missing(place.space(), 10):
             at = [memory.id for memory in numbered(10)].index(id_)
             place.embed(numbered(10)[at], clustered(20)[2 * at : 2 * at + 2])
         assert recall(place, numbered(10), clustered(20)) == 1
@@ -185,9 +185,9 @@ class TestDamage:
         with pytest.raises(IndexCorrupt):
             other.nearest(clustered(1)[0])
         with pytest.raises(IndexCorrupt):
-            other.vectors.similarities(other.space(), clustered(1)[0], [numbered(4)[3].id])
+            other.vectors.compute_similarities(other.space(), clustered(1)[0], [numbered(4)[3].id])
         with pytest.raises(IndexCorrupt):
-            other.vectors.vector_of(other.space(), numbered(4)[3].id)
+            other.vectors.get_vector(other.space(), numbered(4)[3].id)
 
 
 class TestTheFileOfTheGraph:
@@ -344,7 +344,7 @@ class TestTheFileOfTheGraph:
         scan = HnswScan()
         for among in (np.arange(1, 420), np.arange(1, 250), np.arange(1, 30)):
             with database.reading() as db:
-                found = scan.nearest(db, database.path, space, vectors[20], 20, among)
+                found = scan.find_nearest(db, database.path, space, vectors[20], 20, among)
             best = among[np.argsort(-(vectors[among - 1] @ vectors[20]))[:10]]
             assert len(set(best) & set(found.tolist())) >= 9
             assert set(found.tolist()) <= set(among.tolist())

@@ -121,7 +121,7 @@ class Place:
         where: Filter | None = None,
         identity: Identity = FIRST,
     ) -> list[VectorHit]:
-        return self.vectors.nearest(self.space(identity), query, where or Filter(), limit)
+        return self.vectors.find_nearest(self.space(identity), query, where or Filter(), limit)
 
     def ids(self, query: Floats, limit: int = 10, identity: Identity = FIRST) -> list[str]:
         return [hit.memory_id for hit in self.nearest(query, limit, identity=identity)]

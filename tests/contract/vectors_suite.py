@@ -29,8 +29,8 @@ class VectorsContract:
         space = place.vectors.prepare(FIRST)
         assert (space.identity, space.serving, space.missing) == (FIRST, True, 0)
         assert place.nearest(clustered(1)[0]) == []
-        assert place.vectors.similarities(space, clustered(1)[0], ["nobody"]) == {}
-        assert place.vectors.vector_of(space, "nobody") is None
+        assert place.vectors.compute_similarities(space, clustered(1)[0], ["nobody"]) == {}
+        assert place.vectors.get_vector(space, "nobody") is None
 
     def test_the_nearest_of_few_are_exact(self, place: Place) -> None:
         memories, vectors = numbered(60), clustered(60)
@@ -117,9 +117,9 @@ class VectorsContract:
         space = place.fill(numbered(3), clustered(3))
         for wrong in (clustered(1, 32)[0], clustered(1, 65)[0], clustered(2)):
             with pytest.raises(EmbedderMisbehaved, match="reindex --vectors"):
-                place.vectors.nearest(space, wrong, Filter(), 5)
+                place.vectors.find_nearest(space, wrong, Filter(), 5)
             with pytest.raises(EmbedderMisbehaved, match="reindex --vectors"):
-                place.vectors.similarities(space, wrong, [numbered(1)[0].id])
+                place.vectors.compute_similarities(space, wrong, [numbered(1)[0].id])
 
     # -- Filters inside
 
@@ -184,19 +184,22 @@ class VectorsContract:
         memories, vectors = numbered(10), clustered(20)
         space = place.fill(memories, vectors)
         query = clustered(1, seed=9)[0]
-        found = place.vectors.similarities(space, query, [memories[3].id, "nobody", memories[7].id])
+        found = place.vectors.compute_similarities(
+            space, query, [memories[3].id, "nobody", memories[7].id]
+        )
         assert set(found) == {memories[3].id, memories[7].id}
         assert found[memories[3].id] == pytest.approx(float((vectors[6:8] @ query).max()), abs=OFF)
-        assert place.vectors.similarities(space, query, []) == {}
+        assert place.vectors.compute_similarities(space, query, []) == {}
         assert (
-            place.vectors.similarities(space, -vectors[0], [memories[0].id])[memories[0].id] >= -1
+            place.vectors.compute_similarities(space, -vectors[0], [memories[0].id])[memories[0].id]
+            >= -1
         )
 
     def test_what_a_memory_means_as_a_whole(self, place: Place) -> None:
         memories, vectors = numbered(2), clustered(6)
         space = place.fill(memories, vectors)
         mean = vectors[:3].mean(axis=0)
-        found = place.vectors.vector_of(space, memories[0].id)
+        found = place.vectors.get_vector(space, memories[0].id)
         assert found is not None
         assert found.dtype == np.float32
         assert float(np.linalg.norm(found)) == pytest.approx(1, abs=1e-5)
@@ -206,11 +209,11 @@ class VectorsContract:
         memories = numbered(5)
         space = place.vectors.prepare(FIRST)
         add(place.index, *memories)
-        assert place.vectors.missing(space, 3) == [memory.id for memory in memories[:3]]
+        assert place.vectors.find_missing(space, 3) == [memory.id for memory in memories[:3]]
         assert place.space().missing == 5
         place.embed(memories[1], clustered(2))
-        assert place.vectors.missing(space, 10) == [memories[at].id for at in (0, 2, 3, 4)]
-        assert place.vectors.vector_of(space, memories[0].id) is None
+        assert place.vectors.find_missing(space, 10) == [memories[at].id for at in (0, 2, 3, 4)]
+        assert place.vectors.get_vector(space, memories[0].id) is None
         assert place.ids(clustered(1)[0]) == [memories[1].id]
 
     def test_a_memory_without_pieces_waits_no_longer(self, place: Place) -> None:
@@ -226,9 +229,9 @@ class VectorsContract:
         memories, vectors = numbered(3), clustered(6)
         space = place.fill(memories, vectors)
         add(place.index, replace(memories[0], content="another text"))
-        assert place.vectors.missing(space, 10) == [memories[0].id]
+        assert place.vectors.find_missing(space, 10) == [memories[0].id]
         assert memories[0].id not in place.ids(vectors[0])
-        assert place.vectors.vector_of(space, memories[0].id) is None
+        assert place.vectors.get_vector(space, memories[0].id) is None
 
     def test_the_same_text_keeps_them(self, place: Place) -> None:
         memories, vectors = numbered(3), clustered(6)
@@ -236,7 +239,7 @@ class VectorsContract:
         before = place.nearest(vectors[0])
         add(place.index, replace(memories[0], kind="decision", file_path="notes/moved.md"))
         assert place.nearest(vectors[0]) == before
-        assert place.vectors.missing(space, 10) == []
+        assert place.vectors.find_missing(space, 10) == []
         assert [
             hit.memory_id for hit in place.nearest(vectors[0], where=Filter(kinds=("decision",)))
         ] == [memories[0].id]
@@ -247,7 +250,7 @@ class VectorsContract:
         late = embedded(memory, clustered(1))
         add(place.index, replace(memory, content="changed meanwhile"))
         place.vectors.add([late])
-        assert place.vectors.missing(space, 10) == [memory.id]
+        assert place.vectors.find_missing(space, 10) == [memory.id]
         assert place.nearest(clustered(1)[0]) == []
 
     def test_vectors_of_nobody_and_of_no_model_are_not_kept(self, place: Place) -> None:
@@ -265,7 +268,9 @@ class VectorsContract:
         place.embed(memories[0], vectors[5:6])
         hit = place.nearest(vectors[5], 1)[0]
         assert (
-            place.vectors.similarities(place.space(), vectors[0], [memories[0].id])[memories[0].id]
+            place.vectors.compute_similarities(place.space(), vectors[0], [memories[0].id])[
+                memories[0].id
+            ]
             < 1 - OFF
         )
         assert hit.score > 1 - OFF
@@ -275,11 +280,11 @@ class VectorsContract:
         space = place.fill(memories, vectors)
         place.remove(memories[:1])
         assert memories[0].id not in place.ids(vectors[0])
-        assert place.vectors.missing(space, 10) == []
+        assert place.vectors.find_missing(space, 10) == []
         add(place.index, memories[0])
-        assert place.vectors.missing(space, 10) == [memories[0].id]
+        assert place.vectors.find_missing(space, 10) == [memories[0].id]
         place.remove(memories[:1])
-        assert place.vectors.missing(space, 10) == []
+        assert place.vectors.find_missing(space, 10) == []
 
     def test_another_process_is_seen_at_once(self, place: Place) -> None:
         memories, vectors = numbered(1200), clustered(1200)
@@ -369,8 +374,8 @@ class VectorsContract:
         space = place.vectors.prepare(OTHER_SIZE)
         place.embed(memories[0], fresh[:1], OTHER_SIZE)
         add(place.index, replace(memories[0], content="other"), memories[3])
-        assert place.vectors.missing(space, 10) == [memory.id for memory in memories]
-        assert place.vectors.missing(place.space(), 10) == [memories[0].id, memories[3].id]
+        assert place.vectors.find_missing(space, 10) == [memory.id for memory in memories]
+        assert place.vectors.find_missing(place.space(), 10) == [memories[0].id, memories[3].id]
 
     def test_a_third_model_takes_the_place_of_the_second(self, place: Place) -> None:
         memories, old, fresh = numbered(3), clustered(3), clustered(3, 32)
@@ -416,7 +421,7 @@ class VectorsContract:
         assert place.ids(vectors[700], 1) == [memories[700].id]
         changed = [*memories[2:], replace(memories[0], content="changed"), filed(5000, "new")]
         place.rebuild(changed[::-1])
-        assert set(place.vectors.missing(place.space(), 10)) == {
+        assert set(place.vectors.find_missing(place.space(), 10)) == {
             memories[0].id,
             filed(5000, "new").id,
         }

@@ -197,17 +197,17 @@ class WordsContract:
     def test_the_words_of_one_memory(self, index: SearchIndex) -> None:
         add(index, filed(1, "apple apple pear", keywords=("fig",)))
         add(index, filed(2, "only pears", title="Fruit"))
-        assert index.words_of([ident(1), "none", ident(2)]) == {
+        assert index.get_words([ident(1), "none", ident(2)]) == {
             ident(1): Words("", "fig", "appl appl pear"),
             ident(2): Words("fruit", "", "onli pear"),
         }
-        assert index.words_of([]) == {}
+        assert index.get_words([]) == {}
 
     def test_words_that_contain_another(self, index: SearchIndex) -> None:
         add(index, filed(1, "bank bankbook riverbank bankbook"), filed(2, "riverbank overbanking"))
-        assert index.words_with("bank", 5) == ["bankbook", "overbank", "riverbank"]
-        assert index.words_with("bank", 1) == ["bankbook"]
-        assert index.words_with("zzz", 5) == []
+        assert index.find_words_containing("bank", 5) == ["bankbook", "overbank", "riverbank"]
+        assert index.find_words_containing("bank", 1) == ["bankbook"]
+        assert index.find_words_containing("zzz", 5) == []
 
     @pytest.mark.parametrize(
         ("word", "near"),
@@ -228,15 +228,15 @@ class WordsContract:
         index.apply(
             IndexChanges(memories=[row._replace(words=Words(body=f"{near} something else"))])
         )
-        assert near in index.words_near(word)
-        assert "else" not in index.words_near(word)
+        assert near in index.find_similar_words(word)
+        assert "else" not in index.find_similar_words(word)
 
     def test_a_match_tells_the_words_and_the_opening(self, index: SearchIndex) -> None:
         content = "apples " + "and more " * 20
         add(index, filed(1, content, title="Fruit", keywords=("fig",)))
         (match,) = index.match([Term("appl")], Filter(), 5)
         assert (match.memory_id, match.opening) == (ident(1), content[:80])
-        assert match.words == index.words_of([ident(1)])[ident(1)]
+        assert match.words == index.get_words([ident(1)])[ident(1)]
 
     def test_bm25_is_as_fts5_counts_it(self, index: SearchIndex) -> None:
         """k1 1.2, b 0.75; title, labels and body weigh 3, 2 and 1; the length is that of all three together."""
@@ -249,7 +249,7 @@ class WordsContract:
         add(index, *(filed(n, "nothing here") for n in range(4, 9)))
         lengths = {
             id_: sum(len(one.split()) for one in row)
-            for id_, row in index.words_of([ident(n) for n in range(1, 9)]).items()
+            for id_, row in index.get_words([ident(n) for n in range(1, 9)]).items()
         }
         average = sum(lengths.values()) / 8
         idf = math.log((8 - 2 + 0.5) / (2 + 0.5))
@@ -296,7 +296,7 @@ class WordsContract:
         find(index, query)
         raw = Term(query, 1.0, (query, f"{query}x"), prefix=True)
         index.match([raw], Filter(), 5)
-        index.literal(query, Filter(), 5)
+        index.match_literal(query, Filter(), 5)
         similar_words(index, query * 2, 5)
 
     @settings(max_examples=100, suppress_health_check=SHARED_SUITE)

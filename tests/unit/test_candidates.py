@@ -19,10 +19,10 @@ class Watched(MemoryIndex):
 
     asked: tuple[tuple[str, ...], bool] = ((), False)
 
-    def with_words(self, memory, words, limit, *, all_of_them):
+    def find_with_words(self, memory, words, limit, *, all_of_them):
         assert limit == MOST_BY_WORDS
         self.asked = tuple(words), all_of_them
-        return super().with_words(memory, words, limit, all_of_them=all_of_them)
+        return super().find_with_words(memory, words, limit, all_of_them=all_of_them)
 
 
 @pytest.fixture

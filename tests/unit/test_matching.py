@@ -29,12 +29,12 @@ class Lexicon:
         self.words = words
         self.asked_near = 0
 
-    def words_with(self, part: str, limit: int) -> list[str]:
+    def find_words_containing(self, part: str, limit: int) -> list[str]:
         return sorted((word for word in self.words if part in word and word != part), key=len)[
             :limit
         ]
 
-    def words_near(self, word: str) -> list[str]:
+    def find_similar_words(self, word: str) -> list[str]:
         self.asked_near += 1
         return list(self.words)
 

@@ -119,7 +119,7 @@ import numpy as np
 asked = []
 
 class EveryOne:
-    def nearest(self, db, file, space, query, take, among=None):
+    def find_nearest(self, db, file, space, query, take, among=None):
         asked.append(space)
         rows = db.execute("SELECT v FROM vectors WHERE space = ?", (space.number,)).fetchall()
         return np.array([v for (v,) in rows], np.int64)

@@ -86,8 +86,10 @@ class TestTable:
         table = SignTable(70)
         table.add(np.zeros(0, np.int64), np.zeros((0, 2), np.uint64))
         assert (table.count, table.last) == (0, 0)
-        assert table.nearest(signs(vectors(1, 70), None)[0], 5).tolist() == []
-        assert table.nearest(signs(vectors(1, 70), None)[0], 5, np.array([1, 2])).tolist() == []
+        assert table.find_nearest(signs(vectors(1, 70), None)[0], 5).tolist() == []
+        assert (
+            table.find_nearest(signs(vectors(1, 70), None)[0], 5, np.array([1, 2])).tolist() == []
+        )
 
     @given(dimensions=DIMENSIONS, seed=SEEDS, take=st.integers(1, 60), count=st.integers(1, 50))
     def test_no_other_shares_more_signs(
@@ -96,7 +98,7 @@ class TestTable:
         """Few dimensions make many ties; any of the equal ones will do."""
         table, bits = a_table(count, dimensions, seed)
         asked = signs(vectors(1, dimensions, seed + 1), None)[0]
-        found = table.nearest(asked, take)
+        found = table.find_nearest(asked, take)
         distances = different(bits, asked)
         assert len(set(found.tolist())) == len(found) >= min(take, count)
         assert distances[found - 1].max() <= sorted(distances)[min(take, count) - 1]
@@ -105,7 +107,7 @@ class TestTable:
     def test_among_some(self, seed: int, take: int, among: set[int]) -> None:
         table, bits = a_table(60, 70, seed)
         asked = signs(vectors(1, 70, seed + 1), None)[0]
-        found = table.nearest(asked, take, np.array(sorted(among), np.int64))
+        found = table.find_nearest(asked, take, np.array(sorted(among), np.int64))
         there = [n for n in among if n <= 60]
         assert set(found.tolist()) <= set(there)
         assert len(found) >= min(take, len(there))
@@ -124,14 +126,14 @@ class TestTable:
             start += step
             assert (table.count, table.last) == (start, 2 * start)
         for at in (0, total // 2, total - 1):
-            found = table.nearest(rows[at], 20)
+            found = table.find_nearest(rows[at], 20)
             distances = different(rows, rows[at])
             assert len(found) >= 20
             assert sorted(distances[found // 2 - 1]) == sorted(distances)[: len(found)]
 
     def test_what_was_found_is_not_changed_by_what_comes_later(self) -> None:
         table, bits = a_table(10, 70)
-        found = table.nearest(bits[0], 100)
+        found = table.find_nearest(bits[0], 100)
         before = found.copy()
         table.add(np.arange(11, 11 + 2 * BLOCK), signs(vectors(2 * BLOCK, 70), None))
         assert (found == before).all()

@@ -83,7 +83,7 @@ class Conversations(Embedding):
 
     def list_conversations(self) -> list[Conversation]:
         """Return all conversations, the latest first."""
-        return self._read(lambda services: services.index.chats())
+        return self._read(lambda services: services.index.list_conversations())
 
     @renamed_argument("chat", "conversation")
     def search_messages(

@@ -48,5 +48,5 @@ class Embedding(Search):
             progress and progress(len(memories), len(memories))
             return memories
         self._filler.embed_now(waiting, progress)
-        known = {one.id: one for one in self._services.index.many([one.id for one in waiting])}
+        known = {one.id: one for one in self._services.index.get_many([one.id for one in waiting])}
         return [known.get(one.id, one) for one in memories]

@@ -93,7 +93,7 @@ class Maintenance(Runtime):
 
     def find_ids(self, part: str, *, limit: int = 10) -> list[str]:
         """Ids that begin or end with this text: what people type instead of a whole id."""
-        found = self._read(lambda services: services.index.matching_ids(part.strip(), limit))
+        found = self._read(lambda services: services.index.find_ids(part.strip(), limit))
         wanted = part.strip().lower()
         if found or not wanted:
             return found

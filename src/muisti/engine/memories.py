@@ -35,7 +35,7 @@ class Memories(Embedding):
 
     def _remember(self, drafts: list[Draft], progress: Progress | None = None) -> list[Memory]:
         first, second = halves(progress) if self.settings.embed_on_save else (progress, None)
-        with self._meter.timed("save"):
+        with self._meter.measure("save"):
             saved = self._with_vectors(self._write(remember, drafts, first), second)
         self._meter.count("memory.saved.count", len(saved))
         return saved

@@ -114,7 +114,7 @@ class Search(Runtime):
         where = self._filter(options)
         if recalling.validate_mode(mode) != "keyword":
             self._embed_missing()
-        with self._meter.timed("search"):
+        with self._meter.measure("search"):
             return self._answer(recalling.search, self._redact(query), where, limit, mode, asked_at)
 
     def _redact(self, query: str) -> str:

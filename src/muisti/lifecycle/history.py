@@ -31,7 +31,7 @@ def build_history(services: Services, memory_id: str) -> list[HistoryEntry]:
 def list_merged(services: Services, limit: int | None, offset: int) -> list[Memory]:
     """Return a page of the memories that texts were merged into, the latest merge first; what cannot be read is left out."""
     page = services.store.merged_ids()[offset : None if limit is None else offset + limit]
-    known = {memory.id: memory for memory in services.index.many(page, include_deleted=True)}
+    known = {memory.id: memory for memory in services.index.get_many(page, include_deleted=True)}
     found = []
     for memory_id in page:
         with suppress(BrokenFile):  # of the archive

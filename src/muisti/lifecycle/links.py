@@ -96,7 +96,7 @@ def list_superseding(services: Services, memory_id: str) -> Memory | None:
 def list_links(services: Services, memory_id: str) -> list[Link]:
     """The links that begin or end at a memory, oldest first. Raises MemoryNotFound."""
     require_memory(services, memory_id)
-    return services.index.links_of([memory_id])
+    return services.index.get_links([memory_id])
 
 
 def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
@@ -110,7 +110,7 @@ def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
         frontier = [memory_id]
         for _ in range(depth):
             beyond: dict[str, None] = {}
-            for one in services.index.links_of(frontier):
+            for one in services.index.get_links(frontier):
                 found[one.source, one.type, one.target] = one
                 beyond |= {end: None for end in (one.source, one.target) if end not in reached}
             frontier = list(beyond)[: MOST_MEMORIES - len(reached)]
@@ -118,7 +118,7 @@ def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
             if not frontier:
                 break
         lines = [one for one in found.values() if one.source in reached and one.target in reached]
-        return Graph(tuple(services.index.many(list(reached))), tuple(lines))
+        return Graph(tuple(services.index.get_many(list(reached))), tuple(lines))
 
 
 # -- Writing
@@ -263,7 +263,7 @@ def _circle(wanted: Link) -> InvalidRequest:
 def _superseding_any(services: Services, ids: Sequence[str], seen: set[str]) -> list[str]:
     return [
         one.source
-        for one in services.index.links_of(ids)
+        for one in services.index.get_links(ids)
         if one.type is LinkType.SUPERSEDES
         and not one.proposed
         and one.target in ids

@@ -34,7 +34,7 @@ def cleanup(services: Services, min_salience: float, *, dry_run: bool = False) -
     ):
         raise InvalidRequest("min_salience", min_salience, "must be a number between 0 and 1")
     weak = services.index.weakest(min_salience, _protected(services))
-    memories = services.index.many(weak)
+    memories = services.index.get_many(weak)
     if not dry_run:
         memories = [
             one for batch in _batches(memories) for one in _trashed(services, batch, min_salience)
@@ -56,7 +56,7 @@ def evict(
     chosen = _chosen(
         services.index.longest_unused(_protected(services)), live - int(limit_bytes * share)
     )
-    memories = services.index.many(chosen)
+    memories = services.index.get_many(chosen)
     if not dry_run:
         memories = [one for batch in _batches(memories) for one in _archived(services, batch)]
     return memories
@@ -110,7 +110,7 @@ def _trashed(services: Services, batch: Sequence[Memory], below: float) -> list[
         free = services.index.weakest(
             below, _protected(services), ids
         )  # one may have been used meanwhile
-        memories = _as_files_say(services, services.index.many(free))
+        memories = _as_files_say(services, services.index.get_many(free))
         if memories:
             trashed = tuple(one.id for one in memories)
             event = Event(
@@ -141,7 +141,7 @@ def _archived(services: Services, batch: Sequence[Memory]) -> list[Memory]:
         free = services.index.longest_unused(
             _protected(services), ids
         )  # one may have been pinned meanwhile
-        memories = _as_files_say(services, services.index.many([one.memory_id for one in free]))
+        memories = _as_files_say(services, services.index.get_many([one.memory_id for one in free]))
         if memories:
             event = Event(
                 EventName.ARCHIVED,

@@ -86,7 +86,7 @@ def list_session_uses(services: Services, session_id: str) -> list[SessionUse]:
 def get_by_session(services: Services, session_id: str) -> list[Memory]:
     """The memories that a session made or used, each once, in the order of first use. Raises SessionNotFound."""
     ids = dict.fromkeys(use.memory_id for use in list_session_uses(services, session_id))
-    return services.index.many(list(ids))
+    return services.index.get_many(list(ids))
 
 
 def get_session_context(services: Services, session_id: str) -> list[Memory]:

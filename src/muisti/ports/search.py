@@ -220,7 +220,7 @@ class MemoryReader(Protocol):
         """Return one memory. Any origin: or a message, or a section of a document."""
         ...
 
-    def many(
+    def get_many(
         self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False
     ) -> list[Memory]:
         """Return those of these that exist, in the order asked."""
@@ -232,13 +232,13 @@ class MemoryReader(Protocol):
         """Return a page of those that a filter lets through."""
         ...
 
-    def by_keywords(
+    def find_by_keywords(
         self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int
     ) -> list[Memory]:
         """Return memories with these keywords, those with most of them first."""
         ...
 
-    def around(self, memory: Memory, before: int, after: int) -> list[Memory]:
+    def get_neighbours(self, memory: Memory, before: int, after: int) -> list[Memory]:
         """Return its neighbours in time in the same project, itself included."""
         ...
 
@@ -246,7 +246,7 @@ class MemoryReader(Protocol):
         """Return these memories and their neighbours in their sessions."""
         ...
 
-    def matching_ids(self, part: str, limit: int) -> list[str]:
+    def find_ids(self, part: str, limit: int) -> list[str]:
         """Return ids that begin or end with this text."""
         ...
 
@@ -276,11 +276,11 @@ class WordIndex(Protocol):
         """Return how common these words are."""
         ...
 
-    def words_with(self, part: str, limit: int) -> list[str]:
+    def find_words_containing(self, part: str, limit: int) -> list[str]:
         """Return indexed words that contain this one, the shortest first."""
         ...
 
-    def words_near(self, word: str) -> list[str]:
+    def find_similar_words(self, word: str) -> list[str]:
         """Return indexed words of similar length that share the beginning, the first half or the last half of this one.
 
         A superset of its other forms and misspellings; `muisti.recall.matching` decides.
@@ -291,11 +291,11 @@ class WordIndex(Protocol):
         """Return texts with any of the terms, best bm25 first."""
         ...
 
-    def literal(self, text: str, where: Filter, limit: int) -> list[str]:
+    def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
         """Return ids of texts with exactly these characters: for queries without a word, such as `:-)`."""
         ...
 
-    def words_of(self, ids: Sequence[str]) -> dict[str, Words]:
+    def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """Return the index words of these texts."""
         ...
 
@@ -303,7 +303,7 @@ class WordIndex(Protocol):
 class LinkReader(Protocol):
     """Reads links. Those to or from memories that do not exist, or are deleted, are left out."""
 
-    def links_of(self, ids: Sequence[str]) -> list[Link]:
+    def get_links(self, ids: Sequence[str]) -> list[Link]:
         """Return links that begin or end at any of these, oldest first."""
         ...
 
@@ -315,23 +315,23 @@ class LinkReader(Protocol):
 class DuplicateFinder(Protocol):
     """Finds memories that may say what a new one says, in the same scope. Its cost does not grow with the store."""
 
-    def same_content(self, memory: Memory) -> Memory | None:
+    def find_same_content(self, memory: Memory) -> Memory | None:
         """Return the memory with exactly this content and validity."""
         ...
 
-    def near_simhash(
+    def find_near_simhash(
         self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
     ) -> dict[str, str]:
         """Return id → simhash of memories in the same scope that share a band and differ in at most so many bits."""
         ...
 
-    def with_words(
+    def find_with_words(
         self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
     ) -> dict[str, str]:
         """Return id → simhash of memories in the same scope that have any, or all, of these words."""
         ...
 
-    def current(self, ids: Sequence[str]) -> list[Memory]:
+    def filter_current(self, ids: Sequence[str]) -> list[Memory]:
         """Return those of these that are not superseded or expired, in the order asked."""
         ...
 
@@ -343,7 +343,7 @@ class MessageReader(Protocol):
         """Return the latest messages since the last session break, in their order. Whole: and before it, breaks included."""
         ...
 
-    def chats(self) -> list[Conversation]:
+    def list_conversations(self) -> list[Conversation]:
         """Return all conversations, the latest first."""
         ...
 

@@ -134,18 +134,22 @@ class VectorIndex(Protocol):
         """Store vectors, if their memory still has the text that they were made from. Call under the lock."""
         ...
 
-    def missing(self, space: Space, limit: int) -> list[str]:
+    def find_missing(self, space: Space, limit: int) -> list[str]:
         """Ids of memories that have no vectors in it yet."""
         ...
 
-    def nearest(self, space: Space, query: Vector, where: Filter, limit: int) -> list[VectorHit]:
+    def find_nearest(
+        self, space: Space, query: Vector, where: Filter, limit: int
+    ) -> list[VectorHit]:
         """The nearest memories that the filter lets through, best first; as many as asked, if there are as many."""
         ...
 
-    def similarities(self, space: Space, query: Vector, ids: Sequence[str]) -> dict[str, float]:
+    def compute_similarities(
+        self, space: Space, query: Vector, ids: Sequence[str]
+    ) -> dict[str, float]:
         """The cosine of each of these memories' nearest piece."""
         ...
 
-    def vector_of(self, space: Space, memory_id: str) -> Vector | None:
+    def get_vector(self, space: Space, memory_id: str) -> Vector | None:
         """What a memory means as a whole: the mean of its pieces, of length 1. None if it has no vectors."""
         ...

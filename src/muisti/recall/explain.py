@@ -33,7 +33,7 @@ def explain(
     if memory is None:
         raise MemoryNotFound(memory_id)
     results = search(services, query, where, _POOL, mode)
-    stored = set(" ".join(services.index.words_of([memory_id]).get(memory_id, ())).split())
+    stored = set(" ".join(services.index.get_words([memory_id]).get(memory_id, ())).split())
     terms = parse_terms(services, query)
     matched = tuple(one.text for one in terms if stored & {one.text, *one.alternatives})
     asked = tuple(split_query(query))

@@ -53,7 +53,7 @@ def search_by_keywords(
         or not all(isinstance(k, str) and k.strip() for k in keywords)
     ):
         raise InvalidRequest("keywords", keywords, "give a list of one or more keywords")
-    return services.index.by_keywords(
+    return services.index.find_by_keywords(
         [k.strip() for k in keywords], match_all=match_all, where=where, limit=validate_limit(limit)
     )
 
@@ -66,7 +66,7 @@ def timeline(
     for option, value in (("before", before), ("after", after)):
         if not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
             raise InvalidRequest(option, value, f"must be a number between 0 and {MAX_LIMIT}")
-    around = services.index.around(anchor, before, after)
+    around = services.index.get_neighbours(anchor, before, after)
     return [
         CompactResult(
             m.id, _short(m.title), m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at
@@ -79,7 +79,7 @@ def details(services: Services, ids: Sequence[str]) -> list[Memory]:
     """The third layer: whole memories, in the order asked. Raises MemoryNotFound that names all that are missing."""
     if isinstance(ids, str):
         raise InvalidRequest("ids", ids, "give a list of ids")
-    found = services.index.many(list(ids)[:MAX_LIMIT], any_origin=True)
+    found = services.index.get_many(list(ids)[:MAX_LIMIT], any_origin=True)
     missing = [memory_id for memory_id in ids if memory_id not in {memory.id for memory in found}]
     if missing:
         raise MemoryNotFound(*missing)

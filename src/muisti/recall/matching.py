@@ -90,10 +90,10 @@ def similar_words(index: WordIndex, word: str, limit: int) -> list[str]:
     """Return indexed words that contain this one, the shortest first; failing those, other forms and misspellings of it."""
     if len(word) < 3:
         return []
-    containing = index.words_with(word, limit)
+    containing = index.find_words_containing(word, limit)
     if containing or len(word) < 5:
         return containing
-    near = [found for found in index.words_near(word) if found != word]
+    near = [found for found in index.find_similar_words(word) if found != word]
     forms = [found for found in near if is_one_typo(word, found) or has_same_beginning(word, found)]
     return sorted(forms, key=lambda found: (abs(len(found) - len(word)), found))[:limit]
 

@@ -105,7 +105,7 @@ def _read_results(
 ) -> list[SearchResult]:
     """Read the best memories. Raises IndexCorrupt if the index names one that is not there."""
     ids = [one.candidate.memory_id for one in best]
-    memories = services.index.many(ids, include_deleted=True, any_origin=True)
+    memories = services.index.get_many(ids, include_deleted=True, any_origin=True)
     if len(memories) != len(best):
         what = "the index names memories that it does not have"
         raise IndexCorrupt(f"{what}; it is rebuilt from the files")
@@ -150,7 +150,7 @@ def find_related(
     with services.index.snapshot():
         memory = require_entry(services, memory_id)
         space = next((space for space in services.vectors.spaces() if space.serving), None)
-        vector = services.vectors.vector_of(space, memory_id) if space else None
+        vector = services.vectors.get_vector(space, memory_id) if space else None
         terms = _telling_terms(services, memory_id)
         if not terms and vector is None:
             return []
@@ -163,7 +163,7 @@ def find_related(
 
 def _telling_terms(services: Services, memory_id: str) -> list[Term]:
     """Return the words of a memory that others share and that say most about it."""
-    counts = Counter(" ".join(services.index.words_of([memory_id]).get(memory_id, ())).split())
+    counts = Counter(" ".join(services.index.get_words([memory_id]).get(memory_id, ())).split())
     telling = sorted(remove_stop_words(list(counts)), key=lambda word: -counts[word])[:MAX_WORDS]
     frequencies = services.index.frequencies(telling)
     shared = [word for word in telling if frequencies.counts.get(word, 0) > 1]

@@ -89,7 +89,7 @@ def retrieve(
     vector: dict[str, VectorHit] = {}
     if asked.vector is not None and asked.space is not None:
         for filter_ in narrowed:
-            hits = services.vectors.nearest(asked.space, asked.vector, filter_, pool)
+            hits = services.vectors.find_nearest(asked.space, asked.vector, filter_, pool)
             vector |= {
                 hit.memory_id: hit
                 for hit in hits
@@ -118,7 +118,7 @@ def _by_words(
         return []
     return [
         literal_hit(id_, question.text)
-        for id_ in services.index.literal(question.text, where, pool)
+        for id_ in services.index.match_literal(question.text, where, pool)
     ]
 
 
@@ -144,11 +144,11 @@ def _weighed(
     wanted = _words_of(question.terms)
     found = {
         id_: count_occurrences(words, wanted)
-        for id_, words in services.index.words_of(everybody).items()
+        for id_, words in services.index.get_words(everybody).items()
     }
     near: dict[str, float] = {}
     if asked.vector is not None and asked.space is not None:
-        near = services.vectors.similarities(asked.space, asked.vector, everybody)
+        near = services.vectors.compute_similarities(asked.space, asked.vector, everybody)
     return Features(
         asked,
         {id_: candidate for id_, candidate in around.items() if candidate.allowed},

@@ -21,7 +21,7 @@ MOST_READ = 20_000
 
 def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]:
     """Return memories in the same scope that may say nearly the same, the nearest by simhash first."""
-    found = index.near_simhash(memory, bands(memory.simhash), NEAR_BITS, MOST_BY_SIMHASH)
+    found = index.find_near_simhash(memory, bands(memory.simhash), NEAR_BITS, MOST_BY_SIMHASH)
     found |= _with_rare_words(index, memory)
     length = memory.content.count(" ") + 1
     near = {
@@ -30,7 +30,7 @@ def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]
         if not far_apart(simhash, memory.simhash, length)
     }
     best = sorted(near, key=lambda id_: (near[id_], id_))[:limit]
-    return index.current(best) if best else []
+    return index.filter_current(best) if best else []
 
 
 def _with_rare_words(index: SearchIndex, memory: Memory) -> dict[str, str]:
@@ -45,5 +45,5 @@ def _with_rare_words(index: SearchIndex, memory: Memory) -> dict[str, str]:
         chosen.append(word)
         total += counts[word]
     if total <= MOST_BY_WORDS:
-        return index.with_words(memory, chosen, MOST_BY_WORDS, all_of_them=False)
-    return index.with_words(memory, rarest, MOST_BY_WORDS, all_of_them=True)
+        return index.find_with_words(memory, chosen, MOST_BY_WORDS, all_of_them=False)
+    return index.find_with_words(memory, rarest, MOST_BY_WORDS, all_of_them=True)

@@ -69,7 +69,7 @@ def resolve_duplicates(
 def _resolved(
     services: Services, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool
 ) -> DuplicateDecision:
-    exact = batch.twin(memory) or services.index.same_content(memory)
+    exact = batch.twin(memory) or services.index.find_same_content(memory)
     if exact is not None and (batch.holds(exact) or _still_says(services, exact)):
         return DuplicateDecision(memory, exact)
     settings = services.settings

@@ -39,7 +39,7 @@ def embed_missing(
     space = _space(services, embedder, timeout)
     done, total = 0, space.missing if limit is None else min(limit, space.missing)
     while done < total and not (stop is not None and stop.is_set()):
-        ids = services.vectors.missing(space, min(BATCH, total - done))
+        ids = services.vectors.find_missing(space, min(BATCH, total - done))
         if not ids:
             break
         _embed(services, embedder, ids, timeout)
@@ -65,7 +65,7 @@ def embed_these(services: Services, ids: Sequence[str], progress: Progress | Non
 def _embed(
     services: Services, embedder: Embedder, ids: Sequence[str], timeout: float | None = None
 ) -> None:
-    embedded = embed(embedder, services.index.many(ids, include_deleted=True, any_origin=True))
+    embedded = embed(embedder, services.index.get_many(ids, include_deleted=True, any_origin=True))
     with services.store.lock(timeout):
         services.vectors.add(embedded)
 

@@ -118,7 +118,9 @@ def learn(
     )  # a chat, or a model, may say anything
     known = {
         memory.id
-        for memory in services.index.many([memory.id for memory in prepared], include_deleted=True)
+        for memory in services.index.get_many(
+            [memory.id for memory in prepared], include_deleted=True
+        )
     }
     taught = _of_session(services, exchange.session_id)
     least = min((memory.importance for memory in taught), default=0.0)
@@ -305,7 +307,7 @@ class ExtractionWorker:
         else:
             self._meter.count("memory.extraction.count")
             try:
-                with self._meter.timed("extraction"):
+                with self._meter.measure("extraction"):
                     self._extract(exchange, again=again)
             except BaseException:
                 self._meter.count("memory.extraction.errors")

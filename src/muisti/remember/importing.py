@@ -64,7 +64,7 @@ def _proposed(services: Services, links: Sequence[Link]) -> tuple[Link, ...]:
     """What comes from elsewhere must not change what is here: such links only propose."""
     ours = {
         memory.id
-        for memory in services.index.many([link.target for link in links], include_deleted=True)
+        for memory in services.index.get_many([link.target for link in links], include_deleted=True)
     }
     return tuple(
         replace(link, extracted_by=LinkSource.SYSTEM, confidence=min(0.99, link.confidence))

@@ -178,6 +178,6 @@ def _commit(services: Services, plan: Merges, now: datetime) -> Committed:
 def _as_indexed(services: Services, memories: Sequence[Memory]) -> list[Memory]:
     """The memories as a reader sees them, use included."""
     known = {
-        memory.id: memory for memory in services.index.many([memory.id for memory in memories])
+        memory.id: memory for memory in services.index.get_many([memory.id for memory in memories])
     }
     return [known.get(memory.id) or replace(memory, index_pending=True) for memory in memories]

@@ -149,7 +149,7 @@ class IndexState(Protocol):
         """Return up to when decay was recorded."""
         ...
 
-    def said(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    def get_message_texts(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return role and content of the indexed messages that have one of these ids."""
         ...
 

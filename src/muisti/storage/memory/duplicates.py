@@ -15,7 +15,7 @@ class MemoryDuplicates:
 
     reading: Callable[[], View]
 
-    def same_content(self, memory: Memory) -> Memory | None:
+    def find_same_content(self, memory: Memory) -> Memory | None:
         """The memory with exactly this content and validity; of several the oldest."""
         reading = self.reading()
         tables = reading.tables
@@ -31,7 +31,7 @@ class MemoryDuplicates:
         first = min(same, key=lambda entry: (entry.created_at, entry.number), default=None)
         return None if first is None else reading.memory(first)
 
-    def near_simhash(
+    def find_near_simhash(
         self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
     ) -> dict[str, str]:
         """Id → simhash of memories that share a band and differ in at most so many bits."""
@@ -45,7 +45,7 @@ class MemoryDuplicates:
             and _is_same_scope(entry, memory)
         }
 
-    def with_words(
+    def find_with_words(
         self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
     ) -> dict[str, str]:
         """Id → simhash of memories that have any, or all, of these words."""
@@ -58,7 +58,7 @@ class MemoryDuplicates:
         same = [entry.memory for entry in entries if _is_same_scope(entry, memory)]
         return {one.id: one.simhash for one in same[:limit]}
 
-    def current(self, ids: Sequence[str]) -> list[Memory]:
+    def filter_current(self, ids: Sequence[str]) -> list[Memory]:
         """Those of these that are neither superseded nor expired."""
         reading = self.reading()
         found = [reading.tables.entries[id_] for id_ in ids if id_ in reading.tables.entries]

@@ -14,7 +14,7 @@ class MemoryLinks:
 
     reading: Callable[[], View]
 
-    def links_of(self, ids: Sequence[str]) -> list[Link]:
+    def get_links(self, ids: Sequence[str]) -> list[Link]:
         """Links that begin or end at any of these, oldest first."""
         reading = self.reading()
         tables = reading.tables

@@ -33,7 +33,7 @@ class MemoryMessages:
         shown = _without_copies(lines if whole else _since_break(lines))
         return [line.message for line in shown[max(0, len(shown) - limit) :]]
 
-    def chats(self) -> list[Conversation]:
+    def list_conversations(self) -> list[Conversation]:
         """All conversations, the latest first."""
         tables = self.reading().tables
         found = []

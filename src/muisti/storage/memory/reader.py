@@ -33,10 +33,10 @@ class MemoryReading:
         self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False
     ) -> Memory | None:
         """One memory by its id."""
-        found = self.many([memory_id], include_deleted=include_deleted, any_origin=any_origin)
+        found = self.get_many([memory_id], include_deleted=include_deleted, any_origin=any_origin)
         return found[0] if found else None
 
-    def many(
+    def get_many(
         self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False
     ) -> list[Memory]:
         """Those that exist, in the order asked."""
@@ -62,7 +62,7 @@ class MemoryReading:
             for entry in entries[offset : None if limit is None else offset + limit]
         ]
 
-    def by_keywords(
+    def find_by_keywords(
         self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int
     ) -> list[Memory]:
         """Memories with these keywords; those with most of them first, then the latest."""
@@ -78,7 +78,7 @@ class MemoryReading:
         found.sort(key=lambda entry: (-hits[entry], -entry.created_at))
         return [reading.memory(entry) for entry in found[:limit]]
 
-    def around(self, memory: Memory, before: int, after: int) -> list[Memory]:
+    def get_neighbours(self, memory: Memory, before: int, after: int) -> list[Memory]:
         """Neighbours in time within the project; of a message: in its chat; of a section: in its document."""
         reading = self.reading()
         here = reading.tables.entries.get(memory.id)
@@ -102,7 +102,7 @@ class MemoryReading:
         sides |= {id_: _sides(reading, entries[id_]) for id_ in beside if id_ not in sides}
         return {id_: _candidate(reading, entries[id_], where, both) for id_, both in sides.items()}
 
-    def matching_ids(self, part: str, limit: int) -> list[str]:
+    def find_ids(self, part: str, limit: int) -> list[str]:
         """Ids that begin or end with a text, those of memories first."""
         check_text(part)
         entries = list(self.reading().tables.entries.values())

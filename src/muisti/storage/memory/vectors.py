@@ -57,14 +57,16 @@ class MemoryVectors:
                     space.waiting.discard(one.memory_id)
             take_over(tables)
 
-    def missing(self, space: Space, limit: int) -> list[str]:
+    def find_missing(self, space: Space, limit: int) -> list[str]:
         """Memories that wait for their vectors, in the order in which they came."""
         tables = self._database.tables
         known = _find(tables, space.identity)
         waiting = known.waiting if known is not None else ()
         return sorted(waiting, key=lambda id_: tables.entries[id_].number)[:limit]
 
-    def nearest(self, space: Space, query: Vector, where: Filter, limit: int) -> list[VectorHit]:
+    def find_nearest(
+        self, space: Space, query: Vector, where: Filter, limit: int
+    ) -> list[VectorHit]:
         """The nearest memories that the filter lets through, each by its nearest piece."""
         check_length(space, query)
         reading = self._index.reading()
@@ -79,7 +81,9 @@ class MemoryVectors:
                 )
         return sorted(hits, key=lambda hit: (-hit.score, hit.memory_id))[:limit]
 
-    def similarities(self, space: Space, query: Vector, ids: Sequence[str]) -> dict[str, float]:
+    def compute_similarities(
+        self, space: Space, query: Vector, ids: Sequence[str]
+    ) -> dict[str, float]:
         """The cosine of each memory's nearest piece."""
         check_length(space, query)
         known = _find(self._database.tables, space.identity)
@@ -92,7 +96,7 @@ class MemoryVectors:
                 found[id_] = float((vectors @ query).clip(-1, 1).max())
         return found
 
-    def vector_of(self, space: Space, memory_id: str) -> Vector | None:
+    def get_vector(self, space: Space, memory_id: str) -> Vector | None:
         """The mean of a memory's pieces, of length 1."""
         known = _find(self._database.tables, space.identity)
         pieces, vectors = (

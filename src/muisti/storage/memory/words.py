@@ -31,14 +31,14 @@ class MemoryWords:
             len(tables.lengths), {word: count for word, count in counts.items() if count}
         )
 
-    def words_with(self, part: str, limit: int) -> list[str]:
+    def find_words_containing(self, part: str, limit: int) -> list[str]:
         """Indexed words that contain this one, the shortest first, then the most common."""
         check_text(part)
         postings = self.reading().tables.postings
         found = [word for word in postings if part in word and part != word]
         return sorted(found, key=lambda word: (len(word), -len(postings[word]), word))[:limit]
 
-    def words_near(self, word: str) -> list[str]:
+    def find_similar_words(self, word: str) -> list[str]:
         """Indexed words that share a part of this one and are about as long."""
         check_text(word)
         length, half = len(word), len(word) // 2
@@ -83,7 +83,7 @@ class MemoryWords:
                 )
         return found
 
-    def literal(self, text: str, where: Filter, limit: int) -> list[str]:
+    def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
         """Ids of texts with these characters, the shortest first."""
         check_text(text)
         reading = self.reading()
@@ -96,7 +96,7 @@ class MemoryWords:
         found.sort(key=lambda memory: (len(memory.content), memory.id))
         return [memory.id for memory in found[:limit]]
 
-    def words_of(self, ids: Sequence[str]) -> dict[str, Words]:
+    def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """The index words of these texts."""
         entries = self.reading().tables.entries
         return {

@@ -85,7 +85,7 @@ class SqliteIndexBuilder:
         """Return up to when decay was recorded."""
         return read_decayed_at(self._connection())
 
-    def said(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    def get_message_texts(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return role and content of the indexed messages that have one of these ids."""
         return file_state.read_said(self._connection(), ids)
 

@@ -20,7 +20,7 @@ class SqliteDuplicates:
     _db: Database
     _columns: str
 
-    def same_content(self, memory: Memory) -> Memory | None:
+    def find_same_content(self, memory: Memory) -> Memory | None:
         """Return the memory with exactly this content and validity."""
         time = (
             f"m.valid_from IS ? AND m.valid_until IS ? AND (m.valid_until NOT NULL OR {_CURRENT})"
@@ -32,7 +32,7 @@ class SqliteDuplicates:
             found = fetch(db, sql, (memory.content_hash, *_place(memory), *span))
         return memory_of(found[0]) if found else None
 
-    def near_simhash(
+    def find_near_simhash(
         self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
     ) -> dict[str, str]:
         """Return id → simhash of memories that share a band and differ in at most so many bits."""
@@ -45,7 +45,7 @@ class SqliteDuplicates:
             near = [n for n, simhash in rows if hamming(simhash, memory.simhash) <= most_bits]
             return dict(fetch(db, _BY_NUMBER, (as_json(near), *_place(memory)))) if near else {}
 
-    def with_words(
+    def find_with_words(
         self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
     ) -> dict[str, str]:
         """Return id → simhash of memories that have any, or all, of these words."""
@@ -55,7 +55,7 @@ class SqliteDuplicates:
         with self._db.reading() as db:
             return dict(fetch(db, _BY_WORDS, (match, *_place(memory), limit)))
 
-    def current(self, ids: Sequence[str]) -> list[Memory]:
+    def filter_current(self, ids: Sequence[str]) -> list[Memory]:
         """Return those of these that are neither superseded nor expired."""
         sql = f"SELECT {self._columns} FROM {FROM} WHERE m.id IN (SELECT value FROM json_each(?)) AND {_CURRENT}"
         with self._db.reading() as db:

@@ -114,7 +114,7 @@ class SqliteIndex(
         with self._db.reading() as db:
             return read_documents(db, paths)
 
-    def said(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    def get_message_texts(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return role and content of the indexed messages that have one of these ids."""
         from muisti.storage.sqlite.file_state import read_said
 

@@ -18,7 +18,7 @@ class SqliteLinks:
 
     _db: Database
 
-    def links_of(self, ids: Sequence[str]) -> list[Link]:
+    def get_links(self, ids: Sequence[str]) -> list[Link]:
         """Return links that begin or end at any of these."""
         with self._db.reading() as db:
             return [link_of(row) for row in fetch(db, _LINKS, (as_json(ids),))]

@@ -28,7 +28,7 @@ class SqliteMessages:
             rows = fetch(db, _WHOLE if whole else _WINDOW, (chat, limit))
         return [_message_of(row) for row in reversed(rows)]
 
-    def chats(self) -> list[Conversation]:
+    def list_conversations(self) -> list[Conversation]:
         """Return all conversations, the latest first."""
         with self._db.reading() as db:
             rows = fetch(db, _CHATS)

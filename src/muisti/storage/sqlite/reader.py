@@ -61,7 +61,7 @@ class SqliteReader:
         found = self._memories("m.id = ?", [memory_id], FROM_ENTRIES if any_origin else FROM)
         return found[0] if found and (include_deleted or found[0].deleted_at is None) else None
 
-    def many(
+    def get_many(
         self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False
     ) -> list[Memory]:
         """Those that exist, in the order asked."""
@@ -87,7 +87,7 @@ class SqliteReader:
             [*values, -1 if limit is None else limit, offset],
         )
 
-    def by_keywords(
+    def find_by_keywords(
         self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int
     ) -> list[Memory]:
         """Memories with these keywords; those with most of them first."""
@@ -101,7 +101,7 @@ class SqliteReader:
             [*values, *wanted, *wanted, len(wanted) if match_all else 1, *wanted, limit],
         )
 
-    def around(self, memory: Memory, before: int, after: int) -> list[Memory]:
+    def get_neighbours(self, memory: Memory, before: int, after: int) -> list[Memory]:
         """Neighbours in time within the project; of a message: within its chat; of a section: those of its document."""
         among = FROM if memory.origin is EntryType.MEMORY else FROM_ENTRIES
         base = (
@@ -178,7 +178,7 @@ class SqliteReader:
         with self._db.reading() as db:
             return read_usage(db, ids)
 
-    def matching_ids(self, part: str, limit: int) -> list[str]:
+    def find_ids(self, part: str, limit: int) -> list[str]:
         """Ids that begin or end with a text."""
         with self._db.reading() as db:
             rows = fetch(

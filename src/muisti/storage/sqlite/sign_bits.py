@@ -84,7 +84,7 @@ class SignTable:
         )
         self._numbers, self._columns = numbers, columns
 
-    def nearest(self, asked: Bits, take: int, among: Numbers | None = None) -> Numbers:
+    def find_nearest(self, asked: Bits, take: int, among: Numbers | None = None) -> Numbers:
         """The numbers of the vectors that share most signs with the one asked for, in no order; a few more than asked."""
         count = self.count
         numbers, columns = self._numbers[:count], self._columns[:, :count]

@@ -57,13 +57,15 @@ class SqliteVectors:
         with self._db.writing() as db:
             store_vectors(db, embedded)
 
-    def missing(self, space: Space, limit: int) -> list[str]:
+    def find_missing(self, space: Space, limit: int) -> list[str]:
         """Memories that wait for their vectors."""
         sql = "SELECT id FROM unembedded u JOIN entries m USING (n) WHERE u.space = ? ORDER BY m.n LIMIT ?"
         with self._db.reading() as db:
             return [id_ for (id_,) in fetch(db, sql, (space.number, limit))]
 
-    def nearest(self, space: Space, query: Vector, where: Filter, limit: int) -> list[VectorHit]:
+    def find_nearest(
+        self, space: Space, query: Vector, where: Filter, limit: int
+    ) -> list[VectorHit]:
         """The nearest memories that the filter lets through."""
         from muisti.storage.sqlite.cosines import allowed_numbers, hits_of
 
@@ -71,7 +73,7 @@ class SqliteVectors:
         condition = self._db.conditions(where)
         with self._db.reading() as db:
             take = max(self._take(db), 4 * limit)
-            numbers = self._scan.nearest(db, self._db.path, space, query, take)
+            numbers = self._scan.find_nearest(db, self._db.path, space, query, take)
             hits, share = hits_of(db, numbers, query, condition, limit)
             allowed = None
             while len(numbers) >= take and (len(hits) < limit or share < MOST):
@@ -81,7 +83,7 @@ class SqliteVectors:
                     allowed = allowed_numbers(db, space, condition)
                 else:
                     take = int(take / max(NARROW, min(share, 0.5) if len(hits) < limit else share))
-                numbers = self._scan.nearest(db, self._db.path, space, query, take, allowed)
+                numbers = self._scan.find_nearest(db, self._db.path, space, query, take, allowed)
                 hits, _ = hits_of(db, numbers, query, condition, limit)
                 share = 1.0
         return hits[:limit]
@@ -90,7 +92,9 @@ class SqliteVectors:
         (last,) = db.execute("SELECT coalesce(max(v), 0) FROM vectors").fetchone() or (0,)
         return TAKE if last < MANY else TAKE_MANY
 
-    def similarities(self, space: Space, query: Vector, ids: Sequence[str]) -> dict[str, float]:
+    def compute_similarities(
+        self, space: Space, query: Vector, ids: Sequence[str]
+    ) -> dict[str, float]:
         """The cosine of each memory's nearest piece."""
         from muisti.storage.sqlite.cosines import cosines
 
@@ -104,7 +108,7 @@ class SqliteVectors:
             best[id_] = max(score, best.get(id_, -1.0))
         return best
 
-    def vector_of(self, space: Space, memory_id: str) -> Vector | None:
+    def get_vector(self, space: Space, memory_id: str) -> Vector | None:
         """The mean of a memory's pieces."""
         sql = "SELECT m.id, v.scale, v.codes, v.rest FROM entries m JOIN vectors v ON v.n = m.n AND v.space = ? WHERE m.id = ?"
         with self._db.reading() as db:

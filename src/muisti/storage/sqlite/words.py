@@ -28,13 +28,13 @@ class SqliteWords:
             counts = dict(fetch(db, _COUNTS, (as_json(words),)))
         return Frequencies(counts.pop("", 0), counts)
 
-    def words_with(self, part: str, limit: int) -> list[str]:
+    def find_words_containing(self, part: str, limit: int) -> list[str]:
         """Return indexed words that contain this one, the shortest first."""
         sql = f"{_WITH_PARTS} AND instr(word, ?) AND word <> ? ORDER BY length(word), memories DESC, word LIMIT ?"
         with self._db.reading() as db:
             return [word for (word,) in fetch(db, sql, (_trigrams(part), part, part, limit))]
 
-    def words_near(self, word: str) -> list[str]:
+    def find_similar_words(self, word: str) -> list[str]:
         """Return indexed words that share a part of this one and are about as long."""
         half = len(word) // 2
         ending = _trigrams(word[min(half, len(word) - 3) :])
@@ -56,7 +56,7 @@ class SqliteWords:
             for id_, opening, rank, *words in rows
         ]
 
-    def literal(self, text: str, where: Filter, limit: int) -> list[str]:
+    def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
         """Return ids of texts with these characters. A scan, for the rare query that has no words."""
         sql, values = self._db.conditions(where)
         with self._db.reading() as db:
@@ -68,7 +68,7 @@ class SqliteWords:
             )
         return [id_ for (id_,) in rows]
 
-    def words_of(self, ids: Sequence[str]) -> dict[str, Words]:
+    def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """Return the index words of these texts."""
         with self._db.reading() as db:
             return {id_: Words(*words) for id_, *words in fetch(db, _WORDS_OF, (as_json(ids),))}

@@ -108,7 +108,7 @@ class IndexBatch:
         else:
             earlier = [known.reason for known in self._index.problems() if known.path == path]
             reasons = [reason for reason in earlier if reason.startswith(SKIPPED)] + reasons
-            taken = self._index.said(message_ids(path, delta.lines))
+            taken = self._index.get_message_texts(message_ids(path, delta.lines))
             latest = self._index.last_message_at(delta.chat, path)
             latest = LONG_AGO if latest is None else latest
             rows = project_messages(delta.chat, path, delta.lines, taken, latest)

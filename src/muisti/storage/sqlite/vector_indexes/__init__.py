@@ -24,7 +24,7 @@ DEFAULT = "bits"
 class Scan(Protocol):
     """Finds the vectors that are probably nearest; their cosines are compared afterwards."""
 
-    def nearest(
+    def find_nearest(
         self,
         db: apsw.Connection,
         file: object,

@@ -22,7 +22,7 @@ class SignScan:
         self._table = SignTable(64)
         self._centre: Floats | None = None
 
-    def nearest(
+    def find_nearest(
         self,
         db: apsw.Connection,
         file: object,
@@ -35,7 +35,7 @@ class SignScan:
         with self._lock:
             self._refresh(db, file, space)
             table, centre = self._table, self._centre
-        return table.nearest(signs(query[None, :], centre)[0], take, among)
+        return table.find_nearest(signs(query[None, :], centre)[0], take, among)
 
     def _refresh(self, db: apsw.Connection, file: object, space: Space) -> None:
         row = db.execute(

@@ -71,7 +71,7 @@ class HnswScan:
         self._lock = threading.Lock()
         self._graph: _Graph | None = None
 
-    def nearest(
+    def find_nearest(
         self,
         db: apsw.Connection,
         file: object,

@@ -32,7 +32,7 @@ class VecScan:
             ) from error
         self._extension = str(sqlite_vec.loadable_path())
 
-    def nearest(
+    def find_nearest(
         self,
         db: apsw.Connection,
         file: object,
