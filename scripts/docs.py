@@ -49,7 +49,7 @@ from muisti.model import (
 from muisti.recall.filters import FilterOptions
 from muisti.remember.options import SaveOptions, UpdateOptions
 from muisti.settings import TABLES, Settings
-from muisti.storage.sqlite.migrate import migrations
+from muisti.storage.sqlite.migrate import load_migrations
 from muisti.surfaces.cli.main import cli
 from muisti.surfaces.mcp.server import build
 from muisti.surfaces.mcp.vault import vault_at
@@ -118,7 +118,8 @@ def schema_page() -> str:
         f"{HEAD}# The index\n\nOne SQLite file in `.muisti/`, made from the files and never the only copy of anything.\n"
     ]
     parts += [
-        f"## Migration {number}\n\n```sql\n{sql.strip()}\n```\n" for number, sql in migrations()
+        f"## Migration {number}\n\n```sql\n{sql.strip()}\n```\n"
+        for number, sql in load_migrations()
     ]
     return "\n".join(parts)
 

@@ -34,7 +34,7 @@ class ConversationsContract:
         assert path == PATH
         [(found, stamp)] = conversations.files()
         first = conversations.read(path, None)
-        assert (found, stamp, first.chat, first.restarted, first.problems) == (
+        assert (found, stamp, first.conversation, first.restarted, first.problems) == (
             path,
             first.offset.stat,
             CHAT,

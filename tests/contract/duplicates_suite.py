@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from muisti.model import Link, LinkSource, LinkType, Memory, Tier
 from muisti.ports import SearchIndex
 from muisti.remember.candidates import find_similar
-from muisti.text.simhash import bands, hamming
+from muisti.text.simhash import compute_bands, hamming_distance
 from tests.contract.making import SHARED_SUITE, add, filed, ident, ids
 from tests.unit.making import NOON
 
@@ -103,9 +103,9 @@ class DuplicatesContract:
         new = filed(99, f"{TEXT} of version v9")
         found = find_similar(index, new, 5)
         assert len(found) == 5
-        distances = [hamming(one.simhash, new.simhash) for one in found]
+        distances = [hamming_distance(one.simhash, new.simhash) for one in found]
         assert distances == sorted(distances)
-        assert distances[0] == min(hamming(one.simhash, new.simhash) for one in known)
+        assert distances[0] == min(hamming_distance(one.simhash, new.simhash) for one in known)
         assert find_similar(index, new, 0) == []
 
     def test_words_that_are_everywhere_still_find_it(self, index: SearchIndex) -> None:
@@ -173,7 +173,7 @@ class DuplicatesContract:
             flipped(filed(2, "other"), []),
             replace(filed(2, "other"), simhash=flipped(known, [1, 20]).simhash),
         )
-        near = index.find_near_simhash(filed(9, TEXT), bands(known.simhash), most_bits, 10)
+        near = index.find_near_simhash(filed(9, TEXT), compute_bands(known.simhash), most_bits, 10)
         assert near == {
             ident(int(n)): flipped(known, [] if n == "1" else [1, 20]).simhash for n in found
         }

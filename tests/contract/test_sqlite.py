@@ -12,7 +12,7 @@ from muisti.errors import IndexTooNew
 from muisti.storage.sqlite import migrate as migrating
 from muisti.storage.sqlite.connect import COMPLETE, Database, connect
 from muisti.storage.sqlite.index import SqliteIndex
-from muisti.storage.sqlite.migrate import migrate, migrations
+from muisti.storage.sqlite.migrate import load_migrations, migrate
 from muisti.storage.sqlite.migrations import NEWEST
 from tests.conftest import FakeClock
 from tests.contract.making import filed, ident
@@ -81,12 +81,12 @@ class TestMigrations:
         db.close()
 
     def test_numbers_begin_at_one_without_gaps(self) -> None:
-        assert [number for number, _ in migrations()] == list(range(1, NEWEST + 1))
+        assert [number for number, _ in load_migrations()] == list(range(1, NEWEST + 1))
 
     def test_from_empty(self, db: apsw.Connection) -> None:
         assert db.pragma("user_version") == 0
         migrate(db)
-        assert db.pragma("user_version") == migrations()[-1][0]
+        assert db.pragma("user_version") == load_migrations()[-1][0]
         tables = {
             name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
         }
@@ -123,9 +123,12 @@ class TestMigrations:
     def test_a_step_that_fails_leaves_the_schema_as_it_was(
         self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        newest = migrations()[-1][0]
-        steps = (*migrations(), (newest + 1, "CREATE TABLE extra (x); CREATE TABLE memories (y);"))
-        monkeypatch.setattr(migrating, "migrations", lambda: steps)
+        newest = load_migrations()[-1][0]
+        steps = (
+            *load_migrations(),
+            (newest + 1, "CREATE TABLE extra (x); CREATE TABLE memories (y);"),
+        )
+        monkeypatch.setattr(migrating, "load_migrations", lambda: steps)
         monkeypatch.setattr(migrating, "NEWEST", newest + 1)
         with pytest.raises(apsw.SQLError):
             migrate(db)
@@ -137,7 +140,7 @@ class TestMigrations:
     def test_rows_of_before_have_no_user_and_no_agent_and_their_files_are_read_again(
         self, db: apsw.Connection
     ) -> None:
-        for number, sql in migrations()[:4]:
+        for number, sql in load_migrations()[:4]:
             db.execute(sql)
             db.pragma("user_version", number)
         db.execute(
@@ -158,9 +161,9 @@ class TestMigrations:
         self, db: apsw.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         migrate(db)
-        newest = migrations()[-1][0]
-        steps = (*migrations(), (newest + 1, "CREATE TABLE extra (x);"))
-        monkeypatch.setattr(migrating, "migrations", lambda: steps)
+        newest = load_migrations()[-1][0]
+        steps = (*load_migrations(), (newest + 1, "CREATE TABLE extra (x);"))
+        monkeypatch.setattr(migrating, "load_migrations", lambda: steps)
         monkeypatch.setattr(migrating, "NEWEST", newest + 1)
         migrate(db)
         assert db.pragma("user_version") == newest + 1

@@ -343,7 +343,7 @@ class TestTheFileOfTheGraph:
         database = place.vectors._db  # type: ignore[attr-defined]
         scan = HnswScan()
         for among in (np.arange(1, 420), np.arange(1, 250), np.arange(1, 30)):
-            with database.reading() as db:
+            with database.read_transaction() as db:
                 found = scan.find_nearest(db, database.path, space, vectors[20], 20, among)
             best = among[np.argsort(-(vectors[among - 1] @ vectors[20]))[:10]]
             assert len(set(best) & set(found.tolist())) >= 9

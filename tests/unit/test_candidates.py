@@ -7,7 +7,7 @@ import pytest
 from muisti.remember import candidates
 from muisti.remember.candidates import MOST_BY_WORDS, RAREST, find_similar
 from muisti.storage.memory.index import MemoryIndex
-from muisti.text.simhash import FAR, hamming
+from muisti.text.simhash import FAR, hamming_distance
 from tests.conftest import FakeClock
 from tests.contract.making import add, filed, ident, ids
 
@@ -77,7 +77,7 @@ def test_far_away_simhashes_are_left_out_but_of_short_texts(index: Watched) -> N
     )
     new = filed(99, "zebras graze on the wide plains of the south")
     assert (
-        hamming(
+        hamming_distance(
             filed(2, f"{long} zebras lions tigers bears wolves foxes cats dogs cows hens").simhash,
             new.simhash,
         )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from muisti.remember.concepts import MOST, extract_concepts
 from muisti.remember.derive import TITLE_LENGTH, derive_fields, derive_title, hash_content
-from muisti.text.simhash import hamming, simhash
+from muisti.text.simhash import hamming_distance, simhash
 from tests.unit.making import ANY_CONTENT, a_memory
 from tests.unit.timing import grows_linearly
 
@@ -118,15 +118,17 @@ FOX = "The quick brown fox jumps over the lazy dog"
 
 def test_simhash_as_in_spec_4() -> None:
     assert simhash(FOX) == simhash(FOX)
-    assert hamming(simhash(FOX), simhash("The quick brown fox leaps over the lazy dog")) < 10
     assert (
-        hamming(
+        hamming_distance(simhash(FOX), simhash("The quick brown fox leaps over the lazy dog")) < 10
+    )
+    assert (
+        hamming_distance(
             simhash("The quick brown fox"),
             simhash("A completely different sentence about programming"),
         )
         > 20
     )
-    assert hamming("0000000000000000", "0000000000000007") == 3
+    assert hamming_distance("0000000000000000", "0000000000000007") == 3
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_simhash_as_in_spec_4() -> None:
 )
 def test_every_script_has_a_fingerprint(text: str) -> None:
     assert simhash(text) != "0" * 16
-    assert hamming(simhash(text), simhash(text + "!")) == 0
+    assert hamming_distance(simhash(text), simhash(text + "!")) == 0
 
 
 @pytest.mark.parametrize("text", ["", " ", "!?", "🎉"])
@@ -148,7 +150,9 @@ def test_chinese_texts_that_are_alike_are_near() -> None:
         "我们决定使用PostgreSQL数据库来保存用户数据",
     )
     other = "今天天气很好我们去公园散步"
-    assert hamming(simhash(first), simhash(second)) < hamming(simhash(first), simhash(other))
+    assert hamming_distance(simhash(first), simhash(second)) < hamming_distance(
+        simhash(first), simhash(other)
+    )
 
 
 @given(st.text())
@@ -156,7 +160,7 @@ def test_fingerprints_are_sixteen_digits(text: str) -> None:
     found = simhash(text)
     assert len(found) == 16
     assert 0 <= int(found, 16) < 1 << 64
-    assert hamming(found, found) == 0
+    assert hamming_distance(found, found) == 0
 
 
 @given(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muisti.text.sentences import first_sentence, split_sentences
+from muisti.text.sentences import get_first_sentence, split_sentences
 from tests.unit.timing import grows_linearly
 
 
@@ -44,7 +44,7 @@ def test_line_ends_and_abbreviations_count_for_those_who_ask() -> None:
     ],
 )
 def test_a_title_ends_where_it_always_did(line: str, first: str) -> None:
-    assert first_sentence(line) == first
+    assert get_first_sentence(line) == first
 
 
 @given(st.text(st.sampled_from("aA .!?…。！\"')\n»"), max_size=40), st.booleans(), st.booleans())

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 
-Plain = str | int | float | bool | None | list["Plain"] | dict[str, "Plain"]
+Jsonable = str | int | float | bool | None | list["Jsonable"] | dict[str, "Jsonable"]
 
 
-def to_jsonable(value: object) -> Plain:
+def to_jsonable(value: object) -> Jsonable:
     """The value in JSON's types; times as ISO 8601 in UTC."""
     if value is None or isinstance(value, bool | int | float):
         return value

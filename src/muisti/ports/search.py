@@ -75,7 +75,7 @@ class MessageLine(NamedTuple):
 class MessagePlace(NamedTuple):
     """Where a message stands in its conversation."""
 
-    chat: str
+    conversation: str
     place: int
     """Its place in the file or day: messages are ordered by path and place."""
     message_id: str

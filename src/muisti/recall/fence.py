@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from muisti.text.invisible_chars import INVISIBLE, hidden_word_pattern
+from muisti.text.invisible_chars import INVISIBLE, make_hidden_word_pattern
 
 if TYPE_CHECKING:
     from muisti.model import Memory
@@ -21,7 +21,9 @@ OPENING = (
 )
 CLOSING = "</memories>"
 _GAP = rf"[\s{INVISIBLE}]*+"
-_TAG = re.compile(rf"[<＜﹤](?={_GAP}[/／]?{_GAP}{hidden_word_pattern('memor')})", re.IGNORECASE)
+_TAG = re.compile(
+    rf"[<＜﹤](?={_GAP}[/／]?{_GAP}{make_hidden_word_pattern('memor')})", re.IGNORECASE
+)
 
 
 def fence_text(memories: Sequence[Memory]) -> str:

@@ -73,9 +73,9 @@ def parse_when(query: str, now: datetime) -> When | None:
 
     Its table of phrases takes long to build: most queries name no time and skip it.
     """
-    from muisti.text.time_expressions.calendar import may_tell
+    from muisti.text.time_expressions.calendar import may_mention_time
 
-    if not may_tell(query):
+    if not may_mention_time(query):
         return None
     from muisti.text.time_expressions import question
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from muisti.text.sentences import sentence_ends
+from muisti.text.sentences import find_sentence_ends
 from muisti.text.tokens import tokenize
 
 LENGTH = 500
@@ -17,7 +17,7 @@ def make_snippet(content: str, wanted: frozenset[str], length: int = LENGTH) -> 
     if len(content) <= length:
         return content.strip()
     text = content[:_READ]
-    edges = [0, *sentence_ends(text, lines=True), len(text)]
+    edges = [0, *find_sentence_ends(text, lines=True), len(text)]
     segments = [(begin, end) for begin, end in pairwise(edges) if begin < end]
     start, end = _fullest(text, segments, wanted)
     if end - start > length:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muisti.model import Memory
 from muisti.ports import SearchIndex
-from muisti.text.simhash import bands, far_apart, hamming
+from muisti.text.simhash import compute_bands, hamming_distance, is_far_apart
 from muisti.text.tokens import tokenize
 
 NEAR_BITS = 3
@@ -21,13 +21,15 @@ MOST_READ = 20_000
 
 def find_similar(index: SearchIndex, memory: Memory, limit: int) -> list[Memory]:
     """Return memories in the same scope that may say nearly the same, the nearest by simhash first."""
-    found = index.find_near_simhash(memory, bands(memory.simhash), NEAR_BITS, MOST_BY_SIMHASH)
+    found = index.find_near_simhash(
+        memory, compute_bands(memory.simhash), NEAR_BITS, MOST_BY_SIMHASH
+    )
     found |= _with_rare_words(index, memory)
     length = memory.content.count(" ") + 1
     near = {
-        id_: hamming(simhash, memory.simhash)
+        id_: hamming_distance(simhash, memory.simhash)
         for id_, simhash in found.items()
-        if not far_apart(simhash, memory.simhash, length)
+        if not is_far_apart(simhash, memory.simhash, length)
     }
     best = sorted(near, key=lambda id_: (near[id_], id_))[:limit]
     return index.filter_current(best) if best else []

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from muisti.text.markdown import Block, parse_blocks, trim_span
-from muisti.text.sentences import sentence_ends
+from muisti.text.sentences import find_sentence_ends
 
 SIZE = 400
 OVERLAP = 80
@@ -31,7 +31,7 @@ def _line_ends(content: str, start: int, end: int) -> Iterator[int]:
     return (match.end() for match in _LINE.finditer(content, start, end))
 
 
-_PROSE: tuple[_Ends, ...] = (sentence_ends, _line_ends)
+_PROSE: tuple[_Ends, ...] = (find_sentence_ends, _line_ends)
 _CODE: tuple[_Ends, ...] = (_line_ends,)  # a full stop in code ends nothing
 _REMEMBERED = 64
 """Texts up to this length are counted once: gaps, list marks and short lines come again and again."""
@@ -321,7 +321,7 @@ class _Packer:
             return []
         found: list[_Piece] = []
         for start, end in reversed(
-            list(_parted(self._content, piece.start, piece.end, sentence_ends))[1:]
+            list(_parted(self._content, piece.start, piece.end, find_sentence_ends))[1:]
         ):
             sentence = _Piece(
                 start, end, self._budget.cost(self._content[start:end]), piece.path, code=False

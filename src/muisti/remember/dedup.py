@@ -13,7 +13,7 @@ from muisti.model import Link, LinkSource, LinkType, Memory
 from muisti.ports import Services
 from muisti.ports.lookups import find_stored
 from muisti.remember.candidates import find_similar
-from muisti.text.simhash import bands, far_apart, hamming
+from muisti.text.simhash import compute_bands, hamming_distance, is_far_apart
 from muisti.text.tokens import split_words
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class _Batch:
         self._exact.setdefault(
             (memory.content_hash, memory.valid_from, memory.valid_until, *memory.place), memory
         )
-        for band in bands(memory.simhash):
+        for band in compute_bands(memory.simhash):
             self._by_band[band].append(number)
         for word in _words(memory):
             self._by_word[word].append(number)
@@ -230,7 +230,7 @@ class _Batch:
             return []
         numbers = {
             number
-            for band in bands(memory.simhash)
+            for band in compute_bands(memory.simhash)
             for number in self._by_band.get(band, ())[:_FEW]
         }
         for word in sorted(
@@ -243,8 +243,8 @@ class _Batch:
         found = [
             one for number in sorted(numbers) if (one := self._memories[number]).place == place
         ]
-        found = [one for one in found if not far_apart(one.simhash, memory.simhash, length)]
-        return sorted(found, key=lambda one: hamming(one.simhash, memory.simhash))[:limit]
+        found = [one for one in found if not is_far_apart(one.simhash, memory.simhash, length)]
+        return sorted(found, key=lambda one: hamming_distance(one.simhash, memory.simhash))[:limit]
 
 
 def _words(memory: Memory) -> set[str]:

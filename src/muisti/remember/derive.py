@@ -10,7 +10,7 @@ from dataclasses import replace
 from muisti.model import Memory
 from muisti.remember.concepts import extract_concepts
 from muisti.text.normalize import to_nfkc
-from muisti.text.sentences import first_sentence
+from muisti.text.sentences import get_first_sentence
 from muisti.text.simhash import simhash
 
 TITLE_LENGTH = 80
@@ -55,7 +55,7 @@ def derive_title(content: str) -> str:
     heading = _HEADING.match(line)
     plain = _MARKUP.sub("", heading[1].rstrip("# \t") if heading else line).strip() or line
     if not heading:
-        plain = first_sentence(plain).strip() or plain
+        plain = get_first_sentence(plain).strip() or plain
     visible = "".join(
         " " if unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") else char for char in plain
     )

@@ -15,7 +15,7 @@ from muisti.model import DocumentSource, EntryType, Memory
 from muisti.ports.search import MemoryRow, MessageLine, MessagePlace, TextRow, Words
 from muisti.remember.derive import derive_title, hash_content
 from muisti.remember.embed import hash_embedding_input, hash_source
-from muisti.text.simhash import bands
+from muisti.text.simhash import compute_bands
 from muisti.text.tokens import tokenize
 
 LONG_AGO = -(2**62)
@@ -49,7 +49,7 @@ def project_memory(memory: Memory) -> MemoryRow:
         memory,
         _words_of_memory(memory),
         tuple(dict.fromkeys(labels)),
-        bands(memory.simhash),
+        compute_bands(memory.simhash),
         hash_source(memory),
     )
 

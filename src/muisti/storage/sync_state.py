@@ -84,7 +84,7 @@ class ConversationOffset:
 class ConversationDelta:
     """What is new in one file of a conversation."""
 
-    chat: str
+    conversation: str
     path: str
     offset: ConversationOffset
     lines: Sequence[MessageLine]

@@ -9,6 +9,6 @@ INVISIBLE = (
 """For a character class of a regular expression: formatting, fillers, joiners, variation selectors, tags."""
 
 
-def hidden_word_pattern(word: str) -> str:
+def make_hidden_word_pattern(word: str) -> str:
     """A regular expression for a word in narrow or full-width letters, with anything unseen between them."""
     return rf"[{INVISIBLE}]*+".join(f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in word)

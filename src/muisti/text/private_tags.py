@@ -16,13 +16,13 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from muisti.text.invisible_chars import INVISIBLE, hidden_word_pattern
+from muisti.text.invisible_chars import INVISIBLE, make_hidden_word_pattern
 
 _OPENERS = "<＜﹤"
 _CLOSERS = ">＞﹥"
 _GAP = rf"[\s{INVISIBLE}]*+"
 # In full width too, as an East Asian keyboard gives it; re.IGNORECASE knows the Turkish i.
-_NAME = hidden_word_pattern("private")
+_NAME = make_hidden_word_pattern("private")
 _ATTRIBUTES = re.compile(
     rf"""(?:[^={_OPENERS}{_CLOSERS}]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*+(?P<torn>=)?"""
 )

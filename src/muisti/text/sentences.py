@@ -29,7 +29,7 @@ _MAY_END_A_SENTENCE = ("a.m.", "p.m.", "etc.", "Inc.", "Ltd.", "Co.")
 _CAPITAL_FOLLOWS = re.compile(r"\s+(?:[A-ZÄÖÅА-Я]|$)")
 
 
-def sentence_ends(
+def find_sentence_ends(
     text: str,
     start: int = 0,
     end: int | None = None,
@@ -58,11 +58,11 @@ def sentence_ends(
 
 def split_sentences(text: str, *, lines: bool = False, abbreviations: bool = False) -> list[str]:
     """Return the sentences of a text, each with the white space behind it: together, the text."""
-    edges = [0, *sentence_ends(text, lines=lines, abbreviations=abbreviations), len(text)]
+    edges = [0, *find_sentence_ends(text, lines=lines, abbreviations=abbreviations), len(text)]
     return [text[begin:end] for begin, end in pairwise(edges) if begin < end]
 
 
-def first_sentence(line: str) -> str:
+def get_first_sentence(line: str) -> str:
     """Return what a title is made of: a line up to its first stop, or the whole line."""
     end = _TITLE_END.search(line)
     return line[: end.end()] if end else line

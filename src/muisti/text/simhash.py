@@ -37,7 +37,7 @@ def simhash(text: str) -> str:
     return f"{bits:016x}"
 
 
-def hamming(first: str, second: str) -> int:
+def hamming_distance(first: str, second: str) -> int:
     """In how many of the 64 bits two fingerprints differ."""
     return (int(first, 16) ^ int(second, 16)).bit_count()
 
@@ -48,12 +48,12 @@ SHORT = 5
 """Words; below, a single one changes too many bits to tell."""
 
 
-def far_apart(first: str, second: str, words: int) -> bool:
+def is_far_apart(first: str, second: str, words: int) -> bool:
     """Whether two fingerprints, one of a text of so many words, cannot be of texts that say the same."""
-    return words >= SHORT and hamming(first, second) > FAR
+    return words >= SHORT and hamming_distance(first, second) > FAR
 
 
-def bands(hash_: str) -> tuple[int, ...]:
+def compute_bands(hash_: str) -> tuple[int, ...]:
     """Four keys; fingerprints that differ in at most three bits share one of them. None for a text without a word."""
     if hash_ == "0" * 16 or len(hash_) != 16:
         return ()

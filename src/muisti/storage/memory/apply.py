@@ -48,7 +48,7 @@ def apply_changes(tables: Tables, changes: IndexChanges) -> None:
     if changes.journal is not None:
         _apply_journal(tables, changes.journal)
     if gone or changes.emptied:
-        take_over(
+        promote_complete_space(
             tables
         )  # what was removed may have been the last that another model's space waited for
 
@@ -121,7 +121,7 @@ def _insert(tables: Tables, entry: Entry, before: Mapping[str, Entry]) -> None:
     if memory.session_id is not None:
         tables.by_session.put((memory.session_id, memory.origin), memory.id, None)
     if entry.message is not None:
-        tables.by_chat.put(entry.message.chat, memory.id, None)
+        tables.by_conversation.put(entry.message.conversation, memory.id, None)
     for link in reversed(memory.links):  # of two that are the same the first counts
         tables.links_to.put(link.target, (memory.id, link.type), link)
     earlier = before.get(memory.id)
@@ -146,7 +146,7 @@ def _remove(tables: Tables, entry: Entry) -> None:
     if memory.session_id is not None:
         tables.by_session.remove((memory.session_id, memory.origin), memory.id)
     if entry.message is not None:
-        tables.by_chat.remove(entry.message.chat, memory.id)
+        tables.by_conversation.remove(entry.message.conversation, memory.id)
     for link in memory.links:
         tables.links_to.remove(link.target, (memory.id, link.type))
 
@@ -160,7 +160,7 @@ def _occurrences(entry: Entry) -> dict[str, float]:
     return counts
 
 
-def take_over(tables: Tables) -> None:
+def promote_complete_space(tables: Tables) -> None:
     """Let a space that was filled beside the serving one take its place once nothing is missing in it."""
     ready = next(
         (space for space in tables.spaces if not space.serving and not space.waiting), None

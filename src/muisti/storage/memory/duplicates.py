@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from muisti.model import Memory
 from muisti.storage.memory.tables import Entry
 from muisti.storage.memory.view import View
-from muisti.text.simhash import hamming
+from muisti.text.simhash import hamming_distance
 
 
 class MemoryDuplicates:
     """Looks by content, by simhash and by words, in the scope of a memory."""
 
-    reading: Callable[[], View]
+    view: Callable[[], View]
 
     def find_same_content(self, memory: Memory) -> Memory | None:
         """The memory with exactly this content and validity; of several the oldest."""
-        reading = self.reading()
-        tables = reading.tables
+        view = self.view()
+        tables = view.tables
         known = [tables.entries[id_] for id_ in tables.by_hash[memory.content_hash]]
         same = [
             entry
@@ -26,22 +26,22 @@ class MemoryDuplicates:
             if _is_same_scope(entry, memory)
             and (entry.memory.valid_from, entry.memory.valid_until)
             == (memory.valid_from, memory.valid_until)
-            and (memory.valid_until is not None or reading.valid_until(entry) is None)
+            and (memory.valid_until is not None or view.valid_until(entry) is None)
         ]
         first = min(same, key=lambda entry: (entry.created_at, entry.number), default=None)
-        return None if first is None else reading.memory(first)
+        return None if first is None else view.memory(first)
 
     def find_near_simhash(
         self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
     ) -> dict[str, str]:
         """Id → simhash of memories that share a band and differ in at most so many bits."""
-        tables = self.reading().tables
+        tables = self.view().tables
         sharing = list(dict.fromkeys(id_ for band in bands for id_ in tables.bands[band]))[:limit]
         entries = [tables.entries[id_] for id_ in sharing]
         return {
             entry.memory.id: entry.memory.simhash
             for entry in entries
-            if hamming(entry.memory.simhash, memory.simhash) <= most_bits
+            if hamming_distance(entry.memory.simhash, memory.simhash) <= most_bits
             and _is_same_scope(entry, memory)
         }
 
@@ -49,7 +49,7 @@ class MemoryDuplicates:
         self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
     ) -> dict[str, str]:
         """Id → simhash of memories that have any, or all, of these words."""
-        tables = self.reading().tables
+        tables = self.view().tables
         sets = [set(tables.postings[word]) for word in words]
         if not sets:
             return {}
@@ -60,12 +60,12 @@ class MemoryDuplicates:
 
     def filter_current(self, ids: Sequence[str]) -> list[Memory]:
         """Those of these that are neither superseded nor expired."""
-        reading = self.reading()
-        found = [reading.tables.entries[id_] for id_ in ids if id_ in reading.tables.entries]
+        view = self.view()
+        found = [view.tables.entries[id_] for id_ in ids if id_ in view.tables.entries]
         return [
-            reading.memory(entry)
+            view.memory(entry)
             for entry in found
-            if entry.is_memory and reading.valid_until(entry) is None
+            if entry.is_memory and view.valid_until(entry) is None
         ]
 
 

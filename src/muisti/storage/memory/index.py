@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from muisti.model import KINDS, RATES, Kind, Sector
 from muisti.ports.search import IndexChanges
 from muisti.ports.store import Clock
-from muisti.storage.memory.apply import apply_changes, take_over
+from muisti.storage.memory.apply import apply_changes, promote_complete_space
 from muisti.storage.memory.duplicates import MemoryDuplicates
 from muisti.storage.memory.links import MemoryLinks
 from muisti.storage.memory.messages import MemoryMessages
@@ -36,7 +36,7 @@ class MemoryIndex(
         self._rates = rates
         self.database = Database()
 
-    def reading(self) -> View:
+    def view(self) -> View:
         """Return the present state, or that of the snapshot, at the present moment."""
         return View(self.database.tables, self._clock.now(), self._kinds, self._rates)
 
@@ -46,12 +46,12 @@ class MemoryIndex(
 
     def apply(self, changes: IndexChanges) -> None:
         """Write one transaction."""
-        with self.database.writing() as tables:
+        with self.database.transaction() as tables:
             apply_changes(tables, changes)
 
     def rebuild(self, changes: IndexChanges) -> None:
         """Replace everything by these rows. Vectors of unchanged texts stay."""
-        with self.database.writing() as tables:
+        with self.database.transaction() as tables:
             anew = build(changes)
             before = {id_: entry.source_hash for id_, entry in tables.entries.items()}
             same = {
@@ -66,7 +66,7 @@ class MemoryIndex(
             for name in Tables.__slots__:
                 if name not in ("spaces", "last_space"):
                     setattr(tables, name, getattr(anew, name))
-            take_over(tables)
+            promote_complete_space(tables)
         self.stale = False
 
     def differences(self, changes: IndexChanges) -> list[str]:

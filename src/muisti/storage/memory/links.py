@@ -12,12 +12,12 @@ from muisti.storage.memory.view import View
 class MemoryLinks:
     """Links between memories that exist and are not deleted."""
 
-    reading: Callable[[], View]
+    view: Callable[[], View]
 
     def get_links(self, ids: Sequence[str]) -> list[Link]:
         """Links that begin or end at any of these, oldest first."""
-        reading = self.reading()
-        tables = reading.tables
+        view = self.view()
+        tables = view.tables
         found: dict[tuple[str, LinkType, str], Link] = {}
         for id_ in ids:
             entry = tables.entries.get(id_)
@@ -26,9 +26,7 @@ class MemoryLinks:
             for link in tables.links_to[id_].values():
                 found.setdefault((link.source, link.type, link.target), link)
         alive = [
-            link
-            for link in found.values()
-            if reading.alive(link.source) and reading.alive(link.target)
+            link for link in found.values() if view.alive(link.source) and view.alive(link.target)
         ]
         alive.sort(key=lambda link: (link.created_at, link.source, link.type, link.target))
         # A link that holds since it was made says so by saying nothing.
@@ -39,10 +37,10 @@ class MemoryLinks:
 
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """For each that was superseded: by which memories, in the order of time."""
-        reading = self.reading()
+        view = self.view()
         found = {}
         for id_ in ids:
-            links = [link for link in reading.superseding(id_) if reading.alive(link.source)]
+            links = [link for link in view.superseding(id_) if view.alive(link.source)]
             links.sort(key=lambda link: (link.created_at, link.source))
             if links:
                 found[id_] = tuple(link.source for link in links)

@@ -24,20 +24,20 @@ class _Line(NamedTuple):
 class MemoryMessages:
     """Reads messages, and what is searched beside the memories."""
 
-    reading: Callable[[], View]
+    view: Callable[[], View]
 
     def window(self, chat: str, limit: int, *, whole: bool = False) -> list[Message]:
         """The latest since the last session break, or of all."""
         check_text(chat)
-        lines = _lines(self.reading().tables, chat)
+        lines = _lines(self.view().tables, chat)
         shown = _without_copies(lines if whole else _since_break(lines))
         return [line.message for line in shown[max(0, len(shown) - limit) :]]
 
     def list_conversations(self) -> list[Conversation]:
         """All conversations, the latest first."""
-        tables = self.reading().tables
+        tables = self.view().tables
         found = []
-        for name in tables.by_chat:
+        for name in tables.by_conversation:
             lines = _lines(tables, name)
             times = [line.message.at for line in lines]
             count = sum(line.message.type != SESSION_BREAK for line in lines)
@@ -49,7 +49,7 @@ class MemoryMessages:
 
     def messages(self, ids: Sequence[str]) -> dict[str, Message]:
         """Messages by the ids that searches return."""
-        entries = self.reading().tables.entries
+        entries = self.view().tables.entries
         found = [entries[id_] for id_ in ids if id_ in entries]
         return {
             entry.memory.id: _line(entry).message for entry in found if entry.message is not None
@@ -58,26 +58,26 @@ class MemoryMessages:
     def find_messages(self, chat: str, message_ids: Sequence[str]) -> dict[str, Message]:
         """Those of these that are in a conversation; of several with one id the first."""
         found: dict[str, Message] = {}
-        for line in _lines(self.reading().tables, chat):
+        for line in _lines(self.view().tables, chat):
             if line.message.id in message_ids:
                 found.setdefault(line.message.id, line.message)
         return found
 
     def document_sources(self) -> list[str]:
         """What indexed documents are called."""
-        entries = self.reading().tables.entries.values()
+        entries = self.view().tables.entries.values()
         return sorted(
             {entry.memory.source for entry in entries if entry.memory.origin is EntryType.DOCUMENT}
         )
 
     def sources(self) -> list[DocumentSource]:
         """The files and folders that are searched beside the memories."""
-        sources = self.reading().tables.sources
+        sources = self.view().tables.sources
         return [sources[path] for path in sorted(sources)]
 
 
 def _lines(tables: Tables, chat: str) -> list[_Line]:
-    return sorted(_line(tables.entries[id_]) for id_ in tables.by_chat[chat])
+    return sorted(_line(tables.entries[id_]) for id_ in tables.by_conversation[chat])
 
 
 def _line(entry: Entry) -> _Line:
@@ -85,7 +85,7 @@ def _line(entry: Entry) -> _Line:
     assert place is not None  # only messages are in a conversation
     message = Message(
         id=place.message_id,
-        conversation=place.chat,
+        conversation=place.conversation,
         role=place.role,
         content=entry.memory.content,
         at=to_time(place.at),

@@ -21,7 +21,7 @@ class MemoryReading:
     """Reads the present state of the tables."""
 
     database: Database
-    reading: Callable[[], View]
+    view: Callable[[], View]
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -41,10 +41,10 @@ class MemoryReading:
     ) -> list[Memory]:
         """Those that exist, in the order asked."""
         check_text(*ids)
-        reading = self.reading()
-        found = [reading.tables.entries[id_] for id_ in ids if id_ in reading.tables.entries]
+        view = self.view()
+        found = [view.tables.entries[id_] for id_ in ids if id_ in view.tables.entries]
         return [
-            reading.memory(entry)
+            view.memory(entry)
             for entry in found
             if (any_origin or entry.is_memory)
             and (include_deleted or entry.memory.deleted_at is None)
@@ -54,11 +54,11 @@ class MemoryReading:
         self, where: Filter, *, order: Order, limit: int | None, offset: int = 0
     ) -> list[Memory]:
         """A page of the memories that a filter lets through."""
-        reading = self.reading()
-        entries = [entry for entry in reading.memories() if reading.allows(where, entry)]
-        _sort(entries, order, reading)
+        view = self.view()
+        entries = [entry for entry in view.memories() if view.allows(where, entry)]
+        _sort(entries, order, view)
         return [
-            reading.memory(entry)
+            view.memory(entry)
             for entry in entries[offset : None if limit is None else offset + limit]
         ]
 
@@ -68,44 +68,42 @@ class MemoryReading:
         """Memories with these keywords; those with most of them first, then the latest."""
         wanted = {("keyword", keyword.casefold()) for keyword in keywords}
         least = len(wanted) if match_all else 1
-        reading = self.reading()
-        hits = {entry: len(wanted & entry.labels) for entry in reading.memories()}
+        view = self.view()
+        hits = {entry: len(wanted & entry.labels) for entry in view.memories()}
         found = [
-            entry
-            for entry, count in hits.items()
-            if count >= least and reading.allows(where, entry)
+            entry for entry, count in hits.items() if count >= least and view.allows(where, entry)
         ]
         found.sort(key=lambda entry: (-hits[entry], -entry.created_at))
-        return [reading.memory(entry) for entry in found[:limit]]
+        return [view.memory(entry) for entry in found[:limit]]
 
     def get_neighbours(self, memory: Memory, before: int, after: int) -> list[Memory]:
         """Neighbours in time within the project; of a message: in its chat; of a section: in its document."""
-        reading = self.reading()
-        here = reading.tables.entries.get(memory.id)
+        view = self.view()
+        here = view.tables.entries.get(memory.id)
         if here is None:
             return [memory]
         beside = sorted(
-            (one for one in reading.tables.entries.values() if _is_beside(one, memory)), key=by_time
+            (one for one in view.tables.entries.values() if _is_beside(one, memory)), key=by_time
         )
         earlier = [one for one in beside if by_time(one) < by_time(here)]
         later = [one for one in beside if by_time(one) > by_time(here)]
         nearest = earlier[max(0, len(earlier) - before) :]
-        return [*map(reading.memory, nearest), memory, *map(reading.memory, later[:after])]
+        return [*map(view.memory, nearest), memory, *map(view.memory, later[:after])]
 
     def candidates(self, ids: Sequence[str], where: Filter) -> dict[str, Candidate]:
         """These memories and their neighbours in their sessions, all of which know their own neighbours."""
-        reading = self.reading()
-        entries = reading.tables.entries
+        view = self.view()
+        entries = view.tables.entries
         asked = [id_ for id_ in dict.fromkeys(ids) if id_ in entries]
-        sides = {id_: _sides(reading, entries[id_]) for id_ in asked}
+        sides = {id_: _sides(view, entries[id_]) for id_ in asked}
         beside = [one for before, after in sides.values() for one in (*before, *after)]
-        sides |= {id_: _sides(reading, entries[id_]) for id_ in beside if id_ not in sides}
-        return {id_: _candidate(reading, entries[id_], where, both) for id_, both in sides.items()}
+        sides |= {id_: _sides(view, entries[id_]) for id_ in beside if id_ not in sides}
+        return {id_: _candidate(view, entries[id_], where, both) for id_, both in sides.items()}
 
     def find_ids(self, part: str, limit: int) -> list[str]:
         """Ids that begin or end with a text, those of memories first."""
         check_text(part)
-        entries = list(self.reading().tables.entries.values())
+        entries = list(self.view().tables.entries.values())
         entries.sort(key=lambda one: (not one.is_memory, one.number))
         found = [one.memory.id for one in entries if _has_end(one.memory.id, part)]
         return found[:limit]
@@ -113,11 +111,11 @@ class MemoryReading:
     def session(self, session_id: str) -> Session | None:
         """One session."""
         check_text(session_id)
-        return self.reading().tables.sessions.get(session_id)
+        return self.view().tables.sessions.get(session_id)
 
     def sessions(self, project: str | None, limit: int) -> list[Session]:
         """The latest sessions first."""
-        known = self.reading().tables.sessions.values()
+        known = self.view().tables.sessions.values()
         found = [session for session in known if project is None or session.project == project]
         found.sort(key=lambda session: (session.started_at, session.id), reverse=True)
         return found[:limit]
@@ -126,7 +124,7 @@ class MemoryReading:
         self, *, session_id: str | None = None, memory_id: str | None = None
     ) -> list[SessionUse]:
         """What sessions did with memories, in the order of time. That a memory was created, it tells itself."""
-        reading = self.reading()
+        view = self.view()
         made = [
             SessionUse(
                 entry.memory.session_id,
@@ -134,27 +132,27 @@ class MemoryReading:
                 SessionAction.CREATED,
                 entry.memory.created_at,
             )
-            for entry in sorted(reading.memories(), key=by_time)
+            for entry in sorted(view.memories(), key=by_time)
             if entry.memory.session_id is not None
         ]
         found = [
             use
-            for use in [*reading.tables.uses, *made]
+            for use in [*view.tables.uses, *made]
             if session_id in (None, use.session_id) and memory_id in (None, use.memory_id)
         ]
         return sorted(found, key=lambda use: use.at)
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         """What the journal said of these memories so far."""
-        known = self.reading().tables.usage
+        known = self.view().tables.usage
         return {id_: known[id_] for id_ in ids if id_ in known}
 
 
-def _sort(entries: list[Entry], order: Order, reading: View) -> None:
+def _sort(entries: list[Entry], order: Order, view: View) -> None:
     """Sort as asked. Equal ones are in the order of time and id, some of them backwards."""
 
     def last_used(entry: Entry) -> datetime:
-        usage = reading.tables.usage.get(entry.memory.id)
+        usage = view.tables.usage.get(entry.memory.id)
         return (
             entry.memory.created_at
             if usage is None or usage.last_accessed is None
@@ -167,15 +165,15 @@ def _sort(entries: list[Entry], order: Order, reading: View) -> None:
         entries.sort(key=by_time, reverse=True)
     elif order == "salience":
         entries.sort(key=lambda entry: entry.memory.id)
-        entries.sort(key=lambda entry: (reading.salience(entry), entry.created_at), reverse=True)
+        entries.sort(key=lambda entry: (view.salience(entry), entry.created_at), reverse=True)
     elif order == "salience_asc":
-        entries.sort(key=lambda entry: (reading.salience(entry), *by_time(entry)))
+        entries.sort(key=lambda entry: (view.salience(entry), *by_time(entry)))
     elif order == "last_accessed":
         entries.sort(key=lambda entry: (last_used(entry), entry.memory.id), reverse=True)
     elif order == "last_accessed_asc":
         entries.sort(key=lambda entry: (last_used(entry), entry.memory.id))
     else:
-        never = datetime.min.replace(tzinfo=reading.clock_time.tzinfo)
+        never = datetime.min.replace(tzinfo=view.clock_time.tzinfo)
         entries.sort(
             key=lambda entry: (entry.memory.deleted_at or never, entry.memory.id), reverse=True
         )
@@ -193,36 +191,36 @@ def _is_beside(entry: Entry, memory: Memory) -> bool:
 _Sides = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def _sides(reading: View, entry: Entry) -> _Sides:
+def _sides(view: View, entry: Entry) -> _Sides:
     """The two before a text in its session, the nearest first, and the two after it."""
     memory = entry.memory
     if memory.session_id is None:
         return (), ()
-    entries = reading.tables.entries
-    others = [entries[id_] for id_ in reading.tables.by_session[memory.session_id, memory.origin]]
+    entries = view.tables.entries
+    others = [entries[id_] for id_ in view.tables.by_session[memory.session_id, memory.origin]]
     alive = sorted((one for one in others if one.memory.deleted_at is None), key=by_time)
     before = [one.memory.id for one in alive if by_time(one) < by_time(entry)]
     after = [one.memory.id for one in alive if by_time(one) > by_time(entry)]
     return tuple(before[::-1][:NEIGHBOURS]), tuple(after[:NEIGHBOURS])
 
 
-def _candidate(reading: View, entry: Entry, where: Filter, sides: _Sides) -> Candidate:
+def _candidate(view: View, entry: Entry, where: Filter, sides: _Sides) -> Candidate:
     memory = entry.memory
     before, after = sides
     return Candidate(
         memory_id=memory.id,
         created_at=memory.created_at,
         valid_from=memory.valid_from,
-        valid_until=reading.valid_until(entry),
+        valid_until=view.valid_until(entry),
         importance=memory.importance,
-        salience=reading.salience(entry),
+        salience=view.salience(entry),
         opening=memory.content[:OPENING],
         content_hash=memory.content_hash,
         session_id=memory.session_id,
         before=before,
         after=after,
         origin=memory.origin.value,
-        allowed=reading.allows(where, entry),
+        allowed=view.allows(where, entry),
     )
 
 

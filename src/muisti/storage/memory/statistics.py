@@ -15,13 +15,13 @@ from muisti.storage.memory.view import View
 class MemoryStatistics:
     """All in numbers."""
 
-    reading: Callable[[], View]
+    view: Callable[[], View]
 
     def stats(self) -> Stats:
         """The vault in numbers."""
-        reading = self.reading()
-        tables = reading.tables
-        every = list(reading.memories())
+        view = self.view()
+        tables = view.tables
+        every = list(view.memories())
         alive = [entry for entry in every if entry.memory.deleted_at is None]
         times = [entry.memory.created_at for entry in alive]
         embeddable = [entry for entry in tables.entries.values() if entry.memory.content]
@@ -31,7 +31,7 @@ class MemoryStatistics:
             by_sector=_counted(entry.memory.sector.value for entry in alive),
             by_project=_counted(entry.memory.project for entry in alive),
             total_tokens=sum(len(entry.memory.content) for entry in alive) // 4,
-            avg_salience=sum(map(reading.salience, alive)) / len(alive) if alive else 0.0,
+            avg_salience=sum(map(view.salience, alive)) / len(alive) if alive else 0.0,
             oldest_memory=min(times, default=None),
             newest_memory=max(times, default=None),
             deleted_count=len(every) - len(alive),
@@ -48,22 +48,20 @@ class MemoryStatistics:
 
     def decayed_at(self) -> datetime | None:
         """Up to when decay was recorded."""
-        return self.reading().tables.decayed_at
+        return self.view().tables.decayed_at
 
     def count_decayed(self, least: float) -> int:
         """How many have lost at least so much since decay was last recorded."""
-        reading = self.reading()
-        alive = [entry for entry in reading.memories() if entry.memory.deleted_at is None]
-        return sum(
-            reading.salience_recorded(entry) - reading.salience(entry) >= least for entry in alive
-        )
+        view = self.view()
+        alive = [entry for entry in view.memories() if entry.memory.deleted_at is None]
+        return sum(view.salience_recorded(entry) - view.salience(entry) >= least for entry in alive)
 
     def live_bytes(self) -> int:
         """Texts and vectors of memories that are not deleted."""
-        reading = self.reading()
+        view = self.view()
         return sum(
-            _size(reading.tables, entry)
-            for entry in reading.memories()
+            _size(view.tables, entry)
+            for entry in view.memories()
             if entry.memory.deleted_at is None
         )
 
@@ -71,10 +69,10 @@ class MemoryStatistics:
         self, protected: Sequence[str], among: Sequence[str] | None = None
     ) -> list[Footprint]:
         """By the last use, then by age."""
-        reading = self.reading()
+        view = self.view()
 
         def key(entry: Entry) -> tuple[datetime, datetime, str]:
-            usage = reading.tables.usage.get(entry.memory.id)
+            usage = view.tables.usage.get(entry.memory.id)
             made = entry.memory.created_at
             return (
                 (usage.last_accessed if usage and usage.last_accessed else made),
@@ -82,15 +80,15 @@ class MemoryStatistics:
                 entry.memory.id,
             )
 
-        free = sorted(_free(reading, protected, among), key=key)
-        return [Footprint(entry.memory.id, _size(reading.tables, entry)) for entry in free]
+        free = sorted(_free(view, protected, among), key=key)
+        return [Footprint(entry.memory.id, _size(view.tables, entry)) for entry in free]
 
     def weakest(
         self, below: float, protected: Sequence[str], among: Sequence[str] | None = None
     ) -> list[str]:
         """The weakest first."""
-        reading = self.reading()
-        weak = [(reading.salience(entry), entry) for entry in _free(reading, protected, among)]
+        view = self.view()
+        weak = [(view.salience(entry), entry) for entry in _free(view, protected, among)]
         weak = [(salience, entry) for salience, entry in weak if salience < below]
         weak.sort(key=lambda one: (one[0], one[1].created_at, one[1].memory.id))
         return [entry.memory.id for _, entry in weak]
@@ -110,12 +108,12 @@ def _size(tables: Tables, entry: Entry) -> int:
     )
 
 
-def _free(reading: View, protected: Sequence[str], among: Sequence[str] | None) -> list[Entry]:
+def _free(view: View, protected: Sequence[str], among: Sequence[str] | None) -> list[Entry]:
     """What upkeep may move."""
     found = []
-    for entry in reading.memories():
+    for entry in view.memories():
         memory = entry.memory
-        session = reading.tables.sessions.get(memory.session_id or "")
+        session = view.tables.sessions.get(memory.session_id or "")
         is_active = (
             session is not None and memory.session_id is not None and session.status == "active"
         )

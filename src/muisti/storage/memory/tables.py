@@ -137,7 +137,7 @@ class Tables:
     by_hash: Grouped[str, str, None] = field(default_factory=Grouped)
     by_session: Grouped[tuple[str, EntryType], str, None] = field(default_factory=Grouped)
     by_path: Grouped[tuple[EntryType, str], str, None] = field(default_factory=Grouped)
-    by_chat: Grouped[str, str, None] = field(default_factory=Grouped)
+    by_conversation: Grouped[str, str, None] = field(default_factory=Grouped)
     links_to: Grouped[str, tuple[str, LinkType], Link] = field(default_factory=Grouped)
     """Target → source and type → link."""
     usage: dict[str, Usage] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class Tables:
             by_hash=self.by_hash.copy(),
             by_session=self.by_session.copy(),
             by_path=self.by_path.copy(),
-            by_chat=self.by_chat.copy(),
+            by_conversation=self.by_conversation.copy(),
             links_to=self.links_to.copy(),
             usage=dict(self.usage),
             sessions=dict(self.sessions),
@@ -201,7 +201,7 @@ class Database:
             self._pinned.tables = None
 
     @contextmanager
-    def writing(self) -> Iterator[Tables]:
+    def transaction(self) -> Iterator[Tables]:
         """Give a copy to change. It takes the place of the present state, unless something is raised."""
         with self._writing:
             changed = self._tables.copy()

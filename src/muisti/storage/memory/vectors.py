@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from muisti.ports.vectors import Embedded, Identity, Space, Vector, VectorHit, check_length
-from muisti.storage.memory.apply import take_over
+from muisti.storage.memory.apply import promote_complete_space
 from muisti.storage.memory.index import MemoryIndex
 from muisti.storage.memory.tables import SpaceTable, Tables
 
@@ -31,7 +31,7 @@ class MemoryVectors:
 
     def prepare(self, identity: Identity) -> Space:
         """The space of a model, made if there is none. What was begun for another model is dropped."""
-        with self._database.writing() as tables:
+        with self._database.transaction() as tables:
             tables.spaces = [
                 one for one in tables.spaces if one.serving or one.identity == identity
             ]
@@ -43,19 +43,19 @@ class MemoryVectors:
                     id_ for id_, entry in tables.entries.items() if entry.memory.content
                 }
                 tables.spaces.append(wanted)
-            take_over(tables)  # at once where there is nothing to embed
+            promote_complete_space(tables)  # at once where there is nothing to embed
         return _space(wanted)
 
     def add(self, embedded: Sequence[Embedded]) -> None:
         """Store vectors whose memories still have the text that they were made from."""
-        with self._database.writing() as tables:
+        with self._database.transaction() as tables:
             for one in embedded:
                 space = _find(tables, one.identity)
                 entry = tables.entries.get(one.memory_id)
                 if space is not None and entry is not None and entry.source_hash == one.source:
                     space.vectors[one.memory_id] = (one.pieces, one.vectors.copy())
                     space.waiting.discard(one.memory_id)
-            take_over(tables)
+            promote_complete_space(tables)
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
         """Memories that wait for their vectors, in the order in which they came."""
@@ -69,11 +69,11 @@ class MemoryVectors:
     ) -> list[VectorHit]:
         """The nearest memories that the filter lets through, each by its nearest piece."""
         check_length(space, query)
-        reading = self._index.reading()
-        known = _find(reading.tables, space.identity)
+        view = self._index.view()
+        known = _find(view.tables, space.identity)
         hits = []
         for id_, (pieces, vectors) in known.vectors.items() if known is not None else ():
-            if pieces and reading.allows(where, reading.tables.entries[id_]):
+            if pieces and view.allows(where, view.tables.entries[id_]):
                 cosines = (vectors @ query).clip(-1, 1)  # rounded, equal ones come out above 1
                 best = int(cosines.argmax())
                 hits.append(

@@ -21,11 +21,11 @@ LEAST_IDF = 1e-6
 class MemoryWords:
     """Finds texts by their words."""
 
-    reading: Callable[[], View]
+    view: Callable[[], View]
 
     def frequencies(self, words: Sequence[str]) -> Frequencies:
         """How many texts there are, and in how many each word occurs."""
-        tables = self.reading().tables
+        tables = self.view().tables
         counts = {word: len(tables.postings[word]) for word in words}
         return Frequencies(
             len(tables.lengths), {word: count for word, count in counts.items() if count}
@@ -34,7 +34,7 @@ class MemoryWords:
     def find_words_containing(self, part: str, limit: int) -> list[str]:
         """Indexed words that contain this one, the shortest first, then the most common."""
         check_text(part)
-        postings = self.reading().tables.postings
+        postings = self.view().tables.postings
         found = [word for word in postings if part in word and part != word]
         return sorted(found, key=lambda word: (len(word), -len(postings[word]), word))[:limit]
 
@@ -59,12 +59,12 @@ class MemoryWords:
                 return True
             return all(part in other for part in ending)
 
-        return [other for other in self.reading().tables.postings if is_near(other)]
+        return [other for other in self.view().tables.postings if is_near(other)]
 
     def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[WordMatch]:
         """The best texts by bm25."""
-        reading = self.reading()
-        tables = reading.tables
+        view = self.view()
+        tables = view.tables
         sought = [term for term in terms if term.sought] or terms
         scores: dict[str, float] = {}
         for word, is_prefix in _phrases(sought):
@@ -77,7 +77,7 @@ class MemoryWords:
             entry = tables.entries[id_]
             if len(found) == limit:
                 break
-            if reading.allows(where, entry):
+            if view.allows(where, entry):
                 found.append(
                     WordMatch(id_, scores[id_], entry.words, entry.memory.content[:OPENING])
                 )
@@ -86,19 +86,19 @@ class MemoryWords:
     def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
         """Ids of texts with these characters, the shortest first."""
         check_text(text)
-        reading = self.reading()
+        view = self.view()
         found = [
             entry.memory
-            for entry in reading.tables.entries.values()
+            for entry in view.tables.entries.values()
             if (text in entry.memory.content or text in entry.memory.title)
-            and reading.allows(where, entry)
+            and view.allows(where, entry)
         ]
         found.sort(key=lambda memory: (len(memory.content), memory.id))
         return [memory.id for memory in found[:limit]]
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """The index words of these texts."""
-        entries = self.reading().tables.entries
+        entries = self.view().tables.entries
         return {
             id_: entries[id_].words for id_ in ids if id_ in entries and entries[id_].is_indexed
         }

@@ -11,10 +11,14 @@ import apsw
 from muisti.model import Link, Memory, Usage
 from muisti.ports.search import IndexChanges, JournalChanges, MemoryRow
 from muisti.storage.sqlite.entries import Counts, insert_texts, remove_texts
-from muisti.storage.sqlite.rows import STORED, Cell, link_cells, to_cell, to_int
-from muisti.storage.sqlite.vector_spaces import await_vectors, forget_vectors, take_over
+from muisti.storage.sqlite.rows import STORED, Cell, encode_link, encode_value, to_int
+from muisti.storage.sqlite.vector_spaces import (
+    delete_vectors,
+    mark_unembedded,
+    promote_complete_space,
+)
 from muisti.storage.sync_state import StateChanges
-from muisti.text.simhash import bands
+from muisti.text.simhash import compute_bands
 
 MANY = 100
 """Memories at once that are worth tidying up for."""
@@ -27,7 +31,7 @@ def apply_changes(
     counts: Counts = Counter() if count else None
     arriving = {row.memory.id: row for row in changes.memories}
     earlier = _remove(db, [*changes.removed, *arriving], counts)
-    forget_vectors(db, [known.n for id_, known in earlier.items() if id_ not in arriving])
+    delete_vectors(db, [known.n for id_, known in earlier.items() if id_ not in arriving])
     # Those that keep their number first: SQLite gives a new row the next one after the highest, which may be theirs.
     in_order = sorted(arriving.values(), key=lambda row: row.memory.id not in earlier)
     _insert(db, in_order, earlier, counts)
@@ -44,7 +48,7 @@ def apply_changes(
         _apply_journal(db, changes.journal)
     _apply_state(db, state)
     if earlier.keys() - arriving.keys() or changes.emptied:
-        take_over(
+        promote_complete_space(
             db
         )  # what was removed may have been the last that another model's space waited for
 
@@ -65,7 +69,7 @@ def _remove(db: apsw.Connection, ids: Sequence[str], counts: Counts) -> dict[str
             found[id_] = _Row(*row)
     for id_, known in found.items():
         db.execute("DELETE FROM links WHERE source = ?", (id_,))
-        own_bands = [(band, known.n) for band in bands(known.simhash)]
+        own_bands = [(band, known.n) for band in compute_bands(known.simhash)]
         db.executemany("DELETE FROM bands WHERE band = ? AND n = ?", own_bands)
         if counts is not None:
             for row in db.execute("SELECT title, labels, body FROM words WHERE n = ?", (known.n,)):
@@ -98,8 +102,8 @@ def _insert(
         db.executemany(_BAND, [(band, n, memory.simhash) for band in row.bands])
         db.executemany(_LINK, [_link_row(link) for link in memory.links])
         if known is None or known.source_hash != row.source_hash:
-            forget_vectors(db, [n])
-            await_vectors(db, n)
+            delete_vectors(db, [n])
+            mark_unembedded(db, n)
 
 
 _BAND = "INSERT OR IGNORE INTO bands VALUES (?, ?, ?)"
@@ -107,12 +111,12 @@ _LINK = "INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def _link_row(link: Link) -> tuple[Cell, ...]:
-    *who, created, since, until = link_cells(link)
+    *who, created, since, until = encode_link(link)
     return *who, link.proposed, created, created if since is None else since, until
 
 
 def _cells(memory: Memory) -> tuple[Cell, ...]:
-    return tuple(to_cell(field, getattr(memory, field.name)) for field in STORED.values())
+    return tuple(encode_value(field, getattr(memory, field.name)) for field in STORED.values())
 
 
 def _count_words(db: apsw.Connection, counts: Mapping[str, int]) -> None:

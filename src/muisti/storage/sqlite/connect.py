@@ -30,7 +30,7 @@ from muisti.errors import (
 )
 from muisti.model import KINDS, RATES, Filter, Kind, Sector
 from muisti.storage.clock import SystemClock
-from muisti.storage.sqlite.filters import Condition, conditions
+from muisti.storage.sqlite.filters import Condition, build_condition
 from muisti.storage.sqlite.migrate import migrate
 from muisti.storage.sqlite.migrations import NEWEST
 from muisti.storage.sqlite.rows import to_int
@@ -263,7 +263,7 @@ class Database:
 
     def conditions(self, where: Filter) -> Condition:
         """A filter as SQL."""
-        return conditions(where, self.salience)
+        return build_condition(where, self.salience)
 
     def _connect_reader(self, path: Path) -> apsw.Connection:
         db = connect(path, self._timeout)
@@ -272,7 +272,7 @@ class Database:
         return db
 
     @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def read_transaction(self) -> Iterator[apsw.Connection]:
         """A connection that sees one consistent state. Within a reading, the same thread goes on reading that state."""
         held: apsw.Connection | None = getattr(self._held, "db", None)
         if held is not None:
@@ -299,7 +299,7 @@ class Database:
                         db.close()
 
     @contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
+    def write_transaction(self) -> Iterator[apsw.Connection]:
         """The writing connection inside a transaction that is committed at the end, or undone."""
         with self._guard, sqlite_errors():
             if self._writer is None:

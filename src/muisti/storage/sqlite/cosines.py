@@ -11,14 +11,14 @@ import numpy as np
 from muisti.errors import IndexCorrupt
 from muisti.ports import Space, Vector, VectorHit
 from muisti.storage.sqlite.rows import fetch
-from muisti.storage.sqlite.sign_bits import Floats, Numbers, as_numbers
-from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.storage.sqlite.sign_bits import Floats, Numbers, dequantize
+from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
     from muisti.storage.sqlite.filters import Condition
 
 
-def allowed_numbers(db: apsw.Connection, space: Space, where: Condition) -> Numbers:
+def find_allowed(db: apsw.Connection, space: Space, where: Condition) -> Numbers:
     """The numbers of all vectors whose memories the filter lets through."""
     sql, values = where
     rows = fetch(
@@ -29,7 +29,7 @@ def allowed_numbers(db: apsw.Connection, space: Space, where: Condition) -> Numb
     return np.array([v for (v,) in rows], np.int64)
 
 
-def hits_of(
+def find_hits(
     db: apsw.Connection, numbers: Numbers, query: Vector, where: Condition, limit: int
 ) -> tuple[list[VectorHit], float]:
     """The memories of these vectors that the filter lets through, each by its nearest piece, best first.
@@ -37,8 +37,8 @@ def hits_of(
     And which share of the vectors it lets through.
     """
     sql = "SELECT v, scale, codes, rest FROM json_each(?) j JOIN vectors ON v = j.value"
-    rows = fetch(db, sql, (as_json(numbers.tolist()),))
-    scores = dict(zip((row[0] for row in rows), cosines(rows, query), strict=True))
+    rows = fetch(db, sql, (to_json(numbers.tolist()),))
+    scores = dict(zip((row[0] for row in rows), compute_cosines(rows, query), strict=True))
     best = sorted(scores, key=lambda v: -scores[v])
     # Few of those that were compared are asked for: only these are looked at more closely, unless the filter takes too many.
     hits, share = _let_through(db, best[: 4 * limit], scores, where)
@@ -57,7 +57,7 @@ def _let_through(
         db,
         f"SELECT v.v, m.id, v.first, v.last FROM json_each(?) j JOIN vectors v ON v.v = j.value "
         f"JOIN entries m USING (n) LEFT JOIN usage u ON u.id = m.id WHERE {sql}",
-        (as_json(best), *values),
+        (to_json(best), *values),
     )
     nearest: dict[str, VectorHit] = {}
     for v, id_, first, last in rows:
@@ -67,7 +67,7 @@ def _let_through(
     return hits, len(rows) / max(1, len(best))
 
 
-def cosines(rows: Sequence[Sequence[Any]], query: Vector) -> list[float]:
+def compute_cosines(rows: Sequence[Sequence[Any]], query: Vector) -> list[float]:
     """Cosines, from rows whose second, third and fourth cells are scale, codes and rest. Raises IndexCorrupt."""
     if not rows:
         return []
@@ -82,14 +82,14 @@ def _vectors(rows: Sequence[Sequence[Any]], dimensions: int) -> Floats:
     if len(codes) != len(rows) * dimensions or len(rest) != len(codes):
         raise IndexCorrupt("the index has vectors of a wrong length; it is rebuilt from the files")
     scale = np.array([row[1] for row in rows], np.float32)
-    return as_numbers(
+    return dequantize(
         np.frombuffer(codes, np.int8).reshape(len(rows), -1),
         np.frombuffer(rest, np.int8).reshape(len(rows), -1),
         scale,
     )
 
 
-def mean_vector(rows: Sequence[Sequence[Any]], dimensions: int) -> Vector:
+def compute_mean(rows: Sequence[Sequence[Any]], dimensions: int) -> Vector:
     """The mean of vectors, of length 1, from rows as above. Raises IndexCorrupt."""
     total: Vector = _vectors(rows, dimensions).sum(axis=0)
     length = float(np.linalg.norm(total)) or 1.0

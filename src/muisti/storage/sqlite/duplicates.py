@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 from muisti.model import Memory
 from muisti.model.memory import PLACE
-from muisti.storage.sqlite.rows import FROM, VALID_UNTIL, Cell, fetch, memory_of, quoted, to_int
-from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.storage.sqlite.rows import (
+    FROM,
+    VALID_UNTIL,
+    Cell,
+    decode_memory,
+    fetch,
+    quote_word,
+    to_int,
+)
+from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
     from muisti.storage.sqlite.connect import Database
@@ -28,9 +36,9 @@ class SqliteDuplicates:
         same = f"m.content_hash = ? AND {_SAME_PLACE} AND {time}"
         sql = f"SELECT {self._columns} FROM {FROM} WHERE {same} ORDER BY m.created_at LIMIT 1"
         span = to_int(memory.valid_from), to_int(memory.valid_until)
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             found = fetch(db, sql, (memory.content_hash, *_place(memory), *span))
-        return memory_of(found[0]) if found else None
+        return decode_memory(found[0]) if found else None
 
     def find_near_simhash(
         self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
@@ -38,12 +46,14 @@ class SqliteDuplicates:
         """Return id → simhash of memories that share a band and differ in at most so many bits."""
         if not bands:
             return {}
-        from muisti.text.simhash import hamming  # only saving needs it
+        from muisti.text.simhash import hamming_distance  # only saving needs it
 
-        with self._db.reading() as db:
-            rows = fetch(db, _BY_BANDS, (as_json(bands), limit))
-            near = [n for n, simhash in rows if hamming(simhash, memory.simhash) <= most_bits]
-            return dict(fetch(db, _BY_NUMBER, (as_json(near), *_place(memory)))) if near else {}
+        with self._db.read_transaction() as db:
+            rows = fetch(db, _BY_BANDS, (to_json(bands), limit))
+            near = [
+                n for n, simhash in rows if hamming_distance(simhash, memory.simhash) <= most_bits
+            ]
+            return dict(fetch(db, _BY_NUMBER, (to_json(near), *_place(memory)))) if near else {}
 
     def find_with_words(
         self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
@@ -51,15 +61,15 @@ class SqliteDuplicates:
         """Return id → simhash of memories that have any, or all, of these words."""
         if not words:
             return {}
-        match = (" AND " if all_of_them else " OR ").join(quoted(word) for word in words)
-        with self._db.reading() as db:
+        match = (" AND " if all_of_them else " OR ").join(quote_word(word) for word in words)
+        with self._db.read_transaction() as db:
             return dict(fetch(db, _BY_WORDS, (match, *_place(memory), limit)))
 
     def filter_current(self, ids: Sequence[str]) -> list[Memory]:
         """Return those of these that are neither superseded nor expired."""
         sql = f"SELECT {self._columns} FROM {FROM} WHERE m.id IN (SELECT value FROM json_each(?)) AND {_CURRENT}"
-        with self._db.reading() as db:
-            found = {row[0]: memory_of(row) for row in fetch(db, sql, (as_json(ids),))}
+        with self._db.read_transaction() as db:
+            found = {row[0]: decode_memory(row) for row in fetch(db, sql, (to_json(ids),))}
         return [found[id_] for id_ in ids if id_ in found]
 
 

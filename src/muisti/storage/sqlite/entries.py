@@ -10,7 +10,7 @@ import apsw
 from muisti.model import Tier
 from muisti.ports.search import TextRow
 from muisti.storage.sqlite.rows import Cell, fetch
-from muisti.storage.sqlite.vector_spaces import as_json, await_all, forget_vectors
+from muisti.storage.sqlite.vector_spaces import delete_vectors, mark_all_unembedded, to_json
 
 Counts = Counter[str] | None
 """In how many texts more, or fewer, each word occurs. None: nobody counts now, it is done for all texts at the end."""
@@ -55,14 +55,14 @@ def insert_texts(
             if counts is not None:
                 counts.update(set(" ".join(text.words).split()))
         if text.message is not None:
-            messages.append((n, text.message.chat, text.path, *text.message[1:]))
+            messages.append((n, text.message.conversation, text.path, *text.message[1:]))
         if source_hash != text.source_hash and text.content:
             unembedded.append(n)
     db.executemany(_INSERT, rows)
     db.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", words)
     db.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", messages)
-    forget_vectors(db, [n for n, _ in earlier.values()])
-    await_all(db, unembedded)
+    delete_vectors(db, [n for n, _ in earlier.values()])
+    mark_all_unembedded(db, unembedded)
 
 
 def remove_texts(db: apsw.Connection, places: Sequence[tuple[str, str]], counts: Counts) -> Earlier:
@@ -71,7 +71,7 @@ def remove_texts(db: apsw.Connection, places: Sequence[tuple[str, str]], counts:
     for origin, path in places:
         chat = path.split("/")[1] if origin == "message" else path
         found = fetch(db, f"SELECT e.n, e.id, e.source_hash FROM {_OF_PATH[origin]}", (path, chat))
-        numbers = as_json([n for n, _, _ in found])
+        numbers = to_json([n for n, _, _ in found])
         if counts is not None:
             for row in fetch(db, _WORDS, (numbers,)):
                 counts.subtract(set(" ".join(row).split()))

@@ -8,7 +8,7 @@ import apsw
 
 from muisti.errors import IndexCorrupt
 from muisti.storage.sqlite.rows import STORED, fetch
-from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.storage.sqlite.vector_spaces import to_json
 from muisti.storage.sync_state import ConversationOffset, FileStat, ReadOffset, SeenFile
 
 
@@ -18,7 +18,7 @@ def read_seen(db: apsw.Connection, paths: Collection[str] | None = None) -> dict
     if paths is None:
         rows = fetch(db, sql)
     else:
-        rows = fetch(db, f"{sql} WHERE path IN (SELECT value FROM json_each(?))", (as_json(paths),))
+        rows = fetch(db, f"{sql} WHERE path IN (SELECT value FROM json_each(?))", (to_json(paths),))
     if {(type(row[0]), type(row[4]), type(row[6])) for row in rows} - _SENSIBLE:
         raise IndexCorrupt("the index has rows that make no sense; `muisti reindex` rebuilds it")
     return {
@@ -56,7 +56,7 @@ def read_documents(
     if paths is None:
         rows = fetch(db, sql)
     else:
-        rows = fetch(db, f"{sql} WHERE path IN (SELECT value FROM json_each(?))", (as_json(paths),))
+        rows = fetch(db, f"{sql} WHERE path IN (SELECT value FROM json_each(?))", (to_json(paths),))
     return {
         path: (source, SeenFile(FileStat(size, mtime, inode), seen_ns, sha, None))
         for path, source, size, mtime, inode, seen_ns, sha in rows
@@ -67,7 +67,7 @@ def read_said(db: apsw.Connection, ids: Sequence[str]) -> dict[str, tuple[str, s
     """Return role and content of the indexed messages that have one of these ids."""
     sql = """SELECT e.id, m.role, e.content FROM json_each(?) j
              JOIN entries e ON e.id = j.value JOIN messages m USING (n)"""
-    return {id_: (role, content) for id_, role, content in fetch(db, sql, (as_json(ids),))}
+    return {id_: (role, content) for id_, role, content in fetch(db, sql, (to_json(ids),))}
 
 
 def read_last_message_at(db: apsw.Connection, chat: str, path: str) -> int | None:

@@ -17,7 +17,7 @@ Condition = tuple[str, list[Cell]]
 """On `memories m` or `entries m` and `usage u`, with its values. Always true is `1`."""
 
 
-def conditions(where: Filter, salience: str) -> Condition:
+def build_condition(where: Filter, salience: str) -> Condition:
     """The condition that a filter stands for. Salience: the SQL expression for it."""
     parts: list[str] = []
     values: list[Cell] = []

@@ -14,7 +14,7 @@ from muisti.storage.sqlite.index_file import IndexFile
 from muisti.storage.sqlite.links import SqliteLinks
 from muisti.storage.sqlite.messages import SqliteMessages
 from muisti.storage.sqlite.reader import SqliteReader
-from muisti.storage.sqlite.rows import columns, fetch
+from muisti.storage.sqlite.rows import fetch, make_columns
 from muisti.storage.sqlite.statistics import SqliteStatistics
 from muisti.storage.sqlite.words import SqliteWords
 
@@ -39,7 +39,7 @@ class SqliteIndex(
     def __init__(self, database: Database, timeout: float) -> None:
         self._db = database
         self._timeout = timeout
-        self._columns = columns(database.salience)
+        self._columns = make_columns(database.salience)
         self._salience_recorded = database.salience_recorded
         self._purge_is_due = False
 
@@ -55,7 +55,7 @@ class SqliteIndex(
         """Write rows, and what was seen of the files that they come from, in one transaction."""
         from muisti.storage.sqlite.apply import apply_changes  # a hook only reads
 
-        with self._db.writing() as db:
+        with self._db.write_transaction() as db:
             apply_changes(db, changes, state)
         if self._purge_is_due:
             self._purge_is_due = not self._db.checkpoint()
@@ -90,49 +90,49 @@ class SqliteIndex(
         """Return every file that was seen, or those of these."""
         from muisti.storage.sqlite.file_state import read_seen
 
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_seen(db, paths)
 
     def journal_offsets(self) -> dict[str, ReadOffset]:
         """Return how far the journal was read."""
         from muisti.storage.sqlite.file_state import read_journal_offsets
 
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_journal_offsets(db)
 
     def conversation_offsets(self, path: str | None = None) -> dict[str, ConversationOffset]:
         """Return how far each file of a conversation, or one, was read."""
         from muisti.storage.sqlite.file_state import read_conversation_offsets
 
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_conversation_offsets(db, path)
 
     def documents(self, paths: Collection[str] | None = None) -> dict[str, tuple[str, SeenFile]]:
         """Return every document that was read, or those of these."""
         from muisti.storage.sqlite.file_state import read_documents
 
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_documents(db, paths)
 
     def get_message_texts(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return role and content of the indexed messages that have one of these ids."""
         from muisti.storage.sqlite.file_state import read_said
 
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_said(db, ids)
 
     def last_message_at(self, chat: str, path: str) -> int | None:
         """Return the time of the last indexed line of a conversation's file."""
         from muisti.storage.sqlite.file_state import read_last_message_at
 
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_last_message_at(db, chat, path)
 
     # -- Checks
 
     def check(self) -> list[str]:
         """Return what is wrong with the file itself."""
-        with self._db.writing() as db:
+        with self._db.write_transaction() as db:
             found: list[str] = []
             for table in ("word_index", "lexicon_parts"):
                 try:
@@ -142,14 +142,14 @@ class SqliteIndex(
             # In this order: the pragma alone trusts what FTS5 cached before other processes wrote, and sees damage.
             found += [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
             if not found and fetch(db, "SELECT 1 FROM spaces"):
-                from muisti.storage.sqlite.vector_rows import wrong_vectors  # numpy
+                from muisti.storage.sqlite.vector_rows import find_vector_problems  # numpy
 
-                found += wrong_vectors(db)
+                found += find_vector_problems(db)
             return found
 
     def fingerprint(self) -> dict[str, str]:
         """Return a digest for each part."""
         from muisti.storage.sqlite.file_state import read_fingerprint
 
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_fingerprint(db)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from muisti.storage.sqlite.rows import fetch, link_of
-from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.storage.sqlite.rows import decode_link, fetch
+from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
     from muisti.model import Link
@@ -20,14 +20,14 @@ class SqliteLinks:
 
     def get_links(self, ids: Sequence[str]) -> list[Link]:
         """Return links that begin or end at any of these."""
-        with self._db.reading() as db:
-            return [link_of(row) for row in fetch(db, _LINKS, (as_json(ids),))]
+        with self._db.read_transaction() as db:
+            return [decode_link(row) for row in fetch(db, _LINKS, (to_json(ids),))]
 
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return for each that was superseded: by which memories, in the order of time."""
         found: dict[str, tuple[str, ...]] = {}
-        with self._db.reading() as db:
-            for old, new in fetch(db, _SUCCESSORS, (as_json(ids),)):
+        with self._db.read_transaction() as db:
+            for old, new in fetch(db, _SUCCESSORS, (to_json(ids),)):
                 found[old] = (*found.get(old, ()), new)
         return found
 

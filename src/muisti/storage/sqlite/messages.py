@@ -11,7 +11,7 @@ import apsw
 from muisti.errors import IndexCorrupt
 from muisti.model import SESSION_BREAK, Conversation, DocumentSource, Message
 from muisti.storage.sqlite.rows import fetch, to_time
-from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
     from muisti.storage.sqlite.connect import Database
@@ -24,13 +24,13 @@ class SqliteMessages:
 
     def window(self, chat: str, limit: int, *, whole: bool = False) -> list[Message]:
         """Return the latest since the last session break, or of all."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             rows = fetch(db, _WHOLE if whole else _WINDOW, (chat, limit))
         return [_message_of(row) for row in reversed(rows)]
 
     def list_conversations(self) -> list[Conversation]:
         """Return all conversations, the latest first."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             rows = fetch(db, _CHATS)
         return [
             Conversation(name, count, to_time(first), to_time(last), present)
@@ -39,11 +39,11 @@ class SqliteMessages:
 
     def messages(self, ids: Sequence[str]) -> dict[str, Message]:
         """Return messages by the ids that searches answer."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             rows = fetch(
                 db,
                 f"SELECT {_MESSAGE}, e.id FROM json_each(?) j JOIN entries e ON e.id = j.value JOIN messages m USING (n)",
-                (as_json(ids),),
+                (to_json(ids),),
             )
         return {row[-1]: _message_of(row) for row in rows}
 
@@ -51,13 +51,13 @@ class SqliteMessages:
         """Return those of these that are in a conversation."""
         sql = f"""SELECT {_MESSAGE} FROM json_each(?) j JOIN messages m ON m.message_id = j.value AND m.chat = ?
                   JOIN entries e USING (n) ORDER BY m.file DESC, m.place DESC"""
-        with self._db.reading() as db:
-            found = [_message_of(row) for row in fetch(db, sql, (as_json(message_ids), chat))]
+        with self._db.read_transaction() as db:
+            found = [_message_of(row) for row in fetch(db, sql, (to_json(message_ids), chat))]
         return {message.id: message for message in found}
 
     def document_sources(self) -> list[str]:
         """Return what indexed documents are called."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             rows = fetch(
                 db, "SELECT DISTINCT source FROM entries WHERE origin = 'document' ORDER BY source"
             )
@@ -65,7 +65,7 @@ class SqliteMessages:
 
     def sources(self) -> list[DocumentSource]:
         """Return the files and folders that are searched beside the memories."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_sources(db)
 
 

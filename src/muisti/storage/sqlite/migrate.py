@@ -11,7 +11,7 @@ from muisti.storage.sqlite.migrations import NEWEST
 
 
 @cache
-def migrations() -> tuple[tuple[int, str], ...]:
+def load_migrations() -> tuple[tuple[int, str], ...]:
     """Number and SQL of each, in order."""
     from importlib import resources  # dear, and rarely needed
 
@@ -30,7 +30,7 @@ def migrate(db: apsw.Connection) -> None:
             f"the index has schema {version}, this muisti knows up to {NEWEST}: upgrade muisti, "
             "or delete the folder .muisti (only the index is in it) and run `muisti reindex`"
         )
-    for number, sql in migrations():
+    for number, sql in load_migrations():
         if number > version:
             db.execute("BEGIN IMMEDIATE")
             try:

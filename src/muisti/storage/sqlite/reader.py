@@ -17,14 +17,14 @@ from muisti.storage.sqlite.rows import (
     SAID_AT,
     VALID_UNTIL,
     Cell,
+    decode_memory,
+    decode_session,
     fetch,
-    memory_of,
-    session_of,
     time_or_none,
     to_int,
     to_time,
 )
-from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
     from muisti.storage.sqlite.connect import Database
@@ -51,7 +51,7 @@ class SqliteReader:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Everything that this thread reads within sees one state."""
-        with self._db.reading():
+        with self._db.read_transaction():
             yield
 
     def get(
@@ -128,7 +128,7 @@ class SqliteReader:
 
     def candidates(self, ids: Sequence[str], where: Filter) -> dict[str, Candidate]:
         """These memories and their neighbours in their sessions, all of which know their own neighbours."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             around = _around(db, ids)
             beside = [id_ for id_ in _neighbours(around) if id_ not in around]
             around |= _around(db, beside)
@@ -136,29 +136,29 @@ class SqliteReader:
             rows = fetch(
                 db,
                 _CANDIDATES.format(condition=sql, salience=self._db.salience),
-                (*values, as_json(dict.fromkeys([*ids, *beside]))),
+                (*values, to_json(dict.fromkeys([*ids, *beside]))),
             )
         return {row[0]: _candidate(row, *around.get(row[0], ((), ()))) for row in rows}
 
     def session(self, session_id: str) -> Session | None:
         """One session."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_session(db, session_id)
 
     def sessions(self, project: str | None, limit: int) -> list[Session]:
         """The latest sessions first."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             rows = db.execute(
                 "SELECT * FROM sessions WHERE ?1 IS NULL OR project = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2",
                 (project, limit),
             ).fetchall()
-        return [session_of(row) for row in rows]
+        return [decode_session(row) for row in rows]
 
     def session_uses(
         self, *, session_id: str | None = None, memory_id: str | None = None
     ) -> list[SessionUse]:
         """What sessions did with memories, in the order of time. That a memory was created is in its file."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             rows = fetch(
                 db,
                 """SELECT session_id, memory_id, what, at FROM uses
@@ -175,12 +175,12 @@ class SqliteReader:
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
         """Return what the journal said of these memories so far."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_usage(db, ids)
 
     def find_ids(self, part: str, limit: int) -> list[str]:
         """Ids that begin or end with a text."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             rows = fetch(
                 db,
                 """SELECT id FROM entries WHERE lower(substr(id, 1, length(?1))) = ?1 OR lower(substr(id, -length(?1))) = ?1
@@ -191,9 +191,9 @@ class SqliteReader:
         return [id_ for (id_,) in rows]
 
     def _memories(self, sql: str, values: Sequence[Cell], among: str = FROM) -> list[Memory]:
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return [
-                memory_of(row)
+                decode_memory(row)
                 for row in db.execute(f"SELECT {self._columns} FROM {among} WHERE {sql}", values)
             ]
 
@@ -202,7 +202,7 @@ def read_usage(db: apsw.Connection, ids: Sequence[str]) -> dict[str, Usage]:
     """Return the usage of these memories, where there is any."""
     found = {}
     for id_, salience, touched, count, accessed, edited, idle, first, saved in fetch(
-        db, _USAGE, (as_json(ids),)
+        db, _USAGE, (to_json(ids),)
     ):
         found[id_] = Usage(
             salience=salience,
@@ -220,7 +220,7 @@ def read_usage(db: apsw.Connection, ids: Sequence[str]) -> dict[str, Usage]:
 def read_session(db: apsw.Connection, session_id: str) -> Session | None:
     """Return one session."""
     row = db.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
-    return session_of(row) if row else None
+    return decode_session(row) if row else None
 
 
 _USAGE = """
@@ -248,7 +248,7 @@ _Sides = tuple[Sequence[str], Sequence[str]]
 def _around(db: apsw.Connection, ids: Sequence[str]) -> dict[str, _Sides]:
     return {
         id_: (json.loads(before), json.loads(after))
-        for id_, before, after in fetch(db, _AROUND, (as_json(ids),))
+        for id_, before, after in fetch(db, _AROUND, (to_json(ids),))
     }
 
 

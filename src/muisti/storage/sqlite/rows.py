@@ -55,7 +55,7 @@ FROM_ENTRIES = f"entries m {_BESIDE}"
 """Memories; and messages and sections of documents as well."""
 
 
-def columns(salience: str) -> str:
+def make_columns(salience: str) -> str:
     """What `memory_of` reads, with the SQL expression for the salience."""
     return _COLUMNS.format(salience=salience)
 
@@ -65,7 +65,7 @@ def fetch(db: apsw.Connection, sql: str, values: Sequence[Cell] = ()) -> list[tu
     return db.execute(sql, values).fetchall()
 
 
-def quoted(word: str) -> str:
+def quote_word(word: str) -> str:
     """A word in an FTS5 expression: whatever it is, it is no syntax."""
     return '"' + word.replace('"', '""').replace("\0", " ") + '"'  # a NUL would end the expression
 
@@ -90,16 +90,16 @@ def time_or_none(value: int | None) -> datetime | None:
     return None if value is None else to_time(value)
 
 
-def to_list(values: Sequence[str]) -> str:
+def encode_list(values: Sequence[str]) -> str:
     """A list in one cell."""
     return json.dumps(values, ensure_ascii=False) if values else ""
 
 
-def _from_list(cell: str) -> tuple[str, ...]:
+def _decode_list(cell: str) -> tuple[str, ...]:
     return tuple(json.loads(cell)) if cell else ()
 
 
-def memory_of(row: Sequence[Any]) -> Memory:
+def decode_memory(row: Sequence[Any]) -> Memory:
     """A row of `columns` as a memory. Raises IndexCorrupt for one that no memory can have."""
     try:
         return _memory_of(row)
@@ -115,28 +115,28 @@ def _memory_of(row: Sequence[Any]) -> Memory:
         values[name] = decode(values[name])
     if values["links"]:
         cells = json.loads(values["links"])
-        values["links"] = tuple(link_of([values["id"], *link]) for link in cells)
+        values["links"] = tuple(decode_link([values["id"], *link]) for link in cells)
     else:
         values["links"] = ()
     return Memory(**values)
 
 
-def to_cell(field: Field, value: Any) -> Cell:
+def encode_value(field: Field, value: Any) -> Cell:
     """A field's value as its column holds it."""
     encode = _ENCODERS.get(field.value_type)
     return value if encode is None else encode(value)
 
 
-def to_links(links: Sequence[Link]) -> str:
+def encode_links(links: Sequence[Link]) -> str:
     """The links that begin at a memory, in one cell."""
-    return json.dumps([list(link_cells(link)[1:]) for link in links]) if links else ""
+    return json.dumps([list(encode_link(link)[1:]) for link in links]) if links else ""
 
 
 _ENCODERS: Mapping[ValueType, Callable[[Any], Cell]] = {
     ValueType.WORD: str,
     ValueType.TIME: to_int,
-    ValueType.LIST: to_list,
-    ValueType.LINKS: to_links,
+    ValueType.LIST: encode_list,
+    ValueType.LINKS: encode_links,
 }
 
 
@@ -147,7 +147,7 @@ def _decoder(field: Field) -> Callable[[Any], Any] | None:
     if field.value_type is ValueType.TIME:
         return time_or_none if field.nullable else to_time
     if field.value_type is ValueType.LIST:
-        return _from_list
+        return _decode_list
     return bool if field.value_type is ValueType.FLAG else None
 
 
@@ -157,7 +157,7 @@ _DECODERS = tuple(
 )
 
 
-def link_cells(link: Link) -> tuple[Cell, ...]:
+def encode_link(link: Link) -> tuple[Cell, ...]:
     """A link as the row that `link_of` reads."""
     times = (to_int(link.created_at), to_int(link.valid_from), to_int(link.valid_until))
     return (
@@ -170,7 +170,7 @@ def link_cells(link: Link) -> tuple[Cell, ...]:
     )
 
 
-def link_of(row: Sequence[Any]) -> Link:
+def decode_link(row: Sequence[Any]) -> Link:
     """A row as a link."""
     source, type_, target, confidence, by, created, valid_from, valid_until = row
     return Link(
@@ -185,7 +185,7 @@ def link_of(row: Sequence[Any]) -> Link:
     )
 
 
-def session_of(row: Sequence[Any]) -> Session:
+def decode_session(row: Sequence[Any]) -> Session:
     """A row of the table sessions as a session."""
     id_, project, status, started_at, ended_at, summary, tool_calls = row
     return Session(

@@ -16,21 +16,21 @@ BLOCK = 4096
 """How many make a block."""
 
 
-def words(dimensions: int) -> int:
+def count_words(dimensions: int) -> int:
     """How many words of 64 bits hold the signs of a vector."""
     return (dimensions + 63) // 64
 
 
-def signs(vectors: Floats, centre: Floats | None) -> Bits:
+def compute_signs(vectors: Floats, centre: Floats | None) -> Bits:
     """A row of words for each vector. Taking the centre off first spreads vectors that all point one way."""
     shifted = vectors if centre is None else vectors - centre
     packed = np.packbits(shifted > 0, axis=1)
-    whole = np.zeros((len(vectors), words(vectors.shape[1]) * 8), np.uint8)
+    whole = np.zeros((len(vectors), count_words(vectors.shape[1]) * 8), np.uint8)
     whole[:, : packed.shape[1]] = packed
     return whole.view(np.uint64)
 
 
-def as_bytes(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
+def quantize(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
     """Each component as a byte, and what to multiply it with: four times smaller, cosines off by less than 0.005."""
     scale = np.abs(vectors).max(axis=1) / np.float32(127)
     scale[scale == 0] = 1
@@ -40,7 +40,7 @@ def as_bytes(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
 FINE = np.float32(254)
 
 
-def left_over(vectors: Floats, codes: NDArray[np.int8], scale: Floats) -> NDArray[np.int8]:
+def compute_residuals(vectors: Floats, codes: NDArray[np.int8], scale: Floats) -> NDArray[np.int8]:
     """What the bytes leave of each component, in 254ths of a step: of two alike, bytes alone cannot tell which is nearer."""
     rest: NDArray[np.int8] = (
         np.rint((vectors / scale[:, None] - codes) * FINE).clip(-127, 127).astype(np.int8)
@@ -48,7 +48,7 @@ def left_over(vectors: Floats, codes: NDArray[np.int8], scale: Floats) -> NDArra
     return rest
 
 
-def as_numbers(codes: NDArray[np.int8], rest: NDArray[np.int8], scale: Floats) -> Floats:
+def dequantize(codes: NDArray[np.int8], rest: NDArray[np.int8], scale: Floats) -> Floats:
     """The vectors of which these are the bytes."""
     return (codes + rest.astype(np.float32) / FINE) * scale[:, None]
 
@@ -58,7 +58,7 @@ class SignTable:
 
     def __init__(self, dimensions: int) -> None:
         self._numbers: Numbers = np.zeros(BLOCK, np.int64)
-        self._columns: Bits = np.zeros((words(dimensions), BLOCK), np.uint64)
+        self._columns: Bits = np.zeros((count_words(dimensions), BLOCK), np.uint64)
         self.count = 0
         self.last = 0
         """The highest number that is in."""

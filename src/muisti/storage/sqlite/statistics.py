@@ -11,7 +11,7 @@ import apsw
 from muisti.model import Problem, Stats
 from muisti.ports.search import Footprint
 from muisti.storage.sqlite.rows import FROM, fetch, to_time
-from muisti.storage.sqlite.vector_spaces import all_spaces, as_json, embeddable
+from muisti.storage.sqlite.vector_spaces import count_embeddable, read_spaces, to_json
 
 if TYPE_CHECKING:
     from muisti.storage.sqlite.connect import Database
@@ -27,28 +27,28 @@ class SqliteStatistics:
 
     def stats(self) -> Stats:
         """The vault in numbers."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return _stats(db, self._db.size(), self._db.salience)
 
     def count_decayed(self, least: float) -> int:
         """How many have lost at least so much since fading was last noted."""
         sql = f"SELECT count(*) FROM {_USED} WHERE m.deleted_at IS NULL AND {self._salience_recorded} - {self._db.salience} >= ?"
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return int(fetch(db, sql, (least,))[0][0])
 
     def problems(self) -> list[Problem]:
         """Return files that cannot be used, and why."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_problems(db)
 
     def decayed_at(self) -> datetime | None:
         """Return up to when decay was recorded."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return read_decayed_at(db)
 
     def live_bytes(self) -> int:
         """Files and vectors of memories that are not deleted."""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return sum(
                 fetch(
                     db, f"SELECT coalesce(sum({_SIZE}), 0) FROM {_SEEN} WHERE m.deleted_at IS NULL"
@@ -62,7 +62,7 @@ class SqliteStatistics:
         free, values = _free(protected, among)
         sql = f"""SELECT m.id, {_SIZE} FROM {_SEEN} LEFT JOIN usage u ON u.id = m.id WHERE {free}
                   ORDER BY coalesce(u.last_accessed, m.created_at), m.created_at, m.id"""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return [Footprint(id_, size) for id_, size in fetch(db, sql, values)]
 
     def weakest(
@@ -72,7 +72,7 @@ class SqliteStatistics:
         free, values = _free(protected, among)
         sql = f"""SELECT m.id, {self._db.salience} AS strength FROM {_USED} WHERE {free} AND strength < ?
                   ORDER BY strength, m.created_at, m.id"""
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return [id_ for id_, _ in fetch(db, sql, [*values, below])]
 
 
@@ -106,10 +106,10 @@ def _free(protected: Sequence[str], among: Sequence[str] | None) -> Condition:
         "(SELECT 1 FROM sessions s WHERE s.id = m.session_id AND s.status = 'active')"
     )
     if among is None:
-        return sql, [as_json(protected)]
+        return sql, [to_json(protected)]
     return f"{sql} AND m.id IN (SELECT value FROM json_each(?))", [
-        as_json(protected),
-        as_json(among),
+        to_json(protected),
+        to_json(among),
     ]
 
 
@@ -127,7 +127,7 @@ def _stats(db: apsw.Connection, size: int, strength: str) -> Stats:
         "SELECT count(*) FROM memories WHERE deleted_at IS NOT NULL"
     ).fetchone() or (0,)
     (sessions,) = db.execute("SELECT count(*) FROM sessions").fetchone() or (0,)
-    spaces = all_spaces(db)
+    spaces = read_spaces(db)
     return Stats(
         total_count=total,
         by_kind=counted("kind"),
@@ -141,6 +141,6 @@ def _stats(db: apsw.Connection, size: int, strength: str) -> Stats:
         session_count=sessions,
         index_size_bytes=size,
         embedding_model=spaces[0].identity.model if spaces else None,
-        waiting_count=spaces[-1].missing if spaces else embeddable(db),
+        waiting_count=spaces[-1].missing if spaces else count_embeddable(db),
         problems=tuple(read_problems(db)),
     )

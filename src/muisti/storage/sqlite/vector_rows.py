@@ -13,12 +13,12 @@ from muisti.storage.sqlite.sign_bits import (
     BLOCK,
     Bits,
     Floats,
-    as_bytes,
-    as_numbers,
-    left_over,
-    signs,
+    compute_residuals,
+    compute_signs,
+    dequantize,
+    quantize,
 )
-from muisti.storage.sqlite.vector_spaces import forget_vectors, space_of, take_over
+from muisti.storage.sqlite.vector_spaces import delete_vectors, find_space, promote_complete_space
 
 if TYPE_CHECKING:
     from muisti.ports import Embedded
@@ -29,7 +29,7 @@ LAST_CENTRE = 65_536
 """By then it stands still."""
 
 
-def blank(db: apsw.Connection, space: int, v: int) -> None:
+def clear_signs(db: apsw.Connection, space: int, v: int) -> None:
     """Overwrite the signs of a vector that stands in a full block."""
     row = db.execute(
         "SELECT first_v, numbers, bits FROM sign_blocks WHERE space = ?1 AND first_v <= ?2 AND last_v >= ?2",
@@ -55,14 +55,14 @@ def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
     """Keep the vectors of memories that still have the text they were made from."""
     touched = set()
     for embedded in arriving:
-        space = space_of(db, embedded.identity)
+        space = find_space(db, embedded.identity)
         row = db.execute(
             "SELECT n, source_hash FROM entries WHERE id = ?", (embedded.memory_id,)
         ).fetchone()
         if space is None or row is None or row[1] != embedded.source:
             continue
         n = int(row[0])
-        forget_vectors(db, [n], space)
+        delete_vectors(db, [n], space)
         _insert(db, space, n, embedded)
         db.execute("INSERT INTO embedded VALUES (?, ?, ?)", (space, n, len(embedded.pieces)))
         touched.add(space)
@@ -70,15 +70,15 @@ def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
         _recentre(db, space)
         _seal(db, space)
     if touched:
-        take_over(db)
+        promote_complete_space(db)
 
 
 def _insert(db: apsw.Connection, space: int, n: int, embedded: Embedded) -> None:
     if not embedded.pieces:
         return
-    codes, scales = as_bytes(embedded.vectors)
-    rests = left_over(embedded.vectors, codes, scales)
-    bits = signs(embedded.vectors, _centre(db, space))
+    codes, scales = quantize(embedded.vectors)
+    rests = compute_residuals(embedded.vectors, codes, scales)
+    bits = compute_signs(embedded.vectors, _centre(db, space))
     for piece, row, rest, scale, word in zip(
         embedded.pieces, codes, rests, scales, bits, strict=True
     ):
@@ -150,7 +150,7 @@ def _recentre(db: apsw.Connection, space: int) -> None:
         "UPDATE spaces SET centre = ?, centred_on = ? WHERE space = ?",
         (centre.tobytes(), count, space),
     )
-    _sign(db, space, numbers, signs(vectors, centre))
+    _sign(db, space, numbers, compute_signs(vectors, centre))
 
 
 def _sign(db: apsw.Connection, space: int, numbers: Sequence[int], bits: Bits) -> None:
@@ -169,7 +169,7 @@ def _read(db: apsw.Connection, space: int, dimensions: int) -> tuple[list[int], 
         np.frombuffer(b"".join(row[at] for row in rows), np.int8).reshape(-1, dimensions)
         for at in (2, 3)
     )
-    return [row[0] for row in rows], as_numbers(
+    return [row[0] for row in rows], dequantize(
         codes, rest, np.array([row[1] for row in rows], np.float32)
     )
 
@@ -215,11 +215,11 @@ def _sign_again(db: apsw.Connection) -> None:
     for space, dimensions in fetch(db, "SELECT space, dimensions FROM spaces"):
         numbers, vectors = _read(db, space, dimensions)
         if numbers:
-            _sign(db, space, numbers, signs(vectors, _centre(db, space)))
+            _sign(db, space, numbers, compute_signs(vectors, _centre(db, space)))
             _seal(db, space)
 
 
-def wrong_vectors(db: apsw.Connection) -> list[str]:
+def find_vector_problems(db: apsw.Connection) -> list[str]:
     """What does not fit together among the vectors; empty when all does."""
     checks = {
         "vectors of memories that are gone": "SELECT count(*) FROM vectors WHERE n NOT IN (SELECT n FROM entries)",

@@ -11,7 +11,7 @@ from muisti.ports import Identity, Space
 from muisti.storage.sqlite.rows import fetch
 
 
-def all_spaces(db: apsw.Connection) -> list[Space]:
+def read_spaces(db: apsw.Connection) -> list[Space]:
     """All spaces, the serving one first."""
     sql = """SELECT space, model, dimensions, revision, serving,
              (SELECT count(*) FROM unembedded u WHERE u.space = s.space) FROM spaces s ORDER BY serving DESC, space"""
@@ -21,7 +21,7 @@ def all_spaces(db: apsw.Connection) -> list[Space]:
     ]
 
 
-def space_of(db: apsw.Connection, identity: Identity) -> int | None:
+def find_space(db: apsw.Connection, identity: Identity) -> int | None:
     """The number of a model's space."""
     row = db.execute(
         "SELECT space FROM spaces WHERE model = ? AND dimensions = ? AND revision = ?",
@@ -32,7 +32,7 @@ def space_of(db: apsw.Connection, identity: Identity) -> int | None:
 
 def choose_space(db: apsw.Connection, identity: Identity) -> int:
     """The space of the model that is wanted now, made if there is none. What was begun for another model is dropped."""
-    number = space_of(db, identity)
+    number = find_space(db, identity)
     for (other,) in fetch(db, "SELECT space FROM spaces WHERE NOT serving"):
         if other != number:
             _drop_space(
@@ -40,7 +40,7 @@ def choose_space(db: apsw.Connection, identity: Identity) -> int:
             )  # the model was changed once more before the last change was through
     if number is None:
         number = _make_space(db, identity)
-    take_over(db)  # at once where there is nothing to embed
+    promote_complete_space(db)  # at once where there is nothing to embed
     return number
 
 
@@ -61,7 +61,7 @@ def _make_space(db: apsw.Connection, identity: Identity) -> int:
 _EMBEDDABLE = "FROM entries WHERE content <> ''"
 
 
-def embeddable(db: apsw.Connection) -> int:
+def count_embeddable(db: apsw.Connection) -> int:
     """How many texts would wait for their vectors in a new space."""
     return int(fetch(db, f"SELECT count(*) {_EMBEDDABLE}")[0][0])
 
@@ -71,22 +71,22 @@ def _drop_space(db: apsw.Connection, space: int) -> None:
         db.execute(f"DELETE FROM {table} WHERE space = ?", (space,))
 
 
-def await_vectors(db: apsw.Connection, n: int) -> None:
+def mark_unembedded(db: apsw.Connection, n: int) -> None:
     """Note that a new memory waits for its vectors."""
     db.execute("INSERT OR IGNORE INTO unembedded SELECT space, ? FROM spaces", (n,))
 
 
-def await_all(db: apsw.Connection, numbers: Sequence[int]) -> None:
+def mark_all_unembedded(db: apsw.Connection, numbers: Sequence[int]) -> None:
     """Note that texts wait for their vectors; what they may have had before is forgotten."""
     if fetch(db, "SELECT 1 FROM spaces"):
-        forget_vectors(db, numbers)
+        delete_vectors(db, numbers)
         db.execute(
             "INSERT OR IGNORE INTO unembedded SELECT space, value FROM json_each(?), spaces",
-            (as_json(numbers),),
+            (to_json(numbers),),
         )
 
 
-def forget_vectors(db: apsw.Connection, numbers: Iterable[int], space: int | None = None) -> None:
+def delete_vectors(db: apsw.Connection, numbers: Iterable[int], space: int | None = None) -> None:
     """Take the vectors of memories out, of one space or of all, bits included."""
     only = "" if space is None else f" AND space = {space:d}"
     for n in numbers:
@@ -98,14 +98,14 @@ def forget_vectors(db: apsw.Connection, numbers: Iterable[int], space: int | Non
                 "SELECT 1 FROM sign_blocks WHERE space = ?1 AND first_v <= ?2 AND last_v >= ?2",
                 (of, v),
             ):
-                from muisti.storage.sqlite.vector_rows import blank  # numpy
+                from muisti.storage.sqlite.vector_rows import clear_signs  # numpy
 
-                blank(db, of, v)
+                clear_signs(db, of, v)
         for table in ("embedded", "unembedded"):
             db.execute(f"DELETE FROM {table} WHERE n = ?{only}", (n,))
 
 
-def take_over(db: apsw.Connection) -> None:
+def promote_complete_space(db: apsw.Connection) -> None:
     """A space that was filled beside the serving one takes its place once nothing is missing in it."""
     row = db.execute(
         "SELECT space FROM spaces s WHERE NOT serving AND NOT EXISTS (SELECT 1 FROM unembedded u WHERE u.space = s.space)"
@@ -116,6 +116,6 @@ def take_over(db: apsw.Connection) -> None:
         db.execute("UPDATE spaces SET serving = 1 WHERE space = ?", row)
 
 
-def as_json(values: Iterable[int] | Iterable[str]) -> str:
+def to_json(values: Iterable[int] | Iterable[str]) -> str:
     """A list for `json_each`."""
     return json.dumps(list(values))

@@ -9,7 +9,7 @@ import apsw
 
 from muisti.ports.vectors import check_length
 from muisti.storage.sqlite.rows import fetch
-from muisti.storage.sqlite.vector_spaces import all_spaces, as_json, choose_space
+from muisti.storage.sqlite.vector_spaces import choose_space, read_spaces, to_json
 
 if TYPE_CHECKING:
     from muisti.model import Filter
@@ -41,50 +41,50 @@ class SqliteVectors:
 
     def spaces(self) -> list[Space]:
         """All spaces, the serving one first."""
-        with self._db.reading() as db:
-            return all_spaces(db)
+        with self._db.read_transaction() as db:
+            return read_spaces(db)
 
     def prepare(self, identity: Identity) -> Space:
         """The space of a model, made if there is none."""
-        with self._db.writing() as db:
+        with self._db.write_transaction() as db:
             number = choose_space(db, identity)
-            return next(space for space in all_spaces(db) if space.number == number)
+            return next(space for space in read_spaces(db) if space.number == number)
 
     def add(self, embedded: Sequence[Embedded]) -> None:
         """Store vectors whose memories still have the text that they were made from."""
         from muisti.storage.sqlite.vector_rows import store_vectors  # numpy
 
-        with self._db.writing() as db:
+        with self._db.write_transaction() as db:
             store_vectors(db, embedded)
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
         """Memories that wait for their vectors."""
         sql = "SELECT id FROM unembedded u JOIN entries m USING (n) WHERE u.space = ? ORDER BY m.n LIMIT ?"
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return [id_ for (id_,) in fetch(db, sql, (space.number, limit))]
 
     def find_nearest(
         self, space: Space, query: Vector, where: Filter, limit: int
     ) -> list[VectorHit]:
         """The nearest memories that the filter lets through."""
-        from muisti.storage.sqlite.cosines import allowed_numbers, hits_of
+        from muisti.storage.sqlite.cosines import find_allowed, find_hits
 
         check_length(space, query)
         condition = self._db.conditions(where)
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             take = max(self._take(db), 4 * limit)
             numbers = self._scan.find_nearest(db, self._db.path, space, query, take)
-            hits, share = hits_of(db, numbers, query, condition, limit)
+            hits, share = find_hits(db, numbers, query, condition, limit)
             allowed = None
             while len(numbers) >= take and (len(hits) < limit or share < MOST):
                 # The filter lets few of the nearest through, or many of them are pieces of the same memories: look at more,
                 # and if the filter is narrow, among those only that it lets through.
                 if allowed is None and share < NARROW:
-                    allowed = allowed_numbers(db, space, condition)
+                    allowed = find_allowed(db, space, condition)
                 else:
                     take = int(take / max(NARROW, min(share, 0.5) if len(hits) < limit else share))
                 numbers = self._scan.find_nearest(db, self._db.path, space, query, take, allowed)
-                hits, _ = hits_of(db, numbers, query, condition, limit)
+                hits, _ = find_hits(db, numbers, query, condition, limit)
                 share = 1.0
         return hits[:limit]
 
@@ -96,25 +96,25 @@ class SqliteVectors:
         self, space: Space, query: Vector, ids: Sequence[str]
     ) -> dict[str, float]:
         """The cosine of each memory's nearest piece."""
-        from muisti.storage.sqlite.cosines import cosines
+        from muisti.storage.sqlite.cosines import compute_cosines
 
         check_length(space, query)
         sql = """SELECT m.id, v.scale, v.codes, v.rest FROM json_each(?) j JOIN entries m ON m.id = j.value
                  JOIN vectors v ON v.n = m.n AND v.space = ?"""
-        with self._db.reading() as db:
-            rows = fetch(db, sql, (as_json(ids), space.number))
+        with self._db.read_transaction() as db:
+            rows = fetch(db, sql, (to_json(ids), space.number))
         best: dict[str, float] = {}
-        for (id_, *_), score in zip(rows, cosines(rows, query), strict=True):
+        for (id_, *_), score in zip(rows, compute_cosines(rows, query), strict=True):
             best[id_] = max(score, best.get(id_, -1.0))
         return best
 
     def get_vector(self, space: Space, memory_id: str) -> Vector | None:
         """The mean of a memory's pieces."""
         sql = "SELECT m.id, v.scale, v.codes, v.rest FROM entries m JOIN vectors v ON v.n = m.n AND v.space = ? WHERE m.id = ?"
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             rows = fetch(db, sql, (space.number, memory_id))
         if not rows:
             return None
-        from muisti.storage.sqlite.cosines import mean_vector
+        from muisti.storage.sqlite.cosines import compute_mean
 
-        return mean_vector(rows, space.identity.dimensions)
+        return compute_mean(rows, space.identity.dimensions)

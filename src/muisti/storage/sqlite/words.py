@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.ports.search import Frequencies, Term, WordMatch, Words
-from muisti.storage.sqlite.rows import FROM_ENTRIES, fetch, quoted
-from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.storage.sqlite.rows import FROM_ENTRIES, fetch, quote_word
+from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
     from muisti.model import Filter
@@ -24,14 +24,14 @@ class SqliteWords:
 
     def frequencies(self, words: Sequence[str]) -> Frequencies:
         """Return how many texts there are, and in how many each word occurs."""
-        with self._db.reading() as db:
-            counts = dict(fetch(db, _COUNTS, (as_json(words),)))
+        with self._db.read_transaction() as db:
+            counts = dict(fetch(db, _COUNTS, (to_json(words),)))
         return Frequencies(counts.pop("", 0), counts)
 
     def find_words_containing(self, part: str, limit: int) -> list[str]:
         """Return indexed words that contain this one, the shortest first."""
         sql = f"{_WITH_PARTS} AND instr(word, ?) AND word <> ? ORDER BY length(word), memories DESC, word LIMIT ?"
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return [word for (word,) in fetch(db, sql, (_trigrams(part), part, part, limit))]
 
     def find_similar_words(self, word: str) -> list[str]:
@@ -39,14 +39,14 @@ class SqliteWords:
         half = len(word) // 2
         ending = _trigrams(word[min(half, len(word) - 3) :])
         values = (word[:5], len(word), word[: half - 1], word[:half], word[half + 1 :], ending)
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             return [found for (found,) in fetch(db, _NEAR, values)]
 
     def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[WordMatch]:
         """Return the best texts by bm25, which SQLite counts downwards from zero; here larger is better."""
         sql, values = self._db.conditions(where)
         match = _match([term for term in terms if term.sought] or terms)
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             # Most filters let most memories through: the best few are found first, and looked at one by one afterwards.
             rows = fetch(db, _BEST.format(condition=sql), (match, OVER * limit, *values, limit))
             if len(rows) < limit:
@@ -59,7 +59,7 @@ class SqliteWords:
     def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
         """Return ids of texts with these characters. A scan, for the rare query that has no words."""
         sql, values = self._db.conditions(where)
-        with self._db.reading() as db:
+        with self._db.read_transaction() as db:
             rows = fetch(
                 db,
                 f"SELECT m.id FROM {FROM_ENTRIES} "
@@ -70,8 +70,8 @@ class SqliteWords:
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
         """Return the index words of these texts."""
-        with self._db.reading() as db:
-            return {id_: Words(*words) for id_, *words in fetch(db, _WORDS_OF, (as_json(ids),))}
+        with self._db.read_transaction() as db:
+            return {id_: Words(*words) for id_, *words in fetch(db, _WORDS_OF, (to_json(ids),))}
 
 
 _COUNTS = """
@@ -108,13 +108,13 @@ WHERE word_index MATCH ? AND {condition} ORDER BY word_index.rank LIMIT ?
 def _trigrams(word: str) -> str:
     """An FTS5 expression for words that contain this one, and some others: as few trigrams as cover it."""
     last = len(word) - 3
-    return " AND ".join(quoted(word[at : at + 3]) for at in (*range(0, last, 3), last))
+    return " AND ".join(quote_word(word[at : at + 3]) for at in (*range(0, last, 3), last))
 
 
 def _match(terms: Iterable[Term]) -> str:
     """An FTS5 expression in which every word is quoted: nothing that a person types is syntax."""
     words = [
-        f"{quoted(word)}{' *' if term.prefix and word == term.text else ''}"
+        f"{quote_word(word)}{' *' if term.prefix and word == term.text else ''}"
         for term in terms
         for word in (term.text, *term.alternatives)
     ]

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from muisti.text.invisible_chars import INVISIBLE, hidden_word_pattern
+from muisti.text.invisible_chars import INVISIBLE, make_hidden_word_pattern
 
 ROUNDS = 8
 """How often what grew together from what was left is looked at again."""
 _GAP = rf"[\s{INVISIBLE}]*+"
-_NAME = rf"(?:(?P<fence>{hidden_word_pattern('memories')})|{hidden_word_pattern('memory')}(?P<part>-core|-session)?)(?![\w-])"
+_NAME = rf"(?:(?P<fence>{make_hidden_word_pattern('memories')})|{make_hidden_word_pattern('memory')}(?P<part>-core|-session)?)(?![\w-])"
 
 
 @cache

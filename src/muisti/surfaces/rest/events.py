@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
-from muisti.model.jsonable import Plain
+from muisti.model.jsonable import Jsonable
 from muisti.surfaces.rest.problems import Refused
 
 WAITING = 100
@@ -21,7 +21,7 @@ EVENT: Mapping[str, object] = {
 """One event, in OpenAPI's words; its data is JSON."""
 
 
-def wire(name: str, data: Plain) -> bytes:
+def wire(name: str, data: Jsonable) -> bytes:
     """An event as it is sent."""
     return format_sse_event(data_str=json.dumps(data, ensure_ascii=False), event=name)
 
@@ -37,7 +37,7 @@ class Events:
         self.told = 0
         """How much has happened so far: whoever does not listen can ask whether something did."""
 
-    def tell(self, name: str, data: Plain) -> None:
+    def tell(self, name: str, data: Jsonable) -> None:
         """Something happened."""
         self.told += 1
         loop = self._loop

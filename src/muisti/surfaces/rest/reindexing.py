@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Callable
 
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
-from muisti.model.jsonable import Plain
+from muisti.model.jsonable import Jsonable
 from muisti.surfaces.rest.events import wire
 from muisti.surfaces.rest.problems import Refused, problem_of
 from muisti.surfaces.rest.schemas_maintenance import Synced
 
 EVERY = 0.1
 """Seconds between two reports of progress."""
-Tell = Callable[[str, Plain], None]
+Tell = Callable[[str, Jsonable], None]
 
 
 class Reindexing:

@@ -9,7 +9,7 @@ import time
 
 from muisti.engine import Muisti
 from muisti.errors import MuistiError, Unsupported
-from muisti.model.jsonable import Plain
+from muisti.model.jsonable import Jsonable
 from muisti.surfaces.rest.config import ServerConfig
 from muisti.surfaces.rest.events import Events
 from muisti.surfaces.rest.schemas_maintenance import Synced
@@ -85,7 +85,7 @@ class VaultWatcher:
         report = Synced.model_validate(self._memory.sync(paths=None if whole else names))
         took = time.monotonic() - begun
         found = report.added or report.changed or report.moved or report.removed or report.missing
-        files: list[Plain] = [*sorted(name for name in names if "." in name.rpartition("/")[2])]
+        files: list[Jsonable] = [*sorted(name for name in names if "." in name.rpartition("/")[2])]
         if files or found:
             told = report.model_dump(mode="json", by_alias=True)
             self._events.tell("changed", {**told, "files": files[:TELL], "fileCount": len(files)})

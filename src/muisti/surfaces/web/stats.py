@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time, timedelta
 from fastapi import APIRouter, Request, Response
 
 from muisti.model import Memory
-from muisti.model.jsonable import Plain
+from muisti.model.jsonable import Jsonable
 from muisti.recall.filters import ALL_PROJECTS
 from muisti.surfaces.web.page_context import At
 from muisti.surfaces.web.render import PageRoute, show
@@ -35,7 +35,7 @@ def numbers(request: Request, desk: At) -> Response:
 
 def figures(
     memories: Sequence[Memory], by_kind: Mapping[str, int], now: datetime
-) -> dict[str, Plain]:
+) -> dict[str, Jsonable]:
     """The points of every plot. Pure."""
     kinds = sorted(by_kind.items(), key=lambda item: -item[1])
     salience = Counter(min(BINS - 1, int(one.salience * BINS)) for one in memories)
@@ -50,7 +50,7 @@ def figures(
     }
 
 
-def growth(made: Sequence[datetime], now: datetime) -> dict[str, Plain]:
+def growth(made: Sequence[datetime], now: datetime) -> dict[str, Jsonable]:
     """How many were made on each day from the first to today, and how many there were by then."""
     if not made:
         return {"days": [], "new": [], "all": []}
@@ -65,7 +65,7 @@ def growth(made: Sequence[datetime], now: datetime) -> dict[str, Plain]:
     return {"days": [*stamps], "new": [counts[day] for day in days], "all": [*so_far]}
 
 
-def recent_use(memories: Sequence[Memory], now: datetime) -> dict[str, Plain]:
+def recent_use(memories: Sequence[Memory], now: datetime) -> dict[str, Jsonable]:
     """On which of the last days memories were last used."""
     today = now.date()
     counts = Counter(one.last_accessed.date() for one in memories if one.last_accessed)

@@ -14,11 +14,11 @@ OfYear = Callable[[int], Span]
 """What comes once a year: the span that it has in one. Raises ValueError in a year without it."""
 
 
-def _numbered(names: str) -> dict[str, int]:
+def _number_names(names: str) -> dict[str, int]:
     return {name: at for at, same in enumerate(names.split("|"), 1) for name in same.split()}
 
 
-MONTHS = _numbered(
+MONTHS = _number_names(
     "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|"
     "september sept sep|october oct|november nov|december dec"
 )
@@ -27,31 +27,31 @@ VERBS = ("may", "march", "mar")
 PEOPLE = ("april", "june", "august", "jan")
 """Months that are people too."""
 FOREIGN_MONTHS = (
-    _numbered(
+    _number_names(
         "tammikuussa|helmikuussa|maaliskuussa|huhtikuussa|toukokuussa|kesäkuussa|"
         "heinäkuussa|elokuussa|syyskuussa|lokakuussa|marraskuussa|joulukuussa"
     )
     | {
         f"i {name}": at
-        for name, at in _numbered(
+        for name, at in _number_names(
             "januari|februari|mars|april|maj|juni|juli|augusti|september|oktober|november|december"
         ).items()
     }
     | {
         f"im {name}": at
-        for name, at in _numbered(
+        for name, at in _number_names(
             "januar jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember"
         ).items()
     }
 )
 WEEKDAYS = {
     name: at - 1
-    for name, at in _numbered(
+    for name, at in _number_names(
         "monday mon|tuesday tues tue|wednesday wed|thursday thurs thur|friday fri|saturday sat|sunday sun"
     ).items()
 }
 COUNTS = {
-    **_numbered(
+    **_number_names(
         "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|"
         "sixteen|seventeen|eighteen|nineteen|twenty"
     ),
@@ -110,7 +110,7 @@ PARTS = {
     **dict.fromkeys(("late", "the end of"), 2),
 }
 """Which third of a month or year."""
-QUARTERS = _numbered("q1 first 1st|q2 second 2nd|q3 third 3rd|q4 fourth 4th")
+QUARTERS = _number_names("q1 first 1st|q2 second 2nd|q3 third 3rd|q4 fourth 4th")
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 """The month that begins each, in the northern hemisphere; the winter of 2022 ends in February 2023."""
 
@@ -118,7 +118,7 @@ SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
-def zone_of(now: datetime) -> tzinfo:
+def get_zone(now: datetime) -> tzinfo:
     """Whose days are meant; UTC if it does not say."""
     try:
         return UTC if now.tzinfo is None or now.utcoffset() is None else now.tzinfo
@@ -126,7 +126,7 @@ def zone_of(now: datetime) -> tzinfo:
         return UTC
 
 
-def in_utc(moment: datetime, zone: tzinfo) -> datetime:
+def to_utc(moment: datetime, zone: tzinfo) -> datetime:
     """When the calendar and clock of a zone show this."""
     try:
         return moment.replace(tzinfo=zone).astimezone(UTC)
@@ -134,12 +134,12 @@ def in_utc(moment: datetime, zone: tzinfo) -> datetime:
         return FIRST if moment.year < 5000 else LAST
 
 
-def number(word: str) -> int:
+def parse_count(word: str) -> int:
     """What a count says."""
     return 1 if word in ONE else COUNTS.get(word) or int(word)
 
 
-def shifted(moment: datetime, days: int, hours: int = 0) -> datetime:
+def shift(moment: datetime, days: int, hours: int = 0) -> datetime:
     """So much later."""
     try:
         return moment + timedelta(days, hours=hours)
@@ -147,70 +147,70 @@ def shifted(moment: datetime, days: int, hours: int = 0) -> datetime:
         return datetime.max if days + hours > 0 else datetime.min
 
 
-def later(moment: datetime, months: int) -> datetime:
+def add_months(moment: datetime, months: int) -> datetime:
     """So many months later, on the same day or the last that the month has."""
     years, month = divmod(moment.month - 1 + months, 12)
     if not 1 <= moment.year + years <= 9999:
         return datetime.max if months > 0 else datetime.min
     first = moment.replace(year=moment.year + years, month=month + 1, day=1)
     return (
-        min(shifted(first, moment.day - 1), shifted(later(first, 1), -1))
+        min(shift(first, moment.day - 1), shift(add_months(first, 1), -1))
         if moment.day > 1
         else first
     )
 
 
-def days(now: datetime, first: int, count: int = 1) -> Span:
+def get_days(now: datetime, first: int, count: int = 1) -> Span:
     """Whole days, counted from today."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    return shifted(midnight, first), shifted(midnight, first + count)
+    return shift(midnight, first), shift(midnight, first + count)
 
 
-def months(year: int, month: int, count: int = 1) -> Span:
+def get_months(year: int, month: int, count: int = 1) -> Span:
     """Whole months."""
     first = datetime(year, month, 1)
-    return first, later(first, count)
+    return first, add_months(first, count)
 
 
-def back(now: datetime, count: int, unit: str) -> datetime:
+def go_back(now: datetime, count: int, unit: str) -> datetime:
     """The midnight so many days, weeks, months, quarters or years before the last."""
-    midnight = days(now, 0)[0]
+    midnight = get_days(now, 0)[0]
     if unit in MONTHS_IN:
-        return later(midnight, -count * MONTHS_IN[unit])
-    return shifted(midnight, -count * DAYS_IN[unit])
+        return add_months(midnight, -count * MONTHS_IN[unit])
+    return shift(midnight, -count * DAYS_IN[unit])
 
 
-def ago(now: datetime, count: int, unit: str, slack: int) -> Span:
+def get_days_ago(now: datetime, count: int, unit: str, slack: int) -> Span:
     """The day so long ago and the days around it. Raises ValueError before the calendar begins."""
-    day = back(now, count, unit)
+    day = go_back(now, count, unit)
     if count and day == datetime.min:
         raise ValueError("before the calendar")
-    return days(day, -slack, 2 * slack + 1)
+    return get_days(day, -slack, 2 * slack + 1)
 
 
-def weekday(now: datetime, day: int, which: str, of_week: bool) -> Span:
+def get_weekday(now: datetime, day: int, which: str, of_week: bool) -> Span:
     """The latest, today included; last: before today; this, next, or of a week: in that week, from Monday."""
     step = STEPS.get(which, -1)
     if of_week or step >= 0:
-        return days(now, 7 * step - now.weekday() + day)
+        return get_days(now, 7 * step - now.weekday() + day)
     back = (now.weekday() - day) % 7
-    return days(now, -(back or 7) if which else -back)
+    return get_days(now, -(back or 7) if which else -back)
 
 
-def period(now: datetime, unit: str, step: int) -> Span:
+def get_period(now: datetime, unit: str, step: int) -> Span:
     """The day, week, weekend, month, quarter or year that is, was or comes, as the calendar has them."""
     if unit == "day":
-        return days(now, step)
+        return get_days(now, step)
     if unit == "week":
-        return days(now, 7 * step - now.weekday(), 7)
+        return get_days(now, 7 * step - now.weekday(), 7)
     if unit == "weekend":
-        return days(now, 7 * step - now.weekday() + 5, 2)
+        return get_days(now, 7 * step - now.weekday() + 5, 2)
     size = MONTHS_IN[unit]
     first = datetime(now.year, (now.month - 1) // size * size + 1, 1)
-    return later(first, step * size), later(first, (step + 1) * size)
+    return add_months(first, step * size), add_months(first, (step + 1) * size)
 
 
-def occurrence(of: OfYear, now: datetime, which: str = "") -> Span:
+def choose_occurrence(of: OfYear, now: datetime, which: str = "") -> Span:
     """The one that is meant of what comes every year; unsaid, the latest that has begun. ValueError if there is none."""
     spans = []
     for year in range(max(1, now.year - 9), min(9999, now.year + 9) + 1):
@@ -228,22 +228,23 @@ def occurrence(of: OfYear, now: datetime, which: str = "") -> Span:
     return max(begun)
 
 
-def monthly(month: int, count: int = 1) -> OfYear:
+def make_yearly_months(month: int, count: int = 1) -> OfYear:
     """A month or several, each year."""
-    return lambda year: months(year, month, count)
+    return lambda year: get_months(year, month, count)
 
 
-def dated(month: int, day: int, around: int = 0, count: int = 1) -> OfYear:
+def make_yearly_days(month: int, day: int, around: int = 0, count: int = 1) -> OfYear:
     """A day or several, each year, and as many days around them."""
-    return lambda year: days(datetime(year, month, day), -around, 2 * around + count)
+    return lambda year: get_days(datetime(year, month, day), -around, 2 * around + count)
 
 
-def _thanksgiving(year: int) -> Span:
+def get_thanksgiving(year: int) -> Span:
+    """Return Thanksgiving, the fourth Thursday in November."""
     first = datetime(year, 11, 1)
-    return days(first, (WEEKDAYS["thursday"] - first.weekday()) % 7 + 21)
+    return get_days(first, (WEEKDAYS["thursday"] - first.weekday()) % 7 + 21)
 
 
-def easter_sunday(year: int) -> datetime:
+def get_easter_sunday(year: int) -> datetime:
     """After Butcher, in the Gregorian calendar."""
     century, rest = divmod(year, 100)
     lift = (century - (century + 8) // 25 + 1) // 3
@@ -255,23 +256,23 @@ def easter_sunday(year: int) -> datetime:
 
 
 HOLIDAYS: dict[str, OfYear] = {
-    "christmas eve": dated(12, 24),
-    "christmas day": dated(12, 25),
-    "new years eve": dated(12, 31),
-    "new years day": dated(1, 1),
-    "new years": dated(12, 31, count=2),
-    "valentines day": dated(2, 14),
-    "halloween": dated(10, 31),
-    "thanksgiving": _thanksgiving,
-    "thanksgiving day": _thanksgiving,
-    "easter sunday": lambda year: days(easter_sunday(year), 0),
-    "easter": lambda year: days(easter_sunday(year), -2, 4),
-    "christmas": dated(12, 25, around=3),
+    "christmas eve": make_yearly_days(12, 24),
+    "christmas day": make_yearly_days(12, 25),
+    "new years eve": make_yearly_days(12, 31),
+    "new years day": make_yearly_days(1, 1),
+    "new years": make_yearly_days(12, 31, count=2),
+    "valentines day": make_yearly_days(2, 14),
+    "halloween": make_yearly_days(10, 31),
+    "thanksgiving": get_thanksgiving,
+    "thanksgiving day": get_thanksgiving,
+    "easter sunday": lambda year: get_days(get_easter_sunday(year), 0),
+    "easter": lambda year: get_days(get_easter_sunday(year), -2, 4),
+    "christmas": make_yearly_days(12, 25, around=3),
 }
 """Written without apostrophes. Easter is Good Friday to Easter Monday."""
 
 
-def any_of(names: Iterable[str]) -> str:
+def match_any(names: Iterable[str]) -> str:
     """A pattern for them, the longest first."""
     return "|".join(sorted(names, key=len, reverse=True))
 
@@ -283,29 +284,31 @@ OPENERS = {
     **dict.fromkeys(("until", "till", "up to", "by"), "until"),
 }
 """What takes the beginning or the end from a span; after and before leave out what is named, the others do not."""
-OPENS = rf"(?P<opens>{any_of(OPENERS)})(?: the)? "
+OPENS = rf"(?P<opens>{match_any(OPENERS)})(?: the)? "
 WHICH = r"(?P<which>last|(?:this )?past|previous|this|next|coming) "
-VERB = rf"(?P<month>{any_of(VERBS)})"
-CAPITAL = rf"(?P<month>(?-i:{any_of(map(str.title, VERBS))}))"
-NOUN = rf"(?P<month>{any_of(name for name in MONTHS if name not in VERBS)})"
-PERSON = rf"(?P<month>{any_of(PEOPLE)}|(?-i:May|March))"
-PLAIN = rf"(?P<month>{any_of(name for name in MONTHS if name not in VERBS + PEOPLE)})"
-SURE = rf"(?P<month>{any_of(name for name in MONTHS if name not in VERBS)}|(?-i:{any_of(map(str.title, VERBS))}))"
-MONTH = rf"(?P<month>{any_of(MONTHS)})"
+VERB = rf"(?P<month>{match_any(VERBS)})"
+CAPITAL = rf"(?P<month>(?-i:{match_any(map(str.title, VERBS))}))"
+NOUN = rf"(?P<month>{match_any(name for name in MONTHS if name not in VERBS)})"
+PERSON = rf"(?P<month>{match_any(PEOPLE)}|(?-i:May|March))"
+PLAIN = rf"(?P<month>{match_any(name for name in MONTHS if name not in VERBS + PEOPLE)})"
+SURE = rf"(?P<month>{match_any(name for name in MONTHS if name not in VERBS)}|(?-i:{match_any(map(str.title, VERBS))}))"
+MONTH = rf"(?P<month>{match_any(MONTHS)})"
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>(?:19|20)\d\d)"
-WEEKDAY = rf"(?P<weekday>{any_of(name for name in WEEKDAYS if name.endswith('day'))})"
-ANY_WEEKDAY = rf"(?P<weekday>{any_of(WEEKDAYS)})"
+WEEKDAY = rf"(?P<weekday>{match_any(name for name in WEEKDAYS if name.endswith('day'))})"
+ANY_WEEKDAY = rf"(?P<weekday>{match_any(WEEKDAYS)})"
 """With short forms, which are read only after "last" or "next": "sat" and "sun" are words of their own."""
 HOLIDAY, HOLIDAY_DAY = (
-    rf"(?P<holiday>{any_of(names)})".replace("years", "year['’]?s").replace("tines", "tine['’]?s")
+    rf"(?P<holiday>{match_any(names)})".replace("years", "year['’]?s").replace(
+        "tines", "tine['’]?s"
+    )
     for names in (HOLIDAYS, [name for name in HOLIDAYS if name.endswith(("day", "eve"))])
 )
-QUARTER = rf"(?P<quarter>q[1-4]|(?:{any_of(QUARTERS)})(?= quarter))(?: quarter)?"
-SEASON = rf"(?P<season>{any_of(SEASONS)})"
-PART = rf"(?P<part>{any_of(PARTS)})(?: |-)(?:in )?"
-NUMBER = rf"(?P<count>\d{{1,4}}|{any_of(COUNTS)})"
-COUNT = rf"(?P<count>\d{{1,4}}|{any_of([*COUNTS, *ONE])})"
+QUARTER = rf"(?P<quarter>q[1-4]|(?:{match_any(QUARTERS)})(?= quarter))(?: quarter)?"
+SEASON = rf"(?P<season>{match_any(SEASONS)})"
+PART = rf"(?P<part>{match_any(PARTS)})(?: |-)(?:in )?"
+NUMBER = rf"(?P<count>\d{{1,4}}|{match_any(COUNTS)})"
+COUNT = rf"(?P<count>\d{{1,4}}|{match_any([*COUNTS, *ONE])})"
 UNIT = r"(?P<unit>day|week|month|year)"
 TO = r"(?:(?: )?[-–](?: )?)(?P<to>[0-3]?\d)(?:st|nd|rd|th)?"
 AND = r" (?:and|to|until|till|through) (?:the )?(?P<to>[0-3]?\d)(?:st|nd|rd|th)?"
@@ -333,7 +336,7 @@ TELLING = frozenset(
 """No time is spoken of without a digit or one of these in the text."""
 
 
-def may_tell(text: str) -> bool:
+def may_mention_time(text: str) -> bool:
     """Whether a text may speak of a time: quickly, for most do not."""
     plain = text.casefold()
     return any(map(str.isdigit, plain)) or any(word in plain for word in TELLING)

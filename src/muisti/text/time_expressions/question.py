@@ -14,8 +14,9 @@ from functools import cache
 from muisti.text.time_expressions import calendar as cal
 from muisti.text.time_expressions.calendar import Span
 from muisti.text.time_expressions.readers import (
+    Match,
     Reader,
-    Said,
+    get_word,
     read_ago,
     read_date,
     read_day,
@@ -32,7 +33,6 @@ from muisti.text.time_expressions.readers import (
     read_weekday,
     read_year,
     refuse,
-    said_word,
 )
 
 READ = 2000
@@ -86,11 +86,11 @@ def parse_when(text: str, now: datetime) -> When | None:
 def _when(mention: _Mention, asked: str, now: datetime) -> When | None:
     if not mention.span:
         return None
-    zone = cal.zone_of(now)
-    start, end = (cal.in_utc(moment, zone) for moment in mention.span)
+    zone = cal.get_zone(now)
+    start, end = (cal.to_utc(moment, zone) for moment in mention.span)
     opens = cal.OPENERS.get(mention.opens)
     if opens in ("since", "after"):
-        today = cal.in_utc(now.replace(tzinfo=None), zone)
+        today = cal.to_utc(now.replace(tzinfo=None), zone)
         start, end = start if opens == "since" else end, today + min(timedelta(1), cal.LAST - today)
     elif opens:
         start, end = cal.FIRST, start if opens == "before" else end
@@ -117,19 +117,19 @@ def _readings(asked: str, now: datetime) -> Iterator[_Mention]:
     for rule in _RULES:
         for said in rule.said.finditer(asked):
             again = _EVERY.search(asked[max(0, said.start() - 20) : said.start()])
-            exact = rule.read is not read_recent and said_word(said, "count") not in cal.VAGUE
+            exact = rule.read is not read_recent and get_word(said, "count") not in cal.VAGUE
             yield _Mention(
                 *said.span(),
                 None if again else _span(rule, said, now),
-                said_word(said, "opens"),
+                get_word(said, "opens"),
                 exact,
             )
 
 
-def _range(head: Said, now: datetime) -> Iterator[_Mention]:
+def _range(head: Match, now: datetime) -> Iterator[_Mention]:
     """From one time to another. A beginning without a year is the latest before the end."""
     first = _core_at(head.string, head.end())
-    if not first or said_word(first[1], "to"):  # "March 3 to 10" has a row
+    if not first or get_word(first[1], "to"):  # "March 3 to 10" has a row
         return
     join = _JOIN.match(head.string, first[1].end())
     last = _core_at(head.string, join.end()) if join else None
@@ -139,13 +139,13 @@ def _range(head: Said, now: datetime) -> Iterator[_Mention]:
         return
     end = _span(*last, now)
     floats = first[0].read in _FLOATING and not (
-        said_word(first[1], "year") or said_word(first[1], "which")
+        get_word(first[1], "year") or get_word(first[1], "which")
     )
     start = _span(*first, end[0] if end and floats else now)
     yield _Mention(head.start(), last[1].end(), (start[0], end[1]) if start and end else None)
 
 
-def _core_at(asked: str, at: int) -> tuple[_Rule, Said] | None:
+def _core_at(asked: str, at: int) -> tuple[_Rule, Match] | None:
     return next(
         ((rule, said) for rule in _RULES if (said := _core(rule.core).match(asked, at))), None
     )
@@ -156,7 +156,7 @@ def _core(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-def _span(rule: _Rule, said: Said, now: datetime) -> Span | None:
+def _span(rule: _Rule, said: Match, now: datetime) -> Span | None:
     try:
         return rule.read(said, now)
     except (
@@ -220,10 +220,10 @@ _RULES = [
         rf"(?P<half>half a year|a half year) ago|{cal.COUNT} {cal.UNIT}s? ago(?P<today> today)?",
         read_ago,
     ),
-    _row(rf"(?P<hours>{cal.any_of(cal.HOURS)})", read_hours),
-    _row(rf"(?P<day>{cal.any_of(cal.DAYS)})", read_day),
-    _row("now", lambda _, now: cal.days(now, 0), "(?!)"),  # only as the end of a range
-    _row(rf"(?P<period>{cal.any_of(cal.PERIODS)})", read_named_period),
+    _row(rf"(?P<hours>{cal.match_any(cal.HOURS)})", read_hours),
+    _row(rf"(?P<day>{cal.match_any(cal.DAYS)})", read_day),
+    _row("now", lambda _, now: cal.get_days(now, 0), "(?!)"),  # only as the end of a range
+    _row(rf"(?P<period>{cal.match_any(cal.PERIODS)})", read_named_period),
     _row(
         rf"{cal.WEEKDAY}(?: of)? {cal.WHICH}(?P<week>week)", read_weekday, rf"(?:{cal.OPENS}|on )?"
     ),
@@ -245,14 +245,14 @@ _RULES = [
     _row(rf"{cal.WHICH}(?P<unit>weekend|week|month|quarter|year)", read_period, after="(?! of)"),
     _row(
         "weekend",
-        lambda _, now: cal.period(now, "weekend", -(now.weekday() < 5)),
+        lambda _, now: cal.get_period(now, "weekend", -(now.weekday() < 5)),
         "(?:over|on|at|during) the ",
     ),
     _row(rf"{cal.PART}{cal.MONTH},? {cal.YEAR}", read_month),
     _row(rf"{cal.PART}{cal.SURE}", read_month),
     _row(rf"{cal.PART}{cal.VERB}", read_month, after=cal.ENDS),
     _row(rf"{cal.MONTH}(?: of)?,? {cal.YEAR}", read_month, rf"(?:{cal.OPENS}|in )?", cal.NO_COUNT),
-    _row(rf"(?P<month>{cal.any_of(cal.FOREIGN_MONTHS)})(?: {cal.YEAR})?", read_month),
+    _row(rf"(?P<month>{cal.match_any(cal.FOREIGN_MONTHS)})(?: {cal.YEAR})?", read_month),
     _row(rf"{cal.WHICH}{cal.SURE}", read_month),
     _row(rf"{cal.WHICH}{cal.VERB}", read_month, after=cal.ENDS),
     _row(rf"{cal.QUARTER}(?: of)? {cal.YEAR}", read_quarter),

@@ -15,21 +15,21 @@ from typing import NamedTuple
 from muisti.text.time_expressions import calendar as cal
 from muisti.text.time_expressions.calendar import Span
 from muisti.text.time_expressions.readers import (
+    Match,
     Reader,
-    Said,
+    get_which,
+    get_word,
     read_month,
     read_period,
     read_season,
     read_weekday,
-    said_which,
-    said_word,
 )
 
 _EXACT = [*(word for word in cal.COUNTS if word not in cal.VAGUE), *cal.ONE]
-_COUNT = rf"(?P<count>\d{{1,4}}|{cal.any_of(_EXACT)})"
+_COUNT = rf"(?P<count>\d{{1,4}}|{cal.match_any(_EXACT)})"
 _UNIT = rf"{cal.UNIT}s?"
 _LEADS = "on in since by until till from before after of for during over around".split()
-_LEAD = rf"(?P<lead>\b(?:{cal.any_of(_LEADS)}) (?:the )?)?"
+_LEAD = rf"(?P<lead>\b(?:{cal.match_any(_LEADS)}) (?:the )?)?"
 _DROPPED_LEADS = frozenset(
     ("", "on", "in", "on the", "in the", "over the", "during the", "over", "during", "for")
 )
@@ -52,7 +52,7 @@ def resolve_dates(text: str, at: datetime | None) -> tuple[str, datetime | None]
 
     Without `at`, the moment it was said, only full dates are known.
     """
-    zone = UTC if at is None else cal.zone_of(at)
+    zone = UTC if at is None else cal.get_zone(at)
     now = None if at is None else at.replace(tzinfo=None)
     found: list[tuple[int, datetime]] = []
     if now is not None and _WORTH_A_LOOK.search(text):
@@ -66,11 +66,11 @@ def resolve_dates(text: str, at: datetime | None) -> tuple[str, datetime | None]
 class _Row(NamedTuple):
     pattern: re.Pattern[str]
     read: Reader
-    write: Callable[[Said, datetime], str]
+    write: Callable[[Match, datetime], str]
     """What to write for the moment at which the time begins, with its "on" or "in"."""
 
 
-def _rewrite(said: Said, row: _Row, now: datetime, found: list[tuple[int, datetime]]) -> str:
+def _rewrite(said: Match, row: _Row, now: datetime, found: list[tuple[int, datetime]]) -> str:
     """Return the date with what stood before it, and note when it is.
 
     Words that name no time are returned as they are. "since yesterday" takes no "on", and
@@ -101,36 +101,36 @@ _DAYS: Mapping[str, int] = {**cal.ENGLISH_DAYS, "tonight": 0}
 _DAYS_OF_PARTS: Mapping[str, int] = {"this": 0, "last": -1, "yesterday": -1}
 
 
-def _read_day(said: Said, now: datetime) -> Span:
-    return cal.days(now, _DAYS[said_word(said, "day")])
+def _read_day(said: Match, now: datetime) -> Span:
+    return cal.get_days(now, _DAYS[get_word(said, "day")])
 
 
-def _read_part_of_day(said: Said, now: datetime) -> Span:
-    return cal.days(now, _DAYS_OF_PARTS[said_word(said, "which")])
+def _read_part_of_day(said: Match, now: datetime) -> Span:
+    return cal.get_days(now, _DAYS_OF_PARTS[get_word(said, "which")])
 
 
-def _read_ago(said: Said, now: datetime) -> Span:
+def _read_ago(said: Match, now: datetime) -> Span:
     """The unit so long ago. A question about it leaves some room around the day instead."""
-    return cal.period(now, said_word(said, "unit"), -cal.number(said_word(said, "count")))
+    return cal.get_period(now, get_word(said, "unit"), -cal.parse_count(get_word(said, "count")))
 
 
-def _read_ahead(said: Said, now: datetime) -> Span:
+def _read_ahead(said: Match, now: datetime) -> Span:
     if not _FUTURE.search(said.string, 0, said.start()):
         raise ValueError("how long something took, not when it will be")
-    return cal.period(now, said_word(said, "unit"), cal.number(said_word(said, "count")))
+    return cal.get_period(now, get_word(said, "unit"), cal.parse_count(get_word(said, "count")))
 
 
-def _read_now(said: Said, now: datetime) -> Span:
-    return cal.period(now, said_word(said, "unit"), 0)
+def _read_now(said: Match, now: datetime) -> Span:
+    return cal.get_period(now, get_word(said, "unit"), 0)
 
 
-def _read_coming_weekday(said: Said, now: datetime) -> Span:
+def _read_coming_weekday(said: Match, now: datetime) -> Span:
     """Read "this" and "next" as the first to come: a plan means that, a question means the week."""
-    which = said_which(said)
+    which = get_which(said)
     if cal.STEPS[which] < 0:
         return read_weekday(said, now)
-    ahead = (cal.WEEKDAYS[said_word(said, "weekday")] - now.weekday()) % 7
-    return cal.days(now, ahead if which == "this" else ahead or 7)
+    ahead = (cal.WEEKDAYS[get_word(said, "weekday")] - now.weekday()) % 7
+    return cal.get_days(now, ahead if which == "this" else ahead or 7)
 
 
 # Writing
@@ -147,34 +147,34 @@ def _write_unit(unit: str, begins: datetime) -> str:
     }[unit]
 
 
-def _write_said_unit(said: Said, begins: datetime) -> str:
-    return _write_unit(said_word(said, "unit"), begins)
+def _write_said_unit(said: Match, begins: datetime) -> str:
+    return _write_unit(get_word(said, "unit"), begins)
 
 
-def _write_day(_: Said, begins: datetime) -> str:
+def _write_day(_: Match, begins: datetime) -> str:
     return _write_unit("day", begins)
 
 
-def _write_month(_: Said, begins: datetime) -> str:
+def _write_month(_: Match, begins: datetime) -> str:
     return _write_unit("month", begins)
 
 
-def _write_part_of_day(said: Said, begins: datetime) -> str:
-    part = said_word(said, "part")
+def _write_part_of_day(said: Match, begins: datetime) -> str:
+    part = get_word(said, "part")
     return f"on the {'evening' if part == 'night' else part} of {begins:%Y-%m-%d}"
 
 
-def _write_vaguely(said: Said, begins: datetime) -> str:
-    unit = said_word(said, "unit")
+def _write_vaguely(said: Match, begins: datetime) -> str:
+    unit = get_word(said, "unit")
     now = _write_unit(unit, begins).removeprefix("on ").removeprefix("in ")
-    return f"{said_word(said, 'some')} {unit}s before {now}"
+    return f"{get_word(said, 'some')} {unit}s before {now}"
 
 
-def _write_season(said: Said, begins: datetime) -> str:
-    return f"in {said_word(said, 'season')} {begins.year}"
+def _write_season(said: Match, begins: datetime) -> str:
+    return f"in {get_word(said, 'season')} {begins.year}"
 
 
-def _row(pattern: str, read: Reader, write: Callable[[Said, datetime], str]) -> _Row:
+def _row(pattern: str, read: Reader, write: Callable[[Match, datetime], str]) -> _Row:
     whole = rf"{_LEAD}\b{pattern}(?P<possessive>'s)?(?![\w'])"
     return _Row(re.compile(whole, re.I), read, write)
 
@@ -183,7 +183,7 @@ _PART = r"(?P<which>this|last|yesterday) (?P<part>morning|afternoon|evening|nigh
 _SOME = r"(?P<some>a few|several|some|many)"
 _ROWS = (
     _row(_PART, _read_part_of_day, _write_part_of_day),
-    _row(rf"(?P<day>{cal.any_of(_DAYS)})", _read_day, _write_day),
+    _row(rf"(?P<day>{cal.match_any(_DAYS)})", _read_day, _write_day),
     _row(
         rf"(?:about |around |like )?{_COUNT} {_UNIT} (?:ago|back|earlier)",
         _read_ago,
@@ -204,7 +204,7 @@ _ROWS = (
 _ISO = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 _WRITTEN = re.compile(
     rf"\b{cal.MONTH}\.? (?P<first>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<year>\d{{4}}))?"
-    rf"|\b(?P<second>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<after>{cal.any_of(cal.MONTHS)})\b"
+    rf"|\b(?P<second>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<after>{cal.match_any(cal.MONTHS)})\b"
     r"(?:,? (?P<later>\d{4}))?",
     re.I,
 )
@@ -222,13 +222,13 @@ def _written_date(text: str, now: datetime | None, zone: tzinfo) -> datetime | N
         said = _WRITTEN.search(text)
         if said is None:
             return None
-        month = cal.MONTHS[said_word(said, "month") or said_word(said, "after")]
+        month = cal.MONTHS[get_word(said, "month") or get_word(said, "after")]
         day, year = int(said["first"] or said["second"]), said["year"] or said["later"]
         if year:
             return datetime(int(year), month, day, tzinfo=zone)
         if now is None:
             return None
-        today = cal.days(now, 0)[0]
+        today = cal.get_days(now, 0)[0]
         years = [year for year in (now.year - 1, now.year, now.year + 1) if 1 < year < 9999]
         nearest = min(
             (datetime(year, month, day) for year in years),

@@ -104,14 +104,14 @@ class IndexBatch:
         reasons = [problem.reason for problem in delta.problems]
         if delta.restarted:
             self._emptied.append(("message", path))
-            rows = project_messages(delta.chat, path, delta.lines, {})
+            rows = project_messages(delta.conversation, path, delta.lines, {})
         else:
             earlier = [known.reason for known in self._index.problems() if known.path == path]
             reasons = [reason for reason in earlier if reason.startswith(SKIPPED)] + reasons
             taken = self._index.get_message_texts(message_ids(path, delta.lines))
-            latest = self._index.last_message_at(delta.chat, path)
+            latest = self._index.last_message_at(delta.conversation, path)
             latest = LONG_AGO if latest is None else latest
-            rows = project_messages(delta.chat, path, delta.lines, taken, latest)
+            rows = project_messages(delta.conversation, path, delta.lines, taken, latest)
         self._texts += rows
         self._conversations[path] = delta.offset
         self._problems[path] = reasons

@@ -10,7 +10,7 @@ import numpy as np
 from muisti.errors import IndexCorrupt
 from muisti.ports import Space, Vector
 from muisti.storage.sqlite.rows import fetch
-from muisti.storage.sqlite.sign_bits import Floats, Numbers, SignTable, signs
+from muisti.storage.sqlite.sign_bits import Floats, Numbers, SignTable, compute_signs
 
 
 class SignScan:
@@ -35,7 +35,7 @@ class SignScan:
         with self._lock:
             self._refresh(db, file, space)
             table, centre = self._table, self._centre
-        return table.find_nearest(signs(query[None, :], centre)[0], take, among)
+        return table.find_nearest(compute_signs(query[None, :], centre)[0], take, among)
 
     def _refresh(self, db: apsw.Connection, file: object, space: Space) -> None:
         row = db.execute(

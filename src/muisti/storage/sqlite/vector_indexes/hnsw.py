@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from muisti.errors import IndexCorrupt, SettingsError
 from muisti.storage.sqlite.rows import fetch
-from muisti.storage.sqlite.sign_bits import Numbers, as_bytes
-from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.storage.sqlite.sign_bits import Numbers, quantize
+from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
     from usearch.index import Index
@@ -81,7 +81,7 @@ class HnswScan:
         among: Numbers | None = None,
     ) -> Numbers:
         """The numbers of about the most similar vectors, in no order. Raises IndexCorrupt."""
-        asked = as_bytes(query[None, :])[0][0]
+        asked = quantize(query[None, :])[0][0]
         if among is not None and len(among) <= NARROW:
             return _compared(db, space, asked, take, among)
         few = fetch(db, "SELECT v FROM vectors WHERE space = ? LIMIT ?", (space.number, take + 1))
@@ -190,7 +190,7 @@ def _without_removed(db: apsw.Connection, graph: _Graph, space: Space, keys: Num
     """Those that still have a row. The others leave the graph, unless they are newer than the state that is being read."""
     sql = "SELECT v FROM json_each(?) JOIN vectors ON v = value WHERE space = ?"
     alive = np.array(
-        [v for (v,) in fetch(db, sql, (as_json(keys.tolist()), space.number))], np.int64
+        [v for (v,) in fetch(db, sql, (to_json(keys.tolist()), space.number))], np.int64
     )
     gone = np.setdiff1d(keys, alive)
     gone = gone[gone <= _highest(db)]
@@ -207,7 +207,7 @@ def _compared(
     sql = "SELECT v, codes FROM json_each(?) JOIN vectors ON v = value WHERE space = ?"
     numbers, scores = np.zeros(0, np.int64), np.zeros(0, np.float32)
     for start in range(0, len(among), BATCH):
-        rows = fetch(db, sql, (as_json(among[start : start + BATCH].tolist()), space.number))
+        rows = fetch(db, sql, (to_json(among[start : start + BATCH].tolist()), space.number))
         codes = _codes(rows, space).astype(np.float32)
         lengths = np.maximum(np.linalg.norm(codes, axis=1), 1)
         numbers = np.concatenate([numbers, np.array([v for v, _ in rows], np.int64)])
@@ -296,7 +296,7 @@ def _is_of(db: apsw.Connection, space: Space, head: dict[str, Any]) -> bool:
     sql = "SELECT v, codes FROM json_each(?) JOIN vectors ON v = value WHERE space = ?"
     now = {
         v: zlib.crc32(codes)
-        for v, codes in fetch(db, sql, (as_json([v for v, _ in head["newest"]]), space.number))
+        for v, codes in fetch(db, sql, (to_json([v for v, _ in head["newest"]]), space.number))
     }
     return all(now.get(v, digest) == digest for v, digest in head["newest"])
 

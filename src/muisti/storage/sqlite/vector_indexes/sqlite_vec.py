@@ -9,8 +9,8 @@ import numpy as np
 
 from muisti.errors import IndexCorrupt, SettingsError
 from muisti.storage.sqlite.rows import fetch
-from muisti.storage.sqlite.sign_bits import Numbers, as_bytes
-from muisti.storage.sqlite.vector_spaces import as_json
+from muisti.storage.sqlite.sign_bits import Numbers, quantize
+from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
     from muisti.ports import Space, Vector
@@ -43,13 +43,13 @@ class VecScan:
     ) -> Numbers:
         """The numbers of the most similar vectors. Raises IndexCorrupt where one is of another length."""
         self._load(db)
-        asked = as_bytes(query[None, :])[0].tobytes()
+        asked = quantize(query[None, :])[0].tobytes()
         try:
             if among is None:
                 rows = db.execute(_ALL, (space.number, asked, take)).fetchall()
             else:
                 rows = db.execute(
-                    _AMONG, (as_json(among.tolist()), space.number, asked, take)
+                    _AMONG, (to_json(among.tolist()), space.number, asked, take)
                 ).fetchall()
         except apsw.SQLError as error:
             raise IndexCorrupt(
