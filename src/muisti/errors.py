@@ -1,19 +1,19 @@
 """Every error that muisti raises on purpose, as one tree with `MuistiError` at its root.
 
     MuistiError
-    ├── InvalidMemory             a field of a memory has an invalid value; nothing was written
+    ├── InvalidMemory             a field of a memory has an invalid value
     ├── InvalidRequest            an option of a call has an invalid value
     ├── NotFound
     │   ├── MemoryNotFound
     │   ├── SessionNotFound
     │   └── CoreEntryNotFound
     ├── Conflict                  the memory changed since it was read
-    ├── Unsupported               this store cannot do what was asked
+    ├── Unsupported               this store does not support the operation
     ├── SettingsError             muisti.toml or a MUISTI_* variable is wrong
     ├── ImportFailed              the source cannot be read; nothing was imported
     ├── VaultError                the vault's files
     │   ├── VaultNotFound
-    │   ├── VaultUnusable         the path is a file, or not ours to use
+    │   ├── VaultUnusable         the path is a file, or belongs to another program
     │   ├── VaultReadOnly
     │   ├── VaultFull             no space left; the previous state is intact
     │   ├── VaultBusy             another process has held the lock for too long
@@ -27,13 +27,12 @@
     │   ├── EmbedderMisbehaved    returned something that is not a vector of this model
     │   ├── ModelNotInstalled
     │   └── ModelDamaged          the model file does not have the hash in the catalogue
-    └── ExtractorProblem          the language model found no memories; nothing was stored
+    └── ExtractorProblem          extraction failed; nothing was stored
         ├── ExtractorUnavailable  down, too slow, refusing, or backing off after a failure
         └── ExtractorMisbehaved   returned something that is not a list of memories
 
-Each message names what is wrong and how to fix it. The class attributes beside each error are the
-only table of what errors mean outside of Python: REST, the web page, MCP, the command line and the
-hooks' log all render from them. A class inherits what it does not set itself.
+Each message says what is wrong and how to fix it. The class attributes say how REST, the web page,
+MCP, the command line and the hooks' log present an error. Subclasses inherit them.
 """
 
 from __future__ import annotations
@@ -47,23 +46,25 @@ class MuistiError(Exception):
     status: ClassVar[int] = 503
     """The HTTP status code."""
     title: ClassVar[str] = "Memory is not available"
-    """A short heading: the same for every error of this class."""
+    """A short heading, the same for every error of this class."""
     next_step: ClassVar[str] = ""
-    """What to do about it, for a person or a program; empty where every message says so itself."""
+    """What to do; empty if every message says so itself."""
     is_temporary: ClassVar[bool] = False
-    """Whether the same call may succeed a little later, without anything being fixed."""
+    """Whether the same call may succeed later without any change."""
     may_quote: ClassVar[bool] = True
-    """Whether a message may quote what was said or is remembered; if so, it is kept out of logs."""
+    """Whether a message may quote memories or conversations; if so, it is not logged."""
     exit_code: ClassVar[int] = 1
     """The exit code of the command line."""
 
 
 def _describe(field: str, value: object, reason: str) -> str:
-    """Return "limit must be at least 1 (got 0)". An empty value is not repeated."""
+    """Return e.g. "limit must be at least 1 (got 0)". Empty values are not shown."""
     if value in ("", None, (), [], {}):
         return f"{field} {reason}"
     shown = repr(value)
-    return f"{field} {reason} (got {shown if len(shown) <= 80 else f'{shown[:77]}…'})"
+    if len(shown) > 80:
+        shown = f"{shown[:77]}…"
+    return f"{field} {reason} (got {shown})"
 
 
 class InvalidMemory(MuistiError, ValueError):
@@ -102,25 +103,25 @@ class NotFound(MuistiError, LookupError):
 
 
 class MemoryNotFound(NotFound):
-    """No memory has this id."""
+    """No memory has this ID."""
 
     title = "Memory not found"
-    next_step = "Search for it: search results carry the ids."
+    next_step = "Search for it: search results include the IDs."
 
     def __init__(self, *ids: str) -> None:
-        plural = "memories have the ids" if len(ids) > 1 else "memory has the id"
-        super().__init__(f"no {plural} {', '.join(ids)}; `muisti list` shows those that exist")
+        which = "memories have the IDs" if len(ids) > 1 else "memory has the ID"
+        super().__init__(f"no {which} {', '.join(ids)}; `muisti list` shows all memories")
         self.ids = ids
 
 
 class SessionNotFound(NotFound):
-    """No session has this id."""
+    """No session has this ID."""
 
     title = "Session not found"
 
     def __init__(self, session_id: str) -> None:
         super().__init__(
-            f"no session has the id {session_id!r}; `muisti session list` shows those that exist"
+            f"no session has the ID {session_id!r}; `muisti session list` shows all sessions"
         )
         self.session_id = session_id
 
@@ -132,36 +133,36 @@ class CoreEntryNotFound(NotFound):
     next_step = "Read core memory to see its entries."
 
     def __init__(self, section: str, key: str, known: tuple[str, ...]) -> None:
-        there = f"there are: {', '.join(known)}" if known else "the section is empty"
-        super().__init__(f"core memory has no entry {key!r} in the section {section}; {there}")
+        hint = f"its entries are: {', '.join(known)}" if known else "the section is empty"
+        super().__init__(f"core memory has no entry {key!r} in section {section}; {hint}")
         self.section = section
         self.key = key
 
 
 class Conflict(MuistiError):
-    """Someone else changed the memory between reading and writing."""
+    """The memory changed between reading and writing."""
 
     status = 409
-    title = "Changed in the meantime"
+    title = "The memory has changed"
     next_step = "Read it again, then repeat the change."
 
 
 class Unsupported(MuistiError):
-    """The store cannot do what was asked, such as `sync` of a vault without files."""
+    """The store does not support an operation, such as `sync` of a vault without files."""
 
     status = 501
     title = "Not supported by this store"
-    next_step = "Trying again does not help."
+    next_step = "Do not retry."
 
     def __init__(self, operation: str, reason: str) -> None:
-        """Operation: what was called. Reason: why it cannot be done here, and what to do instead."""
+        """Operation: what was called. Reason: why it is not supported, and what to do instead."""
         super().__init__(f"{operation} is not supported: {reason}")
         self.operation = operation
         self.reason = reason
 
 
 class SettingsError(MuistiError):
-    """A setting has a value that cannot be used."""
+    """A setting has an invalid value."""
 
     status = 500
     title = "Invalid setting"
@@ -176,14 +177,14 @@ class ImportFailed(MuistiError):
 
 
 class VaultError(MuistiError):
-    """The vault's files cannot be used as asked."""
+    """The vault's files cannot be read or written."""
 
     title = "The vault cannot be used"
     may_quote = False
 
 
 class VaultNotFound(VaultError):
-    """There is no vault where one was expected."""
+    """There is no vault at this location."""
 
     title = "Vault not found"
 
@@ -195,13 +196,11 @@ class VaultUnusable(VaultError):
 
 
 class VaultReadOnly(VaultError):
-    """The vault can be read and searched, but not written."""
+    """The vault can be read but not written."""
 
     status = 403
     title = "The vault is read-only"
-    next_step = (
-        "Searching and reading still work; nothing can be saved until the vault is writable."
-    )
+    next_step = "Reading and searching still work; saving needs write access."
 
 
 class VaultFull(VaultError):
@@ -209,11 +208,11 @@ class VaultFull(VaultError):
 
     status = 507
     title = "The disk is full"
-    next_step = "Nothing was changed; free some space before trying again."
+    next_step = "Nothing was changed; free some space and try again."
 
 
 class VaultBusy(VaultError):
-    """Another process has held the vault's lock for longer than we wait."""
+    """Another process has held the vault's lock for too long."""
 
     title = "The vault is busy"
     next_step = "Wait a few seconds and try again."
@@ -221,11 +220,11 @@ class VaultBusy(VaultError):
 
 
 class BrokenFile(VaultError):
-    """One file of the vault cannot be parsed. It is left exactly as it is."""
+    """A file of the vault cannot be parsed. It was left unchanged."""
 
     status = 409
-    title = "A file of the vault is broken"
-    next_step = "The owner of the vault has to correct the file by hand."
+    title = "A file of the vault cannot be read"
+    next_step = "The owner of the vault must fix the file."
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -234,7 +233,7 @@ class BrokenFile(VaultError):
 
 
 class IndexProblem(MuistiError):
-    """The index cannot be used. The files are not affected."""
+    """The index cannot be read or written. The files are not affected."""
 
     title = "The index cannot be used"
     next_step = "The files are not affected; `muisti reindex` rebuilds the index from them."
@@ -242,7 +241,7 @@ class IndexProblem(MuistiError):
 
 
 class IndexBusy(IndexProblem):
-    """Another process has held the index for longer than we wait."""
+    """Another process has locked the index for too long."""
 
     title = "The index is busy"
     next_step = "Wait a few seconds and try again."
@@ -250,7 +249,7 @@ class IndexBusy(IndexProblem):
 
 
 class IndexCorrupt(IndexProblem):
-    """The index file is damaged; it is rebuilt from the files."""
+    """The index file is damaged; muisti rebuilds it from the files."""
 
     title = "The index is damaged"
 
@@ -259,18 +258,18 @@ class IndexTooNew(IndexProblem):
     """The index was written by a newer version of muisti."""
 
     title = "The index needs a newer muisti"
-    next_step = "Update muisti."
+    next_step = "Upgrade muisti."
 
 
 class EmbedderProblem(MuistiError):
-    """No vectors are available. Memories are saved all the same, and searches go by keyword."""
+    """Embedding failed. Memories are still saved, and searches use keywords only."""
 
-    title = "No vectors are available"
-    next_step = "Saving and keyword search work without vectors."
+    title = "Embedding failed"
+    next_step = "Saving and keyword search still work."
 
 
 class EmbedderUnavailable(EmbedderProblem):
-    """The embedder is down, too slow, refuses, or is left alone for a while after it failed."""
+    """The embedder is down, too slow or refusing, or is not retried yet after a failure."""
 
     title = "The embedder is not available"
     is_temporary = True
@@ -283,32 +282,32 @@ class EmbedderMisbehaved(EmbedderProblem):
 
 
 class ModelNotInstalled(EmbedderProblem):
-    """The files of a model are not on this machine."""
+    """The files of a model are not installed."""
 
     title = "The model is not installed"
 
 
 class ModelDamaged(EmbedderProblem):
-    """The file of a model does not have the hash that the catalogue names."""
+    """The file of a model does not have the hash in the catalogue."""
 
     title = "The model file is damaged"
 
 
 class ExtractorProblem(MuistiError):
-    """The language model that extracts memories failed. Nothing of its reply is stored."""
+    """The language model for extraction failed. Nothing was stored."""
 
     title = "Extraction failed"
-    next_step = "Nothing was stored; saving and searching work without extraction."
+    next_step = "Nothing was stored; saving and searching still work."
 
 
 class ExtractorUnavailable(ExtractorProblem):
-    """The extractor is down, too slow, refuses, or is left alone for a while after it failed."""
+    """The extractor is down, too slow or refusing, or is not retried yet after a failure."""
 
     title = "The extractor is not available"
     is_temporary = True
 
 
 class ExtractorMisbehaved(ExtractorProblem):
-    """The extractor returned something that is not a list of memories of this conversation."""
+    """The extractor's reply is not a list of memories from this conversation."""
 
     title = "The extractor returned an invalid reply"

@@ -1,4 +1,4 @@
-"""Counts what happens in this process and how long it takes (contract I4). Thread-safe; kept in memory only."""
+"""Counters and latency histograms of this process (contract I4). Thread-safe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from muisti.model import Histogram, Metrics
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Seconds: the upper ends of the buckets of a histogram; the last one has none."""
+"""Upper bounds of the histogram buckets, in seconds; one more bucket has no bound."""
 COUNTERS = (
     "memory.extraction.count",
     "memory.extraction.success",
@@ -34,13 +34,13 @@ class MetricsRecorder:
         self._seconds = dict.fromkeys(LATENCIES, 0.0)
 
     def count(self, name: str, by: int = 1) -> None:
-        """Something happened."""
+        """Add to a counter."""
         with self._lock:
             self._counts[name] += by
 
     @contextmanager
     def measure(self, name: str) -> Iterator[None]:
-        """How long what is within takes, however it ends."""
+        """Record the duration of the context, also if it raises."""
         start = time.perf_counter()
         try:
             yield
@@ -51,7 +51,7 @@ class MetricsRecorder:
                 self._seconds[name] += took
 
     def metrics(self) -> Metrics:
-        """All of it, as of now."""
+        """Return the current values."""
         with self._lock:
             latencies = {
                 name: Histogram(BOUNDS, tuple(self._buckets[name]), self._seconds[name])

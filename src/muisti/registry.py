@@ -1,8 +1,7 @@
-"""Finds parts by name: embedders, language models, vector indexes, import formats.
+"""Finds plug-ins by name: embedders, language models, vector indexes, import formats.
 
-Each part is one module of a package with a `SPEC`. The part's name is the module's name, with `-`
-for `_`. So adding a part means adding its module, and only the part in use is imported: nobody
-waits for the packages that another one needs.
+A plug-in is a module with a `SPEC`. Its name is the module's name, with `-` for `_`. Adding a
+plug-in means adding its module. Only the one in use is imported.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 
 class Registry(Generic[Spec]):
-    """The parts of one package."""
+    """The plug-ins in one package."""
 
     def __init__(self, package: str) -> None:
         self._package = package
 
     def find(self, name: str) -> Spec | None:
-        """Return the part with this name, or None. Imports no other part."""
+        """Return the plug-in with this name, or None. Imports no other."""
         if not _NAME.fullmatch(name):
             return None
         path = f"{self._package}.{name.replace('-', '_')}"
@@ -36,7 +35,7 @@ class Registry(Generic[Spec]):
         return spec
 
     def load_all(self) -> dict[str, Spec]:
-        """Import every module of the package and return the parts by name, sorted."""
+        """Import all modules of the package and return the plug-ins by name, sorted."""
         import pkgutil  # only lists and error messages need it
 
         modules = pkgutil.iter_modules(import_module(self._package).__path__)
@@ -45,5 +44,5 @@ class Registry(Generic[Spec]):
         return {name: spec for name, spec in found.items() if spec is not None}
 
     def names(self, first: str = "") -> list[str]:
-        """Return all names: `first`, which is usually the default, then in alphabetical order."""
+        """Return all names in alphabetical order, but `first` at the front."""
         return sorted(self.load_all(), key=lambda name: (name != first, name))

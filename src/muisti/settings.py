@@ -1,4 +1,4 @@
-"""Settings: one frozen value, and the only module that reads the environment.
+"""Settings. The only module that reads environment variables.
 
 Later sources win: defaults, `muisti.toml` in the vault, `MUISTI_*` variables, arguments.
 """
@@ -18,181 +18,173 @@ from muisti.safe_regex import find_fault
 
 SETTINGS_FILE = "muisti.toml"
 IN_MEMORY = ":memory:"
-"""The location of a vault that lives in memory only."""
+"""The location of a vault that is kept in memory only."""
 TABLES = ("kinds", "classify")
-"""What only the file sets: these are tables, not single values."""
-MOST_PATTERNS = 100
+"""Settings that only the file can set, because they are tables."""
+MAX_PATTERNS = 100
+RESERVED_FOLDERS = frozenset({"projects", "conversations", "journal", "archive"})
 
 Value = str | int | float | bool
 _KEYS: Mapping[str, tuple[str, str]] = {
     "openai": ("api.openai.com", "OPENAI_API_KEY"),
     "anthropic": ("api.anthropic.com", "ANTHROPIC_API_KEY"),
 }
-"""Whose key usually stands in which variable."""
+"""The host and the usual API key variable of each provider."""
 
 
 def _setting(
     default: Value, doc: str, *, low: float | None = None, high: float | None = None
 ) -> Any:
-    """A field with the sentence that the generated documentation shows, and its bounds."""
+    """Return a field with its description, which users read, and its bounds."""
     return field(default=default, metadata={"doc": doc, "low": low, "high": high})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How one vault behaves."""
+    """The settings of a vault."""
 
-    project: str = _setting(
-        "", "Project that saves and searches use when none is named; empty: none."
-    )
+    project: str = _setting("", "Default project for saving and searching; empty: none.")
     max_content_bytes: int = _setting(
-        1_048_576, "Largest content of one memory, in bytes of UTF-8.", low=1
+        1_048_576, "Largest content of a memory, in bytes of UTF-8.", low=1
     )
-    search_limit: int = _setting(
-        10, "How many results a search gives when no limit is named.", low=1, high=1000
-    )
+    search_limit: int = _setting(10, "Default number of search results.", low=1, high=1000)
     lock_timeout: float = _setting(
-        30.0, "Seconds to wait for another process that writes to the vault.", low=0, high=86_400
+        30.0, "Seconds to wait for the write lock of the vault.", low=0, high=86_400
     )
     index_timeout: float = _setting(
-        10.0, "Seconds to wait for another process that holds the index.", low=0, high=86_400
+        10.0, "Seconds to wait for another process that uses the index.", low=0, high=86_400
     )
-    sync_on_open: bool = _setting(
-        True, "Look for edits, renames and deletions made by hand when the vault is opened."
-    )
+    sync_on_open: bool = _setting(True, "Check for external file changes when the vault is opened.")
     vanished_share: float = _setting(
-        0.2, "Share of files that may vanish at once before a confirmation is asked.", low=0, high=1
+        0.2, "Share of files that may be missing before a sync needs confirmation.", low=0, high=1
     )
-    record_recall: bool = _setting(True, "Write to the journal which memories a search returned.")
+    record_recall: bool = _setting(True, "Record in the journal which memories a search returned.")
     embedder: str = _setting(
         "onnx",
-        "What makes vectors: onnx (on this machine), ollama, openai (or alike), hashing, none.",
+        "Embedding provider: onnx (local), ollama, openai (or compatible), hashing, none.",
     )
     model: str = _setting(
-        "", "The embedder's model; empty: its default. `muisti model list` shows those for onnx."
+        "", "Embedding model; empty: the default. `muisti model list` shows those for onnx."
     )
-    embedder_url: str = _setting(
-        "", "Address of the ollama or openai server; empty: the usual one on this machine."
-    )
+    embedder_url: str = _setting("", "Server address for ollama or openai; empty: the default.")
     embedder_key_variable: str = _setting(
         "",
-        "Name of the environment variable with the embedder's key; empty: the usual one, for its own maker alone.",
+        "Environment variable with the embedder's API key; empty: the provider's usual variable, "
+        "sent only to that provider.",
     )
     embedder_timeout: float = _setting(
-        30.0, "Seconds to wait for an answer of the embedder.", low=0.1, high=3600
+        30.0, "Seconds to wait for a reply from the embedder.", low=0.1, high=3600
     )
     embedder_retry: float = _setting(
-        60.0, "Seconds after which an embedder that failed is tried again.", low=0, high=86_400
+        60.0, "Seconds before a failed embedder is tried again.", low=0, high=86_400
     )
-    embedder_threads: int = _setting(
-        1, "Threads that one embedding uses on this machine.", low=1, high=256
-    )
+    embedder_threads: int = _setting(1, "Threads for local embedding.", low=1, high=256)
     embed_on_save: bool = _setting(
-        True, "Make a memory's vectors when it is saved; if not, before the next search."
+        True, "Embed a memory when it is saved; otherwise before the next search."
     )
     extractor: str = _setting(
         "rules",
-        "Who finds what a talk teaches: rules (no model), openai (or alike), anthropic, ollama.",
+        "Extraction method: rules (no model), openai (or compatible), anthropic, ollama.",
     )
-    extractor_model: str = _setting(
-        "", "The model that the extractor's server is asked for; rules have none."
-    )
+    extractor_model: str = _setting("", "Model for extraction; not used by rules.")
     extractor_url: str = _setting(
-        "", "Address of the extractor's server; empty: the usual one of anthropic or ollama."
+        "", "Server address for extraction; empty: the default of anthropic or ollama."
     )
     extractor_key_variable: str = _setting(
         "",
-        "Name of the environment variable with the extractor's key; empty: the usual one, for its own maker alone.",
+        "Environment variable with the extractor's API key; empty: the provider's usual variable, "
+        "sent only to that provider.",
     )
     extractor_timeout: float = _setting(
-        60.0, "Seconds to wait for an answer of the extractor.", low=0.1, high=3600
+        60.0, "Seconds to wait for a reply from the extractor.", low=0.1, high=3600
     )
     extractor_retry: float = _setting(
-        60.0, "Seconds after which an extractor that failed is tried again.", low=0, high=86_400
+        60.0, "Seconds before a failed extractor is tried again.", low=0, high=86_400
     )
     vector_index: str = _setting(
-        "bits", "How the nearest vectors are found: bits, hnsw (needs usearch) or sqlite-vec."
+        "bits", "Vector search method: bits, hnsw (needs usearch) or sqlite-vec."
     )
     redact_secrets: bool = _setting(
-        True, "Replace keys, tokens and passwords by `[redacted:KIND]` before anything is stored."
+        True, "Replace keys, tokens and passwords with `[redacted:KIND]` before storing text."
     )
     merge_duplicates: bool = _setting(
-        True, "Let a text that says what a memory says already strengthen that memory instead."
+        True, "Merge a duplicate into the existing memory and reinforce that."
     )
     propose_links: bool = _setting(
-        True, "Propose a link when a new memory seems to contradict or update an earlier one."
+        True, "Suggest a link when a new memory seems to contradict or update another."
     )
     decay_emotional: float = _setting(
-        RATES[Sector.EMOTIONAL], "What an emotional memory loses a day.", low=0, high=1
+        RATES[Sector.EMOTIONAL], "Daily decay rate of emotional memories.", low=0, high=1
     )
     decay_semantic: float = _setting(
-        RATES[Sector.SEMANTIC], "What a semantic memory loses a day.", low=0, high=1
+        RATES[Sector.SEMANTIC], "Daily decay rate of semantic memories.", low=0, high=1
     )
     decay_reflective: float = _setting(
-        RATES[Sector.REFLECTIVE], "What a reflective memory loses a day.", low=0, high=1
+        RATES[Sector.REFLECTIVE], "Daily decay rate of reflective memories.", low=0, high=1
     )
     decay_procedural: float = _setting(
-        RATES[Sector.PROCEDURAL], "What a procedural memory loses a day.", low=0, high=1
+        RATES[Sector.PROCEDURAL], "Daily decay rate of procedural memories.", low=0, high=1
     )
     decay_episodic: float = _setting(
-        RATES[Sector.EPISODIC], "What an episodic memory loses a day.", low=0, high=1
+        RATES[Sector.EPISODIC], "Daily decay rate of episodic memories.", low=0, high=1
     )
     cleanup_below: float = _setting(
-        0.0, "Salience below which upkeep moves a memory to the trash; 0: never.", low=0, high=1
+        0.0, "Salience below which maintenance trashes a memory; 0: never.", low=0, high=1
     )
     evict_above: int = _setting(
         524_288_000,
-        "Bytes of memories above which upkeep archives the longest unused; 0: never.",
+        "Bytes of memories above which maintenance archives the longest unused; 0: never.",
         low=0,
     )
     evict_to: float = _setting(
-        0.85, "Share of that limit that is left when upkeep has archived.", low=0, high=1
+        0.85, "Share of `evict_above` that maintenance archives down to.", low=0, high=1
     )
     extract_threshold: float = _setting(
-        0.3, "Importance from which on what a talk teaches is kept.", low=0, high=1
+        0.3, "Least importance of an extracted memory.", low=0, high=1
     )
     extract_per_session: int = _setting(
-        50, "Memories that are extracted from one session; the least important yield.", low=1
+        50, "Most memories extracted per session; more important ones replace others.", low=1
     )
     extract_queue: int = _setting(
-        10_000, "Exchanges that may wait to be extracted; further ones are refused.", low=1
+        10_000, "Most exchanges waiting for extraction; further ones are refused.", low=1
     )
     workspace: str = _setting(
-        "", "Folder whose MEMORY.md and memory/*.md are searched too; empty: the vault itself."
+        "", "Folder whose MEMORY.md and memory/*.md are indexed; empty: the vault."
     )
     core_max_bytes: int = _setting(
-        20_000, "Largest core memory in bytes: it stands in every context.", low=100, high=1_000_000
+        20_000, "Largest core memory, in bytes; it is in every context.", low=100, high=1_000_000
     )
     kinds: Mapping[str, Kind] = field(
         default_factory=lambda: dict(KINDS),
         metadata={
-            "doc": "Kinds of your own: `[kinds.idea]` with `folder`, `decay_per_day`, `protected`."
+            "doc": "Custom kinds: `[kinds.idea]` with `folder`, `decay_per_day`, `protected`."
         },
     )
     classify: Mapping[str, Mapping[str, tuple[str, ...]]] = field(
         default_factory=dict,
         metadata={
-            "doc": 'Patterns of your own: `[classify.kind]` with `idea = ["what if"]`, `[classify.sector]` likewise.'
+            "doc": "Custom patterns for kinds and sectors: "
+            '`[classify.kind]` with `idea = ["what if"]`; `[classify.sector]` likewise.'
         },
     )
 
     @property
     def decay_rates(self) -> dict[Sector, float]:
-        """What is lost a day, by sector."""
+        """The daily decay rate of each sector."""
         return {sector: getattr(self, f"decay_{sector.value}") for sector in Sector}
 
     @property
     def embedder_key(self) -> str | None:
-        """The key for the embedder's server, which stands in the environment and in no file."""
-        return _key(self.embedder, self.embedder_url, self.embedder_key_variable)
+        """The API key for the embedder, from the environment."""
+        return _read_key(self.embedder, self.embedder_url, self.embedder_key_variable)
 
     @property
     def extractor_key(self) -> str | None:
-        """The key for the extractor's server."""
-        return _key(self.extractor, self.extractor_url, self.extractor_key_variable)
+        """The API key for the extractor, from the environment."""
+        return _read_key(self.extractor, self.extractor_url, self.extractor_key_variable)
 
     def kind(self, name: str) -> Kind | None:
-        """The kind with this name or this folder (`decisions` is `decision`), in any case."""
+        """Return the kind with this name or folder (`decisions` is `decision`), ignoring case."""
         wanted = name.strip().casefold()
         if wanted in self.kinds:
             return self.kinds[wanted]
@@ -201,8 +193,8 @@ class Settings:
         )
 
 
-def _key(kind: str, url: str, variable: str) -> str | None:
-    """What stands in the variable. A key in its usual variable is sent to nobody but who gave it out."""
+def _read_key(kind: str, url: str, variable: str) -> str | None:
+    """Return the API key. One in its usual variable is only used for its provider's own host."""
     if variable:
         return os.environ.get(variable) or None
     host, usual = _KEYS.get(kind, ("", ""))
@@ -218,20 +210,23 @@ def load_settings(
     arguments: Mapping[str, Value] | None = None,
     foreign: bool = False,
 ) -> Settings:
-    """Settings of a vault. Raises SettingsError that names the key, where it stands and what it takes.
+    """Return the settings of a vault. Raises SettingsError.
 
-    Foreign: nobody named this vault, it came with the folder. Its file may not have texts sent to somebody.
+    Foreign: the vault was found in the working folder and may belong to a stranger, so its file
+    must not send text to another machine.
     """
+    environment = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     if vault is not None:
-        values.update(_from_file(vault / SETTINGS_FILE))
+        values.update(_read_file(vault / SETTINGS_FILE))
         if foreign:
-            _check_foreign(
-                values, str(vault / SETTINGS_FILE), os.environ if environ is None else environ
-            )
-    values.update(_from_environment(os.environ if environ is None else environ))
+            _check_foreign(values, str(vault / SETTINGS_FILE), environment)
+    for name in _SCALARS:
+        variable = f"MUISTI_{name.upper()}"
+        if variable in environment:
+            values[name] = _parse_value(name, environment[variable], variable)
     for key, value in (arguments or {}).items():
-        values[key] = _checked(key, value, "argument")
+        values[key] = _parse_value(key, value, "argument")
     return Settings(**values)
 
 
@@ -241,17 +236,21 @@ def find_vault(
     start: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Path:
-    """Where the vault is: explicit path, `MUISTI_VAULT`, the nearest folder upwards with `muisti.toml`, user data."""
+    """Return the path of the vault.
+
+    The explicit path, `MUISTI_VAULT`, the nearest folder upwards with `muisti.toml`, or the user's
+    data folder. Raises SettingsError for an empty path.
+    """
     environment = os.environ if environ is None else environ
     named = explicit if explicit is not None else environment.get("MUISTI_VAULT") or None
     if named is not None and not str(named).strip():
-        raise SettingsError("the path of the vault is empty; name a folder, or leave it out")
+        raise SettingsError("the path of the vault is empty; give a folder, or omit it")
     if named is not None and str(named) == IN_MEMORY:
         return Path(IN_MEMORY)
     if named is not None:
         return Path(named).expanduser().absolute()
-    here = (start or Path.cwd()).absolute()
-    for folder in (here, *here.parents):
+    current = (start or Path.cwd()).absolute()
+    for folder in (current, *current.parents):
         if (folder / SETTINGS_FILE).is_file():
             return folder
     import platformdirs  # 20 ms to import, and rarely needed
@@ -260,7 +259,7 @@ def find_vault(
 
 
 def is_foreign(root: Path, explicit: str | os.PathLike[str] | None = None) -> bool:
-    """Whether a vault was only found in the folder that one happens to be in, which may be somebody's repository."""
+    """Return whether a vault was only found in the working folder, perhaps a stranger's clone."""
     if explicit is not None or os.environ.get("MUISTI_VAULT"):
         return False
     import platformdirs
@@ -268,9 +267,10 @@ def is_foreign(root: Path, explicit: str | os.PathLike[str] | None = None) -> bo
     return root != Path(platformdirs.user_data_path("muisti", appauthor=False)) / "vault"
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, Any]:
+    """Return the settings in a file. Raises SettingsError."""
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors put a mark in front
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
@@ -279,50 +279,53 @@ def _from_file(path: Path) -> dict[str, Any]:
         ) from error
     if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
         return {}
-    import tomllib  # most vaults have no settings of their own
+    import tomllib  # most vaults have no settings
 
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"{path}: is not valid TOML ({error}); mend that line") from error
+        raise SettingsError(f"{path}: is not valid TOML ({error}); fix that line") from error
     values: dict[str, Any] = {
-        key: _checked(key, value, str(path)) for key, value in table.items() if key not in TABLES
+        key: _parse_value(key, value, str(path))
+        for key, value in table.items()
+        if key not in TABLES
     }
     _check_variables(values, str(path))
     if "kinds" in table:
-        values["kinds"] = {**KINDS, **_kinds(table["kinds"], str(path))}
+        values["kinds"] = {**KINDS, **_parse_kinds(table["kinds"], str(path))}
     if "classify" in table:
-        values["classify"] = _patterns(table["classify"], values.get("kinds", KINDS), str(path))
+        kinds = values.get("kinds", KINDS)
+        values["classify"] = _parse_patterns(table["classify"], kinds, str(path))
     return values
 
 
 def _check_variables(values: Mapping[str, Any], where: str) -> None:
-    """A vault may be somebody else's, come with a repository: its file must not have any secret of the environment sent away."""
+    """Refuse a file that sends other variables: a vault may come with a stranger's repository."""
     for name, value in values.items():
         if name.endswith("_key_variable") and value and not value.startswith("MUISTI_"):
             raise SettingsError(
-                f"{where}: {name} = {value!r} is not accepted from a file: call the variable MUISTI_…, "
-                f"or say so in the environment (MUISTI_{name.upper()}={value})"
+                f"{where}: {name} = {value!r} is not allowed in a file: call it MUISTI_…, "
+                f"or set MUISTI_{name.upper()}={value} in the environment"
             )
 
 
 def _check_foreign(values: Mapping[str, Any], where: str, environ: Mapping[str, str]) -> None:
-    """A repository that somebody cloned must not have what is said in it sent to its author, or kept with its secrets."""
+    """Refuse a cloned vault that would send text to its author or store secrets."""
     for name in ("embedder_url", "extractor_url", "redact_secrets"):
         variable, value = f"MUISTI_{name.upper()}", values.get(name)
         harmless = (
             value is None
             or value is True
-            or (isinstance(value, str) and (not value or _is_here(value)))
+            or (isinstance(value, str) and (not value or _is_loopback(value)))
         )
         if not harmless and variable not in environ:
             raise SettingsError(
-                f"{where}: {name} = {value!r} is not accepted from a vault that nobody named: if it is yours, "
-                f"use --vault or MUISTI_VAULT, or set {variable}"
+                f"{where}: {name} = {value!r} is not allowed in a vault that was found in the "
+                f"working folder; if it is yours, use --vault or MUISTI_VAULT, or set {variable}"
             )
 
 
-def _is_here(address: str) -> bool:
+def _is_loopback(address: str) -> bool:
     from ipaddress import ip_address
     from urllib.parse import urlsplit
 
@@ -333,43 +336,32 @@ def _is_here(address: str) -> bool:
         return False
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name in _scalar_fields():
-        variable = f"MUISTI_{name.upper()}"
-        if variable in environ:
-            values[name] = _checked(name, environ[variable], variable)
-    return values
+_SCALARS = {field.name: field for field in fields(Settings) if field.name not in TABLES}
 
 
-def _scalar_fields() -> list[str]:
-    return [f.name for f in fields(Settings) if f.name not in TABLES]
-
-
-def _checked(key: str, value: object, where: str) -> Value:
-    known = {f.name: f for f in fields(Settings) if f.name not in TABLES}
-    if key not in known:
+def _parse_value(key: str, value: object, where: str) -> Value:
+    """Return a setting's value in its own type. Raises SettingsError if it is not valid."""
+    if key not in _SCALARS:
         from difflib import get_close_matches  # rarely needed
 
-        near = get_close_matches(key, known, n=1)
-        hint = (
-            f"did you mean {near[0]!r}?" if near else f"known are: {', '.join((*known, *TABLES))}"
-        )
-        raise SettingsError(f"{where}: there is no setting {key!r}; {hint}")
-    spec = known[key]
-    converted = _converted(key, value, type(spec.default), where)
-    low, high = spec.metadata["low"], spec.metadata["high"]
+        near = get_close_matches(key, _SCALARS, n=1)
+        known = ", ".join((*_SCALARS, *TABLES))
+        hint = f"did you mean {near[0]!r}?" if near else f"known settings: {known}"
+        raise SettingsError(f"{where}: unknown setting {key!r}; {hint}")
+    field = _SCALARS[key]
+    converted = _convert(key, value, type(field.default), where)
+    low, high = field.metadata["low"], field.metadata["high"]
     inside = isinstance(converted, str) or (
         (low is None or converted >= low) and (high is None or converted <= high)
     )
-    if not inside:  # neither is a NaN
+    if not inside:  # this includes NaN
         span = f"at least {low:g}" if high is None else f"between {low:g} and {high:g}"
-        raise SettingsError(f"{where}: {key} = {value!r} is out of range; it must be {span}")
+        raise SettingsError(f"{where}: {key} = {value!r} must be {span}")
     return converted
 
 
-def _converted(key: str, value: object, wanted: type, where: str) -> Value:
-    """Environment variables are text, TOML has types: both end up as the field's type."""
+def _convert(key: str, value: object, wanted: type, where: str) -> Value:
+    """Convert text of the environment, or a TOML value, to the type of the field."""
     if wanted is bool:
         word = str(value).strip().lower()
         if word in ("true", "1", "yes", "on"):
@@ -383,27 +375,22 @@ def _converted(key: str, value: object, wanted: type, where: str) -> Value:
             return int(str(value)) if wanted is int else float(str(value))
         except ValueError:
             pass
-    article = {
-        bool: "true or false",
-        int: "a whole number",
-        float: "a number",
-        str: "a text in quotes",
-    }[wanted]
-    raise SettingsError(f"{where}: {key} = {value!r} must be {article}")
+    names = {bool: "true or false", int: "an integer", float: "a number", str: "a quoted string"}
+    raise SettingsError(f"{where}: {key} = {value!r} must be {names[wanted]}")
 
 
-def _kinds(table: object, where: str) -> dict[str, Kind]:
+def _parse_kinds(table: object, where: str) -> dict[str, Kind]:
     if not isinstance(table, dict):
         raise SettingsError(f"{where}: kinds must be tables such as [kinds.idea]")
-    return {name: _kind(name, spec, where) for name, spec in table.items()}
+    return {name: _parse_kind(name, spec, where) for name, spec in table.items()}
 
 
-def _kind(name: str, spec: object, where: str) -> Kind:
+def _parse_kind(name: str, spec: object, where: str) -> Kind:
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name):
-        raise SettingsError(f"{where}: kind {name!r} must be a short lower-case word")
+        raise SettingsError(f"{where}: kind {name!r} must be a short lowercase word")
     if not isinstance(spec, dict) or set(spec) - {"folder", "decay_per_day", "protected"}:
         raise SettingsError(
-            f"{where}: [kinds.{name}] takes folder, decay_per_day and protected, nothing else"
+            f"{where}: [kinds.{name}] may only have folder, decay_per_day and protected"
         )
     folder = spec.get("folder", f"{name}s")
     if (
@@ -412,7 +399,7 @@ def _kind(name: str, spec: object, where: str) -> Kind:
         or folder in RESERVED_FOLDERS
     ):
         raise SettingsError(
-            f"{where}: [kinds.{name}] folder = {folder!r} must be one plain folder name"
+            f"{where}: [kinds.{name}] folder = {folder!r} must be a plain folder name"
         )
     decay = spec.get("decay_per_day")
     if decay is not None and (
@@ -429,51 +416,50 @@ def _kind(name: str, spec: object, where: str) -> Kind:
     return Kind(name, folder, decay, protected)
 
 
-def _patterns(
+def _parse_patterns(
     table: object, kinds: Mapping[str, Kind], where: str
 ) -> dict[str, dict[str, tuple[str, ...]]]:
     known = {"kind": tuple(kinds), "sector": tuple(sector.value for sector in Sector)}
     if not isinstance(table, dict) or not set(table) <= set(known):
         raise SettingsError(
-            f"{where}: classify takes the tables [classify.kind] and [classify.sector], nothing else"
+            f"{where}: classify may only have the tables [classify.kind] and [classify.sector]"
         )
-    found = {what: _pattern_lists(what, lists, known[what], where) for what, lists in table.items()}
+    found = {}
+    for what, lists in table.items():
+        found[what] = _parse_pattern_lists(what, lists, known[what], where)
     count = sum(len(patterns) for lists in found.values() for patterns in lists.values())
-    if count > MOST_PATTERNS:  # each of them is searched for in every memory
+    if count > MAX_PATTERNS:  # every pattern runs on every memory
         raise SettingsError(
-            f"{where}: classify has {count} patterns; {MOST_PATTERNS} are allowed: join some with |"
+            f"{where}: classify has {count} patterns, more than {MAX_PATTERNS}: join some with |"
         )
     return found
 
 
-def _pattern_lists(
+def _parse_pattern_lists(
     what: str, lists: object, known: tuple[str, ...], where: str
 ) -> dict[str, tuple[str, ...]]:
     if not isinstance(lists, dict):
         raise SettingsError(
-            f'{where}: classify.{what} must be a table such as [classify.{what}] with {known[0]} = ["a word"]'
+            f"{where}: classify.{what} must be a table such as [classify.{what}] "
+            f'with {known[0]} = ["a word"]'
         )
     for name in lists:
         if name not in known:
             raise SettingsError(
-                f"{where}: [classify.{what}] there is no {what} {name!r}; known are: {', '.join(known)}"
+                f"{where}: [classify.{what}] has an unknown {what} {name!r}; "
+                f"known: {', '.join(known)}"
             )
-    return {
-        name: _pattern_list(f"{where}: [classify.{what}] {name}", patterns)
-        for name, patterns in lists.items()
-    }
-
-
-def _pattern_list(place: str, patterns: object) -> tuple[str, ...]:
-    if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
-        raise SettingsError(
-            f'{place} = {patterns!r} must be a list of texts such as ["hotfix", "post-?mortem"]'
-        )
-    for pattern in patterns:
-        wrong = find_fault(pattern)
-        if wrong:
-            raise SettingsError(f"{place}: the pattern {pattern[:80]!r} {wrong}")
-    return tuple(patterns)
-
-
-RESERVED_FOLDERS = frozenset({"projects", "conversations", "journal", "archive"})
+    found = {}
+    for name, patterns in lists.items():
+        place = f"{where}: [classify.{what}] {name}"
+        if not isinstance(patterns, list) or not all(isinstance(one, str) for one in patterns):
+            raise SettingsError(
+                f"{place} = {patterns!r} must be a list of strings "
+                'such as ["hotfix", "post-?mortem"]'
+            )
+        for pattern in patterns:
+            problem = find_fault(pattern)
+            if problem:
+                raise SettingsError(f"{place}: the pattern {pattern[:80]!r} {problem}")
+        found[name] = tuple(patterns)
+    return found

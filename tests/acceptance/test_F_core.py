@@ -62,10 +62,10 @@ def test_F4_bad_input_names_the_field_and_changes_nothing(
 
 
 def test_F4_a_key_that_is_missing_on_delete(memory: Muisti) -> None:
-    with pytest.raises(CoreEntryNotFound, match="'name' in the section user; the section is empty"):
+    with pytest.raises(CoreEntryNotFound, match="'name' in section user; the section is empty"):
         memory.core_delete("user", "name")
     memory.core_update("user", "nickname", "Ann")
-    with pytest.raises(CoreEntryNotFound, match="there are: nickname"):
+    with pytest.raises(CoreEntryNotFound, match="its entries are: nickname"):
         memory.core_delete("user", "name")
 
 

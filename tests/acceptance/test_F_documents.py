@@ -265,7 +265,9 @@ def test_F5_all_layers_know_a_section_and_nothing_changes_it(
         lambda: memory.delete(section),
         lambda: memory.delete(section, hard=True),
     ):
-        with pytest.raises(InvalidRequest, match=r"section of a document; edit .*guide\.md itself"):
+        with pytest.raises(
+            InvalidRequest, match=r"section of a document; edit .*guide\.md instead"
+        ):
             call()
     assert place.read_text() == GUIDE
     assert [one.id for one in memory.list()] == [saved.id]

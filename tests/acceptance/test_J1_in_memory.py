@@ -76,7 +76,7 @@ def test_J1_settings_come_from_the_environment_and_the_arguments(
             3,
             load_settings(environ={}).project,
         )
-    with pytest.raises(SettingsError, match="no setting 'nonsense'"):
+    with pytest.raises(SettingsError, match="unknown setting 'nonsense'"):
         Muisti.open(":memory:", nonsense=1)
     with pytest.raises(SettingsError):
         Muisti.open(":memory:", embedder="nonsense")

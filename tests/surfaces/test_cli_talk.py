@@ -24,7 +24,7 @@ def cli(vault: Path, tmp_path: Path) -> Cli:
 def test_J2_core_set_get_unset(cli: Cli) -> None:
     assert "Anna K." in cli.run("core", "set", "user", "name", "Anna", "K.").stdout
     assert cli.json("core", "get") == {"user": {"name": "Anna K."}, "agent": {}}
-    assert "there are: name" in cli.run("core", "unset", "user", "nme", code=1).stderr
+    assert "its entries are: name" in cli.run("core", "unset", "user", "nme", code=1).stderr
     assert "section" in cli.run("core", "set", "world", "name", "x", code=1).stderr
     assert "Core memory is empty" in cli.run("core", "unset", "user", "name").stderr
 

@@ -182,13 +182,13 @@ def test_K3_an_id_that_is_none_is_not_found(filled: Filled, bad: str, rest: str)
 @pytest.mark.parametrize(
     ("path", "status", "sentence"),
     [
-        ("/memory/unknown", 404, "No memory has the id unknown"),
-        ("/entry?id=message:nobody/1/2", 404, "No memory has the id"),
+        ("/memory/unknown", 404, "No memory has the ID unknown"),
+        ("/entry?id=message:nobody/1/2", 404, "No memory has the ID"),
         ("/chat?name=../../etc", 404, "There is no conversation"),
         ("/?q=x&kind=poem", 422, "It must be one of".lower()),
         ("/timeline?kind=poem", 422, "it must be one of"),
         ("/timeline?offset=many", 422, "is no number"),
-        ("/graph?around=unknown", 404, "No memory has the id"),
+        ("/graph?around=unknown", 404, "No memory has the ID"),
     ],
 )
 def test_J5_errors_are_sentences(filled: Filled, path: str, status: int, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""The values that muisti is about. All of them are frozen; all times are timezone-aware UTC."""
+"""The values that muisti works with. All are frozen; all times are timezone-aware UTC."""
 
 from __future__ import annotations
 
@@ -60,15 +60,22 @@ if TYPE_CHECKING:
         Signal,
     )
 
-
-_HOMES = {
+_MODULES = {
+    "conversations": (
+        "ROLES SESSION_BREAK Conversation DocumentSource Exchange Extracted Message Utterance"
+    ),
+    "journal": "Event EventName HistoryEntry Session SessionAction SessionUse Usage",
+    "memory": (
+        "CORE_SECTIONS KINDS RATES CoreMemory Draft EntryType Kind Link LinkSource LinkType Memory"
+        " Sector Tier"
+    ),
+    "reports": (
+        "Histogram Metrics ModelState Problem QueueStatus Stats SyncReport UpkeepReport"
+        " VerifyReport"
+    ),
     "results": "CompactResult Explanation Filter Graph SearchResult SearchResults Signal",
-    "journal": "Event EventName HistoryEntry Session SessionUse Usage SessionAction",
-    "memory": "CORE_SECTIONS KINDS RATES CoreMemory Draft LinkSource Kind Link LinkType Memory EntryType Sector Tier",
-    "reports": "Histogram Metrics ModelState Problem QueueStatus Stats SyncReport UpkeepReport VerifyReport",
-    "conversations": "ROLES SESSION_BREAK Conversation Exchange Extracted Message DocumentSource Utterance",
 }
-"""Where each name is at home."""
+"""Which module defines each name."""
 
 __all__ = [
     "CORE_SECTIONS",
@@ -119,11 +126,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Loaded when first asked for: a hook that runs with every prompt needs a few of them."""
-    home = next((home for home, names in _HOMES.items() if name in names.split()), None)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    """Import a name on first use: a hook runs with every prompt and needs few of them."""
+    for module, names in _MODULES.items():
+        if name in names.split():
+            from importlib import import_module
 
-    globals()[name] = found = getattr(import_module(f"{__name__}.{home}"), name)
-    return found
+            value = getattr(import_module(f"{__name__}.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""What was said and written elsewhere, and what of it is worth keeping."""
+"""Conversations, document sources, and what extraction takes from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from muisti.deprecation import renamed_field
 
 ROLES = ("user", "assistant", "system", "tool")
 SESSION_BREAK = "session_break"
-"""The type of a message that says: what follows is a new talk."""
+"""The type of a message that starts a new window in its conversation."""
 
 
 @renamed_field("chat", "conversation")
@@ -20,38 +20,38 @@ class Message:
 
     id: str
     conversation: str
-    """The name of its conversation: a channel and an id, such as `telegram_123456`."""
+    """The name of its conversation: channel and ID, such as `telegram_123456`."""
     role: str
     content: str
     at: datetime
     type: str | None = None
-    """None for what was said; `session_break`, `subagent_result`."""
+    """None for an ordinary message; else `session_break` or `subagent_result`."""
     meta: Mapping[str, object] = field(default_factory=dict)
-    """What else is known of it: `model`, `tokens_in`, `tool` …"""
+    """Other data: `model`, `tokens_in`, `tool` …"""
     index_pending: bool = False
-    """True when the line is safe on disk but the index was busy: it becomes searchable a little later."""
+    """True if the line is on disk but not indexed yet: it becomes searchable later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation in numbers."""
+    """Figures about a conversation."""
 
     name: str
     messages: int
     first_at: datetime
     last_at: datetime
     since_break: int
-    """How many messages its present talk has."""
+    """How many messages came after the last session break."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """A file or a folder with Markdown that lives elsewhere and is searched too."""
+    """A Markdown file, or a folder of them, that is indexed where it is."""
 
     path: str
-    """Relative to the vault if it lies within, else absolute."""
+    """Relative to the vault if it is inside, else absolute."""
     source: str
-    """What hits from it are called; empty: each by its file."""
+    """The source of its search results; empty: the name of each file."""
     project: str = ""
     trusted: bool = False
     documents: int = 0
@@ -60,22 +60,22 @@ class DocumentSource:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """One message of a talk."""
+    """One message of a conversation, as input for extraction."""
 
     text: str
     speaker: str = "User"
-    """The name to put for "I"."""
+    """The name that replaces "I"."""
     role: str = "user"
     """user or assistant."""
     at: datetime | None = None
-    """When it was said; without it "yesterday" stays."""
+    """When it was said; None leaves "yesterday" as it is."""
     addressee: str = ""
-    """The name to put for "you", if known."""
+    """The name that replaces "you", if known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """What a user said and what was answered, on its way to become memories."""
+    """One user message and its reply, waiting for extraction."""
 
     id: str
     at: datetime
@@ -84,19 +84,19 @@ class Exchange:
     assistant: str
     mode: str = "default"
     speaker: str = "User"
-    """The name to put for the user's "I"."""
+    """The name that replaces the user's "I"."""
     project: str | None = None
-    """None: the session's, or else the vault's."""
+    """None: the session's project, or else the vault's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A memory that somebody found in a talk: one or two sentences that can be understood alone."""
+    """A memory found in a conversation: one or two sentences that make sense on their own."""
 
     content: str
     kind: str
     importance: float
     source_text: str
-    """The sentences that it came from."""
+    """The sentences it was extracted from."""
     about: datetime | None = None
-    """The time that it speaks of, if one is named."""
+    """The time it is about, if the text names one."""

@@ -1,8 +1,8 @@
-"""How a field of a memory is described.
+"""Descriptions of the fields of a memory.
 
-Each field is described once, in `FIELDS` of muisti.model.memory. What callers may give and change,
-redaction, validation, front matter, columns of an index, filters, REST models, CLI options and export
-follow from that description. CONTRIBUTING.md shows how a field is added.
+Each field is described once, in `FIELDS` of muisti.model.memory. Validation, redaction, front
+matter, index columns, filters, REST models, CLI options, import and export are derived from it.
+CONTRIBUTING.md shows how to add a field.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class ValueType(Enum):
-    """What values a field has: it decides how they are checked, written, stored and shown."""
+    """The type of a field's values: how they are validated, written, stored and shown."""
 
     ID = "id"
     BODY = "body"
@@ -24,11 +24,11 @@ class ValueType(Enum):
     LINE = "line"
     """One line of text."""
     NAME = "name"
-    """One short line. It must not be empty, unless that is the field's default."""
+    """One short line. It must not be empty unless empty is the default."""
     KIND = "kind"
-    """The name of a kind; the settings know which there are."""
+    """The name of a kind; the settings list them."""
     PROJECT = "project"
-    """The name of a project, which becomes the name of a folder."""
+    """The name of a project, which is also the name of a folder."""
     WORD = "word"
     """A member of the enumeration `Field.choices`."""
     LIST = "list"
@@ -43,31 +43,31 @@ class ValueType(Enum):
 
 
 class Given(IntEnum):
-    """When a caller may give a value. Each includes those before it."""
+    """When a caller may set a value. Each includes those before it."""
 
     NEVER = 0
-    """muisti works it out."""
+    """muisti computes it."""
     IMPORT = 1
     """In a `Draft` only."""
     SAVE = 2
     """When a memory is saved."""
     UPDATE = 3
-    """When it is changed, too."""
+    """When it is saved or updated."""
 
 
 class Redaction(Enum):
     """What happens to private text and secrets in a value."""
 
     TEXT = "text"
-    """They are removed from the text."""
+    """Redact the text."""
     LIST = "list"
-    """They are removed from each item."""
+    """Redact each item."""
     NAME = "name"
-    """A name is used as it is: one that holds a secret is refused."""
+    """Refuse a value that would have to be redacted: names are used as identifiers."""
 
 
 class Match(Enum):
-    """Which memories a filter on a field lets through."""
+    """Which memories a filter on a field accepts."""
 
     ANY_OF = "any of"
     """Those with one of the values."""
@@ -76,11 +76,11 @@ class Match(Enum):
     EXACT = "exact"
     """Those with this value."""
     EXACT_OR_EMPTY = "exact or empty"
-    """Those with this value, and those without one."""
+    """Those with this value and those without a value."""
 
 
 class Field(NamedTuple):
-    """The description of one field. A tuple, because every start of muisti makes some thirty of them."""
+    """The description of one field. A tuple: thirty are created at every start."""
 
     value_type: ValueType
     given: Given = Given.NEVER
@@ -88,34 +88,34 @@ class Field(NamedTuple):
     """The members of a WORD."""
     redaction: Redaction | None = None
     versioned: bool | None = None
-    """Whether a change of it makes another version of the memory. Unset: if callers can change it."""
+    """Whether changing it changes the memory's version. Unset: if callers can update it."""
     front_matter: bool | None = None
-    """Whether the front matter of the file has it. Unset: if callers can give it."""
+    """Whether it is in the file's front matter. Unset: if callers can set it."""
     always_written: bool = False
-    """Whether the front matter has it even if it is the default."""
+    """Whether it is in the front matter even if it has the default value."""
     alias: str = ""
-    """Another key that people use for it in front matter."""
+    """Another key that is accepted in front matter."""
     lenient: bool = False
-    """Files from before this field existed may use its key for something else: a value that does not fit is ignored."""
+    """Ignore an invalid value: older files may use this key for something else."""
     json_aliases: tuple[str, ...] = ()
-    """What other programs call it in JSON."""
+    """Names that other programs use in JSON."""
     stored: bool = True
-    """Whether the index keeps it with the memory; if not, it is computed."""
+    """Whether the index has a column for it; if not, it is computed."""
     place: bool = False
-    """Whether memories that differ in it are never duplicates of each other (contract C3)."""
+    """Whether duplicates must agree in it (contract C3)."""
     help: str = ""
-    """The help of its CLI option. Unset: `save` and `update` have no such option."""
+    """The help text of its CLI option. Unset: `save` and `update` have no such option."""
     flags: tuple[str, ...] = ()
-    """The names of its CLI option. Unset: made from the field's name."""
+    """The names of its CLI option. Unset: derived from the field's name."""
     match: Match | None = None
-    """How lists and searches filter by it. Unset: not at all, or by a rule of its own."""
+    """How lists and searches filter by it. Unset: not at all, or by a separate rule."""
     match_help: str = ""
-    """The help of that filter."""
+    """The help text of that filter."""
     name: str = ""
     required: bool = False
-    """Whether every memory has a value of its own."""
+    """Whether it has no default."""
     default: object = None
-    """The value of a memory about which nothing was said, if it is not required."""
+    """The value of a memory that does not set it."""
     nullable: bool = False
 
     @property
@@ -125,27 +125,28 @@ class Field(NamedTuple):
 
 
 def describe(described: type, **descriptions: Field) -> tuple[Field, ...]:
-    """The fields of a dataclass with their descriptions completed, in the order of the dataclass.
+    """Return the completed descriptions of a dataclass's fields, in the order of the dataclass.
 
     Raises TypeError if a field has no description, or a description no field.
     """
-    known = {one.name: one for one in dataclass_fields(described)}
+    known = {attribute.name: attribute for attribute in dataclass_fields(described)}
     if differing := known.keys() ^ descriptions.keys():
         raise TypeError(
             f"{described.__name__} and its description differ in: {', '.join(differing)}"
         )
-    found = []
-    for name, one in known.items():
+    completed = []
+    for name, attribute in known.items():
         field = descriptions[name]
         versioned, front_matter = field.versioned, field.front_matter
-        found.append(
+        required = attribute.default is MISSING
+        completed.append(
             field._replace(
                 name=name,
-                required=one.default is MISSING,
-                default=None if one.default is MISSING else one.default,
-                nullable=str(one.type).endswith("| None"),
+                required=required,
+                default=None if required else attribute.default,
+                nullable=str(attribute.type).endswith("| None"),
                 versioned=field.given is Given.UPDATE if versioned is None else versioned,
                 front_matter=field.given > Given.NEVER if front_matter is None else front_matter,
             )
         )
-    return tuple(found)
+    return tuple(completed)

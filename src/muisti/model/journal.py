@@ -1,4 +1,4 @@
-"""What happened."""
+"""Events of the journal, and what is derived from them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from enum import StrEnum
 
 
 class EventName(StrEnum):
-    """What the journal records. A journal may hold other names too: those of later versions are skipped."""
+    """What the journal records. Unknown names, of later versions, are skipped."""
 
     SAVED = "saved"
     UPDATED = "updated"
     EDITED = "edited"
-    """A person changed the file."""
+    """The file was edited outside muisti."""
     VANISHED = "vanished"
-    """A person removed the file."""
+    """The file was removed outside muisti."""
     DELETED = "deleted"
     ERASED = "erased"
     RESTORED = "restored"
@@ -36,7 +36,7 @@ class EventName(StrEnum):
     """Decay was recorded up to this time."""
     IMPORTED = "imported"
     EXTRACTED = "extracted"
-    """An exchange was dealt with."""
+    """An exchange was processed."""
     SESSION_STARTED = "session_started"
     SESSION_ENDED = "session_ended"
     DOCUMENTS_ADDED = "documents_added"
@@ -54,7 +54,7 @@ class SessionAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One stretch of work of an agent or a person."""
+    """A period of work of an agent or a person."""
 
     id: str
     project: str = ""
@@ -77,7 +77,7 @@ class SessionUse:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One line of the journal: something that happened and that no file's text tells."""
+    """One line of the journal: what happened, as far as no file records it."""
 
     name: str
     at: datetime
@@ -88,20 +88,20 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the journal says of one memory: how strong it is and how it was used."""
+    """What the journal says about one memory: its salience and how it was used."""
 
     salience: float | None = None
-    """None until something touched it: then the value of its file counts."""
+    """None until an event sets it; until then the file's value counts."""
     touched_at: datetime | None = None
     access_count: int = 0
     last_accessed: datetime | None = None
     edited_at: datetime | None = None
     idle_days: float = 0.0
-    """Days that it had lain idle for too long before it was last used."""
+    """Idle days beyond the grace period, before the last use."""
     first_used: datetime | None = None
-    """Of one that was never weighed, because its file was written by hand."""
+    """The first use of a memory whose salience no event has set: a file created manually."""
     saved_at: datetime | None = None
-    """Since when it is known here; for an import that is later than it was made."""
+    """When it was saved here; for an import that is later than `created_at`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +114,6 @@ class HistoryEntry:
     note: str = ""
     session_id: str | None = None
     other_id: str | None = None
-    """The memory that was merged into it, or that it was linked with."""
+    """The memory that was merged into it or linked with it."""
     content: str | None = None
-    """What it said until then, or what the merged text said; None where the text stayed as it was."""
+    """The previous content, or the merged text; None if the content did not change."""

@@ -1,4 +1,4 @@
-"""Values as plain dictionaries, lists and texts: what JSON can hold."""
+"""Conversion of values to types that JSON supports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Jsonable = str | int | float | bool | None | list["Jsonable"] | dict[str, "Jsona
 
 
 def to_jsonable(value: object) -> Jsonable:
-    """The value in JSON's types; times as ISO 8601 in UTC."""
+    """Return a value as JSON types; times as ISO 8601 in UTC. Raises TypeError."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
@@ -18,7 +18,7 @@ def to_jsonable(value: object) -> Jsonable:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if is_dataclass(value):
-        plain = {f.name: to_jsonable(getattr(value, f.name)) for f in fields(value)}
+        plain = {field.name: to_jsonable(getattr(value, field.name)) for field in fields(value)}
         for old, new in getattr(value, "renamed_fields", {}).items():
             plain[old] = plain[new]
         return plain
@@ -26,4 +26,4 @@ def to_jsonable(value: object) -> Jsonable:
         return {str(key): to_jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [to_jsonable(item) for item in value]
-    raise TypeError(f"{type(value).__name__} has no plain form")
+    raise TypeError(f"{type(value).__name__} cannot be converted to JSON")

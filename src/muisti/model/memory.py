@@ -1,4 +1,4 @@
-"""What is remembered."""
+"""Memories, links, core memory, and the description of a memory's fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from muisti.model.fields import Field, Given, Match, Redaction, ValueType, descr
 
 
 class Sector(StrEnum):
-    """What sort of memory it is, in the sense of psychology; it decides how fast it fades."""
+    """The type of memory, in the sense of psychology; it sets the rate of decay."""
 
     EPISODIC = "episodic"
     SEMANTIC = "semantic"
@@ -27,11 +27,11 @@ RATES: Mapping[Sector, float] = {
     Sector.PROCEDURAL: 0.01,
     Sector.EPISODIC: 0.02,
 }
-"""Which share of its strength a memory of importance 0.9 loses a day; the less important, the more."""
+"""The share of salience that a memory of importance 0.9 loses per day; less important, more."""
 
 
 class Tier(StrEnum):
-    """Who sees a memory: one session, one project, or everybody."""
+    """The scope of a memory: one session, one project, or everywhere."""
 
     SESSION = "session"
     PROJECT = "project"
@@ -39,17 +39,17 @@ class Tier(StrEnum):
 
 
 class EntryType(StrEnum):
-    """Where a text that was found stands."""
+    """The type of an indexed text."""
 
     MEMORY = "memory"
     DOCUMENT = "document"
-    """A section of a Markdown file that stays where it is."""
+    """A section of an indexed Markdown file."""
     MESSAGE = "message"
     """A message of a conversation."""
 
 
 class LinkType(StrEnum):
-    """How one memory stands to another: the source SUPERSEDES, CONTRADICTS … the target."""
+    """How two memories are related: the source SUPERSEDES, CONTRADICTS … the target."""
 
     SUPERSEDES = "SUPERSEDES"
     CONTRADICTS = "CONTRADICTS"
@@ -62,7 +62,7 @@ class LinkType(StrEnum):
 
 
 class LinkSource(StrEnum):
-    """Who says that two memories are linked."""
+    """What created a link: a user, a language model, or muisti itself."""
 
     USER = "user"
     LLM = "llm"
@@ -71,7 +71,7 @@ class LinkSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A line from one memory to another. It stands in the front matter of its source."""
+    """A link from one memory to another, stored in the front matter of its source."""
 
     source: str
     type: LinkType
@@ -80,23 +80,23 @@ class Link:
     confidence: float = 1.0
     extracted_by: LinkSource = LinkSource.USER
     valid_from: datetime | None = None
-    """Since when it holds; None: since it was made."""
+    """None: valid since `created_at`."""
     valid_until: datetime | None = None
 
     @property
     def proposed(self) -> bool:
-        """Whether it is a guess that nobody has confirmed: it is shown, and changes nothing."""
+        """Whether it is an unconfirmed suggestion: it is shown but has no effect."""
         return self.extracted_by is LinkSource.SYSTEM and self.confidence < 1
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A class of memories: its folder, how fast it fades, whether upkeep may touch it."""
+    """A kind of memory: its folder, its decay, and whether maintenance may move it."""
 
     name: str
     folder: str
     decay_per_day: float | None = None
-    """Factor a day once idle; None means that the sector decides."""
+    """Factor per idle day; None: the sector's rate applies."""
     protected: bool = False
 
 
@@ -122,9 +122,9 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One thing worth remembering: one Markdown file."""
+    """One memory: one Markdown file."""
 
-    # In the order of the front matter. FIELDS, below, describes each of them.
+    # In the order of the front matter. FIELDS, below, describes each field.
 
     id: str
     content: str
@@ -133,11 +133,11 @@ class Memory:
     sector: Sector
     tier: Tier = Tier.PROJECT
     project: str = ""
-    """The project's name; empty for memories that belong to no named project."""
+    """Empty for memories that belong to no project."""
     user: str = ""
-    """The person whom it is about or belongs to; empty if it is nobody's."""
+    """The person it belongs to; empty for none."""
     agent: str = ""
-    """The agent that wrote it; empty if that was not said."""
+    """The agent that wrote it; empty if unknown."""
     session_id: str | None = None
     source: str = "user"
     importance: float = 0.5
@@ -153,40 +153,46 @@ class Memory:
     valid_from: datetime | None = None
     valid_until: datetime | None = None
     pinned: bool = False
-    """Upkeep leaves it where it is, however weak and old."""
+    """Never moved by maintenance."""
     trusted: bool = True
-    """False for what came from elsewhere and nobody has looked at: agents are told so."""
+    """False for imported text that no human has confirmed; agents are told so."""
     links: tuple[Link, ...] = ()
-    """Those that begin here."""
+    """Links whose source is this memory."""
     deleted_at: datetime | None = None
     content_hash: str = ""
     simhash: str = ""
     chunk_count: int = 0
     embedding_model: str | None = None
     file_path: str | None = None
-    """Where the file is, relative to the vault, with forward slashes."""
+    """The file's path, relative to the vault, with forward slashes."""
     origin: EntryType = EntryType.MEMORY
-    """Search finds messages and sections of documents too, and answers them in this form."""
+    """Searches return messages and sections of documents in this form, too."""
     index_pending: bool = False
-    """True when the file is safe on disk but the index was busy: it becomes searchable a little later."""
+    """True if the file is on disk but not indexed yet: it becomes searchable later."""
 
     @property
     def version(self) -> str:
-        """Names this text with these fields: any change of what a person or a program may edit gives another name.
+        """A digest of all fields that can be edited, for `update(expected_version=…)`.
 
-        Being recalled, fading and the upkeep of the index do not. `update(expected_version=…)` goes by it.
+        Being recalled, decay and maintenance of the index do not change it.
         """
-        import hashlib  # most who read memories never ask for this
+        import hashlib  # rarely needed
         import json
 
-        told = json.dumps([getattr(self, name) for name in VERSIONED], default=_told)
-        return hashlib.sha256(told.encode()).hexdigest()[:32]
+        def encode(value: object) -> object:
+            """Return a time or a link as JSON types."""
+            if isinstance(value, datetime):
+                return value.astimezone(UTC).isoformat()
+            return astuple(value)  # type: ignore[call-overload]
+
+        fields = json.dumps([getattr(self, name) for name in VERSIONED], default=encode)
+        return hashlib.sha256(fields.encode()).hexdigest()[:32]
 
     @property
     def place(self) -> tuple[str | None, ...]:
-        """Who sees it: the values of PLACE and, in tier `session`, the session.
+        """The scope: the values of PLACE and, in tier `session`, the session.
 
-        Only there can another memory be its duplicate (contract C3).
+        Duplicates have the same scope (contract C3).
         """
         session = self.session_id if self.tier is Tier.SESSION else None
         return *(str(getattr(self, name)) for name in PLACE), session
@@ -213,7 +219,7 @@ FIELDS = describe(
         Given.UPDATE,
         alias="category",
         json_aliases=("category", "type"),
-        help="decision, fact, preference, insight, bugfix, note … Default: worked out.",
+        help="decision, fact, preference, insight, bugfix, note … Default: inferred.",
         match=Match.ANY_OF,
         match_help="Only this kind; may be repeated.",
     ),
@@ -221,7 +227,7 @@ FIELDS = describe(
         ValueType.WORD,
         Given.UPDATE,
         choices=Sector,
-        help="episodic, semantic, procedural, emotional or reflective. Default: worked out.",
+        help="episodic, semantic, procedural, emotional or reflective. Default: inferred.",
         match=Match.ANY_OF,
         match_help="Only this sector; may be repeated.",
     ),
@@ -247,9 +253,9 @@ FIELDS = describe(
         redaction=Redaction.NAME,
         lenient=True,
         place=True,
-        help="The person whom it is about or belongs to.",
+        help="The person it belongs to.",
         match=Match.EXACT_OR_EMPTY,
-        match_help="Only this person's memories, and those that are nobody's.",
+        match_help="Only this person's memories and those without a person.",
     ),
     agent=Field(
         ValueType.NAME,
@@ -258,7 +264,7 @@ FIELDS = describe(
         lenient=True,
         help="The agent that wrote it.",
         match=Match.EXACT,
-        match_help="Only what this agent wrote.",
+        match_help="Only memories that this agent wrote.",
     ),
     session_id=Field(
         ValueType.NAME,
@@ -272,10 +278,10 @@ FIELDS = describe(
         Given.UPDATE,
         redaction=Redaction.TEXT,
         always_written=True,
-        help="Who says so: user, ai, system …",
+        help="Where it comes from: user, ai, system …",
     ),
     importance=Field(
-        ValueType.SHARE, Given.UPDATE, always_written=True, help="0 to 1; default 0.5."
+        ValueType.SHARE, Given.UPDATE, always_written=True, help="0 to 1. Default: 0.5."
     ),
     salience=Field(ValueType.SHARE, Given.SAVE),
     summary=Field(
@@ -290,7 +296,7 @@ FIELDS = describe(
         help="A keyword; may be repeated.",
         flags=("--keyword", "-k"),
         match=Match.ALL_OF,
-        match_help="Only with this keyword; may be repeated.",
+        match_help="Only memories with this keyword; may be repeated.",
     ),
     concepts=Field(ValueType.LIST),
     files=Field(
@@ -300,19 +306,15 @@ FIELDS = describe(
         help="A file it is about; may be repeated.",
         flags=("--file",),
         match=Match.ALL_OF,
-        match_help="Only about this file; may be repeated.",
+        match_help="Only memories about this file; may be repeated.",
     ),
     created_at=Field(ValueType.TIME, Given.SAVE, versioned=True, alias="created"),
     updated_at=Field(ValueType.TIME, front_matter=True),
     access_count=Field(ValueType.COUNT, stored=False),
     last_accessed=Field(ValueType.TIME, stored=False),
-    valid_from=Field(ValueType.TIME, Given.UPDATE, help="Since when it is true."),
-    valid_until=Field(ValueType.TIME, Given.UPDATE, help="Until when it is true."),
-    pinned=Field(
-        ValueType.FLAG,
-        Given.UPDATE,
-        help="Whether upkeep leaves it alone, however weak and old.",
-    ),
+    valid_from=Field(ValueType.TIME, Given.UPDATE, help="When it becomes true."),
+    valid_until=Field(ValueType.TIME, Given.UPDATE, help="When it stops being true."),
+    pinned=Field(ValueType.FLAG, Given.UPDATE, help="Never archive or trash it in maintenance."),
     trusted=Field(ValueType.FLAG, Given.UPDATE, help="Whether agents may rely on it."),
     links=Field(ValueType.LINKS, Given.IMPORT, versioned=True),
     deleted_at=Field(ValueType.TIME, versioned=True),
@@ -324,16 +326,11 @@ FIELDS = describe(
     origin=Field(ValueType.WORD, choices=EntryType, versioned=True),
     index_pending=Field(ValueType.FLAG, stored=False),
 )
-"""The description of every field: options, redaction, files, index, REST, CLI and export follow it."""
+"""The description of every field, from which options, files, index, REST and CLI are derived."""
 VERSIONED = tuple(field.name for field in FIELDS if field.versioned)
-"""The fields of a memory that its version names."""
+"""The fields that `Memory.version` covers."""
 PLACE = tuple(field.name for field in FIELDS if field.place)
-"""The fields in which duplicates agree."""
-
-
-def _told(value: object) -> object:
-    """What JSON has no form for: moments and links."""
-    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else astuple(value)  # type: ignore[call-overload]
+"""The fields in which duplicates must agree."""
 
 
 CORE_SECTIONS = ("user", "agent")
@@ -341,7 +338,7 @@ CORE_SECTIONS = ("user", "agent")
 
 @dataclass(frozen=True, slots=True)
 class CoreMemory:
-    """What stands at the head of every context: short entries about the user, and about how the agent is to behave."""
+    """Short entries at the top of every context: facts about the user, rules for the agent."""
 
     user: Mapping[str, str]
     agent: Mapping[str, str]
@@ -349,7 +346,7 @@ class CoreMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What a caller wants remembered, before it is checked and completed. None means: work it out."""
+    """A memory to save, before it is validated and completed. None: muisti infers it."""
 
     content: str
     title: str | None = None
@@ -373,4 +370,4 @@ class Draft:
     trusted: bool = True
     links: tuple[Link, ...] = ()
     id: str | None = None
-    """Only for imports, which keep the identity that a memory had elsewhere."""
+    """Only for imports, which keep the ID that a memory already has."""

@@ -1,4 +1,4 @@
-"""The state of a vault."""
+"""Reports about a vault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that cannot be used as it is, why, and what to do."""
+    """A file that cannot be read, and why."""
 
     path: str
     reason: str
@@ -21,25 +21,25 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """What a reconciliation of the index with the files found."""
+    """What a sync of the index with the files found."""
 
     added: int = 0
     changed: int = 0
     moved: int = 0
     removed: int = 0
     missing: int = 0
-    """Files that vanished, but so many at once that nothing was forgotten without a confirmation."""
+    """Files that are missing: so many at once that removing them needs a confirmation."""
     problems: tuple[Problem, ...] = ()
 
     @property
     def paused(self) -> bool:
-        """True when a confirmation is needed before vanished files are forgotten."""
+        """Whether missing files await a confirmation."""
         return self.missing > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyReport:
-    """Whether files and index agree. `problems` is empty when they do."""
+    """Whether the files and the index agree. `problems` is empty if they do."""
 
     files: int
     memories: int
@@ -48,45 +48,45 @@ class VerifyReport:
 
     @property
     def ok(self) -> bool:
-        """True when nothing is wrong."""
+        """Whether there are no problems."""
         return not self.problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepReport:
-    """What upkeep did, or would do."""
+    """What maintenance did or, in a dry run, would do."""
 
     dry_run: bool
     decayed: int
-    """Memories whose strength has changed since the last time."""
+    """How many memories lost salience since the last run."""
     cleaned: tuple[Memory, ...] = ()
-    """Too weak: moved to the trash."""
+    """Memories with too little salience: moved to the trash."""
     evicted: tuple[Memory, ...] = ()
-    """Longest unused, when there was too much: moved to the archive."""
+    """The longest unused memories, above the size limit: moved to the archive."""
     live_bytes: int = 0
-    """What the memories took up before."""
+    """The size of all memories before the run."""
     limit_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ModelState:
-    """A model of the catalogue, and whether it is on this machine."""
+    """A model in the catalogue, and whether it is installed."""
 
     name: str
     description: str
     dimensions: int
     size: int
-    """Bytes of the weights."""
+    """Size of the weights in bytes."""
     licence: str
     package: str
-    """The package of the registry that carries it."""
+    """The package that contains it."""
     installed: bool
     in_use: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """The vault in numbers."""
+    """Figures about a vault."""
 
     total_count: int
     by_kind: Mapping[str, int]
@@ -100,46 +100,45 @@ class Stats:
     session_count: int
     index_size_bytes: int
     embedding_model: str | None = None
-    """The model of the vectors that searches go by; None while there are none."""
+    """The model of the vectors that searches use; None if there are none."""
     waiting_count: int = 0
-    """Memories, messages and sections of documents that have no vectors yet: all, until the embedder has answered once."""
+    """Memories, messages and sections that are not embedded yet."""
     problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueStatus:
-    """The exchanges that were accepted and are not extracted yet, by whichever process."""
+    """The exchanges of all processes that wait for extraction."""
 
     waiting: int = 0
-    """How many there are."""
     oldest: datetime | None = None
-    """When the oldest of them was said; None if none waits."""
+    """The time of the oldest exchange; None if none waits."""
     broken: int = 0
-    """Files with lines that are not exchanges and were set aside."""
+    """Files with invalid lines, which were moved aside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How long something took, each time."""
+    """Durations, counted in buckets."""
 
     bounds: tuple[float, ...]
-    """Seconds: the upper ends of the buckets."""
+    """Upper bounds of the buckets, in seconds."""
     counts: tuple[int, ...]
-    """How many fell into each bucket; the last is for all that took longer."""
+    """The number in each bucket; the last bucket has no upper bound."""
     seconds: float
-    """All together."""
+    """The sum of all durations."""
 
     @property
     def count(self) -> int:
-        """How many times."""
+        """The number of durations."""
         return sum(self.counts)
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What happened since the vault was opened here, in numbers."""
+    """Counters and latencies since this process opened the vault."""
 
     counters: Mapping[str, int]
     latencies: Mapping[str, Histogram]
     waiting: int = 0
-    """Exchanges that are accepted and not extracted yet."""
+    """Exchanges that wait for extraction."""

@@ -1,4 +1,4 @@
-"""What is asked, and what is answered."""
+"""Filters and search results."""
 
 from __future__ import annotations
 
@@ -15,46 +15,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which memories a call is about. Unset fields do not narrow."""
+    """Selects memories. Fields that are not set select all."""
 
     ids: tuple[str, ...] = ()
     project: str | None = None
-    """See project-tier memories of this project only; global ones are always seen."""
+    """Only memories of this project, and global ones."""
     unfiled: bool = False
-    """With a project: see what belongs to no project, too."""
+    """With `project`: also memories without a project."""
     session_id: str | None = None
-    """The session that asks: it alone sees its session-tier memories."""
+    """The current session: include its session-tier memories, but no other session's."""
     all_sessions: bool = False
-    """See session-tier memories of every session (for the owner's lists, not for agents)."""
+    """Include session-tier memories of every session: for the owner, not for agents."""
     session: str | None = None
-    """Only memories that were made in this session."""
+    """Only memories created in this session."""
     kinds: tuple[str, ...] = ()
     sectors: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     user: str | None = None
-    """Only memories of this user, and those without one."""
+    """Only memories of this user and those without a user."""
     agent: str | None = None
     """Only memories that this agent wrote."""
     keywords: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     min_salience: float = 0.0
     since: datetime | None = None
+    """Created at this time or later."""
     until: datetime | None = None
+    """Created before this time."""
     as_of: datetime | None = None
+    """Only memories that were valid at this time."""
     known_at: datetime | None = None
-    """Only memories that existed then."""
+    """Only memories that had been saved by this time."""
     include_deleted: bool = False
     only_deleted: bool = False
-    """What is in the trash, and nothing else."""
+    """Only memories in the trash."""
     origins: tuple[str, ...] = ()
-    """Of what search finds: only `memory`, `document`, `message`."""
+    """Only texts of these origins: `memory`, `document`, `message`."""
     documents: tuple[str, ...] = ()
-    """Only sections of documents with these sources."""
+    """Of documents, only those with these sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One reason for a result's place: where a signal ranked it and what that was worth."""
+    """One ranking signal of a result: its rank by this signal and the score it added."""
 
     name: str
     rank: int | None
@@ -64,7 +67,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A memory that answers a search, and why."""
+    """A memory found by a search, and why."""
 
     memory: Memory
     score: float
@@ -75,27 +78,27 @@ class SearchResult:
     matched_keywords: tuple[str, ...] = ()
     why: tuple[Signal, ...] = ()
     source: str = EntryType.MEMORY.value
-    """What was found: `memory`, `document` or `message`."""
+    """The type of the entry: `memory`, `document` or `message`."""
     message: Message | None = None
-    """Who said it and when, if it is a message of a conversation."""
+    """The message, if the entry is one."""
 
 
 class SearchResults(list[SearchResult]):
-    """The answers to one search, best first, and how they were found."""
+    """The results of one search, best first, and how they were found."""
 
     def __init__(
         self, results: Iterable[SearchResult] = (), mode: str = "hybrid", degraded: str = ""
     ) -> None:
         super().__init__(results)
         self.mode = mode
-        """`hybrid`, `vector` or `keyword`: what the answers go by."""
+        """The search mode that was used: `hybrid`, `vector` or `keyword`."""
         self.degraded = degraded
-        """Why they go by less than was asked for; empty when they do not."""
+        """Why another mode than the requested one was used; empty if it was not."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactResult:
-    """The first of three layers: enough to choose from, at most 100 tokens."""
+    """A short form of a result, to choose from: at most 100 tokens."""
 
     id: str
     title: str
@@ -106,7 +109,7 @@ class CompactResult:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a memory is, or is not, an answer to a query."""
+    """Why a memory is, or is not, found by a query."""
 
     id: str
     query: str
@@ -120,7 +123,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A memory's surroundings: the memories that links lead to, itself first, and the links."""
+    """A memory, the memories linked with it, and the links. The memory itself comes first."""
 
     memories: tuple[Memory, ...]
     links: tuple[Link, ...]

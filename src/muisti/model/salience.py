@@ -1,4 +1,4 @@
-"""How use and time change a memory's strength: pure rules over the journal's events (contract B3, C5, G1, G2)."""
+"""Salience: pure rules for how use and time change it (contract B3, C5, G1, G2)."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ FLOOR = 0.05
 REINFORCE = 0.1
 DEEMPHASIZE = 0.2
 RESTORED = 0.5
-"""How strong a memory is at least that upkeep put away and somebody wanted back."""
+"""The least salience of a memory that maintenance moved away and a user restored."""
 MAX_COUNT = 1 << 53
-"""Larger whole numbers are not the same in every program, and far larger ones fit into no database."""
+"""Larger integers lose precision in JSON parsers and overflow databases."""
 IDLE_DAYS = 7.0
-"""How long a memory of a kind with a decay of its own may lie before it begins to fade."""
+"""Grace period of kinds with their own decay: idle days before it starts."""
 PROTECTION, MOST_PROTECTION = 0.02, 0.1
-"""What having been used gives back: grows with the logarithm of the uses, up to the most."""
+"""Accesses offset decay: by PROTECTION × ln(1 + accesses), at most MOST_PROTECTION."""
 _HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """All that a memory's strength depends on, beside the present moment."""
+    """Everything besides the current time that a memory's salience depends on."""
 
     salience: float
-    """At the time when it was last weighed: saved, reinforced, de-emphasised or imported."""
+    """When it was last set: by saving, reinforcing, de-emphasising or importing."""
     weighed_at: datetime
     used_at: datetime | None = None
     idle_days: float = 0.0
-    """Days that it had already lain idle too long, before it was last used."""
+    """Idle days beyond the grace period, before the last use."""
     first_used: datetime | None = None
-    """Of one that was never weighed since its file was made: until then it lay idle."""
+    """The first use of a memory whose salience was never set by an event."""
     access_count: int = 0
     importance: float = 0.5
     rate: float = RATES[Sector.SEMANTIC]
-    """The sector's."""
+    """The sector's decay rate."""
     decay_per_day: float | None = None
-    """The kind's, which then counts instead of the sector's."""
+    """The kind's decay, which replaces the sector's rate."""
 
 
 def make_trace(memory: Memory, usage: Usage, decay_per_day: float | None) -> Trace:
-    """A memory as its file has it, with what the journal says of it. Decay per day: its kind's."""
+    """Combine a memory as its file has it, its usage, and the decay of its kind."""
     return Trace(
         salience=memory.salience if usage.salience is None else usage.salience,
         weighed_at=usage.touched_at or memory.created_at,
@@ -63,7 +63,7 @@ T = TypeVar("T")
 
 
 class Arithmetic(Protocol[T]):
-    """What the formula of salience needs: numbers for one memory, or SQL for all of them."""
+    """Operations of the salience formula, on numbers or on SQL expressions."""
 
     def number(self, value: float) -> T:
         """Return a constant."""
@@ -104,41 +104,45 @@ class Arithmetic(Protocol[T]):
 
 @dataclass(frozen=True, slots=True)
 class Factors(Generic[T]):
-    """What a memory's salience depends on, as numbers or as SQL. Times are spans in days, whole hours of them."""
+    """Inputs of the salience formula, as numbers or as SQL. Times are whole hours, in days."""
 
     salience: T
-    """At the time when it was last weighed."""
+    """The value that was last set."""
     importance: T
     rate: T
     """The sector's decay rate."""
     access_count: T
     since_weighed: T
+    """Time since the value was set."""
     since_used: T
-    """Since it was last weighed or used."""
+    """Time since the value was set or the memory was used."""
     idle_before_use: T
-    """From when it was weighed until it was first used; 0 if it never was."""
+    """Time from setting the value to the first use; 0 if it was never used."""
     idle_days: T
 
 
 def salience_by_sector(ops: Arithmetic[T], factors: Factors[T]) -> T:
-    """Return the salience of a memory whose sector decides how it decays: exp(-rate / (importance + 0.1) × days)."""
+    """Return the salience of a memory that decays by sector.
+
+    The factor is exp(-rate / (importance + 0.1) × days).
+    """
     scaled = ops.divide(factors.rate, ops.add(factors.importance, ops.number(0.1)))
     loss = ops.multiply(ops.multiply(scaled, ops.number(-1.0)), factors.since_weighed)
-    return _bounded(ops, factors, ops.exp(loss))
+    return _apply_bounds(ops, factors, ops.exp(loss))
 
 
 def salience_by_kind(ops: Arithmetic[T], factors: Factors[T], decay_per_day: float) -> T:
-    """Return the salience of a memory whose kind has a decay of its own, counted from when it lies idle too long."""
+    """Return the salience of a memory whose kind has its own decay per idle day."""
     if decay_per_day == 1:
-        return _bounded(ops, factors, ops.number(1.0))
+        return _apply_bounds(ops, factors, ops.number(1.0))
     zero, grace = ops.number(0.0), ops.number(-IDLE_DAYS)
     idle = ops.add(ops.larger(zero, ops.add(factors.idle_before_use, grace)), factors.idle_days)
     idle = ops.add(idle, ops.larger(zero, ops.add(factors.since_used, grace)))
-    return _bounded(ops, factors, ops.power(ops.number(decay_per_day), idle))
+    return _apply_bounds(ops, factors, ops.power(ops.number(decay_per_day), idle))
 
 
-def _bounded(ops: Arithmetic[T], factors: Factors[T], remaining: T) -> T:
-    """Having been used gives something back; time alone never makes a memory stronger, nor erases it."""
+def _apply_bounds(ops: Arithmetic[T], factors: Factors[T], remaining: T) -> T:
+    """Add the protection by accesses. Time never raises salience or lowers it below the floor."""
     protection = ops.multiply(ops.number(PROTECTION), ops.log1p(factors.access_count))
     protection = ops.smaller(ops.number(MOST_PROTECTION), protection)
     decayed = ops.add(ops.multiply(factors.salience, remaining), protection)
@@ -147,7 +151,7 @@ def _bounded(ops: Arithmetic[T], factors: Factors[T], remaining: T) -> T:
 
 
 class _Floats:
-    """Plain numbers."""
+    """Arithmetic on numbers."""
 
     number = staticmethod(float)
     add = staticmethod(operator.add)
@@ -164,9 +168,9 @@ _FLOATS: Arithmetic[float] = _Floats()
 
 
 def compute_salience(trace: Trace, now: datetime) -> float:
-    """Return a memory's salience now. The same however often, and whenever, it was asked for before.
+    """Return a memory's salience now. It does not depend on earlier calls.
 
-    A clock that stands before the last weighing counts as no time at all.
+    If the clock is before the last change, no time has passed.
     """
     used = trace.weighed_at if trace.used_at is None else max(trace.weighed_at, trace.used_at)
     factors = Factors(
@@ -185,32 +189,32 @@ def compute_salience(trace: Trace, now: datetime) -> float:
 
 
 def count_days(since: datetime, now: datetime) -> float:
-    """Whole hours between two moments, in days; none if the clock went back."""
+    """Return the whole hours between two times, in days; 0 if the clock went back."""
     return max(0, (now - since) // _HOUR) / 24
 
 
 def apply_reinforcement(salience: float, amount: float) -> float:
-    """Stronger, with diminishing returns: never above 1."""
+    """Return a higher salience, with diminishing returns: at most 1."""
     return min(1.0, salience + amount * (1.0 - salience))
 
 
 def apply_deemphasis(salience: float, amount: float) -> float:
-    """Weaker, but never below the floor."""
+    """Return a lower salience, at least the floor."""
     return max(FLOOR, salience - amount)
 
 
 def fold_event(usage: Usage, event: Event) -> Usage:
-    """What an event makes of a memory's usage. Events that say nothing of it leave it as it is."""
+    """Return a memory's usage after an event. Events that do not concern it change nothing."""
     if event.name == EventName.RECALLED:
-        return _accessed(usage, event.at)
+        return _record_access(usage, event.at)
     if event.name == EventName.TOUCHED:
-        return _used(usage, event.at)
+        return _record_use(usage, event.at)
     if event.name in (EventName.REINFORCED, EventName.MERGED):
-        return _accessed(_weighed(usage, event), event.at)
+        return _record_access(_set_salience(usage, event), event.at)
     if event.name == EventName.RESTORED and event.data.get("from") in ("cleanup", "archive"):
-        return _used(_weighed(usage, event), event.at)
+        return _record_use(_set_salience(usage, event), event.at)
     if event.name == EventName.DEEMPHASIZED:
-        return _weighed(usage, event)
+        return _set_salience(usage, event)
     if event.name == EventName.SAVED:
         return replace(
             usage,
@@ -222,32 +226,27 @@ def fold_event(usage: Usage, event: Event) -> Usage:
         return replace(usage, edited_at=_later(usage.edited_at, event.at))
     if event.name == EventName.IMPORTED:
         return replace(
-            _weighed(usage, event),
+            _set_salience(usage, event),
             access_count=parse_count(event.data.get("access_count"), usage.access_count),
         )
     return usage
 
 
 def parse_count(value: object, otherwise: int = 0) -> int:
-    """A count as the journal or another program has it, if it can be one."""
-    return (
-        value
-        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT
-        else otherwise
-    )
+    """Return a count from the journal or an import, or `otherwise` if it is not valid."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_COUNT:
+        return value
+    return otherwise
 
 
-def _accessed(usage: Usage, at: datetime) -> Usage:
-    return replace(_used(usage, at), access_count=usage.access_count + 1)
+def _record_access(usage: Usage, at: datetime) -> Usage:
+    return replace(_record_use(usage, at), access_count=usage.access_count + 1)
 
 
-def _used(usage: Usage, at: datetime) -> Usage:
-    """Use ends a time of lying idle. What it cost is kept: using a memory stops its fading, it does not undo it."""
-    before = max(
-        (moment for moment in (usage.touched_at, usage.last_accessed) if moment is not None),
-        default=at,
-    )
-    idle = max(0.0, count_days(before, at) - IDLE_DAYS)
+def _record_use(usage: Usage, at: datetime) -> Usage:
+    """End an idle period. Its idle days are kept: use stops decay but does not undo it."""
+    times = [time for time in (usage.touched_at, usage.last_accessed) if time is not None]
+    idle = max(0.0, count_days(max(times, default=at), at) - IDLE_DAYS)
     first = usage.first_used or (at if usage.touched_at is None else None)
     return replace(
         usage,
@@ -257,7 +256,8 @@ def _used(usage: Usage, at: datetime) -> Usage:
     )
 
 
-def _weighed(usage: Usage, event: Event) -> Usage:
+def _set_salience(usage: Usage, event: Event) -> Usage:
+    """Set the salience that an event carries. An invalid value changes nothing."""
     salience = event.data.get("salience")
     if (
         isinstance(salience, bool)
@@ -275,5 +275,5 @@ def _weighed(usage: Usage, event: Event) -> Usage:
 
 
 def _later(known: datetime | None, at: datetime) -> datetime:
-    """A clock that steps back does not take time back."""
+    """Return the later time: a clock that is set back does not move times back."""
     return at if known is None else max(known, at)

@@ -1,4 +1,4 @@
-"""What the core needs from the outside world. Storage back ends and models implement these ports."""
+"""Protocols that storage back ends and models implement. The core depends on nothing else."""
 
 from __future__ import annotations
 
@@ -54,21 +54,22 @@ if TYPE_CHECKING:
     )
 
 Progress = Callable[[int, int], None]
-"""Called with how much is done and how much there is."""
+"""Called with the number of items done and the total."""
 
 
 class Embedders(Protocol):
-    """The embedders that can be had."""
+    """Creates embedders on demand and keeps them open."""
 
     def __call__(self, identity: Identity | None) -> Embedder | None:
-        """Return the embedder of the settings, or the one that made these vectors; None if there is none.
+        """Return the embedder for `identity`; without one, the embedder named in the settings.
 
-        Raises EmbedderProblem.
+        Returns None if the settings switch embedding off, or if no known embedder has this
+        identity. Raises EmbedderProblem if the embedder cannot be created.
         """
         ...
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close every embedder that was created."""
         ...
 
 
@@ -76,14 +77,14 @@ _MODULES = {
     "language": "LanguageModel",
     "location": "FileWatch Location Notebook NotebookEntry",
     "search": (
-        "Candidate Footprint Frequencies IndexChanges JournalChanges MemoryRow MessageLine MessagePlace Order"
-        " SearchIndex Term TextRow WordMatch Words"
+        "Candidate Footprint Frequencies IndexChanges JournalChanges MemoryRow MessageLine"
+        " MessagePlace Order SearchIndex Term TextRow WordMatch Words"
     ),
     "services": "ImportExport ImportedMemory MemoryCodec Reconciler Services",
     "store": "ChangeSet Clock Committed ExtractionQueue Store Stored StoredVersion Update",
     "vectors": "Embedded Embedder Identity Matrix Piece Space Vector VectorHit VectorIndex",
 }
-"""Which module has each name."""
+"""Which module defines each name."""
 
 __all__ = [
     "Candidate",
@@ -133,11 +134,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load a name when it is first asked for: a hook that runs with every prompt needs few of them."""
-    module = next((module for module, names in _MODULES.items() if name in names.split()), None)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    """Import a name on first use: a hook runs with every prompt and needs few of them."""
+    for module, names in _MODULES.items():
+        if name in names.split():
+            from importlib import import_module
 
-    globals()[name] = found = getattr(import_module(f"{__name__}.{module}"), name)
-    return found
+            value = getattr(import_module(f"{__name__}.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""A language model that answers one question."""
+"""A language model that completes a prompt."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Protocol
 
 
 class LanguageModel(Protocol):
-    """Asks a language model. Each request stands alone: nothing of it is kept for the next."""
+    """Sends requests to a language model. Requests are independent of each other."""
 
     def complete(self, system: str, question: str) -> str:
-        """Return the model's reply as it is. Raises ExtractorProblem; never returns an empty reply."""
+        """Return the model's reply, which is never empty. Raises ExtractorProblem."""
         ...
 
     def close(self) -> None:
-        """Close connections; the next request opens new ones."""
+        """Close all connections. The next request opens new ones."""
         ...

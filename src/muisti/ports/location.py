@@ -1,4 +1,4 @@
-"""Where a vault is stored, and what can be done there beside reading and writing memories."""
+"""Where a vault is stored, and its services besides memories: file watching and notebooks."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Protocol
 
 
 class FileWatch(Protocol):
-    """Reports files that a person changed."""
+    """Reports files that were changed by other programs."""
 
     def batches(self, settle: float, wake: float) -> Iterator[set[str]]:
-        """Yield the paths that changed, relative to the vault; those of one moment together.
+        """Yield sets of changed paths, relative to the vault, until the watch is stopped.
 
-        Settle: seconds to wait for further changes. Wake: an empty set is yielded after so many
-        seconds without a change.
+        Settle: seconds without a change that end a set. Wake: seconds without a change after which
+        an empty set is yielded.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NotebookEntry:
-    """A file or a folder of a notebook."""
+    """A file or folder in a notebook."""
 
     name: str
     size: int
@@ -33,10 +33,11 @@ class NotebookEntry:
 
 
 class Notebook(Protocol):
-    """Plain text files that an agent keeps below one folder of the vault.
+    """Plain text files that an agent keeps in one folder of the vault.
 
-    Paths are relative to that folder, with forward slashes; "" is the folder itself. The caller has
-    checked that a path stays below the folder. Links are never followed.
+    Paths are relative to that folder, with forward slashes; "" is the folder itself. Callers check
+    that a path stays inside the folder. Symbolic links are never followed. All methods may raise
+    VaultError.
     """
 
     @property
@@ -45,65 +46,68 @@ class Notebook(Protocol):
         ...
 
     def lock(self) -> AbstractContextManager[None]:
-        """Hold the vault for writing. Raises VaultBusy, VaultReadOnly, VaultNotFound."""
+        """Hold the vault's write lock. Raises VaultBusy, VaultReadOnly, VaultNotFound."""
         ...
 
     def status(self, path: str) -> os.stat_result | None:
-        """Return what is there; None if nothing is. A link on the way is returned itself."""
+        """Return the status of a path, or None. If a link is on the way, its own status."""
         ...
 
     def entries(self, path: str) -> list[NotebookEntry]:
-        """Return what a folder holds, by name, without hidden files and links."""
+        """Return a folder's entries sorted by name, without hidden files and links.
+
+        Empty if the folder cannot be read.
+        """
         ...
 
     def read(self, path: str, most: int) -> bytes:
-        """Return a file's bytes, up to one more than `most`. Raises FileNotFoundError, VaultError."""
+        """Return a file's bytes, at most `most` + 1. Raises FileNotFoundError."""
         ...
 
     def prepare(self) -> None:
-        """Create the folder. Call this and all that follow under the lock."""
+        """Create the folder. Call this and the methods below within `lock`."""
         ...
 
     def create(self, path: str, data: bytes) -> None:
-        """Create a file and the folders above it. Never replaces a file that exists."""
+        """Create a file and its parent folders. Never replaces an existing file."""
         ...
 
     def replace(self, path: str, data: bytes) -> None:
-        """Replace a file's bytes; the earlier ones are kept as a version."""
+        """Replace a file's bytes. The previous ones are kept as a version."""
         ...
 
     def move(self, path: str, target: str) -> None:
-        """Rename a file or a folder; the new name must be free."""
+        """Rename a file or folder. `target` must not exist."""
         ...
 
     def trash(self, path: str) -> str:
-        """Move a file or a folder to the trash; returns its new path, relative to the vault."""
+        """Move a file or folder to the trash. Return its new path, relative to the vault."""
         ...
 
 
 class Location(Protocol):
-    """Where a vault is stored. `str()` of it is for people: a folder or an address."""
+    """Where a vault is stored. `str()` returns a folder or an address, for display."""
 
     @property
     def name(self) -> str:
-        """A short name that tells nothing of the machine, such as the name of the folder."""
+        """A short name that reveals nothing about the machine, such as the folder's name."""
         ...
 
     @property
     def is_writable(self) -> bool:
-        """Whether the vault could be written when it was opened."""
+        """Whether the vault was writable when it was opened."""
         ...
 
     def check_available(self) -> None:
-        """Raise VaultNotFound if the vault is not there any more."""
+        """Raise VaultNotFound if the vault no longer exists."""
         ...
 
     def disk_usage(self) -> int:
-        """Return how many bytes the vault takes up, without its index."""
+        """Return the vault's size on disk in bytes, without its index."""
         ...
 
     def watch(self, stop: threading.Event) -> FileWatch:
-        """Return what reports changed files until `stop` is set. Raises Unsupported without files."""
+        """Return a watch that runs until `stop` is set. Raises Unsupported without files."""
         ...
 
     def notebook(self, folder: str) -> Notebook:

@@ -1,4 +1,4 @@
-"""Finding the memory that a caller names, in the index and as it is stored now."""
+"""Finds memories by ID, in the index and in the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def require_memory(services: Services, memory_id: str) -> Memory:
-    """Return a memory of the index. Raises MemoryNotFound, and InvalidRequest for a message or a document."""
+    """Return an indexed memory.
+
+    Raises MemoryNotFound, or InvalidRequest for the ID of a message or a section of a document.
+    """
     found = services.index.get(memory_id)
     if found is None:
         raise make_memory_error(services, memory_id)
@@ -22,39 +25,38 @@ def require_memory(services: Services, memory_id: str) -> Memory:
 
 
 def make_memory_error(services: Services, memory_id: str) -> MuistiError:
-    """Return the error for an id that is not a memory's."""
+    """Return the error for an ID that is not a memory's."""
     found = services.index.get(memory_id, any_origin=True)
     if found is None or found.origin is EntryType.MEMORY:
         return MemoryNotFound(memory_id)
     if found.origin is EntryType.MESSAGE:
-        return InvalidRequest(
-            "id", memory_id, "it is a message; conversations are only ever appended to"
-        )
+        return InvalidRequest("id", memory_id, "is a message; conversations are append-only")
     return InvalidRequest(
-        "id", memory_id, f"it is a section of a document; edit {found.file_path} itself"
+        "id", memory_id, f"is a section of a document; edit {found.file_path} instead"
     )
 
 
 def require_stored(services: Services, memory_id: str, *, content_too: bool = False) -> Stored:
-    """Return a memory as it is stored now: a person may have edited it since the index looked.
+    """Return a memory as it is stored now: its file may have been edited since it was indexed.
 
-    Content too: raise Conflict if its text is not the one that readers know. Raises MemoryNotFound, Conflict, BrokenFile.
+    Raises MemoryNotFound, BrokenFile, and Conflict if the file now holds another memory. With
+    `content_too`, also raises Conflict if the content differs from the index.
     """
     known = require_memory(services, memory_id)
     stored = services.store.current(known)
     if stored is None:
         raise Conflict(
-            f"{known.file_path} now holds something else; run `muisti sync` and try again"
+            f"{known.file_path} no longer holds this memory; run `muisti sync` and try again"
         )
     if content_too and stored.memory.content != known.content:
         raise Conflict(
-            f"{known.file_path} was edited by hand in the meantime; read it again and repeat the change"
+            f"{known.file_path} was edited outside muisti; read it again and repeat the change"
         )
     return stored
 
 
 def find_stored(services: Services, known: Memory) -> Stored | None:
-    """Return a memory of the index as it is stored now; None if it is gone, broken or another one."""
+    """Return an indexed memory as it is stored now; None if it is gone, broken or replaced."""
     try:
         return services.store.current(known)
     except BrokenFile:

@@ -1,4 +1,4 @@
-"""Everything that an operation of the engine may use, in one object."""
+"""The services of an open vault, in one object."""
 
 from __future__ import annotations
 
@@ -25,116 +25,125 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ImportedMemory:
-    """A memory from elsewhere, with the use it had there."""
+    """A memory from another program, with its usage there."""
 
     draft: Draft
     usage: Usage = field(default_factory=Usage)
 
 
 class ImportExport(Protocol):
-    """Memories as text for other programs, and back."""
+    """Converts memories to and from the formats of other programs."""
 
     def dump(self, memories: Sequence[Memory], form: str) -> str:
-        """Return memories as `markdown` or `json`. Raises InvalidRequest for another form."""
+        """Return memories as text in a format. Raises InvalidRequest if it cannot be written."""
         ...
 
     def load(self, source: Path) -> list[ImportedMemory]:
-        """Return what a file or folder holds. Raises ImportFailed."""
+        """Return the memories in a file or folder; the format is detected. Raises ImportFailed."""
         ...
 
 
 class MemoryCodec(Protocol):
-    """How the vault's files write a memory, a link and a time. All raise ImportFailed."""
+    """Reads and writes the format of the vault's files. The parsers raise ImportFailed."""
 
     def parse_memory(self, path: str, text: str, modified: datetime) -> Memory:
-        """Return the memory in a file's text. Path and time fill in what the text does not say."""
+        """Return the memory in a file's text. Path and time supply fields that it does not set."""
         ...
 
     def format_memory(self, memory: Memory) -> str:
-        """Return a memory as the text of a file."""
+        """Return the text of a memory's file."""
         ...
 
     def parse_link(self, line: str) -> Link:
-        """Return the link that a line of front matter stands for."""
+        """Return the link in a line of front matter."""
         ...
 
     def parse_time(self, field: str, text: str) -> datetime:
-        """Return the time that a text stands for. The error names the field."""
+        """Return the time in a text. The error names the field."""
         ...
 
 
 class Reconciler(Protocol):
-    """Keeps the index in step with a store that others change too. Raises Unsupported where the store cannot do it."""
+    """Keeps the index in sync with a store that other programs change.
+
+    A store that has no files raises Unsupported where a method needs them.
+    """
 
     def sync(self, *, confirm: bool = False, paths: Collection[str] | None = None) -> SyncReport:
-        """Pick up changes made outside. Confirm: forget vanished memories, however many. Paths: look at these only."""
+        """Pick up external changes and return what was found.
+
+        Confirm: remove missing memories from the index, however many. Paths: check only these.
+        """
         ...
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
-        """Build the index anew from the store, while others keep reading and writing."""
+        """Rebuild the index from the store. Other processes can read and write meanwhile."""
         ...
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
-        """Compare the index with the store. Deep: also with an index built anew."""
+        """Compare the index with the store. Deep: also with a newly built index."""
         ...
 
     def index_path(
         self, path: str, source: str | None, project: str | None, *, trusted: bool | None
     ) -> DocumentSource:
-        """Search a file or a folder of documents from now on. Raises InvalidRequest."""
+        """Index a file or a folder of documents, now and on every sync. Raises InvalidRequest.
+
+        None keeps the earlier value, or the default for a new source.
+        """
         ...
 
     def forget_path(self, path: str) -> DocumentSource:
-        """Search it no longer; the files stay as they are. Raises InvalidRequest."""
+        """Stop indexing a path and return its source. The files stay. Raises InvalidRequest."""
         ...
 
     def sources(self) -> list[DocumentSource]:
-        """Return the files and folders that are searched beside the memories."""
+        """Return the indexed files and folders."""
         ...
 
 
 class ServiceFactory(Protocol):
-    """Makes the parts of a vault, each when it is first used."""
+    """Creates the services of a vault, each on first use."""
 
     def make_location(self) -> Location:
-        """Return where the vault is."""
+        """Create the location."""
         ...
 
     def make_store(self) -> Store:
-        """Return the source of truth."""
+        """Create the store."""
         ...
 
     def make_index(self) -> SearchIndex:
-        """Return what answers questions."""
+        """Create the search index."""
         ...
 
     def make_vectors(self) -> VectorIndex:
-        """Return the vectors of the index."""
+        """Create the vector index."""
         ...
 
     def make_reconciler(self) -> Reconciler:
-        """Return what keeps the index in step with the store."""
+        """Create the reconciler."""
         ...
 
     def make_embedders(self) -> Embedders:
-        """Return what makes vectors."""
+        """Create the embedders."""
         ...
 
     def make_language_model(self) -> LanguageModel | None:
-        """Return the model that extraction asks; None: extraction goes by rules."""
+        """Create the model for extraction; None: extraction uses rules."""
         ...
 
     def make_import_export(self) -> ImportExport:
-        """Return the formats of other programs."""
+        """Create the converter for other formats."""
         ...
 
     def close(self) -> None:
-        """Remove what was only needed while the vault was open."""
+        """Remove temporary files of the open vault."""
         ...
 
 
 class Services:
-    """The parts of an open vault. Each is made when it is first used: a hook needs few of them."""
+    """The services of an open vault. Each is created on first use: a hook needs few of them."""
 
     def __init__(self, settings: Settings, clock: Clock, factory: ServiceFactory) -> None:
         self.settings = settings
@@ -143,7 +152,7 @@ class Services:
 
     @cached_property
     def location(self) -> Location:
-        """Where the vault is."""
+        """Where the vault is stored."""
         return self._factory.make_location()
 
     @cached_property
@@ -153,43 +162,43 @@ class Services:
 
     @cached_property
     def index(self) -> SearchIndex:
-        """What answers questions."""
+        """The search index."""
         return self._factory.make_index()
 
     @cached_property
     def vectors(self) -> VectorIndex:
-        """The vectors of the index."""
+        """The vector index."""
         return self._factory.make_vectors()
 
     @cached_property
     def reconciler(self) -> Reconciler:
-        """Keeps the index in step with the store."""
+        """Keeps the index in sync with the store."""
         return self._factory.make_reconciler()
 
     @cached_property
     def embedders(self) -> Embedders:
-        """What makes vectors."""
+        """The embedders of the settings and of stored vectors."""
         return self._factory.make_embedders()
 
     @cached_property
     def language_model(self) -> LanguageModel | None:
-        """The model that extraction asks; None: extraction goes by rules."""
+        """The model for extraction; None: extraction uses rules."""
         return self._factory.make_language_model()
 
     @cached_property
     def import_export(self) -> ImportExport:
-        """Formats of other programs."""
+        """Converts other formats."""
         return self._factory.make_import_export()
 
     def prepare(self, *, wait: bool) -> None:
-        """Make the index ready to be read, as `Store.prepare` does. The store is not touched if it is."""
+        """Make the index readable, as `Store.prepare` does; do nothing if it already is."""
         if not self.index.is_ready():
             self.store.prepare(wait=wait)
 
     def close(self) -> None:
-        """Close what was used."""
+        """Close the services that were used."""
         for name in ("embedders", "language_model", "index"):
-            made = self.__dict__.get(name)
-            if made is not None:
-                made.close()
+            service = self.__dict__.get(name)
+            if service is not None:
+                service.close()
         self._factory.close()

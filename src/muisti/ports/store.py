@@ -1,4 +1,4 @@
-"""The store: where the truth is kept. It speaks memories; what a file or a row looks like is its own business."""
+"""The store: the source of truth. Callers pass memories; the store decides how to write them."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from muisti.model import CoreMemory, Event, Exchange, Memory, Message, QueueStat
 
 
 class Clock(Protocol):
-    """Where "now" comes from; tests bring their own."""
+    """The current time; tests use their own clock."""
 
     def now(self) -> datetime:
-        """Return the present moment, timezone-aware UTC."""
+        """Return the current time, timezone-aware UTC."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A memory as the store has it now."""
+    """A memory as it is stored now."""
 
     memory: Memory
     revision: str
-    """Names this state of the memory: an `Update` that is based on another one is refused."""
+    """Identifies this state: an `Update` based on another revision is refused."""
     indexed: bool
-    """Whether the index has this very state."""
+    """Whether the index has exactly this state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A memory with other fields, and the revision that it was made from."""
+    """A changed memory, and the revision it is based on."""
 
     memory: Memory
     revision: str
     keep_version: bool = False
-    """Keep the memory as it was before. The event `updated` then says where."""
+    """Keep the previous state as a version. The event `updated` then gets its reference."""
     optional: bool = False
-    """Leave the memory alone, instead of raising Conflict, if somebody is changing it right now."""
+    """Skip the update, instead of raising Conflict, if the memory has another revision now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class StoredVersion:
     at: datetime
     memory: Memory
     merged: bool
-    """Whether it was merged into the memory that it is kept for; otherwise it is what that memory said before."""
+    """True for a text that was merged into the memory, False for an earlier version of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,61 +59,61 @@ class ChangeSet:
 
     created: Sequence[Memory] = ()
     merged: Sequence[tuple[Memory, str]] = ()
-    """Texts that are kept beside the memory with this id."""
+    """Texts to keep beside the memory with this ID."""
     updated: Sequence[Update] = ()
     trashed: Sequence[Memory] = ()
     restored: Sequence[str] = ()
-    """Ids of memories that come back from the trash or the archive."""
+    """IDs of memories to restore from the trash or the archive."""
     archived: Sequence[Memory] = ()
     erased: Sequence[str] = ()
-    """Ids of memories of which nothing may be left: no version, no archived copy, no byte in the index."""
+    """IDs of memories to delete permanently: with all versions, archived copies and index rows."""
     dropped: Sequence[StoredVersion] = ()
-    """Versions and merged texts that are no longer needed."""
+    """Versions and merged texts to delete."""
     core: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
-    """Entries of core memory by section; None removes one."""
+    """Core memory entries by section; None removes one."""
     messages: Sequence[Message] = ()
     """New messages, all of one conversation."""
     events: Sequence[Event] = ()
     durable: bool = True
-    """Whether the events are on the disk before `commit` returns. What is in files always is."""
+    """Whether events are synced to disk before `commit` returns. Memories always are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What became of a change."""
+    """The result of a commit."""
 
     memories: Mapping[str, Memory]
-    """The created, updated, trashed and restored memories as they are stored."""
+    """The created, updated, trashed and restored memories as they are stored, by ID."""
     indexed: bool
-    """False if the index was busy or full: the change is safe, and the index catches up later."""
+    """False if the index could not be written: the change is stored, the index catches up later."""
 
 
 class ExtractionQueue(Protocol):
-    """Exchanges that wait for extraction. An accepted one outlives the process, and only one reader gets it."""
+    """Exchanges that wait for extraction. Each survives a crash and goes to one process only."""
 
     def put(self, exchange: Exchange) -> None:
-        """Accept an exchange; it is on the disk before this returns."""
+        """Add an exchange. It is on disk when this returns. Raises VaultError."""
         ...
 
     def take_over(self) -> list[Exchange]:
-        """Return the exchanges that ended processes left behind; they belong to this process from now on."""
+        """Return the exchanges left by processes that have ended. They now belong to this one."""
         ...
 
     def done(self, exchange_id: str) -> None:
-        """Forget an exchange that was dealt with."""
+        """Remove an exchange that was processed. An unknown ID is ignored."""
         ...
 
     def status(self) -> QueueStatus:
-        """Return how much waits, accepted by whichever process. Never raises: what cannot be read is not counted."""
+        """Count the waiting exchanges of all processes. Never raises; skips what it cannot read."""
         ...
 
     def close(self) -> None:
-        """Leave what still waits to the next process."""
+        """Release the waiting exchanges, so that the next process can take them over."""
         ...
 
 
 class Store(Protocol):
-    """The source of truth. Every change goes through `commit`, which also updates the search index."""
+    """The source of truth. Every change goes through `commit`, which also updates the index."""
 
     @property
     def queue(self) -> ExtractionQueue:
@@ -121,35 +121,39 @@ class Store(Protocol):
         ...
 
     def prepare(self, *, wait: bool) -> None:
-        """Make the index ready to be read: follow it if another process replaced it, and catch up if it is stale.
+        """Make the index readable: reopen it if it was replaced, update it if it is stale.
 
-        With `wait` off no lock is waited for: what cannot be caught up now is left for later. Raises IndexProblem
-        if there is no index that could answer.
+        Without `wait`, do not wait for a lock: use a stale index as it is. Raises IndexProblem or
+        VaultBusy if no index can be read.
         """
         ...
 
     def repair(self) -> None:
-        """Replace a damaged index by a new one."""
+        """Replace a damaged index with a new one."""
         ...
 
     def lock(self, timeout: float | None = None) -> AbstractContextManager[None]:
-        """Hold the store for a change, across processes and threads. Raises VaultBusy after the time-out.
+        """Hold the store exclusively, across processes and threads, to read and then commit.
 
-        Without a time-out the setting `lock_timeout` counts. What is read inside is what `commit` will change.
+        Raises VaultBusy after `timeout` seconds; the default is the setting `lock_timeout`.
+        Re-entrant within a thread.
         """
         ...
 
     def commit(self, changes: ChangeSet) -> Committed:
-        """Write a change: all of it or nothing as far as the store can, and then the index. Call it inside `lock`.
+        """Write a change, then update the index. Call it within `lock`.
 
-        Raises Conflict, VaultError; a change that is refused leaves no created memory behind.
+        Raises Conflict if a created ID exists or an updated memory has another revision,
+        MemoryNotFound if a memory to restore is missing, InvalidRequest for text that is not valid
+        Unicode, and VaultError if the store cannot be written. After an error no created memory is
+        left behind. An index that cannot be written is no error: see `Committed.indexed`.
         """
         ...
 
     def current(self, memory: Memory) -> Stored | None:
-        """Return a memory of the index as the store has it now; None if it is gone. Raises BrokenFile.
+        """Return the stored state of an indexed memory, or None if it is gone. Raises BrokenFile.
 
-        Where the two differ, the index is marked as stale.
+        Marks the index as stale if the two differ.
         """
         ...
 
@@ -158,25 +162,25 @@ class Store(Protocol):
         ...
 
     def merged_ids(self) -> list[str]:
-        """Return the ids of memories that have merged texts, the latest merged first."""
+        """Return the IDs of memories with merged texts, the most recently merged first."""
         ...
 
     def archived(self, limit: int | None = None, offset: int = 0) -> list[Memory]:
-        """Return a page of the archive, the latest memories first. What cannot be read is left out."""
+        """Return one page of the archive, newest memories first. Skips what cannot be read."""
         ...
 
     def archived_memory(self, memory_id: str) -> Memory | None:
-        """Return one memory of the archive. Raises BrokenFile."""
+        """Return one archived memory, or None. Raises BrokenFile."""
         ...
 
     def archived_ids(self) -> list[str]:
-        """Return the ids of everything in the archive."""
+        """Return the IDs of all archived memories."""
         ...
 
     def events(self, memory_id: str) -> list[Event]:
-        """Return all journal events that name a memory, in their order."""
+        """Return all journal events that mention a memory, in journal order."""
         ...
 
     def core(self) -> CoreMemory:
-        """Return the core memory; both sections are empty if there is none yet. Raises BrokenFile."""
+        """Return the core memory; its sections are empty if there is none. Raises BrokenFile."""
         ...

@@ -1,4 +1,4 @@
-"""Vectors: what makes them, and what keeps and finds them."""
+"""Vectors: the embedder that computes them and the index that stores and searches them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from muisti.errors import EmbedderMisbehaved
 
-if TYPE_CHECKING:  # numpy is not loaded by those who never search
+if TYPE_CHECKING:  # importing numpy is slow, and only searches need it
     import numpy as np
     from numpy.typing import NDArray
 
@@ -16,70 +16,82 @@ if TYPE_CHECKING:  # numpy is not loaded by those who never search
 
 Vector: TypeAlias = "NDArray[np.float32]"
 Matrix: TypeAlias = "NDArray[np.float32]"
-"""Rows of vectors."""
+"""One vector in each row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which vectors can be compared: only those of one and the same model."""
+    """Identifies a model. Only vectors of the same identity can be compared."""
 
     model: str
     dimensions: int
     revision: str
-    """Changes when the same name starts to mean other weights, another tokenizer, another pooling."""
+    """Changes if the same model name gets other weights, another tokenizer or other pooling."""
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of length 1. A text's vector does not depend on what else is embedded with it."""
+    """Turns texts into vectors of length 1. A vector does not depend on the rest of its batch."""
 
     max_tokens: int
-    """The longest text that the model reads; what is beyond is not seen."""
+    """The longest text that the model reads; the rest is ignored."""
     unrelated: float
-    """Up to this cosine a question and a text most likely have nothing to do with each other; −1 where nobody knows."""
+    """A query and a text with at most this cosine are most likely unrelated; −1 if unknown."""
 
     def identity(self) -> Identity:
-        """Which model this is. Cheap: the weights are not loaded. Raises EmbedderProblem where it must ask and cannot."""
+        """Return the model's identity without loading its weights.
+
+        Raises EmbedderProblem if a server has to be asked and does not reply.
+        """
         ...
 
     def is_ready(self) -> bool:
-        """Whether embedding starts at once: the model is loaded, or lives elsewhere and answered last time."""
+        """Return whether embedding can start at once: the model is loaded or its server replied."""
         ...
 
     def understands(self, text: str) -> float:
-        """What its opinion of this text counts for beside that of the words, which is 1. 0: go by the words alone."""
+        """Return the weight of vector search for this text; that of keywords is 1. 0: skip it."""
         ...
 
     def count_tokens(self, text: str) -> int:
-        """How many of the model's tokens a text is."""
+        """Return the number of model tokens in a text."""
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
-        """One row for each text. Raises EmbedderProblem; never answers fewer rows, other lengths or NaN."""
+        """Return one row for each text. Raises EmbedderProblem.
+
+        Never returns fewer rows, other lengths or NaN.
+        """
         ...
 
     def embed_query(self, text: str) -> Vector:
-        """A question, which some models read differently from what answers it. Raises EmbedderProblem."""
+        """Return the vector of a query, which some models encode differently from documents.
+
+        Raises EmbedderProblem.
+        """
         ...
 
     def close(self) -> None:
-        """Let go of the model or of connections."""
+        """Release the model or its connections."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The vectors of one model. One space serves; while the model is being changed, another is filled beside it."""
+    """The vectors of one model.
+
+    Searches use the serving space. When the model changes, a second one is filled beside it.
+    """
 
     number: int
     identity: Identity
     serving: bool
     missing: int
-    """Memories that have no vectors in it yet."""
+    """How many texts have no vectors in this space yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a memory's content that has a vector of its own."""
+    """A part of a text's content that has its own vector."""
 
     start: int
     end: int
@@ -88,11 +100,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A memory's vectors."""
+    """The vectors of one text."""
 
     memory_id: str
     source: str
-    """The `source_hash` of the text that they were made from: if the memory changed meanwhile, they are not kept."""
+    """The `source_hash` of the embedded text. If it has changed since, the vectors are dropped."""
     identity: Identity
     pieces: tuple[Piece, ...]
     vectors: Matrix
@@ -101,7 +113,7 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class VectorHit:
-    """A memory near the question, by its nearest piece."""
+    """A text near the query, with its nearest piece."""
 
     memory_id: str
     score: float
@@ -111,45 +123,56 @@ class VectorHit:
 
 
 def check_length(space: Space, query: Vector) -> None:
-    """Raise EmbedderMisbehaved for a vector that cannot be of this space."""
+    """Raise EmbedderMisbehaved if a vector has other dimensions than the space."""
     if query.shape != (space.identity.dimensions,):
         raise EmbedderMisbehaved(
-            f"the vector of the question has {query.size} dimensions, those of the index have "
-            f"{space.identity.dimensions}: `muisti reindex --vectors` makes them anew"
+            f"the query vector has {query.size} dimensions, but those of the index have "
+            f"{space.identity.dimensions}; `muisti reindex --vectors` recomputes them"
         )
 
 
 class VectorIndex(Protocol):
-    """Keeps vectors and finds the nearest."""
+    """Stores vectors and finds the nearest. Texts are memories, messages and sections."""
 
     def spaces(self) -> list[Space]:
-        """The serving one first."""
+        """Return all spaces, the serving one first."""
         ...
 
     def prepare(self, identity: Identity) -> Space:
-        """The space of this model; made if there is none, beside the serving one if there is. Call under the lock."""
+        """Return the space of a model; create it if it does not exist. Call within `Store.lock`.
+
+        The first space serves at once. Another one serves as soon as nothing is missing in it;
+        the old one is then deleted. An unfinished space of a third model is deleted.
+        """
         ...
 
     def add(self, embedded: Sequence[Embedded]) -> None:
-        """Store vectors, if their memory still has the text that they were made from. Call under the lock."""
+        """Store vectors whose text is unchanged; drop the others. Call within `Store.lock`."""
         ...
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
-        """Ids of memories that have no vectors in it yet."""
+        """Return the IDs of texts without vectors in this space, oldest row first."""
         ...
 
     def find_nearest(
         self, space: Space, query: Vector, where: Filter, limit: int
     ) -> list[VectorHit]:
-        """The nearest memories that the filter lets through, best first; as many as asked, if there are as many."""
+        """Return the nearest texts that match the filter, best first, one hit for each text.
+
+        Returns `limit` hits if that many texts match. Raises EmbedderMisbehaved if the query has
+        other dimensions than the space.
+        """
         ...
 
     def compute_similarities(
         self, space: Space, query: Vector, ids: Sequence[str]
     ) -> dict[str, float]:
-        """The cosine of each of these memories' nearest piece."""
+        """Return the cosine of each text's nearest piece, by ID; texts without vectors left out.
+
+        Raises EmbedderMisbehaved if the query has other dimensions than the space.
+        """
         ...
 
     def get_vector(self, space: Space, memory_id: str) -> Vector | None:
-        """What a memory means as a whole: the mean of its pieces, of length 1. None if it has no vectors."""
+        """Return the mean of a text's vectors, scaled to length 1, or None if it has none."""
         ...

@@ -1,4 +1,4 @@
-"""The system's clock."""
+"""The system clock."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """What the machine says."""
+    """Implements the port Clock."""
 
     def now(self) -> datetime:
-        """The present moment in UTC."""
+        """Return the current time in UTC."""
         return datetime.now(UTC)

@@ -1,7 +1,7 @@
-"""How far an index has read a vault's files: what the file store keeps in the index beside the rows it makes of them.
+"""How far an index has read a vault's files. The file store keeps this state in the index.
 
-It is written in the same transaction as the rows, so that the two can never disagree. Only stores that others may change
-behind our back need it; it is no part of the ports.
+It is written in the same transaction as the rows, so the two always agree. Only a store that other
+programs can change needs it, so it is not part of the ports.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FileStat(NamedTuple):
-    """What the file system says of a file without reading it. A tuple: there are many, and they are made often."""
+    """A file's status, from which changes are detected. A tuple: there are many."""
 
     size: int
     mtime_ns: int
@@ -29,32 +29,32 @@ class FileStat(NamedTuple):
 
 
 class SeenFile(NamedTuple):
-    """What the index remembers of a file."""
+    """A file as the index last read it."""
 
     stat: FileStat
     seen_ns: int
-    """When it was looked at; a file changed in the same tick is read again."""
+    """When it was read. A file modified in the same clock tick is read again."""
     sha: str
     """SHA-256 of its bytes."""
     memory_id: str | None
-    """None for a file that has a problem, or is no memory."""
+    """None for a file that has a problem or is not a memory."""
 
 
 class StoredFile(NamedTuple):
-    """A memory together with the state of its file at the moment it was read or written."""
+    """A memory with the state of its file when it was read or written."""
 
     memory: Memory
     seen: SeenFile
 
     @property
     def path(self) -> str:
-        """Where the file is, relative to the vault."""
+        """The file's path, relative to the vault."""
         return str(self.memory.file_path)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOffset:
-    """How far a file was read, and what its last bytes were then."""
+    """How far a file was read, and a digest of the bytes before that offset."""
 
     offset: int
     tail_sha: str
@@ -62,18 +62,18 @@ class ReadOffset:
 
 @dataclass(frozen=True, slots=True)
 class JournalDelta:
-    """New events of the journal, and where to go on next time."""
+    """New events of the journal, and where to continue next time."""
 
     events: Sequence[Event]
     offsets: Mapping[str, ReadOffset]
     restarted: bool
-    """True when the journal was rewritten (git, a restore): the events are all of them, from the start."""
+    """True if the journal was rewritten (git, a backup): `events` are all of its events."""
     problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationOffset:
-    """How far a file of a conversation was read, and what it looked like then."""
+    """How far a conversation's file was read, and its status then."""
 
     stat: FileStat
     seen_ns: int
@@ -82,128 +82,137 @@ class ConversationOffset:
 
 @dataclass(frozen=True, slots=True)
 class ConversationDelta:
-    """What is new in one file of a conversation."""
+    """New lines in one file of a conversation."""
 
     conversation: str
     path: str
     offset: ConversationOffset
     lines: Sequence[MessageLine]
     restarted: bool
-    """True when the file is not the one that was read before: these are all its lines."""
+    """True if the file was replaced or rewritten: `lines` are all of its lines."""
     problems: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StateChanges:
-    """What is to be remembered of files, in the same transaction as their rows."""
+    """Changes of the file state, written in the same transaction as the rows."""
 
     seen: Mapping[str, SeenFile | None] = field(default_factory=dict)
-    """Files of memories by path; None: forget it."""
+    """Files of memories by path; None removes one."""
     journal: Mapping[str, ReadOffset] | None = None
-    """All offsets of the journal; None: as before."""
+    """All offsets of the journal; None: unchanged."""
     conversations: Mapping[str, ConversationOffset | None] = field(default_factory=dict)
     documents: Mapping[str, tuple[str, SeenFile] | None] = field(default_factory=dict)
-    """Documents by path: the path of their source, and what was seen."""
+    """Documents by path: the path of the document source, and the file; None removes one."""
     reread: Sequence[str] = ()
-    """Sources whose documents have to be read again: they are called something else now."""
+    """Document sources whose documents must be read again because its settings changed."""
     problems: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By path: all that is wrong with a file now; empty: nothing is."""
+    """All current problems of a file, by path; empty if there are none."""
 
 
 class IndexState(Protocol):
-    """What an index, or one that is being built, knows of the files."""
+    """The file state of an index, or of one that is being built."""
 
     def seen(self, paths: Collection[str] | None = None) -> dict[str, SeenFile]:
-        """Return every file that was seen, or those of these."""
+        """Return the known files of memories by path: all, or those with these paths."""
         ...
 
     def journal_offsets(self) -> dict[str, ReadOffset]:
-        """Return how far the journal was read."""
+        """Return how far each file of the journal was read, by file name."""
         ...
 
     def conversation_offsets(self, path: str | None = None) -> dict[str, ConversationOffset]:
-        """Return how far each file of a conversation, or one, was read."""
+        """Return how far each conversation file was read, by path: all, or this one."""
         ...
 
     def documents(self, paths: Collection[str] | None = None) -> dict[str, tuple[str, SeenFile]]:
-        """Return every document that was read, or those of these: the path of its source, and what was seen."""
+        """Return the path of the document source and the file, by path: all, or these paths."""
         ...
 
     def sources(self) -> list[DocumentSource]:
-        """Return what is searched beside the memories, as the journal says."""
+        """Return the document sources, sorted by path."""
         ...
 
     def problems(self) -> list[Problem]:
-        """Return files that cannot be used, and why."""
+        """Return the files with problems, sorted by path."""
         ...
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
-        """Return what the journal said of these memories so far."""
+        """Return the usage of these memories by ID. Memories without any are left out."""
         ...
 
     def session(self, session_id: str) -> Session | None:
-        """Return one session."""
+        """Return one session, or None."""
         ...
 
     def decayed_at(self) -> datetime | None:
-        """Return up to when decay was recorded."""
+        """Return the time up to which decay was recorded, or None."""
         ...
 
     def get_message_texts(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Return role and content of the indexed messages that have one of these ids."""
+        """Return role and content of indexed messages by the IDs that searches return."""
         ...
 
     def last_message_at(self, chat: str, path: str) -> int | None:
-        """Return the time, in microseconds, of the last indexed line of a conversation's file."""
+        """Return `created_at` of the last indexed line of a conversation's file, or None."""
         ...
 
     def write(self, changes: IndexChanges, state: StateChanges) -> None:
-        """Write one transaction. Raises IndexBusy; then nothing was changed."""
+        """Write one transaction: all of it or, if an error is raised, nothing."""
         ...
 
     def fingerprint(self) -> dict[str, str]:
-        """Return a digest for each part of the index: equal for equal contents, however they came about."""
+        """Return a digest of each part of the index. Equal contents have equal digests."""
         ...
 
 
 class IndexBuilder(IndexState, Protocol):
-    """A new index that is being filled beside the one in use."""
+    """A new index that is filled beside the one in use."""
 
     def swap(self) -> None:
-        """Make it the one in use. Call under the vault's lock."""
+        """Make this the index in use. Call within the vault's lock."""
         ...
 
 
 class SyncedIndex(SearchIndex, IndexState, Protocol):
-    """A search index in a file of its own, which follows the vault and can be thrown away."""
+    """A search index in its own file, which follows the vault and can be deleted at any time."""
 
     stale: bool
-    """True when something was written that the index does not have yet: a reconciliation is due."""
+    """True if the vault has changes that the index lacks: a sync is needed."""
 
     def is_current(self) -> bool:
-        """Return whether the open file is the one in use: another process may have swapped or removed it."""
+        """Return whether the open file is still in use. Another process may have replaced it."""
         ...
 
     def open_complete(self) -> bool:
-        """Open the index in use, if there is one that is complete. Needs no lock."""
+        """Open the index in use if it is complete; return whether it is open. Needs no lock."""
         ...
 
     def open(self) -> bool:
-        """Open the index in use, or make one. Return whether it has to be filled. Under the lock. Raises IndexTooNew."""
+        """Open the index in use, or create one. Return whether it must be filled.
+
+        Call within the vault's lock. Raises IndexTooNew.
+        """
         ...
 
     def quarantine(self) -> None:
-        """Put a damaged index out of the way; the next `open` makes a new one. Call under the vault's lock."""
+        """Move a damaged index aside; the next `open` creates a new one.
+
+        Call within the vault's lock.
+        """
         ...
 
     def builder(self) -> AbstractContextManager[IndexBuilder]:
-        """Return an empty index beside this one, removed again unless it is swapped in."""
+        """Create an empty index beside this one. It is deleted at the end unless swapped in."""
         ...
 
     def purge(self) -> None:
-        """Leave no byte of removed text in the index files. Raises IndexBusy if a reader is in the way."""
+        """Remove every trace of deleted text from the index files.
+
+        Raises IndexBusy while another process reads.
+        """
         ...
 
     def check(self) -> list[str]:
-        """Return what is wrong with the index file itself; empty when it is sound."""
+        """Return what is wrong with the index file itself; empty if nothing is."""
         ...

@@ -36,7 +36,9 @@ def test_K3_its_file_decides_nothing_of_the_kind(
 ) -> None:
     (repository / "muisti.toml").write_text(HOSTILE[name])
     monkeypatch.chdir(repository)
-    with pytest.raises(SettingsError, match=rf"{name} = .* nobody named.*MUISTI_{name.upper()}"):
+    with pytest.raises(
+        SettingsError, match=rf"{name} = .* found in the working folder.*MUISTI_{name.upper()}"
+    ):
         bootstrap.open()
     bootstrap.open(repository).close()  # somebody says which vault it is
     monkeypatch.setenv(

@@ -162,7 +162,7 @@ def test_J4_what_takes_long_tells_that_it_goes_on(
         (errors.VaultFull("no space"), "free some space"),
         (errors.VaultReadOnly("no"), "still work"),
         (errors.BrokenFile("a.md", "no front matter"), "by hand"),
-        (errors.IndexTooNew("later"), "Update muisti"),
+        (errors.IndexTooNew("later"), "Upgrade muisti"),
         (errors.CoreEntryNotFound("user", "k", ()), "Read core memory"),
         (OSError(5, "Input/output error"), "go on without memory"),
     ],
