@@ -314,7 +314,7 @@ def test_what_most_texts_do_not_need_is_not_compiled() -> None:
         "from muisti.text import secrets\n"
         "for text in ('Plain talk.', 'My key is ' + 'ghp_' + 'a1B2' * 9):\n"
         "    secrets.redact_secrets(text)\n"
-        "    print(secrets._compiled.cache_info().currsize)\n"
+        "    print(secrets._compile.cache_info().currsize)\n"
     )
     said = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

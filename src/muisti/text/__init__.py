@@ -1,1 +1,1 @@
-"""Pure text: tokens, normalisation, sentences, times, fingerprints, Markdown, and what must not be stored."""
+"""Pure text processing: tokens, sentences, times, simhash, Markdown and redaction."""

@@ -1,4 +1,4 @@
-"""Where the blocks of a Markdown text begin and end. Pure."""
+"""Finds where the blocks of a Markdown text begin and end."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 NESTING = 20
-"""Quotes and lists deeper than this are read as the text of what holds them."""
+"""Deeper quotes and lists are read as text of the block that contains them."""
 _TITLE = 300
-"""Characters of a heading that are read: nobody writes longer ones on purpose."""
+"""Characters of a heading that are used."""
 _CODE = frozenset({"fence", "code_block", "html_block"})
 _UNITS = _CODE | {"heading_open", "paragraph_open", "list_item_open", "tr_open", "hr"}
-"""What is not broken. Lists, quotes and tables are not units: a break between their parts is welcome."""
+"""Blocks that are not split. Lists, quotes and tables may be split between their parts."""
 _CLOSES = frozenset({"heading_close", "paragraph_close", "list_item_close", "tr_close"})
-_LINE_END = re.compile(
-    r"\r\n?|\n"
-)  # as markdown-it counts lines; str.splitlines knows more of them
+_LINE_END = re.compile(r"\r\n?|\n")  # as markdown-it counts lines, unlike str.splitlines
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of Markdown that reads as one: `content[start:end]`, without the white space around it.
+    """A block of Markdown: `content[start:end]`, without surrounding white space.
 
-    `level` is 1–6 for a heading of the text itself (not of a quote or a list) and 0 for all else; `inner` are the blocks
+    `level` is 1–6 for a heading that is not inside a quote or list, else 0. `inner` are the blocks
     of a list item.
     """
 
@@ -43,7 +41,7 @@ class Block:
 
 @dataclass(slots=True)
 class _Node:
-    """A unit as markdown-it tells of it: by the line where it begins."""
+    """A block as markdown-it reports it: by its first line."""
 
     line: int
     level: int = 0
@@ -53,26 +51,11 @@ class _Node:
 
 
 def parse_blocks(content: str) -> list[Block]:
-    """The blocks of a Markdown text, in order. Together they hold every character that is not white space."""
+    """Return the blocks of a Markdown text, in order. They cover all text but white space."""
     starts = [0, *(match.end() for match in _LINE_END.finditer(content))]
-    return _placed(_tree(_parser().parse(content)), content, starts, 0, len(content))
-
-
-@cache
-def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # 20 ms that short texts need not pay
-
-    # Without `inline` and `reference`, only the blocks are found, and that in linear time.
-    return (
-        MarkdownIt("commonmark", {"maxNesting": NESTING})
-        .enable("table")
-        .disable(["inline", "reference"])
-    )
-
-
-def _tree(tokens: Sequence[Token]) -> list[_Node]:
-    open_nodes = [_Node(0)]
-    for token in tokens:
+    root = _Node(0)
+    open_nodes = [root]
+    for token in _make_parser().parse(content):
         if token.type in _UNITS and token.map:
             node = _Node(token.map[0], code=token.type in _CODE)
             open_nodes[-1].inner.append(node)
@@ -83,23 +66,35 @@ def _tree(tokens: Sequence[Token]) -> list[_Node]:
         elif token.type in _CLOSES:
             open_nodes.pop()
         elif token.type == "inline" and open_nodes[-1].level:
-            open_nodes[-1].title = _plain(token.content[:_TITLE])
-    return open_nodes[0].inner
+            open_nodes[-1].title = _strip_markup(token.content[:_TITLE])
+    return _make_blocks(root.inner, content, starts, 0, len(content))
 
 
-def _placed(
+@cache
+def _make_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # takes 20 ms, and short texts do not need it
+
+    # Without `inline` and `reference`, only blocks are parsed, in linear time.
+    return (
+        MarkdownIt("commonmark", {"maxNesting": NESTING})
+        .enable("table")
+        .disable(["inline", "reference"])
+    )
+
+
+def _make_blocks(
     nodes: Sequence[_Node], content: str, starts: Sequence[int], start: int, end: int
 ) -> list[Block]:
-    """Blocks that share out `content[start:end]`: each reaches to where the next begins.
+    """Return blocks that cover `content[start:end]`: each ends where the next begins.
 
-    So the lines that markdown-it tells nothing of (the line under a table's head, what is nested too deep) have a home.
+    This includes lines that markdown-it does not report, such as those nested too deep.
     """
     edges = [start, *(starts[node.line] for node in nodes[1:]), end]
     found = []
     for node, begin, stop in zip(nodes, edges, edges[1:], strict=False):
         span = trim_span(content, begin, stop)
         if span:
-            inner = _placed(node.inner, content, starts, *span) if node.inner else ()
+            inner = _make_blocks(node.inner, content, starts, *span) if node.inner else ()
             found.append(
                 Block(*span, level=node.level, title=node.title, code=node.code, inner=tuple(inner))
             )
@@ -109,9 +104,9 @@ def _placed(
 
 
 def trim_span(content: str, start: int, end: int) -> tuple[int, int] | None:
-    """The span without white space at its end and without empty lines before it; None if nothing is left.
+    """Return the span without trailing white space and leading empty lines, or None if empty.
 
-    The white space before the first word of a line stays: it says what is code and what belongs to a list item.
+    Indentation stays: it marks code and list items.
     """
     text = content[start:end]
     bare = text.rstrip()
@@ -120,12 +115,13 @@ def trim_span(content: str, start: int, end: int) -> tuple[int, int] | None:
     return (start + begin, start + len(bare)) if bare else None
 
 
-def _plain(inline: str) -> str:
-    """The text of a heading without its marks: "**The** `fox`" is "The fox"."""
-    found: list[Token] = []
-    parser = _parser()
-    parser.inline.parse(inline, parser, {}, found)
-    inner = [part for token in found for part in (token, *(token.children or ()))]
-    return " ".join(
-        "".join(" " if part.type.endswith("break") else part.content for part in inner).split()
-    )
+def _strip_markup(inline: str) -> str:
+    """Return the text of a heading without markup: "**The** `fox`" becomes "The fox"."""
+    tokens: list[Token] = []
+    parser = _make_parser()
+    parser.inline.parse(inline, parser, {}, tokens)
+    text = ""
+    for token in tokens:
+        for part in (token, *(token.children or ())):
+            text += " " if part.type.endswith("break") else part.content
+    return " ".join(text.split())

@@ -1,8 +1,8 @@
-"""Unicode's compatible form, in linear time.
+"""Unicode normalization form NFKC in linear time.
 
-Sorting a run of combining marks takes quadratic time: a megabyte of them would stop a program for minutes.
-No script stacks more than a handful on one letter, so those beyond thirty (Unicode's own limit for streams)
-are left out first.
+Sorting a run of combining marks takes quadratic time: a megabyte of them would take minutes. No
+script stacks more than a few on one letter, so those beyond thirty (Unicode's limit for streams)
+are removed first.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import re
 import unicodedata
 
 MOST_MARKS = 30
-# No letter, digit or white space is a combining mark, so only long runs of other characters need a closer look.
+# Letters, digits and white space are not combining marks: only long runs of others are checked.
 _RUN = re.compile(rf"[^\w\s\x00-\x7f]{{{MOST_MARKS + 1},}}")
 
 
 def to_nfkc(text: str) -> str:
-    """The text in the form NFKC."""
+    """Return the text in form NFKC."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", _RUN.sub(_thinned, text))
+    return unicodedata.normalize("NFKC", _RUN.sub(_drop_excess_marks, text))
 
 
-def _thinned(run: re.Match[str]) -> str:
+def _drop_excess_marks(run: re.Match[str]) -> str:
     kept: list[str] = []
     marks = 0
     for char in run[0]:

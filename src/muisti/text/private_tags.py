@@ -1,14 +1,15 @@
-"""`<private>…</private>` in a text: removed before anything is stored, logged or sent (contract C1).
+"""Removes `<private>…</private>` from text before it is stored, logged or sent (contract C1).
 
-Which text is private is decided in doubt for the writer: what may have been meant as a tag is one.
+If it is unclear whether something is a tag, it is one:
 
-- Any case, any white space, attributes, over several lines, full-width letters and brackets, invisible characters
-  within: all are tags. `<privateer>`, `<private-key>` and `<private/path.h>` are other words, `&lt;private&gt;` is text.
-- Tags nest; each opening needs its own closing. An opening without one drops the rest of the text.
-- `<private/>` opens, as it does in HTML: whoever writes `<private/>key</private>` means to hide the key.
-- A quoted value may hold `>` and even tags; a quote that never ends drops the rest.
-- A closing tag holds nothing but its name: `</private and so on>` closes nothing. One that closes nothing is removed.
-- Code fences and backslashes protect nothing.
+- Any case, white space, attributes, line breaks, full-width letters and brackets, and invisible
+  characters are accepted. `<privateer>`, `<private-key>` and `<private/path.h>` are not tags.
+- Tags nest. An opening tag without a closing one drops the rest of the text.
+- `<private/>` opens, as in HTML: `<private/>key</private>` hides the key.
+- A quoted attribute value may contain `>` and tags; a quote that never ends drops the rest.
+- A closing tag contains only its name: `</private and so on>` closes nothing. A closing tag without
+  an opening one is removed.
+- Code fences and backslashes do not protect tags.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from muisti.text.invisible_chars import INVISIBLE, make_hidden_word_pattern
 _OPENERS = "<＜﹤"
 _CLOSERS = ">＞﹥"
 _GAP = rf"[\s{INVISIBLE}]*+"
-# In full width too, as an East Asian keyboard gives it; re.IGNORECASE knows the Turkish i.
+# Also full-width, as typed on East Asian keyboards. re.IGNORECASE includes the Turkish i.
 _NAME = make_hidden_word_pattern("private")
 _ATTRIBUTES = re.compile(
     rf"""(?:[^={_OPENERS}{_CLOSERS}]++|=\s*+(?:"[^"]*+"|'[^']*+'|(?!["'])))*+(?P<torn>=)?"""
@@ -29,29 +30,28 @@ _ATTRIBUTES = re.compile(
 
 
 def may_hold_tags(text: str) -> bool:
-    """Return whether a text has a character that tags begin with: quick, and most texts have none."""
+    """Return whether a text has a character that begins a tag. Fast; most texts have none."""
     return any(opener in text for opener in _OPENERS)
 
 
 def remove_private(text: str) -> str:
-    """The text without `<private>…</private>`; nothing else is changed, and text without a tag is returned as it is.
+    """Return the text without `<private>…</private>`. A text without tags is returned unchanged.
 
-    Takes time in proportion to the text, whatever it holds. Doing it twice is doing it once.
+    Takes linear time. Idempotent.
     """
-    if not may_hold_tags(text) or not _tag().search(text):
+    if not may_hold_tags(text) or not _compile_tag().search(text):
         return text
-    public = "".join(_public_parts(text))
-    glued = _tag().search(
-        public
-    )  # `<pri<private>x</private>vate>`: what is left must not be a tag again
-    return public[: glued.start()] if glued else public
+    public = "".join(_collect_public_parts(text))
+    # `<pri<private>x</private>vate>`: the rest must not be a tag again
+    joined = _compile_tag().search(public)
+    return public[: joined.start()] if joined else public
 
 
 @cache
-def _tag() -> re.Pattern[str]:
-    """An opening or a closing tag; compiled when the first text could have one.
+def _compile_tag() -> re.Pattern[str]:
+    """Compile the pattern of an opening or closing tag on first use.
 
-    All repetitions are possessive and none can run over the `<` that the next attempt begins with: the time is linear.
+    All repetitions are possessive and stop before the next `<`, so matching takes linear time.
     """
     closing = rf"[/／]{_GAP}{_NAME}{_GAP}[{_CLOSERS}]"
     ends = rf"[\s{INVISIBLE}{_OPENERS}{_CLOSERS}]|[/／]{_GAP}(?:[{_CLOSERS}]|\Z)|\Z"
@@ -60,10 +60,10 @@ def _tag() -> re.Pattern[str]:
     )
 
 
-def _public_parts(text: str) -> list[str]:
+def _collect_public_parts(text: str) -> list[str]:
     parts = []
     depth = start = at = 0
-    while tag := _tag().search(text, at):
+    while tag := _compile_tag().search(text, at):
         if depth == 0:
             parts.append(text[start : tag.start()])
         if tag["closing"]:

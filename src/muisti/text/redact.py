@@ -1,16 +1,15 @@
-"""Redaction: what must not be stored, logged or sent is taken out of a text (contract C1).
+"""Redaction: removes private text and secrets before anything is stored or sent (contract C1).
 
-Private parts go, known secrets become `[redacted:KIND]`. Every text passes here once, at the door
-through which it enters, and nothing behind the door looks again:
+Private parts are removed; known secrets become `[redacted:KIND]`. Every text is redacted exactly
+once, where it enters:
 
-- a draft: `remember.pipeline.prepare`, the only maker of what `store` takes. What an extractor
-  wrote is a new text and enters here too.
-- an exchange to learn from: `Learner.accept`, before it is queued
-- a talk: `remember.learn.extract_from`
-- a change: `remember.change.update`
-- a message: `remember.talk.made_message`
-- core memory, queries, summaries: `engine`
-- what people and other programs wrote into files: the readers of those files
+- drafts, also those of an extractor: `remember.pipeline.prepare`
+- exchanges, before they are queued: `remember.extraction_worker`
+- conversations to extract from: `remember.extraction_worker`
+- updates: `remember.change`
+- messages: `remember.conversations`
+- core memory, queries and summaries: `engine`
+- files written outside muisti: their readers
 """
 
 from __future__ import annotations
@@ -32,27 +31,27 @@ _TEXTS = tuple(field.name for field in FIELDS if field.redaction is Redaction.TE
 _LISTS = tuple(field.name for field in FIELDS if field.redaction is Redaction.LIST)
 _NAMES = tuple(field.name for field in FIELDS if field.redaction is Redaction.NAME)
 
-Written = TypeVar("Written", Draft, Memory)
+DraftOrMemory = TypeVar("DraftOrMemory", Draft, Memory)
 
 
 def redact_text(text: str, settings: Settings) -> str:
     """Return the text without `<private>` parts and with `[redacted:KIND]` for each known secret.
 
-    Secrets stay if the settings say so (`redact_secrets`). Redacting again changes nothing.
+    Secrets are kept if the setting `redact_secrets` is off. Idempotent.
     """
     public = remove_private(text)
     if not settings.redact_secrets:
         return public
-    from muisti.text.secrets import redact_secrets  # its tables take time to load
+    from muisti.text.secrets import redact_secrets  # slow to import
 
     return redact_secrets(public)
 
 
 def redact_texts(texts: Sequence[str], settings: Settings) -> list[str]:
-    """Return what `redact_text` returns for each. Quicker for many: most hold nothing to redact."""
-    public = (
-        [remove_private(text) for text in texts] if may_hold_tags("\n".join(texts)) else list(texts)
-    )
+    """Return each text redacted. Faster than `redact_text` for many texts."""
+    public = list(texts)
+    if may_hold_tags("\n".join(texts)):
+        public = [remove_private(text) for text in texts]
     if not settings.redact_secrets:
         return public
     from muisti.text.secrets import may_hold_secrets, redact_secrets
@@ -63,17 +62,17 @@ def redact_texts(texts: Sequence[str], settings: Settings) -> list[str]:
     ]
 
 
-def redact_draft(written: Written, settings: Settings) -> Written:
-    """Return the draft, or the memory, with every text in it redacted.
+def redact_draft(draft: DraftOrMemory, settings: Settings) -> DraftOrMemory:
+    """Return the draft, or the memory, with all its texts redacted.
 
-    Raises InvalidMemory if no content is left, or for a name with something private in it.
+    Raises InvalidMemory if no content is left, or for a name that would have to be redacted.
     """
-    fields = {name: getattr(written, name) for name in (*_TEXTS, *_LISTS, *_NAMES)}
-    return replace(written, **redact_fields(fields, settings))
+    fields = {name: getattr(draft, name) for name in (*_TEXTS, *_LISTS, *_NAMES)}
+    return replace(draft, **redact_fields(fields, settings))
 
 
 def redact_labels(memory: Memory, settings: Settings) -> Memory:
-    """Return a memory whose content is redacted with all its other texts redacted as well."""
+    """Return a memory, whose content is already redacted, with all other texts redacted."""
     fields = {
         name: getattr(memory, name) for name in (*_TEXTS, *_LISTS, *_NAMES) if name != "content"
     }
@@ -81,10 +80,10 @@ def redact_labels(memory: Memory, settings: Settings) -> Memory:
 
 
 def redact_exchange(exchange: Exchange, settings: Settings) -> Exchange:
-    """Return the exchange with its texts redacted, then cut to the length that a memory may have.
+    """Return the exchange with its texts redacted, then cut to the longest content of a memory.
 
-    Cutting comes last: half of a secret is not recognised. Raises InvalidMemory for a name with
-    something private in it.
+    Cutting comes last, because half a secret is not recognized. Raises InvalidMemory for a name
+    that would have to be redacted.
     """
     most = settings.max_content_bytes
     check_name("session_id", exchange.session_id, settings)
@@ -99,43 +98,43 @@ def redact_exchange(exchange: Exchange, settings: Settings) -> Exchange:
 
 
 def redact_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """Return all or some fields of a memory, redacted.
+    """Return the given fields of a memory, redacted.
 
-    Raises InvalidMemory if no content is left, or for a name with something private in it.
+    Raises InvalidMemory if no content is left, or for a name that would have to be redacted.
     """
     safe = dict(fields)
     for name in _TEXTS:
         if isinstance(safe.get(name), str):
             safe[name] = redact_text(safe[name], settings)
     for name in _LISTS:
-        if isinstance(safe.get(name), tuple | list):
-            safe[name] = _redact_items(safe[name], settings)
+        if not isinstance(safe.get(name), tuple | list):
+            continue
+        kept = []
+        for item in safe[name]:
+            redacted = redact_text(item, settings) if isinstance(item, str) else item
+            if redacted or not item:  # validation reports items that were empty before
+                kept.append(redacted)
+        safe[name] = tuple(kept)
     for name in _NAMES:
         if isinstance(safe.get(name), str):
             check_name(name, safe[name], settings)
     content = fields.get("content")
     if isinstance(content, str) and content.strip() and not safe["content"].strip():
         raise InvalidMemory(
-            "content",
-            "<private>…",
-            "nothing of it is left outside of <private>; nothing was stored",
+            "content", "<private>…", "has no text outside of <private>; nothing was stored"
         )
     return safe
 
 
 def check_name(field: str, name: str, settings: Settings) -> str:
-    """Return a name that is used as it is. Raises InvalidMemory if it would have to be redacted."""
+    """Return a name unchanged. Raises InvalidMemory if it would have to be redacted."""
     if redact_text(name, settings) != name:
-        raise InvalidMemory(
-            field,
-            "…",
-            "it holds something private or a secret, and names are not redacted: choose another",
-        )
+        raise InvalidMemory(field, "…", "contains private text or a secret; choose another name")
     return name
 
 
 def redact_meta(meta: Mapping[str, object], settings: Settings) -> dict[str, object]:
-    """Return a message's meta with all texts in it redacted, however deep they are."""
+    """Return a message's meta with all texts redacted, at any depth."""
     return {key: _redact_value(value, settings) for key, value in meta.items()}
 
 
@@ -147,11 +146,3 @@ def _redact_value(value: Any, settings: Settings) -> Any:
     if isinstance(value, dict):
         return {key: _redact_value(item, settings) for key, item in value.items()}
     return value
-
-
-def _redact_items(items: tuple[Any, ...] | list[Any], settings: Settings) -> tuple[Any, ...]:
-    """Leave out what was private as a whole. What was empty before is for the validation to report."""
-    safe = [
-        (item, redact_text(item, settings) if isinstance(item, str) else item) for item in items
-    ]
-    return tuple(after for before, after in safe if after or not before)

@@ -1,9 +1,9 @@
-"""Known secrets in a text: each becomes `[redacted:KIND]` (contract C1).
+"""Replaces known secrets in a text with `[redacted:KIND]` (contract C1).
 
-Three ways to know one, the surest first: by the form that its issuer gives it (`TOKENS`), by what stands before it
-(`PHRASES`), and by a name that it is given: `password: …`, `API_KEY=…`, "the wifi password is …".
-A row is tried only if one of its words occurs, so that a text without any costs next to nothing. No pattern takes more than
-linear time: a repetition is bounded, or it is possessive and begins but once in a run of the characters that it takes.
+A secret is recognized by its issuer's format (`TOKENS`), by the text before it (`PHRASES`), or by
+a name: `password: …`, `API_KEY=…`, "the wifi password is …". A pattern runs only if one of its
+words occurs in the text. All patterns take linear time: a repetition is bounded, or possessive and
+started only once in a run of characters that it matches.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
-_MOST_PASSES = 4
-_SHORTEST = 20  # characters that a token has at least, none of them a space
+_MAX_PASSES = 4
+_SHORTEST = 20  # characters of the shortest token, which has no spaces
 
-# Where a token may begin: not within a word, but after an escape such as \n or %3D.
+# Where a token may begin: not inside a word, but after an escape such as \n or %3D.
 _EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
-# The same for a form with dashes and dots in it, that would else be tried from each letter of a long word.
+# The same for a format with dashes and dots, or it would be tried at every letter of a word.
 _START = r"(?:(?<![\w.~-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _END = r"(?![A-Za-z0-9])"
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-# The unreadable part of a key that shares its prefix with ordinary words: it has a digit and a capital.
+# The random part of a key whose prefix is also an ordinary word: it has a digit and a capital.
 _ODD = r"(?=[A-Za-z_-]{0,80}[0-9])(?=[a-z0-9_-]{0,80}[A-Z])[A-Za-z0-9_-]"
 
 
 class Format(NamedTuple):
-    """One row: what it is called, one of which words must occur, how it looks (group 1, if any, is the secret).
+    """A kind of secret. One of the words must occur; group 1, if any, is the secret.
 
-    The pattern is compiled when it is first needed: most texts need none, and all of them are dear.
+    The pattern is compiled on first use: compiling is slow, and most texts need none.
     """
 
     kind: str
@@ -48,7 +48,7 @@ def _phrase(kind: str, words: str, pattern: str) -> Format:
     return Format(kind, tuple(words.split("|")), pattern, re.ASCII | re.IGNORECASE | re.DOTALL)
 
 
-# In this order: the longer prefix before the shorter. The words are in the case that the issuer writes.
+# A longer prefix comes before a shorter one. The words are case-sensitive.
 TOKENS: Sequence[Format] = (
     # Clouds and hosts
     _token("aws-access-key", "AKIA ASIA ABIA ACCA", rf"A(?:KIA|SIA|BIA|CCA)[A-Z2-7]{{16}}{_END}"),
@@ -66,16 +66,21 @@ TOKENS: Sequence[Format] = (
     _token("netlify-token", "nfp_", r"nfp_[A-Za-z0-9]{36,}+"),
     _token("vercel-token", "vercel_blob_rw_ vcp_", r"(?:vercel_blob_rw_|vcp_)[A-Za-z0-9_]{24,}+"),
     _token("fly-token", "fo1_ fm1 fm2", r"(?:fo1_[\w-]{43,}+|FlyV1 fm[0-9][a-z]?_[\w+/=,-]{40,}+)"),
-    _token("tailscale-key", "tskey-", r"tskey-[a-z]{3,10}-[A-Za-z0-9]{11,40}(?:-[A-Za-z0-9]{10,}+)?"),
+    _token(
+        "tailscale-key", "tskey-", r"tskey-[a-z]{3,10}-[A-Za-z0-9]{11,40}(?:-[A-Za-z0-9]{10,}+)?"
+    ),
     _token("supabase-key", "sbp_ sb_secret_", r"(?:sbp_[a-f0-9]{40,}+|sb_secret_[\w-]{20,}+)"),
     _token("planetscale-key", "pscale_", r"pscale_(?:tkn|pw|oauth)_[\w.=-]{32,}+"),
     _token("neon-key", "napi_", r"napi_[a-z0-9]{40,}+"),
     _token("scaleway-key", "SCW", rf"SCW[A-Z0-9]{{17}}{_END}"),
-    # Code, packages, building
+    # Code, packages, builds
     _token("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[opusr]_[A-Za-z0-9]{36,}+"),
     _token("github-token", "github_pat_", r"github_pat_\w{36,}+"),
-    _token("gitlab-token", "glpat- gldt- glrt- glptt- glft- glsoat- glcbt- glimt- glagent- gloas-",
-           r"gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas)-[\w-]{20,}+(?:\.[a-z0-9]{2,9}){0,3}"),
+    _token(
+        "gitlab-token",
+        "glpat- gldt- glrt- glptt- glft- glsoat- glcbt- glimt- glagent- gloas-",
+        r"gl(?:pat|dt|rt|ptt|ft|soat|cbt|imt|agent|oas)-[\w-]{20,}+(?:\.[a-z0-9]{2,9}){0,3}",
+    ),
     _token("bitbucket-token", "ATBB ATCTT3", r"(?:ATBB[A-Za-z0-9]{32,}+|ATCTT3[\w=-]{60,}+)"),
     _token("npm-token", "npm_", r"npm_[A-Za-z0-9]{36,}+"),
     _token("pypi-token", "pypi-AgE", r"pypi-AgE[\w-]{40,}+"),
@@ -89,14 +94,20 @@ TOKENS: Sequence[Format] = (
     _token("sourcegraph-token", "sgp_", r"sgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40,}+"),
     _token("postman-key", "PMAK-", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34,}+"),
     _token("launchdarkly-key", "sdk- api- mob-", rf"(?:sdk|api|mob)-{_UUID}"),
-    # Secrets about secrets
+    # Secret stores
     _token("vault-token", "hvs. hvb. hvr.", r"hv[sbr]\.[\w-]{24,}+"),
     _token("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,}+"),
     _token("pulumi-token", "pul-", r"pul-[a-f0-9]{40,}+"),
-    _token("doppler-token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,}+"),
-    _token("1password-token", "ops_eyJ A3-", r"(?:ops_eyJ[\w=+/-]{60,}+|A3(?:-[A-Z0-9]{5,6}){5,6})"),
+    _token(
+        "doppler-token",
+        "dp.",
+        r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,}+",
+    ),
+    _token(
+        "1password-token", "ops_eyJ A3-", r"(?:ops_eyJ[\w=+/-]{60,}+|A3(?:-[A-Z0-9]{5,6}){5,6})"
+    ),
     _token("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58,}+"),
-    # Models
+    # Language models
     _token("anthropic-key", "sk-ant-", r"sk-ant-[\w-]{20,}+"),
     _token("openrouter-key", "sk-or-", r"sk-or-(?:v[0-9]-)?[a-f0-9]{40,}+"),
     _token("langfuse-key", "sk-lf-", rf"sk-lf-{_UUID}"),
@@ -114,11 +125,17 @@ TOKENS: Sequence[Format] = (
     _token("tavily-key", "tvly-", r"tvly-(?:dev-|prod-)?[A-Za-z0-9]{30,}+"),
     _token("jina-key", "jina_", r"jina_[\w-]{50,}+"),
     _token("elevenlabs-key", "sk_", r"sk_[a-f0-9]{48,}+"),
-    # Talk and mail
+    # Messaging and mail
     _token("slack-token", "xox", r"xox(?:e\.xox)?[abeoprscd]-[A-Za-z0-9%-]{16,}+"),
     _token("slack-token", "xapp- xwfp-", r"(?:xapp|xwfp)-[A-Za-z0-9-]{20,}+"),
-    _token("slack-webhook", "hooks.slack.com/", r"hooks\.slack\.com/((?:services|workflows|triggers)/[\w/-]{20,}+)"),
-    _token("teams-webhook", "webhook.office.com/", r"webhook\.office\.com/(webhookb2/[\w@/-]{60,}+)"),
+    _token(
+        "slack-webhook",
+        "hooks.slack.com/",
+        r"hooks\.slack\.com/((?:services|workflows|triggers)/[\w/-]{20,}+)",
+    ),
+    _token(
+        "teams-webhook", "webhook.office.com/", r"webhook\.office\.com/(webhookb2/[\w@/-]{60,}+)"
+    ),
     _token("telegram-token", ":AA", r"[0-9]{6,12}:AA[\w-]{32,}+"),
     _token("sendgrid-key", "SG.", r"SG\.[\w-]{16,32}\.[\w-]{32,}+"),
     _token("mailgun-key", "key-", rf"key-[a-f0-9]{{32}}{_END}"),
@@ -126,82 +143,159 @@ TOKENS: Sequence[Format] = (
     _token("brevo-key", "xkeysib-", r"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16,}+"),
     _token("resend-key", "re_", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{24,}+"),
     _token("twilio-key", "SK", rf"SK[a-f0-9]{{32}}{_END}"),
-    _token("twilio-auth-token", "AC",
-           rf"AC[a-f0-9]{{32}}[^A-Za-z0-9]{{1,3}}(?:[A-Za-z_]{{0,30}}[\s:=\"']{{1,6}})?([a-f0-9]{{32}}){_END}"),
+    _token(
+        "twilio-auth-token",
+        "AC",
+        rf"AC[a-f0-9]{{32}}[^A-Za-z0-9]{{1,3}}(?:[A-Za-z_]{{0,30}}[\s:=\"']{{1,6}})?"
+        rf"([a-f0-9]{{32}}){_END}",
+    ),
     _token("facebook-token", "EAA", r"(?<![+/])EAA(?!A)[A-Za-z0-9]{80,}+"),
-    # Money
+    # Payments
     _token("stripe-key", "_live_ _test_", r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}+"),
     _token("stripe-webhook-secret", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}+"),
     _token("square-token", "EAAA sq0", r"(?:(?<![+/])EAAA[\w-]{60,}+|sq0[a-z]{3}-[\w-]{22,}+)"),
-    _token("braintree-token", "access_token$", r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32,}+"),
+    _token(
+        "braintree-token",
+        "access_token$",
+        r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32,}+",
+    ),
     _token("razorpay-key", "rzp_", r"rzp_(?:live|test)_[A-Za-z0-9]{14,}+"),
     _token("flutterwave-key", "FLWSECK", r"FLWSECK(?:_TEST)?-[A-Za-z0-9]{12,}+(?:-X)?"),
     _token("plaid-token", "access-", rf"access-(?:sandbox|development|production)-{_UUID}"),
     _token("shopify-token", "shp", r"shp(?:at|ss|ca|pa|tka|ua)_[a-fA-F0-9]{32,}+"),
     _token("easypost-key", "EZAK EZTK", r"EZ[AT]K[A-Za-z0-9]{54,}+"),
-    # Work
+    # Office tools
     _token("linear-key", "lin_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}+"),
     _token("notion-token", "secret_ ntn_", r"(?:secret_[A-Za-z0-9]{43,}+|ntn_[A-Za-z0-9]{40,}+)"),
     _token("figma-token", "figd_ figo_ figu_", r"fig[dou]_[\w-]{36,}+"),
     _token("airtable-token", "pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64,}+"),
-    _token("asana-token", "0/1 1/1 2/1", rf"[0-2]/[0-9]{{12,20}}(?:/[0-9]{{12,20}})?:[a-f0-9]{{32}}{_END}"),
+    _token(
+        "asana-token",
+        "0/1 1/1 2/1",
+        rf"[0-2]/[0-9]{{12,20}}(?:/[0-9]{{12,20}})?:[a-f0-9]{{32}}{_END}",
+    ),
     _token("atlassian-token", "ATATT3", r"ATATT3[\w=-]{60,}+"),
     _token("dropbox-token", "sl.", r"sl\.(?:u\.)?[\w-]{100,}+"),
     _token("mapbox-token", "sk.eyJ", r"sk\.eyJ[\w-]{20,}+\.[\w-]{20,}+"),
     _token("typeform-token", "tfp_", r"tfp_[\w-]{40,}+"),
     _token("contentful-token", "CFPAT-", r"CFPAT-[\w-]{40,}+"),
-    _token("twitter-token", "AAAAAAAAAAAAAAAAAAAA", r"(?<![+/])A{20,24}[A-Za-z0-9]{1,60}%[A-Za-z0-9%]{30,}+"),
-    # Watching and data
-    _token("new-relic-key", "NRAK- NRJS- NRII- NRAL", rf"(?:NR(?:AK|JS|II)-[\w-]{{19,}}+|[a-f0-9]{{36}}NRAL{_END})"),
-    _token("grafana-token", "glsa_ glc_", r"(?:glsa_[A-Za-z0-9]{32}_[a-fA-F0-9]{8,}+|glc_[A-Za-z0-9+/=]{32,}+)"),
+    _token(
+        "twitter-token",
+        "AAAAAAAAAAAAAAAAAAAA",
+        r"(?<![+/])A{20,24}[A-Za-z0-9]{1,60}%[A-Za-z0-9%]{30,}+",
+    ),
+    # Monitoring and data
+    _token(
+        "new-relic-key",
+        "NRAK- NRJS- NRII- NRAL",
+        rf"(?:NR(?:AK|JS|II)-[\w-]{{19,}}+|[a-f0-9]{{36}}NRAL{_END})",
+    ),
+    _token(
+        "grafana-token",
+        "glsa_ glc_",
+        r"(?:glsa_[A-Za-z0-9]{32}_[a-fA-F0-9]{8,}+|glc_[A-Za-z0-9+/=]{32,}+)",
+    ),
     _token("grafana-key", "eyJrIjoi", r"eyJrIjoi[A-Za-z0-9+/=_-]{50,}+"),
-    _token("sentry-token", "sntrys_ sntryu_", r"(?:sntrys_eyJ[\w=+/-]{60,}+|sntryu_[a-f0-9]{64,}+)"),
+    _token(
+        "sentry-token", "sntrys_ sntryu_", r"(?:sntrys_eyJ[\w=+/-]{60,}+|sntryu_[a-f0-9]{64,}+)"
+    ),
     _token("databricks-token", "dapi", r"dapi[a-f0-9]{32,}+(?:-[0-9])?"),
     _token("elastic-key", "essu_", r"essu_[A-Za-z0-9+/=_-]{40,}+"),
     _token("prefect-key", "pnu_", r"pnu_[A-Za-z0-9]{36,}+"),
-    # The dots are all that a bot's token has, so it is looked for often; a pattern that begins with a letter is faster.
-    Format("discord-token", (".",), r"[MNO](?:(?<![\w-].)|(?<=\\[nrt].))[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+"),
+    # A bot token has only dots to recognize it, so this runs often: begin with a letter, for speed.
+    Format(
+        "discord-token",
+        (".",),
+        r"[MNO](?:(?<![\w-].)|(?<=\\[nrt].))[\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}+",
+    ),
     _token("jwt", "eyJ", _START + r"eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+){1,3}+"),
-)  # fmt: skip
+)
 
-# What is not a secret but stands in its place; `[redacted:` keeps a second pass from changing anything.
+# Placeholders are not secrets. `[redacted:` makes redaction idempotent.
 _VALUE = r"(?!\[redacted:|\$\{|\{\{|\$\(|<|\*{3}|%\()"
 
-# Any case; the words are in lower case.
+# Case is ignored; the words are in lower case.
 PHRASES: Sequence[Format] = (
     # To the end of the block, or of the text if the block does not end.
-    _phrase("private-key", "begin ", r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY.*?(?:-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}|\Z)"),
-    _phrase("private-key", "private-lines:", r"Private-Lines: ?[0-9]{1,4}.*?(?:Private-MAC: ?[a-f0-9]{1,64}|\Z)"),
-    _phrase("aws-secret-key", "secret", r"secret[_ -]?(?:access[_ -]?)?key[\"'\s:=]{1,8}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"),
-    _phrase("aws-session-token", "session", r"session[_-]?token[\"'\s:=]{1,8}([A-Za-z0-9/+=]{100,}+)"),
-    _phrase("azure-storage-key", "accountkey|sharedaccesskey", r"(?:Account|SharedAccess)Key\s?=\s?([A-Za-z0-9+/=]{40,}+)"),
+    _phrase(
+        "private-key",
+        "begin ",
+        r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY.*?(?:-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}|\Z)",
+    ),
+    _phrase(
+        "private-key",
+        "private-lines:",
+        r"Private-Lines: ?[0-9]{1,4}.*?(?:Private-MAC: ?[a-f0-9]{1,64}|\Z)",
+    ),
+    _phrase(
+        "aws-secret-key",
+        "secret",
+        r"secret[_ -]?(?:access[_ -]?)?key[\"'\s:=]{1,8}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+    ),
+    _phrase(
+        "aws-session-token", "session", r"session[_-]?token[\"'\s:=]{1,8}([A-Za-z0-9/+=]{100,}+)"
+    ),
+    _phrase(
+        "azure-storage-key",
+        "accountkey|sharedaccesskey",
+        r"(?:Account|SharedAccess)Key\s?=\s?([A-Za-z0-9+/=]{40,}+)",
+    ),
     _phrase("azure-sas", "sig=", r"[?&;]sig=([A-Za-z0-9%+/=_-]{20,}+)"),
     _phrase("discord-webhook", "/api/webhooks/", r"/api/webhooks/([0-9]{15,21}/[\w-]{40,}+)"),
     _phrase("okta-token", "ssws ", rf"\bSSWS\s{{1,4}}({_VALUE}[\w-]{{20,}}+)"),
-    _phrase("authorization", "authorization",
-            r"authorization[\"'\\]{0,2}\s?[:=]\s{0,4}[\"'\\]{0,2}(?:basic|bearer|token|digest|apikey|key|negotiate)"
-            rf"\s{{1,4}}({_VALUE}[\w.~+/=:-]{{8,}}+)"),
-    _phrase("authorization", "bearer ", rf"\bbearer\s{{1,4}}({_VALUE}(?=[a-z._~+/=-]{{0,80}}[0-9])[\w.~+/=-]{{16,}}+)"),
-    _phrase("url-password", "://", rf"://[^\s/?#@:\"'<>]{{0,128}}:({_VALUE}[^\s/?#\"'<>]{{1,256}})@"),
-    # No slash belongs in a password, but people leave it in; in the address of a web page it would be the path.
-    _phrase("url-password", "sql://|ql+|postgres|mongo|redis|amqp|mqtt",
-            r"(?:postgres|sql|mongodb|rediss?|amqps?|mqtts?|\+[a-z0-9]{2,16})(?:\+srv)?://[^\s/?#@:\"'<>]{0,128}:"
-            rf"(?![0-9]{{1,5}}[/?#]){_VALUE}([^\s@\"'<>]{{1,256}})@"),
-    _phrase("connection-password", ";pwd|;password|; pwd|; password",
-            rf";\s?(?:password|pwd)\s?=\s?({_VALUE}[^;\s\"']{{1,256}}+)"),
-    _phrase("password", "curl", rf"\bcurl\b[^\n]{{0,120}}?\s(?:-u|--user)[ =][\"']?[\w.@+-]{{1,64}}:({_VALUE}[^\s\"']{{1,256}})"),
+    _phrase(
+        "authorization",
+        "authorization",
+        r"authorization[\"'\\]{0,2}\s?[:=]\s{0,4}[\"'\\]{0,2}"
+        r"(?:basic|bearer|token|digest|apikey|key|negotiate)"
+        rf"\s{{1,4}}({_VALUE}[\w.~+/=:-]{{8,}}+)",
+    ),
+    _phrase(
+        "authorization",
+        "bearer ",
+        rf"\bbearer\s{{1,4}}({_VALUE}(?=[a-z._~+/=-]{{0,80}}[0-9])[\w.~+/=-]{{16,}}+)",
+    ),
+    _phrase(
+        "url-password", "://", rf"://[^\s/?#@:\"'<>]{{0,128}}:({_VALUE}[^\s/?#\"'<>]{{1,256}})@"
+    ),
+    # Database passwords may contain an unescaped slash; in a web address it would begin the path.
+    _phrase(
+        "url-password",
+        "sql://|ql+|postgres|mongo|redis|amqp|mqtt",
+        r"(?:postgres|sql|mongodb|rediss?|amqps?|mqtts?|\+[a-z0-9]{2,16})(?:\+srv)?"
+        r"://[^\s/?#@:\"'<>]{0,128}:"
+        rf"(?![0-9]{{1,5}}[/?#]){_VALUE}([^\s@\"'<>]{{1,256}})@",
+    ),
+    _phrase(
+        "connection-password",
+        ";pwd|;password|; pwd|; password",
+        rf";\s?(?:password|pwd)\s?=\s?({_VALUE}[^;\s\"']{{1,256}}+)",
+    ),
+    _phrase(
+        "password",
+        "curl",
+        rf"\bcurl\b[^\n]{{0,120}}?\s(?:-u|--user)[ =][\"']?[\w.@+-]{{1,64}}"
+        rf":({_VALUE}[^\s\"']{{1,256}})",
+    ),
     _phrase("password", "sshpass", rf"\bsshpass\s{{1,3}}-p\s?[\"']?({_VALUE}[^\s\"']{{1,256}})"),
-    _phrase("password", "login |--pass|--token|--secret|--api-key",
-            r"(?:\blogin\s{1,3}[\w.@+-]{1,64}\s{1,3}password|--(?:password|passwd|pass|token|secret|api-key))"
-            rf"\s{{1,3}}[\"']?({_VALUE}(?=[^\s0-9]{{0,80}}[0-9])[^\s\"']{{6,256}})"),
-    _phrase("session-cookie", "sessid|sessionid|.sid=",
-            rf"(?:PHPSESSID|JSESSIONID|sessionid|connect\.sid)=({_VALUE}[\w%.:+/-]{{16,}}+)"),
-)  # fmt: skip
+    _phrase(
+        "password",
+        "login |--pass|--token|--secret|--api-key",
+        r"(?:\blogin\s{1,3}[\w.@+-]{1,64}\s{1,3}password"
+        r"|--(?:password|passwd|pass|token|secret|api-key))"
+        rf"\s{{1,3}}[\"']?({_VALUE}(?=[^\s0-9]{{0,80}}[0-9])[^\s\"']{{6,256}})",
+    ),
+    _phrase(
+        "session-cookie",
+        "sessid|sessionid|.sid=",
+        rf"(?:PHPSESSID|JSESSIONID|sessionid|connect\.sid)=({_VALUE}[\w%.:+/-]{{16,}}+)",
+    ),
+)
 
 _PHRASE_WORDS = tuple((word, row) for row in PHRASES for word in row.words)
 _TOKEN_WORDS = tuple((word, row) for row in TOKENS for word in row.words)
 
-# Names of things that are secret, and the kind that each stands for.
+# Names of secrets, by the kind they stand for.
 _NAMES = {
     "password": (
         *"password passwd passphrase passcode pwd pw _pass -pass passwort kennwort".split(),
@@ -224,130 +318,131 @@ _NAMES = {
     "secret": ("secret", "credential"),
 }
 _WORDS = tuple(word for words in _NAMES.values() for word in words)
-# What every one of them contains, so that fewer need to be looked for.
+# Every name contains one of these, so fewer have to be searched for.
 _ROOTS = (
     *"pass pw token secret credential key kennwort senha salasana".split(),
     *(w for w in _WORDS if not w.isascii()),
 )
 _LONGEST_NAME = max(map(len, _WORDS))
 _KNOWN = {*(word for word, _ in _PHRASE_WORDS), *_ROOTS}
-_TELLING = sorted(word for word in _KNOWN if not any(other in word for other in _KNOWN - {word}))
-"""The words that secrets with a name or an address are known by; of two, one of which holds the other, the shorter."""
+_TRIGGERS = sorted(word for word in _KNOWN if not any(other in word for other in _KNOWN - {word}))
+"""Words that a text with a named secret or an address contains. No word contains another."""
 _NAMED = re.compile(
     rf"(?P<name>{'|'.join(map(re.escape, _WORDS))})s?[0-9]{{0,3}}(?:[_-][a-z0-9_-]{{0,30}})?"
     r"(?:[\"'\]`*\\)]{0,4}(?:[ \t]?\([^()\n]{1,40}\))?\s{0,4}"
     r"(?:=>|->|:=|={1,2}|[:：]|\|(?=[ \t])|>(?=[^\s<>]{1,80}</))"  # written
     r"|[ \t](?:for|to|of|on|at|in)[ \t][^\n.:;=]{1,40}?[ \t](?:is|was)\b"  # said
-    r"|[ \t](?:is|was|will[ \t]be|has[ \t]been|to|as|ist|lautet|es|[—–-])(?!\w)|['’]s\b|(?<=salasana)[ \t]on\b|是|は)"
-    r"(?:[ \t](?:now|still|just|currently|(?:re)?set[ \t]to|changed[ \t]to))?:?\s{0,4}\*{0,2}\s{0,2}",
+    r"|[ \t](?:is|was|will[ \t]be|has[ \t]been|to|as|ist|lautet|es|[—–-])(?!\w)"
+    r"|['’]s\b|(?<=salasana)[ \t]on\b|是|は)"
+    r"(?:[ \t](?:now|still|just|currently|(?:re)?set[ \t]to|changed[ \t]to))?"
+    r":?\s{0,4}\*{0,2}\s{0,2}",
     re.IGNORECASE,
 )
 _BARE = r"""(?:[^\s"'`,;，；。<]|[,<](?![/\s]))"""
 _GIVEN = re.compile(
-    r"""\\"([^"\\\n]{1,200})\\"|"((?:[^"\\\n]|\\.){1,200})"|'((?:[^'\\\n]|\\.){1,200})'|`([^`\n]{1,200})`|“([^”\n]{1,200})”"""
+    r"""\\"([^"\\\n]{1,200})\\"|"((?:[^"\\\n]|\\.){1,200})"|'((?:[^'\\\n]|\\.){1,200})'"""
+    r"""|`([^`\n]{1,200})`|“([^”\n]{1,200})”"""
     rf"""|\\?["'`“]?(?P<bare>{_BARE}{{1,80}})"""
 )
 _RUN = re.compile(rf"{_BARE}*+")
-_AFTER = ".,;:)]}*\\"  # ends the sentence, not the secret
+_AFTER = ".,;:)]}*\\"  # belongs to the sentence, not to the secret
 _DIGIT = re.compile(r"[0-9]")
 _SIGN = re.compile(r"[@#$%^&!?]")
 _CHANGE = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
 
 _INSTEAD = re.compile(
-    r"\[redacted:|<|\{\{|[{\[(][\w .!-]{0,80}[}\])]?\Z|\$[({]|(?-i:\$[A-Z_]{2})|%[(s]|\*{3}|…|\.{3}"  # templates
+    r"\[redacted:|<|\{\{|[{\[(][\w .!-]{0,80}[}\])]?\Z"  # templates
+    r"|\$[({]|(?-i:\$[A-Z_]{2})|%[(s]|\*{3}|…|\.{3}"
     r"|(?P<same>.)(?P=same)*\Z"  # xxxx
     r"|os\.|env\b|environ|getenv|process\.|[\w.]{1,60}[(\[]"  # code that fetches it
     r"|(?:self|this|args|config|cfg|settings|request|req|var|user|data|secrets|local|module|st)\.\w"
     r"|(?:your|my|some|insert|enter|example|dummy|placeholder)[_ -]"
-    r"|[\w.+-]{1,64}@[\w-]{1,63}\.[a-z]{2,10}\Z|[a-z][a-z0-9+]{1,12}://|\.{0,2}/|~/|\d{4}-\d\d-\d\d"  # where, when
+    r"|[\w.+-]{1,64}@[\w-]{1,63}\.[a-z]{2,10}\Z|[a-z][a-z0-9+]{1,12}://"  # addresses
+    r"|\.{0,2}/|~/|\d{4}-\d\d-\d\d"  # paths and dates
     r"|\w{1,40}\.(?:py|js|ts|md|txt|json|ya?ml|toml|env|sh|go|rs|html?|com|org|net|io)\b",
     re.IGNORECASE,
 )
 _ORDINARY = frozenset(
-    """none null nil true false undefined str string text int integer bool boolean bytes float any object optional required
-    password passwd secret token apikey api_key changeme change-me change_me changeit todo tbd n/a empty hidden unknown missing
-    invalid incorrect wrong expired revoked reset strong weak important redacted example placeholder yes no default file
-    bearer basic access refresh username email number varchar hash hashed encrypted plaintext plain bcrypt""".split()
+    """none null nil true false undefined str string text int integer bool boolean bytes float any
+    object optional required password passwd secret token apikey api_key changeme change-me
+    change_me changeit todo tbd n/a empty hidden unknown missing invalid incorrect wrong
+    expired revoked reset strong weak important redacted example placeholder yes no default
+    file bearer basic access refresh username email number varchar hash hashed encrypted
+    plaintext plain bcrypt""".split()
 )
 _TALK = re.compile(
-    r"\b(?:must|should|be|is|are|your|the|please|enter|at|least|not|invalid|incorrect|required|forgot|reset|an?|to|for|of)\b",
+    r"\b(?:must|should|be|is|are|your|the|please|enter|at|least|not|invalid|incorrect|required"
+    r"|forgot|reset|an?|to|for|of)\b",
     re.IGNORECASE,
 )
-# Words with a digit that are no secrets: sha256, 12-character, 2nd.
+# Words with a digit that are not secrets: sha256, 12-character, 2nd.
 _TERM = re.compile(
-    r"(?:sha|md|hs|rs|es|ps|aes|rsa|base|utf|argon|oauth|pbkdf|scrypt|http|ipv?|web|win|mp|python|wpa|nist|iso|v"
+    r"(?:sha|md|hs|rs|es|ps|aes|rsa|base|utf|argon|oauth|pbkdf|scrypt|http|ipv?|web|win"
+    r"|mp|python|wpa|nist|iso|v"
     r"|level|step|page|version|chapter)[-_ ]?[0-9]{1,5}(?:[-_/.]?[a-z0-9]{0,4})"
     r"|[0-9]{1,4}(?:-?[a-z]{1,3}|[-/+][a-z]{1,20}|characters?|digits?|letters?|words?|bits?)",
     re.IGNORECASE,
 )
 
 
-def redact_secrets(text: str) -> str:
-    """The text with `[redacted:KIND]` in the place of each known secret; doing it twice is doing it once.
+_compile = cache(re.compile)
 
-    Of a secret with a name the name is kept, of an address all but its password. A key block that does not end is taken
-    to reach to the end of the text.
+
+def redact_secrets(text: str) -> str:
+    """Return the text with `[redacted:KIND]` for each known secret. Idempotent.
+
+    The name of a secret stays, and so does all of an address but its password. A key block without
+    an end extends to the end of the text.
     """
-    for _ in range(
-        _MOST_PASSES
-    ):  # what stood against another secret may be seen only after that one is gone
+    for _ in range(_MAX_PASSES):  # removing one secret may reveal another next to it
         before = text
-        text = _named(_by_form(text))
+        text = _redact_formats(text)
+        lowered = text.lower()
+        if any(root in lowered for root in _ROOTS):
+            text = "".join(_replace_spans(text, _find_named_values(text)))
         if text == before:
             break
     return text
 
 
 def may_hold_secrets(texts: Sequence[str]) -> list[bool]:
-    """Which of many texts have a word that secrets are known by; the others have none. Quick: most texts do not."""
+    """Return for each text whether it may contain a secret. Fast; most texts do not."""
     lowered = "\n".join(texts).lower()
-    if not lowered.isascii():  # its letters may have moved
+    if not lowered.isascii():  # lowercasing may have moved characters
         return [
-            any(word in text.lower() for word in _TELLING) or _has_long_words(text)
+            any(word in text.lower() for word in _TRIGGERS) or _has_long_words(text)
             for text in texts
         ]
     ends = list(accumulate(len(text) + 1 for text in texts))
-    found = {bisect_right(ends, place) for word in _TELLING for place in _places(lowered, word)}
+    found = set()
+    for word in _TRIGGERS:
+        position = lowered.find(word)
+        while position >= 0:
+            found.add(bisect_right(ends, position))
+            position = lowered.find(word, position + 1)
     return [at in found or _has_long_words(text) for at, text in enumerate(texts)]
-
-
-def _places(text: str, word: str) -> Iterator[int]:
-    place = text.find(word)
-    while place >= 0:
-        yield place
-        place = text.find(word, place + 1)
 
 
 def _has_long_words(text: str) -> bool:
     return max(map(len, text.split()), default=0) >= _SHORTEST
 
 
-def _by_form(text: str) -> str:
+def _redact_formats(text: str) -> str:
+    """Replace secrets that are recognized by their format or by the text before them."""
     lowered = text.lower()
-    rows = [row for word, row in _PHRASE_WORDS if word in lowered]
-    if dense := " ".join(
-        [word for word in text.split() if len(word) >= _SHORTEST]
-    ):  # in most texts there is none
-        rows += [row for word, row in _TOKEN_WORDS if word in dense]
-    for row in dict.fromkeys(rows):
-        text = _replaced(text, row)
+    formats = [format_ for word, format_ in _PHRASE_WORDS if word in lowered]
+    long_words = " ".join([word for word in text.split() if len(word) >= _SHORTEST])
+    if long_words:
+        formats += [format_ for word, format_ in _TOKEN_WORDS if word in long_words]
+    for format_ in dict.fromkeys(formats):
+        pattern = _compile(format_.pattern, format_.flags)
+        group = min(1, pattern.groups)
+        spans = ((*match.span(group), format_.kind) for match in pattern.finditer(text))
+        text = "".join(_replace_spans(text, spans))
     return text
 
 
-def _replaced(text: str, row: Format) -> str:
-    pattern = _compiled(row.pattern, row.flags)
-    group = min(1, pattern.groups)
-    return "".join(
-        _pieces(text, ((*found.span(group), row.kind) for found in pattern.finditer(text)))
-    )
-
-
-@cache
-def _compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
-    return re.compile(pattern, flags)
-
-
-def _pieces(text: str, spans: Iterator[tuple[int, int, str]]) -> Iterator[str]:
+def _replace_spans(text: str, spans: Iterator[tuple[int, int, str]]) -> Iterator[str]:
     at = 0
     for start, end, kind in spans:
         yield text[at:start]
@@ -356,28 +451,16 @@ def _pieces(text: str, spans: Iterator[tuple[int, int, str]]) -> Iterator[str]:
     yield text[at:]
 
 
-def _named(text: str) -> str:
-    """With the values of `password: …`, `API_KEY=…` and the like replaced."""
-    lowered = text.lower()
-    return (
-        "".join(_pieces(text, _named_values(text)))
-        if [root for root in _ROOTS if root in lowered]
-        else text
-    )
-
-
-def _named_values(text: str) -> Iterator[tuple[int, int, str]]:
+def _find_named_values(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and kind of the values of `password: …`, `API_KEY=…` and the like."""
     at = 0
-    while named := _next_named(text, at):
-        at = named.end(
-            "name"
-        )  # a value that is no secret may itself be a name: `password: token: …`
+    while named := _find_name(text, at):
+        at = named.end("name")  # a value may itself be a name: `password: token: …`
         given = _GIVEN.match(text, named.end())
         if given is None or text.endswith("redacted:", 0, named.start()):
             continue
-        kind = next(
-            (kind for kind, words in _NAMES.items() if named["name"].lower() in words), "secret"
-        )
+        name = named["name"].lower()
+        kind = next((kind for kind, words in _NAMES.items() if name in words), "secret")
         start, end = given.span(given.lastindex or 0)
         if not _is_secret(kind, text[start:end], quoted=given["bare"] is None):
             continue
@@ -387,9 +470,9 @@ def _named_values(text: str) -> Iterator[tuple[int, int, str]]:
         yield start, at, kind
 
 
-def _next_named(text: str, at: int) -> re.Match[str] | None:
-    """What `_NAMED.search` answers. It is dear, and every name has a root in it: so it is tried around these only."""
-    if not text.isascii():  # of which the lower-case letters may stand elsewhere
+def _find_name(text: str, at: int) -> re.Match[str] | None:
+    """Return what `_NAMED.search` returns. Faster: only tries positions near a root."""
+    if not text.isascii():  # lowercasing may move characters
         return _NAMED.search(text, at)
     lowered = text.lower()
     roots = [root for root in _ROOTS if root in lowered]
@@ -404,30 +487,20 @@ def _next_named(text: str, at: int) -> re.Match[str] | None:
 
 
 def _is_secret(kind: str, value: str, *, quoted: bool) -> bool:
-    """Whether what stands after the name is a secret, not a word about one."""
+    """Return whether the value after a name is a secret, and not ordinary text."""
     core = value.strip(_AFTER + "!? ")
-    if (
-        len(core) < 4
-        or core.lower() in _ORDINARY
-        or _INSTEAD.match(value.lstrip())
-        or _TERM.fullmatch(core)
-    ):
+    if len(core) < 4 or core.lower() in _ORDINARY:
         return False
-    if kind == "password":
-        return _is_odd(core) or (quoted and not _TALK.search(core))
-    return _is_random(core)
-
-
-def _is_odd(core: str) -> bool:
-    """Such as people choose: letters with digits or with signs among them, or a number."""
+    if _INSTEAD.match(value.lstrip()) or _TERM.fullmatch(core):
+        return False
+    has_digit, has_sign = _DIGIT.search(core), _SIGN.search(core)
+    if kind != "password":  # random: letters and digits alternate, or there is a sign
+        if len(core) < 8 or " " in core:
+            return False
+        return len(_CHANGE.findall(core)) > 1 or bool(has_digit and has_sign)
+    if quoted and not _TALK.search(core):
+        return True
     if " " in core:
         return False
-    lettered = any(map(str.isalpha, core))
-    return bool(core.isdecimal() or (lettered and (_DIGIT.search(core) or _SIGN.search(core))))
-
-
-def _is_random(core: str) -> bool:
-    """Such as machines make: letters and digits change places, or a sign stands among them."""
-    if len(core) < 8 or " " in core:
-        return False
-    return len(_CHANGE.findall(core)) > 1 or bool(_DIGIT.search(core) and _SIGN.search(core))
+    # As people choose them: a number, or letters with digits or signs.
+    return core.isdecimal() or (any(map(str.isalpha, core)) and bool(has_digit or has_sign))

@@ -1,8 +1,7 @@
-"""Where sentences end: one rule for chunks, snippets, extraction, summaries; another for titles.
+"""Finds the ends of sentences: one rule for chunks, snippets and extraction, another for titles.
 
-A stop ends a sentence where white space follows it, or follows the quotes and brackets that close
-with it; a Chinese or Japanese stop always does. Repetitions are possessive, so that hostile text
-costs no more than its length.
+A full stop ends a sentence if white space follows it and its closing quotes and brackets; a Chinese
+or Japanese one always does. Repetitions are possessive, so matching takes linear time.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ STOPS = ".!?…。！？｡"
 _END = r"(?:(?<![.!?…])[.!?…]++[\"')\]»”’]*+(?=\s)|[。！？｡]++[」』”’)）]*+)\s*+"
 _SENTENCE_END = re.compile(_END)
 _SENTENCE_OR_LINE_END = re.compile(rf"{_END}|\n\s*+")
-# Without closing quotes, ellipses and runs of stops. Titles were always made in this way. `update`
-# tells a derived title from a chosen one by deriving it again, so another rule would freeze the
-# titles of older vaults.
+# Without closing quotes, ellipses and runs of stops. This rule must not change: `update` recognizes
+# a derived title by deriving it again.
 _TITLE_END = re.compile(r"[.!?](?=\s)|[。！？]")
 
 _ABBREVIATION = re.compile(
@@ -37,39 +35,35 @@ def find_sentence_ends(
     lines: bool = False,
     abbreviations: bool = False,
 ) -> Iterator[int]:
-    """Yield where sentences of `text[start:end]` end, behind the white space that follows them.
+    """Yield the ends of the sentences in `text[start:end]`, after the white space that follows.
 
-    With `lines`, a line end ends a sentence too. With `abbreviations`, the full stop of "Dr. Smith"
-    does not: extraction rewrites whole sentences and needs that. Chunks must do without it, since
-    the vectors of a vault belong to the chunks as they were cut.
+    With `lines`, a line end ends a sentence. With `abbreviations`, the full stop of "Dr. Smith"
+    does not; extraction uses that. Chunks do not: other boundaries would invalidate all vectors.
     """
     border = _SENTENCE_OR_LINE_END if lines else _SENTENCE_END
     begin = start
-    for found in border.finditer(text, start, len(text) if end is None else end):
-        if (
-            abbreviations
-            and found[0].rstrip() == "."
-            and _is_abbreviation(text, begin, found.start() + 1)
-        ):
+    for match in border.finditer(text, start, len(text) if end is None else end):
+        is_full_stop = match[0].rstrip() == "."
+        if abbreviations and is_full_stop and _is_abbreviation(text, begin, match.start() + 1):
             continue
-        begin = found.end()
+        begin = match.end()
         yield begin
 
 
 def split_sentences(text: str, *, lines: bool = False, abbreviations: bool = False) -> list[str]:
-    """Return the sentences of a text, each with the white space behind it: together, the text."""
+    """Return the sentences of a text with their trailing white space. Joined, they are the text."""
     edges = [0, *find_sentence_ends(text, lines=lines, abbreviations=abbreviations), len(text)]
     return [text[begin:end] for begin, end in pairwise(edges) if begin < end]
 
 
 def get_first_sentence(line: str) -> str:
-    """Return what a title is made of: a line up to its first stop, or the whole line."""
+    """Return a line up to its first full stop, or the whole line. Titles are derived from it."""
     end = _TITLE_END.search(line)
     return line[: end.end()] if end else line
 
 
 def _is_abbreviation(text: str, begin: int, end: int) -> bool:
-    """Return whether the last full stop of `text[begin:end]` belongs to a short form."""
+    """Return whether the last full stop of `text[begin:end]` belongs to an abbreviation."""
     if not _ABBREVIATION.search(text[max(begin, end - 8) : end]):
         return False
     return not (

@@ -1,6 +1,6 @@
-"""A 64-bit fingerprint that changes little when a text changes little.
+"""Simhash: a 64-bit fingerprint that changes little when a text changes little.
 
-Words of every script count; scripts without spaces are taken two characters at a time.
+The features are words; in scripts without spaces, pairs of characters.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _SPACELESS = re.compile(f"[{SPACELESS}]")
 
 
 def simhash(text: str) -> str:
-    """16 hexadecimal digits; all zero only for a text without a single letter or digit."""
-    words = Counter(_features(to_nfkc(text).casefold()))
-    # All 64 counters are added up in one big integer, 16 bits each: no loop over bits.
+    """Return 16 hexadecimal digits; all zero only for a text without letters and digits."""
+    words = Counter(_split_features(to_nfkc(text).casefold()))
+    # One big integer holds all 64 counters, 16 bits each, so that no loop over bits is needed.
     total = sum(words.values())
     if not total:
         return "0" * 16
@@ -29,7 +29,7 @@ def simhash(text: str) -> str:
             {word: max(1, int(count * scale)) for word, count in words.most_common(1 << 12)}
         )
         total = sum(words.values())
-    sums = sum(_spread(word) * count for word, count in words.items())
+    sums = sum(_spread_bits(word) * count for word, count in words.items())
     bits = 0
     for position in range(64):
         if 2 * ((sums >> (16 * position)) & 0xFFFF) > total:
@@ -38,23 +38,26 @@ def simhash(text: str) -> str:
 
 
 def hamming_distance(first: str, second: str) -> int:
-    """In how many of the 64 bits two fingerprints differ."""
+    """Return in how many of the 64 bits two fingerprints differ."""
     return (int(first, 16) ^ int(second, 16)).bit_count()
 
 
 FAR = 20
-"""Bits. Of pairs that say the same in other words none was farther apart (benchmarks.pairs), of random ones 98 in 100 are."""
+"""Bits. No paraphrased pair in benchmarks.pairs differs more; 98 % of random pairs do."""
 SHORT = 5
-"""Words; below, a single one changes too many bits to tell."""
+"""Words. In shorter texts, one changed word changes too many bits."""
 
 
 def is_far_apart(first: str, second: str, words: int) -> bool:
-    """Whether two fingerprints, one of a text of so many words, cannot be of texts that say the same."""
+    """Return whether two texts, one with this number of words, differ too much to be duplicates."""
     return words >= SHORT and hamming_distance(first, second) > FAR
 
 
 def compute_bands(hash_: str) -> tuple[int, ...]:
-    """Four keys; fingerprints that differ in at most three bits share one of them. None for a text without a word."""
+    """Return four keys. Fingerprints that differ in at most three bits share one of them.
+
+    Empty for a text without words.
+    """
     if hash_ == "0" * 16 or len(hash_) != 16:
         return ()
     return tuple(
@@ -62,7 +65,7 @@ def compute_bands(hash_: str) -> tuple[int, ...]:
     )
 
 
-def _features(text: str) -> list[str]:
+def _split_features(text: str) -> list[str]:
     if text.isascii():
         return split_words(text)
     features: list[str] = []
@@ -77,8 +80,8 @@ def _features(text: str) -> list[str]:
 _cache: dict[str, int] = {}
 
 
-def _spread(word: str) -> int:
-    """The word's 64 hash bits, each at the bottom of its own 16-bit counter."""
+def _spread_bits(word: str) -> int:
+    """Return the word's 64 hash bits, each as the lowest bit of its own 16-bit counter."""
     known = _cache.get(word)
     if known is None:
         digest = int.from_bytes(

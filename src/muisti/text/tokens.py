@@ -1,19 +1,19 @@
-"""The words of a text: for the index (`tokenize`), and as they are written (`split_words`).
+"""Splits text into words: index words (`tokenize`) and words as written (`split_words`).
 
-Index words are made in the same way of what is stored and of what is asked (contract E1):
+Stored texts and queries are tokenized in the same way (contract E1):
 
-- Words are lower-cased, stemmed by their script's Snowball stemmer, and lose their diacritics.
-- Identifiers and paths are kept whole and in parts: `src/auth/index.ts`, `snake_case`, `camelCase`.
-- Scripts without spaces (and Korean, with its endings) become overlapping pairs of characters; the last
-  character of a run stands alone too, so that a question of one character finds every run it occurs in.
-- Every other visible symbol, emoji included, is a word of its own.
+- Words are lowercased, stemmed by their script's Snowball stemmer, and lose their diacritics.
+- Identifiers and paths are indexed whole and in parts: `src/auth/index.ts`, `snake_case`.
+- Scripts without spaces, and Korean, become overlapping pairs of characters. The last character of
+  a run is also indexed alone, so that a query of one character finds every run that contains it.
+- Every other visible symbol, emoji included, is a word.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from muisti.text.normalize import to_nfkc
@@ -22,17 +22,17 @@ from muisti.text.scripts import PAIRED
 MAX_WORD = 64
 _DECORATION = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f]")
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0dff"
-"""Vowel signs and the like, which Python's `\\w` leaves out, and the scripts that cannot be read without them."""
+"""Vowel signs and similar marks that `\\w` does not match, and scripts that need them."""
 
 
 @cache
-def _pieces(script: str) -> re.Pattern[str]:
-    """Made when the first text is read: it is dear to compile, and who only lists memories reads none."""
+def _compile_pieces(script: str) -> re.Pattern[str]:
+    """Compile on first use: compiling is slow, and listing memories does not need it."""
     letter = {"ascii": r"\w", "any": rf"[^\W{PAIRED}]", "marked": rf"[\w{_MARKS}]"}[script]
     joined = rf"{letter}+(?:['’]{letter}+|[./\\:@#+_-]+{letter}+)*[+#]{{0,2}}|[^\w\s]"
-    return (
-        re.compile(joined, re.ASCII) if script == "ascii" else re.compile(rf"[{PAIRED}]+|{joined}")
-    )
+    if script == "ascii":
+        return re.compile(joined, re.ASCII)
+    return re.compile(rf"[{PAIRED}]+|{joined}")
 
 
 _PAIRED_RUN = re.compile(f"[{PAIRED}]+")
@@ -46,26 +46,31 @@ _SYMBOLS_KEPT = frozenset(("So", "Sk", "Sm", "Sc"))
 
 
 def tokenize(text: str, *, query: bool = False) -> list[str]:
-    """The index words of a text, in order, with repetitions. Query: of a question, which names no lone last characters."""
+    """Return the index words of a text, in order, with repetitions.
+
+    Query: the words of a query, without the single last characters that stored texts have.
+    """
     if not text.isascii():
         text = to_nfkc(text)
-    return " ".join(map((_of_query if query else _stored).__getitem__, text.split())).split()
+    forms = _query_forms if query else _stored_forms
+    return " ".join(map(forms.__getitem__, text.split())).split()
 
 
 def split_words(text: str, *, identifiers: bool = True) -> list[str]:
-    """Return the runs of letters and digits of a text as they are written, in order, with repetitions.
+    """Return the runs of letters and digits in a text as written, in order, with repetitions.
 
-    With `identifiers`, underscores count as letters, so that `snake_case` stays one word; without, they separate words.
+    With `identifiers`, underscores are letters: `snake_case` is one word, else two.
     """
     return (_WORD if identifiers else _PART).findall(text)
 
 
 @lru_cache(maxsize=1024)
 def compile_whole_words(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern that matches whole words only; in scripts without spaces, anywhere. Case does not count."""
-    if (
-        max(pattern) >= PAIRED[0]
-    ):  # it may have such characters; the look-arounds are only then worth compiling
+    """Compile a pattern that matches whole words, or anywhere in scripts without spaces.
+
+    Case is ignored.
+    """
+    if max(pattern) >= PAIRED[0]:  # only then it may have characters of such scripts
         begin, end = rf"(?:(?<!\w)|(?=[{PAIRED}]))", rf"(?:(?!\w)|(?<=[{PAIRED}]))"
     else:
         begin, end = r"(?<!\w)", r"(?!\w)"
@@ -73,103 +78,100 @@ def compile_whole_words(pattern: str) -> re.Pattern[str]:
 
 
 class _Forms(dict[str, str]):
-    """The index words of each run without spaces that was seen so far: most texts have no new ones, and so are read quickly."""
+    """A cache of the index words of each run without spaces: most runs have been seen before."""
 
-    def __init__(self, *, lone: bool) -> None:
+    def __init__(self, *, single_last: bool) -> None:
         super().__init__()
-        self._lone = lone
+        self._single_last = single_last
 
     def __missing__(self, run: str) -> str:
-        forms = " ".join(form for piece in _cut(run) for form in self._made(piece))
+        script, text = "ascii", run
+        if not run.isascii():
+            script = "any"
+            if _HAS_MARKS.search(run):
+                script, text = "marked", _PAIRED_RUN.sub(r" \g<0> ", run)
+        words: list[str] = []
+        for piece in _compile_pieces(script).findall(text):
+            words += self._split_piece(piece)
+        forms = " ".join(words)
         if len(run) <= MAX_WORD:
-            if len(self) >= _MOST_FORMS:
+            if len(self) >= _MAX_FORMS:
                 self.clear()
             self[run] = forms
         return forms
 
-    def _made(self, piece: str) -> tuple[str, ...]:
+    def _split_piece(self, piece: str) -> Iterable[str]:
         if _PAIRED_RUN.match(piece):
-            pairs = tuple(piece[at : at + 2] for at in range(len(piece) - 1))
-            return (*pairs, piece[-1]) if len(piece) == 1 or self._lone else pairs
+            pairs = [piece[at : at + 2] for at in range(len(piece) - 1)]
+            return [*pairs, piece[-1]] if len(piece) == 1 or self._single_last else pairs
         if not _LETTER.match(piece):
-            return (piece,) if unicodedata.category(piece) in _SYMBOLS_KEPT else ()
-        return tuple(filter(None, _word(piece)))
+            return [piece] if unicodedata.category(piece) in _SYMBOLS_KEPT else []
+        return filter(None, _split_identifier(piece))
 
 
-def _cut(run: str) -> list[str]:
-    """A run without spaces as words, with what holds them together, and as symbols."""
-    script = "ascii"
-    if not run.isascii():
-        script = "any"
-        if _HAS_MARKS.search(run):
-            run, script = _PAIRED_RUN.sub(r" \g<0> ", run), "marked"
-    return _pieces(script).findall(run)
-
-
-_MOST_FORMS = 100_000
-_stored, _of_query = _Forms(lone=True), _Forms(lone=False)
+_MAX_FORMS = 100_000
+_stored_forms, _query_forms = _Forms(single_last=True), _Forms(single_last=False)
 
 
 def is_spaceless(text: str) -> bool:
-    """Whether a text consists of characters that are indexed in pairs."""
+    """Return whether a text consists of characters that are indexed in pairs."""
     return _PAIRED_RUN.fullmatch(text) is not None
 
 
-def _word(raw: str) -> tuple[str, ...]:
-    """One run without spaces: the whole, and where it has parts, the parts."""
+def _split_identifier(raw: str) -> tuple[str, ...]:
+    """Return the index words of a run: the whole and, if it has parts, the parts."""
     parts = (_PART if raw.isascii() else _PART_WITH_MARKS).findall(raw)
     if len(parts) == 1 and parts[0] == raw:
         humps = _CAMEL.findall(raw) if raw != raw.lower() and not raw.isupper() else []
         if len(humps) < 2 or humps == [raw]:
             return (stem(raw),)
-        return (_folded(raw.casefold())[:MAX_WORD], *_stems(humps))
+        return (_fold(raw.casefold())[:MAX_WORD], *map(stem, humps))
     if not parts:
-        return ()  # underscores alone are no word
+        return ()  # only underscores
     if "'" in raw or "’" in raw:
         bare = re.sub(r"['’]s?(?=\W|$)|['’]", "", raw)
         if _PART_WITH_MARKS.fullmatch(bare):
             return (stem(bare),)
-    whole = _folded(raw.casefold())[:MAX_WORD]
+    whole = _fold(raw.casefold())[:MAX_WORD]
     humps = [hump for part in parts for hump in (_CAMEL.findall(part) or [part])]
     joined = [stem(part) for part in parts if len(parts) > 1 and len(_CAMEL.findall(part)) > 1]
-    return tuple(dict.fromkeys((whole, *joined, *_stems(humps))))
-
-
-def _stems(parts: Iterable[str]) -> Iterator[str]:
-    return (stem(part) for part in parts)
+    return tuple(dict.fromkeys((whole, *joined, *map(stem, humps))))
 
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """A word without its ending, case and diacritics."""
+    """Return a word without its ending, case and diacritics."""
     lowered = word.casefold()[:MAX_WORD]
-    folded = _folded(lowered)
-    folded = _irregular().get(folded, folded)
-    if folded.isascii():  # diacritics go first: `naïve` and `naive` must become the same
-        return str(_stemmer("english").stemWord(folded))
-    language = _language(lowered[0])
-    return _folded(_stemmer(language).stemWord(lowered)) if language else folded
+    folded = _fold(lowered)
+    folded = _get_irregular().get(folded, folded)
+    if folded.isascii():  # diacritics go first, so that `naïve` and `naive` are the same
+        return str(_make_stemmer("english").stemWord(folded))
+    language = _find_language(lowered[0])
+    return _fold(_make_stemmer(language).stemWord(lowered)) if language else folded
 
 
 _IRREGULAR = """
-arise arose arisen; become became; begin began begun; bite bit bitten; blow blew blown; break broke broken; bring brought;
-build built; buy bought; catch caught; choose chose chosen; come came; creep crept; deal dealt; dig dug; draw drew drawn;
-drink drank drunk; drive drove driven; eat ate eaten; fall fell fallen; feed fed; feel felt; fight fought; find found;
-fly flew flown; forbid forbade forbidden; forget forgot forgotten; forgive forgave forgiven; freeze froze frozen;
-get got gotten; give gave given; go went gone; grow grew grown; hang hung; hear heard; hide hid hidden; hold held; keep kept;
-know knew known; lead led; lend lent; lose lost; make made; mean meant; meet met; pay paid; ride rode ridden; ring rang rung;
-rise rose risen; run ran; say said; see saw seen; seek sought; sell sold; send sent; shake shook shaken; shine shone;
-shoot shot; show shown; shrink shrank shrunk; sing sang sung; sink sank sunk; sit sat; sleep slept; speak spoke spoken;
-spend spent; stand stood; steal stole stolen; stick stuck; strike struck; swear swore sworn; swim swam swum; swing swung;
-take took taken; teach taught; tear tore torn; tell told; think thought; throw threw thrown; understand understood;
-wake woke woken; wear wore worn; win won; write wrote written; child children; man men; woman women; person people;
-foot feet; tooth teeth; mouse mice; goose geese; live life lives; wife wives; knife knives; half halves; shelf shelves
+arise arose arisen; become became; begin began begun; bite bit bitten; blow blew blown; break broke
+broken; bring brought; build built; buy bought; catch caught; choose chose chosen; come came; creep
+crept; deal dealt; dig dug; draw drew drawn; drink drank drunk; drive drove driven; eat ate eaten;
+fall fell fallen; feed fed; feel felt; fight fought; find found; fly flew flown; forbid forbade
+forbidden; forget forgot forgotten; forgive forgave forgiven; freeze froze frozen; get got gotten;
+give gave given; go went gone; grow grew grown; hang hung; hear heard; hide hid hidden; hold held;
+keep kept; know knew known; lead led; lend lent; lose lost; make made; mean meant; meet met; pay
+paid; ride rode ridden; ring rang rung; rise rose risen; run ran; say said; see saw seen; seek
+sought; sell sold; send sent; shake shook shaken; shine shone; shoot shot; show shown; shrink shrank
+shrunk; sing sang sung; sink sank sunk; sit sat; sleep slept; speak spoke spoken; spend spent; stand
+stood; steal stole stolen; stick stuck; strike struck; swear swore sworn; swim swam swum; swing
+swung; take took taken; teach taught; tear tore torn; tell told; think thought; throw threw thrown;
+understand understood; wake woke woken; wear wore worn; win won; write wrote written; child
+children; man men; woman women; person people; foot feet; tooth teeth; mouse mice; goose geese; live
+life lives; wife wives; knife knives; half halves; shelf shelves
 """
-"""English words that no ending explains: each line of forms counts as its first."""
+"""Irregular English words: all forms of a group are indexed as the first."""
 
 
 @lru_cache(maxsize=1)
-def _irregular() -> dict[str, str]:
+def _get_irregular() -> dict[str, str]:
     groups = (group.split() for group in _IRREGULAR.split(";"))
     return {form: forms[0] for forms in groups for form in forms[1:]}
 
@@ -183,20 +185,21 @@ _STEMMERS = (
 
 
 @lru_cache(maxsize=64)
-def _language(first: str) -> str | None:
+def _find_language(first: str) -> str | None:
+    """Return the stemmer for a word in another script than Latin, by its first letter."""
     name = unicodedata.name(first, "")
     return next((language for script, language in _STEMMERS if name.startswith(script)), None)
 
 
 @lru_cache(maxsize=8)
-def _stemmer(language: str):  # type: ignore[no-untyped-def]  # PyStemmer has no types
+def _make_stemmer(language: str):  # type: ignore[no-untyped-def]  # PyStemmer has no types
     import Stemmer
 
     return Stemmer.Stemmer(language, 0)
 
 
-def _folded(word: str) -> str:
-    """Without diacritics, where letters have them as decoration: é is e, but a Devanagari vowel stays."""
+def _fold(word: str) -> str:
+    """Remove diacritics that decorate a letter: é becomes e, but Devanagari vowels stay."""
     if word.isascii():
         return word
     decomposed = unicodedata.normalize("NFD", word)

@@ -1,1 +1,1 @@
-"""Times in words: the span that a question speaks of, and the date that a statement means."""
+"""Times in text: what a question asks about, and relative times in statements."""

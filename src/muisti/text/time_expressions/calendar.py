@@ -1,6 +1,7 @@
-"""The words for time, as tables, and the spans of a calendar that they name. Pure. A new word is a new entry.
+"""Tables of words for times, and functions that return the calendar spans they name.
 
-Moments here have no time zone: they are what a wall calendar shows. Beyond the years 1–9999 they stop at the last there is.
+To support a new word, add an entry. Times here have no time zone. Outside the years 1–9999 they
+are clamped to the first or last possible time.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from datetime import UTC, datetime, timedelta, tzinfo
 Span = tuple[datetime, datetime]
 """`[start, end)`."""
 OfYear = Callable[[int], Span]
-"""What comes once a year: the span that it has in one. Raises ValueError in a year without it."""
+"""Returns the span of a yearly event in a year. Raises ValueError if the year has none."""
 
 
 def _number_names(names: str) -> dict[str, int]:
+    """Map names to numbers from 1: groups are separated by |, synonyms by spaces."""
     return {name: at for at, same in enumerate(names.split("|"), 1) for name in same.split()}
 
 
@@ -23,9 +25,9 @@ MONTHS = _number_names(
     "september sept sep|october oct|november nov|december dec"
 )
 VERBS = ("may", "march", "mar")
-"""Months that are verbs too, unless something beside them says otherwise."""
+"""Months that are also verbs: they need context to count as months."""
 PEOPLE = ("april", "june", "august", "jan")
-"""Months that are people too."""
+"""Months that are also first names."""
 FOREIGN_MONTHS = (
     _number_names(
         "tammikuussa|helmikuussa|maaliskuussa|huhtikuussa|toukokuussa|kesäkuussa|"
@@ -40,14 +42,16 @@ FOREIGN_MONTHS = (
     | {
         f"im {name}": at
         for name, at in _number_names(
-            "januar jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember"
+            "januar jänner|februar|märz|april|mai|juni|juli|august|september|oktober|november|"
+            "dezember"
         ).items()
     }
 )
 WEEKDAYS = {
     name: at - 1
     for name, at in _number_names(
-        "monday mon|tuesday tues tue|wednesday wed|thursday thurs thur|friday fri|saturday sat|sunday sun"
+        "monday mon|tuesday tues tue|wednesday wed|thursday thurs thur|friday fri|saturday sat|"
+        "sunday sun"
     ).items()
 }
 COUNTS = {
@@ -65,7 +69,7 @@ STEPS = {"this": 0, "next": 1, "coming": 1, "last": -1, "past": -1, "previous": 
 MONTHS_IN = {"month": 1, "quarter": 3, "year": 12}
 DAYS_IN = {"day": 1, "week": 7, "month": 30, "year": 365}
 SLACK = {"day": 0, "week": 3, "month": 15, "year": 183}
-"""Days around "N weeks ago": who counts in weeks does not mean the day."""
+"""Days of tolerance around "N weeks ago", which does not mean an exact day."""
 ENGLISH_DAYS = {
     **dict.fromkeys(("the day before yesterday", "day before yesterday"), -2),
     "yesterday": -1,
@@ -81,7 +85,7 @@ DAYS = {
     **dict.fromkeys(("huomenna", "imorgon", "i morgon"), 1),
     **dict.fromkeys(("ylihuomenna", "i övermorgon", "übermorgen"), 2),
 }
-"""Days from today. Statements are rewritten in English, so there only English words count."""
+"""Days from today. Statements use only the English words: they are rewritten in English."""
 HOURS = {
     "this morning": (4, 12),
     "this afternoon": (12, 18),
@@ -92,7 +96,7 @@ HOURS = {
     "yesterday afternoon": (-12, -6),
     "yesterday evening": (-6, 0),
 }
-"""Hours from the midnight that began today."""
+"""Hours from the start of today."""
 PERIODS = {
     "the week before last": ("week", -2),
     "the month before last": ("month", -2),
@@ -112,22 +116,22 @@ PARTS = {
 """Which third of a month or year."""
 QUARTERS = _number_names("q1 first 1st|q2 second 2nd|q3 third 3rd|q4 fourth 4th")
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-"""The month that begins each, in the northern hemisphere; the winter of 2022 ends in February 2023."""
+"""The first month of each, in the northern hemisphere. Winter 2022 ends in February 2023."""
 
 
 FIRST, LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 def get_zone(now: datetime) -> tzinfo:
-    """Whose days are meant; UTC if it does not say."""
+    """Return the time zone of a time; UTC if it has none."""
     try:
         return UTC if now.tzinfo is None or now.utcoffset() is None else now.tzinfo
-    except (OverflowError, ValueError):  # a zone that cannot reckon so far
+    except (OverflowError, ValueError):  # out of the zone's range
         return UTC
 
 
 def to_utc(moment: datetime, zone: tzinfo) -> datetime:
-    """When the calendar and clock of a zone show this."""
+    """Return a local time of a zone in UTC."""
     try:
         return moment.replace(tzinfo=zone).astimezone(UTC)
     except (OverflowError, ValueError):
@@ -135,12 +139,12 @@ def to_utc(moment: datetime, zone: tzinfo) -> datetime:
 
 
 def parse_count(word: str) -> int:
-    """What a count says."""
+    """Return the number that a word or digits stand for."""
     return 1 if word in ONE else COUNTS.get(word) or int(word)
 
 
 def shift(moment: datetime, days: int, hours: int = 0) -> datetime:
-    """So much later."""
+    """Return the time shifted by days and hours."""
     try:
         return moment + timedelta(days, hours=hours)
     except OverflowError:
@@ -148,32 +152,30 @@ def shift(moment: datetime, days: int, hours: int = 0) -> datetime:
 
 
 def add_months(moment: datetime, months: int) -> datetime:
-    """So many months later, on the same day or the last that the month has."""
+    """Return the time some months later, on the same day or the last day of the month."""
     years, month = divmod(moment.month - 1 + months, 12)
     if not 1 <= moment.year + years <= 9999:
         return datetime.max if months > 0 else datetime.min
     first = moment.replace(year=moment.year + years, month=month + 1, day=1)
-    return (
-        min(shift(first, moment.day - 1), shift(add_months(first, 1), -1))
-        if moment.day > 1
-        else first
-    )
+    if moment.day == 1:
+        return first
+    return min(shift(first, moment.day - 1), shift(add_months(first, 1), -1))
 
 
 def get_days(now: datetime, first: int, count: int = 1) -> Span:
-    """Whole days, counted from today."""
+    """Return a span of whole days, counted from today."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     return shift(midnight, first), shift(midnight, first + count)
 
 
 def get_months(year: int, month: int, count: int = 1) -> Span:
-    """Whole months."""
+    """Return a span of whole months."""
     first = datetime(year, month, 1)
     return first, add_months(first, count)
 
 
 def go_back(now: datetime, count: int, unit: str) -> datetime:
-    """The midnight so many days, weeks, months, quarters or years before the last."""
+    """Return the start of the day so many days, weeks, months, quarters or years ago."""
     midnight = get_days(now, 0)[0]
     if unit in MONTHS_IN:
         return add_months(midnight, -count * MONTHS_IN[unit])
@@ -181,7 +183,7 @@ def go_back(now: datetime, count: int, unit: str) -> datetime:
 
 
 def get_days_ago(now: datetime, count: int, unit: str, slack: int) -> Span:
-    """The day so long ago and the days around it. Raises ValueError before the calendar begins."""
+    """Return the day so long ago and `slack` days around it. Raises ValueError before year 1."""
     day = go_back(now, count, unit)
     if count and day == datetime.min:
         raise ValueError("before the calendar")
@@ -189,7 +191,10 @@ def get_days_ago(now: datetime, count: int, unit: str, slack: int) -> Span:
 
 
 def get_weekday(now: datetime, day: int, which: str, of_week: bool) -> Span:
-    """The latest, today included; last: before today; this, next, or of a week: in that week, from Monday."""
+    """Return a day of the week: by default the latest, today included.
+
+    Last: before today. This, next, or with `of_week`: in that week, which begins on Monday.
+    """
     step = STEPS.get(which, -1)
     if of_week or step >= 0:
         return get_days(now, 7 * step - now.weekday() + day)
@@ -198,7 +203,7 @@ def get_weekday(now: datetime, day: int, which: str, of_week: bool) -> Span:
 
 
 def get_period(now: datetime, unit: str, step: int) -> Span:
-    """The day, week, weekend, month, quarter or year that is, was or comes, as the calendar has them."""
+    """Return the calendar day, week, weekend, month, quarter or year, `step` from the current."""
     if unit == "day":
         return get_days(now, step)
     if unit == "week":
@@ -211,7 +216,10 @@ def get_period(now: datetime, unit: str, step: int) -> Span:
 
 
 def choose_occurrence(of: OfYear, now: datetime, which: str = "") -> Span:
-    """The one that is meant of what comes every year; unsaid, the latest that has begun. ValueError if there is none."""
+    """Return the meant occurrence of a yearly event; by default the latest that has begun.
+
+    Raises ValueError if there is none.
+    """
     spans = []
     for year in range(max(1, now.year - 9), min(9999, now.year + 9) + 1):
         try:
@@ -229,12 +237,12 @@ def choose_occurrence(of: OfYear, now: datetime, which: str = "") -> Span:
 
 
 def make_yearly_months(month: int, count: int = 1) -> OfYear:
-    """A month or several, each year."""
+    """Return the function for one or more months of each year."""
     return lambda year: get_months(year, month, count)
 
 
 def make_yearly_days(month: int, day: int, around: int = 0, count: int = 1) -> OfYear:
-    """A day or several, each year, and as many days around them."""
+    """Return the function for one or more days of each year, and `around` days on both sides."""
     return lambda year: get_days(datetime(year, month, day), -around, 2 * around + count)
 
 
@@ -245,7 +253,7 @@ def get_thanksgiving(year: int) -> Span:
 
 
 def get_easter_sunday(year: int) -> datetime:
-    """After Butcher, in the Gregorian calendar."""
+    """Return Easter Sunday in the Gregorian calendar, by Butcher's algorithm."""
     century, rest = divmod(year, 100)
     lift = (century - (century + 8) // 25 + 1) // 3
     moon = (19 * (year % 19) + century - century // 4 - lift + 15) % 30
@@ -269,11 +277,11 @@ HOLIDAYS: dict[str, OfYear] = {
     "easter": lambda year: get_days(get_easter_sunday(year), -2, 4),
     "christmas": make_yearly_days(12, 25, around=3),
 }
-"""Written without apostrophes. Easter is Good Friday to Easter Monday."""
+"""Without apostrophes. Easter is Good Friday to Easter Monday."""
 
 
 def match_any(names: Iterable[str]) -> str:
-    """A pattern for them, the longest first."""
+    """Return a pattern that matches any of the names, the longest first."""
     return "|".join(sorted(names, key=len, reverse=True))
 
 
@@ -283,7 +291,7 @@ OPENERS = {
     **dict.fromkeys(("before", "prior to", "earlier than"), "before"),
     **dict.fromkeys(("until", "till", "up to", "by"), "until"),
 }
-"""What takes the beginning or the end from a span; after and before leave out what is named, the others do not."""
+"""Words that open a span at one end. "after" and "before" exclude the named time."""
 OPENS = rf"(?P<opens>{match_any(OPENERS)})(?: the)? "
 WHICH = r"(?P<which>last|(?:this )?past|previous|this|next|coming) "
 VERB = rf"(?P<month>{match_any(VERBS)})"
@@ -291,13 +299,16 @@ CAPITAL = rf"(?P<month>(?-i:{match_any(map(str.title, VERBS))}))"
 NOUN = rf"(?P<month>{match_any(name for name in MONTHS if name not in VERBS)})"
 PERSON = rf"(?P<month>{match_any(PEOPLE)}|(?-i:May|March))"
 PLAIN = rf"(?P<month>{match_any(name for name in MONTHS if name not in VERBS + PEOPLE)})"
-SURE = rf"(?P<month>{match_any(name for name in MONTHS if name not in VERBS)}|(?-i:{match_any(map(str.title, VERBS))}))"
+SURE = (
+    rf"(?P<month>{match_any(name for name in MONTHS if name not in VERBS)}"
+    rf"|(?-i:{match_any(map(str.title, VERBS))}))"
+)
 MONTH = rf"(?P<month>{match_any(MONTHS)})"
 DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 YEAR = r"(?P<year>(?:19|20)\d\d)"
 WEEKDAY = rf"(?P<weekday>{match_any(name for name in WEEKDAYS if name.endswith('day'))})"
 ANY_WEEKDAY = rf"(?P<weekday>{match_any(WEEKDAYS)})"
-"""With short forms, which are read only after "last" or "next": "sat" and "sun" are words of their own."""
+"""With short forms, which need "last" or "next": "sat" and "sun" are ordinary words, too."""
 HOLIDAY, HOLIDAY_DAY = (
     rf"(?P<holiday>{match_any(names)})".replace("years", "year['’]?s").replace(
         "tines", "tine['’]?s"
@@ -316,9 +327,18 @@ ENDS = r"""(?=(?: )?(?:\Z|[?.!,;:)\]"']))"""
 SAYS_ON = r"(?= (?:i|we|did|have|has|was|what|until)\b)"
 IN = rf"(?:{OPENS}|(?:in|during|throughout|over|around)(?: the)? )"
 AT = rf"(?:{OPENS}|(?:on|at|for|in|during|over|around) )"
-NO_COUNT = r"(?! (?:(?:people|men|women|children|percent|of)\b|(?!(?:this|was|has|is|does|as|his|its|always)\b)[a-z]{1,20}s\b))"
-NO_VERB = r"(?! (?:of|apart|down|off|over|under|through|into|short|behind|out|on|to|asleep|from|up|back|open|loose)\b)"
-NO_THING = r"(?! (?:trees?|gifts?|presents?|cards?|eggs?|songs?|movies?|lights|carols?|costumes?|cookies?|bunny)\b)"
+NO_COUNT = (
+    r"(?! (?:(?:people|men|women|children|percent|of)\b"
+    r"|(?!(?:this|was|has|is|does|as|his|its|always)\b)[a-z]{1,20}s\b))"
+)
+NO_VERB = (
+    r"(?! (?:of|apart|down|off|over|under|through|into|short|behind|out|on|to|asleep|from|up|back"
+    r"|open|loose)\b)"
+)
+NO_THING = (
+    r"(?! (?:trees?|gifts?|presents?|cards?|eggs?|songs?|movies?|lights|carols?|costumes?|cookies?"
+    r"|bunny)\b)"
+)
 NO_SCHOOL = r"(?! (?:school|dress|best)\b)"
 _TIMES = (
     MONTHS,
@@ -330,13 +350,13 @@ _TIMES = (
     SEASONS,
     HOLIDAYS,
 )
-TELLING = frozenset(
+TIME_WORDS = frozenset(
     name.split()[-1].removesuffix("s") for names in _TIMES for name in names
 ) | frozenset(("day", "week", "month", "quarter", "year", "recently", "lately"))
-"""No time is spoken of without a digit or one of these in the text."""
+"""A text that mentions a time has a digit or one of these words."""
 
 
 def may_mention_time(text: str) -> bool:
-    """Whether a text may speak of a time: quickly, for most do not."""
+    """Return whether a text may mention a time. Fast; most texts do not."""
     plain = text.casefold()
-    return any(map(str.isdigit, plain)) or any(word in plain for word in TELLING)
+    return any(map(str.isdigit, plain)) or any(word in plain for word in TIME_WORDS)

@@ -1,6 +1,7 @@
-"""The time that a question speaks of. A new phrase is a new row in `_RULES`, a new word one in `calendar`.
+"""Finds the time that a question mentions.
 
-Where rows overlap, the one further up wins; of several times, the shortest, then the first.
+To support a new phrase, add a row to `_RULES`; for a new word, an entry to `calendar`. If rows
+overlap, the first one wins. Of several times, the shortest span wins, then the first.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ from muisti.text.time_expressions.readers import (
 )
 
 READ = 2000
-"""Characters of a question that are looked at."""
+"""Characters of a question that are searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """`[start, end)` in UTC, the words that said so, and whether they name a day or a span."""
+    """The span `[start, end)` in UTC, the words that name it, and whether they are exact."""
 
     start: datetime
     end: datetime
@@ -51,9 +52,9 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    said: re.Pattern[str]
+    pattern: re.Pattern[str]
     core: str
-    """A pattern without what must stand around it: how it is said as the end of a range. Few questions have one."""
+    """The pattern without its context, for the ends of a range. Compiled on first use."""
     read: Reader
 
 
@@ -62,28 +63,31 @@ class _Mention:
     start: int
     end: int
     span: Span | None
-    """None if the words speak of a time that does not exist or cannot be read."""
+    """None for a time that does not exist or is not supported."""
     opens: str = ""
     exact: bool = True
 
 
 def parse_when(text: str, now: datetime) -> When | None:
-    """The time a question speaks of; None if it speaks of none, asks for one, or the calendar does not reach so far.
+    """Return the time that a question mentions.
 
-    Days are days where `now` is; without a time zone that is UTC.
+    None if it mentions none, asks for a time, or the time is out of range. Days are those of
+    `now`'s time zone, or UTC.
     """
-    asked = text[:READ]
-    if _ASKS.match(asked):
+    question = text[:READ]
+    if _ASKS.match(question):
         return None
-    found = [
-        when
-        for mention in _mentions(asked, now.replace(tzinfo=None))
-        if (when := _when(mention, asked, now))
-    ]
+    found = []
+    for mention in _find_mentions(question, now.replace(tzinfo=None)):
+        span = _to_utc_span(mention, now)
+        if span is not None:
+            words = question[mention.start : mention.end]
+            found.append(When(*span, words, mention.exact))
     return min(found, key=lambda when: when.end - when.start, default=None)
 
 
-def _when(mention: _Mention, asked: str, now: datetime) -> When | None:
+def _to_utc_span(mention: _Mention, now: datetime) -> Span | None:
+    """Return the span in UTC, extended to now or to the beginning if a word opens it."""
     if not mention.span:
         return None
     zone = cal.get_zone(now)
@@ -91,19 +95,21 @@ def _when(mention: _Mention, asked: str, now: datetime) -> When | None:
     opens = cal.OPENERS.get(mention.opens)
     if opens in ("since", "after"):
         today = cal.to_utc(now.replace(tzinfo=None), zone)
-        start, end = start if opens == "since" else end, today + min(timedelta(1), cal.LAST - today)
+        start = start if opens == "since" else end
+        end = today + min(timedelta(1), cal.LAST - today)
     elif opens:
         start, end = cal.FIRST, start if opens == "before" else end
-    return (
-        When(start, end, asked[mention.start : mention.end], mention.exact) if start < end else None
-    )
+    return (start, end) if start < end else None
 
 
-def _mentions(asked: str, now: datetime) -> list[_Mention]:
-    """In the order of the text. What is no date ("February 31") still keeps shorter readings from its words."""
-    taken = bytearray(len(asked))
+def _find_mentions(question: str, now: datetime) -> list[_Mention]:
+    """Return mentions that do not overlap, in text order.
+
+    An invalid date ("February 31") also counts, so that parts of it are not read differently.
+    """
+    taken = bytearray(len(question))
     mentions = []
-    for mention in _readings(asked, now):
+    for mention in _find_candidates(question, now):
         words = slice(mention.start, mention.end)
         if not any(taken[words]):
             taken[words] = b"\1" * len(taken[words])
@@ -111,72 +117,63 @@ def _mentions(asked: str, now: datetime) -> list[_Mention]:
     return sorted(mentions, key=lambda mention: mention.start)
 
 
-def _readings(asked: str, now: datetime) -> Iterator[_Mention]:
-    for head in _RANGE.finditer(asked):
-        yield from _range(head, now)
+def _find_candidates(question: str, now: datetime) -> Iterator[_Mention]:
+    """Yield possible mentions, the preferred ones first."""
+    for head in _RANGE.finditer(question):
+        yield from _read_range(head, now)
     for rule in _RULES:
-        for said in rule.said.finditer(asked):
-            again = _EVERY.search(asked[max(0, said.start() - 20) : said.start()])
-            exact = rule.read is not read_recent and get_word(said, "count") not in cal.VAGUE
-            yield _Mention(
-                *said.span(),
-                None if again else _span(rule, said, now),
-                get_word(said, "opens"),
-                exact,
-            )
+        for match in rule.pattern.finditer(question):
+            repeated = _EVERY.search(question[max(0, match.start() - 20) : match.start()])
+            span = None if repeated else _read_span(rule, match, now)
+            exact = rule.read is not read_recent and get_word(match, "count") not in cal.VAGUE
+            yield _Mention(*match.span(), span, get_word(match, "opens"), exact)
 
 
-def _range(head: Match, now: datetime) -> Iterator[_Mention]:
-    """From one time to another. A beginning without a year is the latest before the end."""
-    first = _core_at(head.string, head.end())
-    if not first or get_word(first[1], "to"):  # "March 3 to 10" has a row
+def _read_range(head: Match, now: datetime) -> Iterator[_Mention]:
+    """Read "from … to …". A start without a year is the latest one before the end."""
+    first = _match_core(head.string, head.end())
+    if not first or get_word(first[1], "to"):  # "March 3 to 10" has its own row
         return
     join = _JOIN.match(head.string, first[1].end())
-    last = _core_at(head.string, join.end()) if join else None
+    last = _match_core(head.string, join.end()) if join else None
     if not last:
-        if head[1].lower() == "between" or (join and join[1]):  # half of it would be wrong
+        if head[1].lower() == "between" or (join and join[1]):  # reading half of it is wrong
             yield _Mention(head.start(), first[1].end(), None)
         return
-    end = _span(*last, now)
-    floats = first[0].read in _FLOATING and not (
-        get_word(first[1], "year") or get_word(first[1], "which")
-    )
-    start = _span(*first, end[0] if end and floats else now)
+    end = _read_span(*last, now)
+    has_year = get_word(first[1], "year") or get_word(first[1], "which")
+    floats = first[0].read in _FLOATING and not has_year
+    start = _read_span(*first, end[0] if end and floats else now)
     yield _Mention(head.start(), last[1].end(), (start[0], end[1]) if start and end else None)
 
 
-def _core_at(asked: str, at: int) -> tuple[_Rule, Match] | None:
-    return next(
-        ((rule, said) for rule in _RULES if (said := _core(rule.core).match(asked, at))), None
-    )
+def _match_core(question: str, at: int) -> tuple[_Rule, Match] | None:
+    """Return the first rule whose core matches at a position, and the match."""
+    for rule in _RULES:
+        if match := _compile(rule.core, re.IGNORECASE).match(question, at):
+            return rule, match
+    return None
 
 
-@cache
-def _core(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+_compile = cache(re.compile)
 
 
-def _span(rule: _Rule, said: Match, now: datetime) -> Span | None:
+def _read_span(rule: _Rule, match: Match, now: datetime) -> Span | None:
     try:
-        return rule.read(said, now)
-    except (
-        ValueError,
-        LookupError,
-        StopIteration,
-    ):  # 31 February; ſ, which matches an s but is none; nothing so early
+        return rule.read(match, now)
+    except (ValueError, LookupError, StopIteration):  # 31 February, a name with ſ, before year 1
         return None
 
 
 def _row(core: str, read: Reader, before: str = rf"(?:{cal.OPENS})?", after: str = "") -> _Rule:
-    """A phrase, and what must stand before and after it. A space is any little white space."""
-    tail = rf"(?:{core})(?![\w/-]|\.\d)"
-    said, alone = (
-        text.replace(" ", r"(?:\s{1,4})")
-        for text in (rf"(?<![\w./-])(?:{before}){tail}{after}", tail)
-    )
-    return _Rule(re.compile(said, re.IGNORECASE), alone, read)
+    """Make a rule for a phrase and its context. A space matches up to four white spaces."""
+    tail = rf"(?:{core})(?![\w/-]|\.\d)".replace(" ", _SPACE)
+    begin = rf"(?<![\w./-])(?:{before})".replace(" ", _SPACE)
+    pattern = begin + tail + after.replace(" ", _SPACE)
+    return _Rule(re.compile(pattern, re.IGNORECASE), tail, read)
 
 
+_SPACE = r"(?:\s{1,4})"
 _ASKS = re.compile(
     r"\s*(?:when(?! (?:i|we|my|he|she|they|it)\b)|(?:what|which) (?:date|day|time|year|month))\b",
     re.IGNORECASE,
