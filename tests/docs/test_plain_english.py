@@ -14,7 +14,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "muisti"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-WORD_LISTS = ("remember/extract", "remember/similarity", "remember/classify.py", "text/")
+WORD_LISTS = (
+    "recall/query.py",
+    "remember/extract",
+    "remember/similarity",
+    "remember/classify.py",
+    "text/",
+)
 """Modules whose strings are words of users, not texts for them."""
 ODD_WORDS = {
     r"slips? of the pen": "typo",
@@ -31,7 +37,7 @@ ODD_WORDS = {
     r"(?<!small )\btalks?\b": "conversation",
     r"\bis dear\b": "is expensive",
     r"\bshel(?:f|ves)\b": "document source",
-    r"(?<!there )(?<!and )\bis no (?!longer|such|other|more)\w+": "is not a …",
+    r"(?<!there )(?<!and )\bis no (?!longer|such|other|more|error|nearer)\w+": "is not a …",
     r"\bput away\b": "archived, moved",
     r"\bby hand\b|\bhand edits?\b": "manually, outside muisti",
     r"\bupkeep\b(?! ?\()": "maintenance",
@@ -41,6 +47,9 @@ NAMES = re.compile(
     r"`[^`]*`|muisti upkeep|\bupkeep[-_.]\w+|\w+_upkeep|[\w./-]+\.(?:md|py|html|json|toml)|https?://\S+"
 )
 """Names in code style and paths may contain anything."""
+
+
+SQL = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE)\b")
 
 
 def _docstrings_and_comments(path: Path) -> Iterator[str]:
@@ -58,8 +67,9 @@ def _messages(path: Path) -> Iterator[str]:
     if str(path.relative_to(SOURCE)).startswith(WORD_LISTS):
         return
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-            yield node.value
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and " " in text and not SQL.search(text):
+            yield text
 
 
 def _odd(texts: Iterator[str]) -> list[str]:

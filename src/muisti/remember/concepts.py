@@ -170,7 +170,7 @@ def _categorize(raw: str) -> tuple[int, int]:
     if "/" in raw:
         parts = [_categorize_word(part) for part in raw.split("/")]
         if all(part in (_GRAMMATICAL, _DETERMINER) for part in parts):
-            return _GRAMMATICAL, length  # "and/or" is no path
+            return _GRAMMATICAL, length  # "and/or" is not a path
         path = _PATH.match(raw)
         return (_THING, path.end()) if path else (_OTHER, length)
     if raw.endswith(("'s", "’s")):

@@ -45,7 +45,7 @@ class FileVersions:
     def keep_version(self, path: str, memory_id: str, at: datetime) -> str:
         """Copy a file to the versions, and return the copy's path.
 
-        It is no hard link, so that an editor that writes in place does not change the copy.
+        It is not a hard link, so that an editor that writes in place does not change the copy.
         """
         with disk_errors(path):
             data = (self._root / path).read_bytes()

@@ -61,7 +61,7 @@ def parse(text: str, grammar: Grammar = PLAIN) -> Node:
     if text.startswith("\ufeff"):
         raise Malformed(
             0,
-            "the file starts with a byte order mark, which JSON forbids; save it as UTF-8 without BOM",
+            "the file starts with a byte order mark; save it as UTF-8 without BOM",
         )
     if not text.strip():
         raise Malformed(0, "the file is empty; delete it, or write {} into it")

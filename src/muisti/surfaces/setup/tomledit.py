@@ -22,7 +22,7 @@ def parse(text: str) -> dict[str, Any]:
     if text.startswith("\ufeff"):
         raise Malformed(
             0,
-            "the file starts with a byte order mark, which TOML forbids; save it as UTF-8 without BOM",
+            "the file starts with a byte order mark; save it as UTF-8 without BOM",
         )
     try:
         return tomllib.loads(text)
