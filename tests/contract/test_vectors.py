@@ -122,14 +122,14 @@ class TestDamage:
     DAMAGE = pytest.mark.parametrize(
         ("sql", "report"),
         [
-            ("DELETE FROM vectors WHERE v = 7", "memories with fewer or more vectors than noted"),
+            ("DELETE FROM vectors WHERE v = 7", "memories with a wrong number of vectors: 1"),
             (
                 "UPDATE vectors SET codes = substr(codes, 1, 63) WHERE v = 7",
-                "1 vectors of another length",
+                "vectors of the wrong length: 1",
             ),
-            ("DELETE FROM signs WHERE v = 7", "1 vectors without signs"),
-            ("DELETE FROM embedded WHERE n = 3", "neither have vectors nor wait"),
-            ("DELETE FROM entries WHERE n = 3", "vectors of memories that are gone"),
+            ("DELETE FROM signs WHERE v = 7", "vectors without signs, or signs without vectors: 1"),
+            ("DELETE FROM embedded WHERE n = 3", "memories neither embedded nor waiting"),
+            ("DELETE FROM entries WHERE n = 3", "vectors of missing memories"),
         ],
         ids=["vector", "codes", "signs", "embedded", "memory"],
     )
@@ -214,13 +214,13 @@ class TestTheFileOfTheGraph:
     def added(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         """How many were added to a graph, each time."""
         counts: list[int] = []
-        original = hnsw._codes
+        original = hnsw._decode_codes
 
         def counting(rows, space):
             counts.append(len(rows))
             return original(rows, space)
 
-        monkeypatch.setattr(hnsw, "_codes", counting)
+        monkeypatch.setattr(hnsw, "_decode_codes", counting)
         return counts
 
     def test_the_next_process_takes_it_and_adds_what_is_new(
@@ -287,7 +287,7 @@ class TestTheFileOfTheGraph:
         stranger = opened(tmp_path / "stranger", "hnsw", closing)
         stranger.fill(self.MEMORIES, clustered(self.COUNT, 32), OTHER_SIZE)
         stranger.nearest(clustered(1, 32)[0], identity=OTHER_SIZE)
-        _, body = hnsw._opened((tmp_path / "stranger" / file.name).read_bytes())
+        _, body = hnsw._parse_file((tmp_path / "stranger" / file.name).read_bytes())
         line = file.read_bytes().split(b"\n", 2)[1] + b"\n"
         digest = hashlib.sha256(line + body).hexdigest().encode()
         file.write_bytes(hnsw._MAGIC + digest + b"\n" + line + body)
@@ -302,7 +302,7 @@ class TestTheFileOfTheGraph:
         file.unlink()
         place.nearest(clustered(1)[0])
         assert added == [self.COUNT - 6]
-        assert hnsw._opened(file.read_bytes())[0]["count"] == self.COUNT - 6
+        assert hnsw._parse_file(file.read_bytes())[0]["count"] == self.COUNT - 6
 
     def test_a_folder_in_its_place(self, place: Place, file: Path) -> None:
         file.unlink()
@@ -364,4 +364,4 @@ class TestTheFileOfTheGraph:
         for other in others:
             other.nearest(clustered(1)[0])
         assert [path.name for path in file.parent.glob("*hnsw*")] == [file.name]
-        hnsw._opened(file.read_bytes())
+        hnsw._parse_file(file.read_bytes())

@@ -399,7 +399,7 @@ class DuplicateFinder(Protocol):
 class MessageReader(Protocol):
     """Reads conversations and document sources."""
 
-    def window(self, chat: str, limit: int, *, whole: bool = False) -> list[Message]:
+    def window(self, conversation: str, limit: int, *, whole: bool = False) -> list[Message]:
         """Return the latest messages of a conversation after its last session break, oldest first.
 
         With `whole`, also those before it, and the breaks themselves. Repeated copies of a message
@@ -415,7 +415,7 @@ class MessageReader(Protocol):
         """Return messages by the IDs that searches return. Unknown IDs are left out."""
         ...
 
-    def find_messages(self, chat: str, message_ids: Sequence[str]) -> dict[str, Message]:
+    def find_messages(self, conversation: str, message_ids: Sequence[str]) -> dict[str, Message]:
         """Return the messages of a conversation that have these message IDs, by message ID.
 
         Of several with the same message ID, the first.

@@ -153,7 +153,7 @@ class IndexState(Protocol):
         """Return role and content of indexed messages by the IDs that searches return."""
         ...
 
-    def last_message_at(self, chat: str, path: str) -> int | None:
+    def last_message_at(self, conversation: str, path: str) -> int | None:
         """Return `created_at` of the last indexed line of a conversation's file, or None."""
         ...
 

@@ -1,1 +1,1 @@
-"""A store and an index that live in this process and end with it: for tests and throw-away use."""
+"""A store, search index and vector index in memory: for tests and temporary vaults."""

@@ -1,4 +1,4 @@
-"""Changes of the index in memory, each made on a copy of the tables."""
+"""Writes one transaction of the index in memory, on a copy of the tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from muisti.model import EntryType, Memory, Sector, Tier
-from muisti.ports.search import IndexChanges, JournalChanges, MemoryRow, TextRow
+from muisti.ports.search import IndexChanges, JournalChanges, TextRow
 from muisti.recall.matching import FIELD_WEIGHTS
 from muisti.remember.index_rows import to_microseconds
 from muisti.storage.memory.tables import Entry, Tables, check_text
@@ -16,12 +16,12 @@ _SECTORS = {EntryType.MESSAGE: Sector.EPISODIC, EntryType.DOCUMENT: Sector.SEMAN
 
 
 def to_time(microseconds: int) -> datetime:
-    """Return microseconds since 1970 as a time."""
+    """Return the time for microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def apply_changes(tables: Tables, changes: IndexChanges) -> None:
-    """Write one transaction. Raises InvalidRequest for what is no text."""
+    """Write one transaction. Raises InvalidRequest for text that is not valid Unicode."""
     arriving = {row.memory.id: row for row in changes.memories}
     before = {
         id_: tables.entries[id_] for id_ in [*changes.removed, *arriving] if id_ in tables.entries
@@ -30,7 +30,16 @@ def apply_changes(tables: Tables, changes: IndexChanges) -> None:
         if entry.is_memory:
             _remove(tables, entry)
     for row in arriving.values():
-        _insert(tables, _memory_entry(row, _number(tables, before.get(row.memory.id))), before)
+        entry = Entry(
+            number=_choose_number(tables, before.get(row.memory.id)),
+            memory=row.memory,
+            created_at=to_microseconds(row.memory.created_at),
+            words=row.words,
+            source_hash=row.source_hash,
+            labels=frozenset(row.labels),
+            bands=row.bands,
+        )
+        _insert(tables, entry, before)
     gone = before.keys() - arriving.keys()
 
     emptied: dict[str, Entry] = {}
@@ -39,7 +48,8 @@ def apply_changes(tables: Tables, changes: IndexChanges) -> None:
     for entry in emptied.values():
         _remove(tables, entry)
     for text in changes.texts:
-        _insert(tables, _text_entry(text, _number(tables, emptied.get(text.id))), emptied)
+        number = _choose_number(tables, emptied.get(text.id))
+        _insert(tables, _make_text_entry(text, number), emptied)
     gone |= emptied.keys() - {text.id for text in changes.texts}
 
     for space in tables.spaces:
@@ -48,32 +58,19 @@ def apply_changes(tables: Tables, changes: IndexChanges) -> None:
     if changes.journal is not None:
         _apply_journal(tables, changes.journal)
     if gone or changes.emptied:
-        promote_complete_space(
-            tables
-        )  # what was removed may have been the last that another model's space waited for
+        # A removed text may have been the last one missing in another model's space.
+        promote_complete_space(tables)
 
 
-def _number(tables: Tables, before: Entry | None) -> int:
-    """A text that is written again keeps its number."""
+def _choose_number(tables: Tables, before: Entry | None) -> int:
+    """Return the number of the replaced entry, or the next one."""
     if before is not None:
         return before.number
     tables.last_number += 1
     return tables.last_number
 
 
-def _memory_entry(row: MemoryRow, number: int) -> Entry:
-    return Entry(
-        number,
-        row.memory,
-        to_microseconds(row.memory.created_at),
-        row.words,
-        row.source_hash,
-        frozenset(row.labels),
-        row.bands,
-    )
-
-
-def _text_entry(row: TextRow, number: int) -> Entry:
+def _make_text_entry(row: TextRow, number: int) -> Entry:
     origin = EntryType(row.origin)
     memory = Memory(
         id=row.id,
@@ -81,7 +78,7 @@ def _text_entry(row: TextRow, number: int) -> Entry:
         title=row.title,
         kind=row.origin,
         sector=_SECTORS[origin],
-        # What readers are told is when a message was said; `Entry.created_at` is its place in the order.
+        # Readers see when a message was sent; `Entry.created_at` is its position.
         created_at=to_time(row.updated_at if origin is EntryType.MESSAGE else row.created_at),
         updated_at=to_time(row.updated_at),
         tier=Tier.PROJECT if row.project else Tier.GLOBAL,
@@ -98,21 +95,14 @@ def _text_entry(row: TextRow, number: int) -> Entry:
 
 def _insert(tables: Tables, entry: Entry, before: Mapping[str, Entry]) -> None:
     memory = entry.memory
-    check_text(
-        memory.id,
-        memory.content,
-        memory.title,
-        memory.source,
-        memory.project,
-        memory.session_id,
-        memory.summary,
-    )
+    check_text(memory.id, memory.content, memory.title, memory.source, memory.project)
+    check_text(memory.session_id, memory.summary)
     check_text(*memory.keywords, *memory.concepts, *memory.files, *entry.words)
     tables.entries[memory.id] = entry
     if entry.is_indexed:
         tables.lengths[memory.id] = entry.length
         tables.total_length += entry.length
-    for word, times in _occurrences(entry).items():
+    for word, times in _count_occurrences(entry).items():
         tables.postings.put(word, memory.id, times)
     for band in entry.bands:
         tables.bands.put(band, memory.id, None)
@@ -122,7 +112,7 @@ def _insert(tables: Tables, entry: Entry, before: Mapping[str, Entry]) -> None:
         tables.by_session.put((memory.session_id, memory.origin), memory.id, None)
     if entry.message is not None:
         tables.by_conversation.put(entry.message.conversation, memory.id, None)
-    for link in reversed(memory.links):  # of two that are the same the first counts
+    for link in reversed(memory.links):  # of two equal links, keep the first
         tables.links_to.put(link.target, (memory.id, link.type), link)
     earlier = before.get(memory.id)
     if earlier is None or earlier.source_hash != entry.source_hash:
@@ -133,11 +123,11 @@ def _insert(tables: Tables, entry: Entry, before: Mapping[str, Entry]) -> None:
 
 
 def _remove(tables: Tables, entry: Entry) -> None:
-    """Take a text out of everything but the vectors: it may come back with the same text."""
+    """Remove an entry from all tables but the vectors: a replaced entry may keep them."""
     memory = entry.memory
     del tables.entries[memory.id]
     tables.total_length -= tables.lengths.pop(memory.id, 0)
-    for word in _occurrences(entry):
+    for word in _count_occurrences(entry):
         tables.postings.remove(word, memory.id)
     for band in entry.bands:
         tables.bands.remove(band, memory.id)
@@ -151,8 +141,8 @@ def _remove(tables: Tables, entry: Entry) -> None:
         tables.links_to.remove(link.target, (memory.id, link.type))
 
 
-def _occurrences(entry: Entry) -> dict[str, float]:
-    """How often each word occurs, weighted by its field."""
+def _count_occurrences(entry: Entry) -> dict[str, float]:
+    """Return how often each word occurs, weighted by field."""
     counts: dict[str, float] = {}
     for words, weight in zip(entry.words, FIELD_WEIGHTS, strict=True):
         for word in words.split():
@@ -161,11 +151,10 @@ def _occurrences(entry: Entry) -> dict[str, float]:
 
 
 def promote_complete_space(tables: Tables) -> None:
-    """Let a space that was filled beside the serving one take its place once nothing is missing in it."""
-    ready = next(
-        (space for space in tables.spaces if not space.serving and not space.waiting), None
-    )
-    if ready is not None:
+    """Let a new space replace the serving one once nothing is missing in it."""
+    complete = [space for space in tables.spaces if not space.serving and not space.waiting]
+    if complete:
+        ready = complete[0]
         ready.serving = True
         tables.spaces = [space for space in tables.spaces if space is ready or not space.serving]
 

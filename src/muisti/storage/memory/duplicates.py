@@ -1,4 +1,4 @@
-"""Finds memories that may say what a new one says."""
+"""Finds existing memories that may duplicate a new one."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from muisti.text.simhash import hamming_distance
 
 
 class MemoryDuplicates:
-    """Looks by content, by simhash and by words, in the scope of a memory."""
+    """Implements the port DuplicateFinder."""
 
     view: Callable[[], View]
 
     def find_same_content(self, memory: Memory) -> Memory | None:
-        """The memory with exactly this content and validity; of several the oldest."""
+        """Return the oldest memory with this content and validity, or None."""
         view = self.view()
         tables = view.tables
         known = [tables.entries[id_] for id_ in tables.by_hash[memory.content_hash]]
-        same = [
-            entry
-            for entry in known
-            if _is_same_scope(entry, memory)
-            and (entry.memory.valid_from, entry.memory.valid_until)
-            == (memory.valid_from, memory.valid_until)
-            and (memory.valid_until is not None or view.valid_until(entry) is None)
-        ]
+        span = memory.valid_from, memory.valid_until
+        same = []
+        for entry in known:
+            known_span = entry.memory.valid_from, entry.memory.valid_until
+            if known_span != span or not _is_same_scope(entry, memory):
+                continue
+            if memory.valid_until is not None or view.valid_until(entry) is None:
+                same.append(entry)
         first = min(same, key=lambda entry: (entry.created_at, entry.number), default=None)
         return None if first is None else view.memory(first)
 
     def find_near_simhash(
         self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
     ) -> dict[str, str]:
-        """Id → simhash of memories that share a band and differ in at most so many bits."""
+        """Return the simhash, by ID, of memories that share a band and are near."""
         tables = self.view().tables
         sharing = list(dict.fromkeys(id_ for band in bands for id_ in tables.bands[band]))[:limit]
-        entries = [tables.entries[id_] for id_ in sharing]
-        return {
-            entry.memory.id: entry.memory.simhash
-            for entry in entries
-            if hamming_distance(entry.memory.simhash, memory.simhash) <= most_bits
-            and _is_same_scope(entry, memory)
-        }
+        found = {}
+        for id_ in sharing:
+            entry = tables.entries[id_]
+            distance = hamming_distance(entry.memory.simhash, memory.simhash)
+            if distance <= most_bits and _is_same_scope(entry, memory):
+                found[id_] = entry.memory.simhash
+        return found
 
     def find_with_words(
         self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
     ) -> dict[str, str]:
-        """Id → simhash of memories that have any, or all, of these words."""
+        """Return the simhash, by ID, of memories with any, or all, of these words."""
         tables = self.view().tables
         sets = [set(tables.postings[word]) for word in words]
         if not sets:
@@ -56,10 +56,10 @@ class MemoryDuplicates:
         found = set.intersection(*sets) if all_of_them else set.union(*sets)
         entries = sorted((tables.entries[id_] for id_ in found), key=lambda entry: entry.number)
         same = [entry.memory for entry in entries if _is_same_scope(entry, memory)]
-        return {one.id: one.simhash for one in same[:limit]}
+        return {known.id: known.simhash for known in same[:limit]}
 
     def filter_current(self, ids: Sequence[str]) -> list[Memory]:
-        """Those of these that are neither superseded nor expired."""
+        """Return the memories among these without an end of validity."""
         view = self.view()
         found = [view.tables.entries[id_] for id_ in ids if id_ in view.tables.entries]
         return [
@@ -70,7 +70,9 @@ class MemoryDuplicates:
 
 
 def _is_same_scope(entry: Entry, memory: Memory) -> bool:
-    one = entry.memory
-    if not entry.is_memory or one.deleted_at is not None or one.place[:-1] != memory.place[:-1]:
+    known = entry.memory
+    if not entry.is_memory or known.deleted_at is not None:
         return False
-    return memory.place[-1] is None or one.session_id == memory.session_id
+    if known.place[:-1] != memory.place[:-1]:
+        return False
+    return memory.place[-1] is None or known.session_id == memory.session_id

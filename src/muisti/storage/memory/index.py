@@ -21,7 +21,7 @@ from muisti.storage.memory.words import MemoryWords
 class MemoryIndex(
     MemoryReading, MemoryWords, MemoryLinks, MemoryDuplicates, MemoryMessages, MemoryStatistics
 ):
-    """Dictionaries that answer like the index in SQLite."""
+    """A search index in dictionaries, with the same results as the one in SQLite."""
 
     def __init__(
         self,
@@ -30,18 +30,18 @@ class MemoryIndex(
         rates: Mapping[Sector, float] = RATES,
     ) -> None:
         self.stale = False
-        """True when something was stored that the index does not have: it has to be built anew."""
+        """True if the store has changes that the index lacks: it must be rebuilt."""
         self._clock = clock
         self._kinds = kinds
         self._rates = rates
         self.database = Database()
 
     def view(self) -> View:
-        """Return the present state, or that of the snapshot, at the present moment."""
+        """Return the current state, or that of the snapshot, at the current time."""
         return View(self.database.tables, self._clock.now(), self._kinds, self._rates)
 
     def is_ready(self) -> bool:
-        """Return whether it has everything that is stored."""
+        """Return whether the index has everything that is stored."""
         return not self.stale
 
     def apply(self, changes: IndexChanges) -> None:
@@ -50,47 +50,46 @@ class MemoryIndex(
             apply_changes(tables, changes)
 
     def rebuild(self, changes: IndexChanges) -> None:
-        """Replace everything by these rows. Vectors of unchanged texts stay."""
+        """Replace everything with these rows. Vectors of unchanged texts stay."""
         with self.database.transaction() as tables:
-            anew = build(changes)
+            rebuilt = build(changes)
             before = {id_: entry.source_hash for id_, entry in tables.entries.items()}
-            same = {
-                id_ for id_, entry in anew.entries.items() if entry.source_hash == before.get(id_)
-            }
-            embeddable = {id_ for id_, entry in anew.entries.items() if entry.memory.content}
+            after = {id_: entry.source_hash for id_, entry in rebuilt.entries.items()}
+            embeddable = {id_ for id_, entry in rebuilt.entries.items() if entry.memory.content}
             for space in tables.spaces:
-                space.vectors = {
-                    id_: vectors for id_, vectors in space.vectors.items() if id_ in same
-                }
+                for id_ in list(space.vectors):
+                    if id_ not in after or after[id_] != before.get(id_):
+                        del space.vectors[id_]
                 space.waiting = embeddable - space.vectors.keys()
             for name in Tables.__slots__:
                 if name not in ("spaces", "last_space"):
-                    setattr(tables, name, getattr(anew, name))
+                    setattr(tables, name, getattr(rebuilt, name))
             promote_complete_space(tables)
         self.stale = False
 
     def differences(self, changes: IndexChanges) -> list[str]:
-        """Return the names of the parts in which the index is not what these rows make."""
-        here, anew = _contents(self.database.tables), _contents(build(changes))
-        return [name for name in here if here[name] != anew[name]]
+        """Return the names of the parts in which the index differs from one with these rows."""
+        current = _get_contents(self.database.tables)
+        rebuilt = _get_contents(build(changes))
+        return [name for name in current if current[name] != rebuilt[name]]
 
     def close(self) -> None:
-        """Nothing has to be closed; the index ends with the process."""
+        """Do nothing: the index ends with the process."""
 
 
 def build(changes: IndexChanges) -> Tables:
-    """Return the tables that these rows make."""
+    """Return tables with these rows."""
     tables = Tables()
     apply_changes(tables, changes)
     return tables
 
 
-def _contents(tables: Tables) -> dict[str, object]:
-    """What two states of one vault must agree in: all but the numbers that texts were given."""
+def _get_contents(tables: Tables) -> dict[str, object]:
+    """Return all that two indexes of one vault must agree in: everything but entry numbers."""
     return {
         "texts": {
-            id_: (one.memory, one.created_at, one.words, one.message)
-            for id_, one in tables.entries.items()
+            id_: (entry.memory, entry.created_at, entry.words, entry.message)
+            for id_, entry in tables.entries.items()
         },
         "words": {word: tables.postings[word] for word in tables.postings},
         "links": {target: tables.links_to[target] for target in tables.links_to},

@@ -1,4 +1,4 @@
-"""Reads how memories are linked."""
+"""Reads links."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from muisti.storage.memory.view import View
 
 
 class MemoryLinks:
-    """Links between memories that exist and are not deleted."""
+    """Implements the port LinkReader."""
 
     view: Callable[[], View]
 
     def get_links(self, ids: Sequence[str]) -> list[Link]:
-        """Links that begin or end at any of these, oldest first."""
+        """Return the links that begin or end at any of these memories, oldest first."""
         view = self.view()
         tables = view.tables
         found: dict[tuple[str, LinkType, str], Link] = {}
@@ -29,14 +29,14 @@ class MemoryLinks:
             link for link in found.values() if view.alive(link.source) and view.alive(link.target)
         ]
         alive.sort(key=lambda link: (link.created_at, link.source, link.type, link.target))
-        # A link that holds since it was made says so by saying nothing.
+        # As in files, `valid_from` is only set if it differs from `created_at`.
         return [
             replace(link, valid_from=None) if link.valid_from == link.created_at else link
             for link in alive
         ]
 
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """For each that was superseded: by which memories, in the order of time."""
+        """Return the IDs of the memories that supersede each of these, the latest last."""
         view = self.view()
         found = {}
         for id_ in ids:

@@ -1,4 +1,4 @@
-"""The place of a vault that has none: it is kept in memory."""
+"""The location of a vault in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from muisti.errors import Unsupported
 if TYPE_CHECKING:
     from muisti.ports import FileWatch, Notebook
 
-NO_FILES = "a vault in memory has no files; open one in a folder"
+NO_FILES = "a vault in memory has no files; open a vault in a folder"
 
 
 class MemoryLocation:
@@ -23,7 +23,7 @@ class MemoryLocation:
         return ":memory:"
 
     def check_available(self) -> None:
-        """It is there as long as the process is."""
+        """Do nothing: the vault exists as long as the process."""
 
     def disk_usage(self) -> int:
         """Return 0: nothing is on the disk."""

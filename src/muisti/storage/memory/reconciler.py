@@ -1,4 +1,4 @@
-"""What a store without files can do of reconciling: rebuild its index, and compare the two."""
+"""The reconciler of a store without files: it can only rebuild and verify the index."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from muisti.ports import Progress
 from muisti.storage.memory.index import MemoryIndex
 from muisti.storage.memory.store import MemoryStore
 
-_NO_FILES = "a vault in memory has no files to sync: every change reaches its index at once"
-_NO_DOCUMENTS = "a vault in memory does not index files: open a vault in a folder for that"
+_NO_FILES = "a vault in memory has no files"
+_NO_DOCUMENTS = "a vault in memory does not index files; open a vault in a folder"
 
 
 class MemoryReconciler:
-    """Keeps the index of a store in memory in step. Nobody changes the store from outside."""
+    """Implements the port Reconciler. No other program can change the store."""
 
     def __init__(self, store: MemoryStore, index: MemoryIndex) -> None:
         self._store = store
@@ -26,7 +26,7 @@ class MemoryReconciler:
         raise Unsupported("sync", _NO_FILES)
 
     def rebuild(self, progress: Progress | None = None) -> SyncReport:
-        """Build the index anew from what is stored."""
+        """Rebuild the index from the store."""
         with self._store.lock():
             self._store.repair()
             memories, _ = self._store.count()
@@ -35,7 +35,7 @@ class MemoryReconciler:
         return SyncReport()
 
     def verify(self, *, deep: bool = False, progress: Progress | None = None) -> VerifyReport:
-        """Compare the index with what is stored. It is built anew for that, whether deep or not."""
+        """Compare the index with a newly built one. `deep` makes no difference."""
         with self._store.lock():
             self._store.prepare(wait=True)
             memories, events = self._store.count()
@@ -43,7 +43,7 @@ class MemoryReconciler:
         if progress is not None:
             progress(memories, memories)
         problems = [
-            Problem(part, "the index is not what the store makes: run `muisti reindex`")
+            Problem(part, "the index differs from the store; run `muisti reindex`")
             for part in different
         ]
         return VerifyReport(
@@ -64,5 +64,5 @@ class MemoryReconciler:
         raise Unsupported("forget_path", _NO_DOCUMENTS)
 
     def sources(self) -> list[DocumentSource]:
-        """Nothing: no documents are searched."""
+        """Return nothing: there are no documents."""
         return []

@@ -1,4 +1,4 @@
-"""Counts and weighs memories."""
+"""Counts memories and finds those that maintenance may move."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from muisti.storage.memory.view import View
 
 
 class MemoryStatistics:
-    """All in numbers."""
+    """Implements the port Statistics."""
 
     view: Callable[[], View]
 
     def stats(self) -> Stats:
-        """The vault in numbers."""
+        """Return figures about the whole vault."""
         view = self.view()
         tables = view.tables
         every = list(view.memories())
@@ -27,40 +27,40 @@ class MemoryStatistics:
         embeddable = [entry for entry in tables.entries.values() if entry.memory.content]
         return Stats(
             total_count=len(alive),
-            by_kind=_counted(entry.memory.kind for entry in alive),
-            by_sector=_counted(entry.memory.sector.value for entry in alive),
-            by_project=_counted(entry.memory.project for entry in alive),
+            by_kind=_count_names(entry.memory.kind for entry in alive),
+            by_sector=_count_names(entry.memory.sector.value for entry in alive),
+            by_project=_count_names(entry.memory.project for entry in alive),
             total_tokens=sum(len(entry.memory.content) for entry in alive) // 4,
             avg_salience=sum(map(view.salience, alive)) / len(alive) if alive else 0.0,
             oldest_memory=min(times, default=None),
             newest_memory=max(times, default=None),
             deleted_count=len(every) - len(alive),
             session_count=len(tables.sessions),
-            index_size_bytes=sum(_size(tables, entry) for entry in tables.entries.values()),
+            index_size_bytes=sum(_compute_size(tables, entry) for entry in tables.entries.values()),
             embedding_model=tables.serving.identity.model if tables.serving else None,
             waiting_count=len(tables.spaces[-1].waiting if tables.spaces else embeddable),
             problems=(),
         )
 
     def problems(self) -> list[Problem]:
-        """None: there are no files that could be broken."""
+        """Return nothing: there are no files."""
         return []
 
     def decayed_at(self) -> datetime | None:
-        """Up to when decay was recorded."""
+        """Return the time up to which decay was recorded, or None."""
         return self.view().tables.decayed_at
 
     def count_decayed(self, least: float) -> int:
-        """How many have lost at least so much since decay was last recorded."""
+        """Return how many memories lost at least this much salience since decay was recorded."""
         view = self.view()
         alive = [entry for entry in view.memories() if entry.memory.deleted_at is None]
         return sum(view.salience_recorded(entry) - view.salience(entry) >= least for entry in alive)
 
     def live_bytes(self) -> int:
-        """Texts and vectors of memories that are not deleted."""
+        """Return the size of the texts and vectors of all memories that are not deleted."""
         view = self.view()
         return sum(
-            _size(view.tables, entry)
+            _compute_size(view.tables, entry)
             for entry in view.memories()
             if entry.memory.deleted_at is None
         )
@@ -68,58 +68,55 @@ class MemoryStatistics:
     def longest_unused(
         self, protected: Sequence[str], among: Sequence[str] | None = None
     ) -> list[Footprint]:
-        """By the last use, then by age."""
+        """Return the memories that may be archived, the longest unused first."""
         view = self.view()
 
         def key(entry: Entry) -> tuple[datetime, datetime, str]:
             usage = view.tables.usage.get(entry.memory.id)
-            made = entry.memory.created_at
-            return (
-                (usage.last_accessed if usage and usage.last_accessed else made),
-                made,
-                entry.memory.id,
-            )
+            created = entry.memory.created_at
+            used = usage.last_accessed if usage else None
+            return used or created, created, entry.memory.id
 
-        free = sorted(_free(view, protected, among), key=key)
-        return [Footprint(entry.memory.id, _size(view.tables, entry)) for entry in free]
+        movable = sorted(_find_movable(view, protected, among), key=key)
+        return [Footprint(entry.memory.id, _compute_size(view.tables, entry)) for entry in movable]
 
     def weakest(
         self, below: float, protected: Sequence[str], among: Sequence[str] | None = None
     ) -> list[str]:
-        """The weakest first."""
+        """Return the IDs of memories below a salience that may be trashed, weakest first."""
         view = self.view()
-        weak = [(view.salience(entry), entry) for entry in _free(view, protected, among)]
-        weak = [(salience, entry) for salience, entry in weak if salience < below]
-        weak.sort(key=lambda one: (one[0], one[1].created_at, one[1].memory.id))
-        return [entry.memory.id for _, entry in weak]
+        weak = []
+        for entry in _find_movable(view, protected, among):
+            salience = view.salience(entry)
+            if salience < below:
+                weak.append((salience, entry.created_at, entry.memory.id))
+        return [id_ for _, _, id_ in sorted(weak)]
 
 
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    """The most frequent first."""
+def _count_names(names: Iterable[str]) -> dict[str, int]:
+    """Return how often each name occurs, the most frequent first."""
     counts = Counter(names)
     return {name: counts[name] for name in sorted(counts, key=lambda name: (-counts[name], name))}
 
 
-def _size(tables: Tables, entry: Entry) -> int:
-    """Bytes of a text and of its vectors."""
-    vectors = (space.vectors.get(entry.memory.id) for space in tables.spaces)
-    return len(entry.memory.content.encode()) + sum(
-        one[1].nbytes for one in vectors if one is not None
-    )
+def _compute_size(tables: Tables, entry: Entry) -> int:
+    """Return the bytes of a text and of its vectors."""
+    size = len(entry.memory.content.encode())
+    for space in tables.spaces:
+        if entry.memory.id in space.vectors:
+            _, vectors = space.vectors[entry.memory.id]
+            size += vectors.nbytes
+    return size
 
 
-def _free(view: View, protected: Sequence[str], among: Sequence[str] | None) -> list[Entry]:
-    """What upkeep may move."""
+def _find_movable(view: View, protected: Sequence[str], among: Sequence[str] | None) -> list[Entry]:
+    """Return the memories that maintenance may move."""
     found = []
     for entry in view.memories():
         memory = entry.memory
         session = view.tables.sessions.get(memory.session_id or "")
-        is_active = (
-            session is not None and memory.session_id is not None and session.status == "active"
-        )
-        kept = (
-            memory.deleted_at is not None or memory.pinned or memory.kind in protected or is_active
-        )
-        if not kept and (among is None or memory.id in among):
+        is_active = memory.session_id is not None and session and session.status == "active"
+        is_kept = memory.pinned or memory.kind in protected or is_active
+        if memory.deleted_at is None and not is_kept and (among is None or memory.id in among):
             found.append(entry)
     return found

@@ -1,7 +1,7 @@
-"""A store in memory: the same rules as the vault of files, and nothing outlives the process.
+"""A store in memory, with the same rules as a vault of files.
 
-A memory's `file_path` is where its file would be. There is no file; but the path tells, as in a
-vault of files, whether a memory is in the trash or in the archive.
+A memory's `file_path` is the path that its file would have. As in a vault of files, it shows
+whether a memory is in the trash or in the archive.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from muisti.ports.store import ChangeSet, Clock, Committed, Stored, StoredVersio
 from muisti.remember.index_rows import LONG_AGO, make_message_ids, project_memory, project_messages
 from muisti.settings import Settings
 from muisti.storage.memory.index import MemoryIndex
-from muisti.storage.memory.tables import check_text
+from muisti.storage.memory.tables import LONE_SURROGATE, check_text
 
 log = logging.getLogger("muisti")
 _TRASH, _ARCHIVE, _HISTORY = ".trash", "archive", ".history"
@@ -40,7 +40,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A memory, and how often the store had been changed when it was written."""
+    """A memory and its revision: the number of the change that wrote it."""
 
     memory: Memory
     revision: str
@@ -48,14 +48,11 @@ class _Record:
 
 @dataclass(slots=True)
 class _State:
-    """All memories, and what is kept beside them.
-
-    A change works on a copy, which then takes the place of the original.
-    """
+    """Everything that is stored. A change works on a copy, which then replaces the original."""
 
     changes: int = 0
     records: dict[str, _Record] = field(default_factory=dict)
-    """Trashed ones included."""
+    """By ID, including trashed memories."""
     archive: dict[str, Memory] = field(default_factory=dict)
     versions: dict[str, tuple[StoredVersion, ...]] = field(default_factory=dict)
     core: dict[str, dict[str, str]] = field(
@@ -75,18 +72,18 @@ class _State:
 
 @dataclass(slots=True)
 class _Day:
-    """What was said in a conversation on one day: as much as one file of a vault holds."""
+    """The messages of a conversation on one day: one file in a vault of files."""
 
-    chat: str
+    conversation: str
     lines: list[MessageLine] = field(default_factory=list)
-    said: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Role and content by the ids that searches return."""
+    texts: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Role and content by the IDs that searches return."""
     latest: int = LONG_AGO
-    """The time of the last line in the index."""
+    """`created_at` of the last line in the index."""
 
 
 class MemoryStore:
-    """Memories, versions, archive, journal, conversations and core memory of one process."""
+    """Implements the port Store."""
 
     def __init__(self, settings: Settings, clock: Clock, index: MemoryIndex) -> None:
         self.queue = MemoryQueue()
@@ -97,17 +94,17 @@ class MemoryStore:
         self._state = _State()
         self._events: list[Event] = []
         self._days: dict[str, _Day] = {}
-        """By the path that the file would have."""
+        """By the path that their file would have."""
 
     # -- The index
 
     def prepare(self, *, wait: bool) -> None:
-        """Build the index anew if a change did not reach it."""
+        """Rebuild the index if it lacks a change."""
         if self._index.stale:
             self.repair()
 
     def repair(self) -> None:
-        """Build the index anew."""
+        """Rebuild the index."""
         with self._lock:
             self._index.rebuild(self.project_all())
 
@@ -116,7 +113,7 @@ class MemoryStore:
         with self._lock:
             texts: list[TextRow] = []
             for path, day in self._days.items():
-                texts += project_messages(day.chat, path, day.lines, {})
+                texts += project_messages(day.conversation, path, day.lines, {})
             return IndexChanges(
                 memories=[project_memory(record.memory) for record in self._state.records.values()],
                 texts=texts,
@@ -124,17 +121,15 @@ class MemoryStore:
             )
 
     def count(self) -> tuple[int, int]:
-        """Return how many memories there are, trashed ones included, and how many events."""
+        """Return the number of memories, including trashed ones, and of events."""
         return len(self._state.records), len(self._events)
 
     @contextmanager
     def lock(self, timeout: float | None = None) -> Iterator[None]:
-        """Hold the store for a change, across threads."""
+        """Hold the store exclusively, across threads. Raises VaultBusy."""
         wait = self._settings.lock_timeout if timeout is None else timeout
         if not self._lock.acquire(timeout=wait):
-            raise VaultBusy(
-                f"another thread has held the vault for {wait:g} seconds; try again in a moment"
-            )
+            raise VaultBusy(f"another thread has locked the vault for {wait:g} seconds; try again")
         try:
             yield
         finally:
@@ -143,10 +138,10 @@ class MemoryStore:
     # -- Writing
 
     def commit(self, changes: ChangeSet) -> Committed:
-        """Write a change: all of it or, if something is refused, nothing. Then the index."""
+        """Write a change, or nothing if an error is raised; then update the index."""
         with self._lock:
             state = self._state.copy()
-            events = [_checked_event(event) for event in changes.events]
+            events = [_copy_event(event) for event in changes.events]
             lines = [_to_line(message) for message in changes.messages]
             written = self._write(state, changes, events)
             self._state = state
@@ -163,32 +158,31 @@ class MemoryStore:
         for memory in changes.created:
             if memory.id in state.records:
                 raise Conflict(
-                    f"there is a memory with the id {memory.id} already; leave the id out, or update that one"
+                    f"a memory with the ID {memory.id} already exists; omit the ID, or update it"
                 )
-            written[memory.id] = replace(memory, file_path=_path_of(memory, self._settings))
+            written[memory.id] = replace(memory, file_path=_make_path(memory, self._settings))
         for memory, into in changes.merged:
-            _keep(state, into, memory, now, merged=True)
+            _keep_version(state, into, memory, now, merged=True)
         for update in changes.updated:
             written |= self._update(state, update, events, now)
         for memory in changes.trashed:
-            known = _existing(state, memory.id)
-            written[memory.id] = replace(
-                known, deleted_at=now, file_path=f"{_TRASH}/{known.file_path}"
-            )
+            known = _get_existing(state, memory.id)
+            path = f"{_TRASH}/{known.file_path}"
+            written[memory.id] = replace(known, deleted_at=now, file_path=path)
         for memory_id in changes.restored:
-            written[memory_id] = self._restored(state, memory_id)
+            written[memory_id] = self._restore(state, memory_id)
         for memory_id, memory in written.items():
             state.records[memory_id] = _Record(memory, f"{state.changes}")
         for memory in changes.archived:
-            known = _existing(state, memory.id)
+            known = _get_existing(state, memory.id)
             state.archive[memory.id] = replace(known, file_path=f"{_ARCHIVE}/{known.file_path}")
             del state.records[memory.id]
         for memory_id in changes.erased:
             state.records.pop(memory_id, None)
             state.archive.pop(memory_id, None)
             state.versions.pop(memory_id, None)
-        for version in changes.dropped:
-            _drop(state, version)
+        if changes.dropped:
+            _drop_versions(state, changes.dropped)
         for section, entries in changes.core.items():
             _write_core(state.core[section], entries)
         return written
@@ -201,20 +195,18 @@ class MemoryStore:
         if record is None or record.revision != update.revision:
             if update.optional:
                 return {}
-            raise Conflict(
-                f"{memory_id} was changed by somebody else; read the memory again and repeat the change"
-            )
+            raise Conflict(f"{memory_id} has changed; read it again and repeat the change")
         if update.keep_version:
-            kept = _keep(state, memory_id, record.memory, now, merged=False)
-            events[:] = [_with_version(event, memory_id, kept) for event in events]
-        path = (
-            record.memory.file_path
-            if record.memory.deleted_at
-            else _path_of(update.memory, self._settings)
-        )
+            kept = _keep_version(state, memory_id, record.memory, now, merged=False)
+            for at, event in enumerate(events):
+                if event.name == EventName.UPDATED and memory_id in event.memory_ids:
+                    events[at] = replace(event, data={**event.data, "kept": kept})
+        path = record.memory.file_path
+        if not record.memory.deleted_at:
+            path = _make_path(update.memory, self._settings)
         return {memory_id: replace(update.memory, file_path=path)}
 
-    def _restored(self, state: _State, memory_id: str) -> Memory:
+    def _restore(self, state: _State, memory_id: str) -> Memory:
         record = state.records.get(memory_id)
         if record is not None and record.memory.deleted_at is not None:
             memory = replace(record.memory, deleted_at=None)
@@ -222,18 +214,18 @@ class MemoryStore:
             memory = state.archive.pop(memory_id)
         else:
             raise MemoryNotFound(memory_id)
-        return replace(memory, file_path=_path_of(memory, self._settings))
+        return replace(memory, file_path=_make_path(memory, self._settings))
 
-    def _append(self, chat: str, lines: Sequence[MessageLine]) -> list[TextRow]:
-        """Add lines to the latest day of a conversation. Return the rows of what is new."""
-        folder = f"conversations/{chat}/"
+    def _append(self, conversation: str, lines: Sequence[MessageLine]) -> list[TextRow]:
+        """Add lines to the latest day of a conversation. Return the new rows."""
+        folder = f"conversations/{conversation}/"
         latest = max((path for path in self._days if path.startswith(folder)), default="")
         path = max(f"{folder}{lines[0].at.date().isoformat()}.jsonl", latest)
-        day = self._days.setdefault(path, _Day(chat))
+        day = self._days.setdefault(path, _Day(conversation))
         placed = [line._replace(place=len(day.lines) + number) for number, line in enumerate(lines)]
-        rows = project_messages(chat, path, placed, day.said, day.latest)
+        rows = project_messages(conversation, path, placed, day.texts, day.latest)
         for id_, line in zip(make_message_ids(path, placed), placed, strict=True):
-            day.said.setdefault(id_, (line.role, line.content))
+            day.texts.setdefault(id_, (line.role, line.content))
         day.lines += placed
         day.latest = rows[-1].created_at if rows else day.latest
         return rows
@@ -246,34 +238,32 @@ class MemoryStore:
         events: Sequence[Event],
     ) -> bool:
         if self._index.stale:
-            return False  # the whole index is built anew at the next call
+            return False  # the next call rebuilds the whole index
         gone = set(removed)
         rows = [project_memory(memory) for id_, memory in written.items() if id_ not in gone]
         try:
             journal = project_events(events, self._index) if events else None
             self._index.apply(IndexChanges(rows, removed, texts, journal=journal))
         except IndexProblem as error:
-            log.warning("the change is saved, the index follows later: %s", error)
+            log.warning("the change is saved; the index will be updated later: %s", error)
             self._index.stale = True
         return not self._index.stale
 
     # -- Reading
 
     def current(self, memory: Memory) -> Stored | None:
-        """A memory as it is stored now."""
+        """Return the stored state of a memory, or None."""
         record = self._state.records.get(memory.id)
-        return (
-            None
-            if record is None
-            else Stored(record.memory, record.revision, indexed=not self._index.stale)
-        )
+        if record is None:
+            return None
+        return Stored(record.memory, record.revision, indexed=not self._index.stale)
 
     def versions(self, memory_id: str) -> list[StoredVersion]:
-        """The earlier versions and merged texts of a memory, oldest first."""
+        """Return the earlier versions and merged texts of a memory, oldest first."""
         return list(self._state.versions.get(memory_id, ()))
 
     def merged_ids(self) -> list[str]:
-        """The ids of memories that have merged texts, the latest merged first."""
+        """Return the IDs of memories with merged texts, the most recently merged first."""
         latest: dict[str, datetime] = {}
         for id_, kept in self._state.versions.items():
             for version in kept:
@@ -282,24 +272,21 @@ class MemoryStore:
         return sorted(latest, key=lambda id_: (latest[id_], id_), reverse=True)
 
     def archived(self, limit: int | None = None, offset: int = 0) -> list[Memory]:
-        """A page of the archive, the latest day first and, within a day, the latest id."""
-        found = sorted(
-            self._state.archive.values(),
-            key=lambda one: (one.created_at.date(), one.id),
-            reverse=True,
-        )
+        """Return one page of the archive, the latest day first, then the latest ID."""
+        found = list(self._state.archive.values())
+        found.sort(key=lambda memory: (memory.created_at.date(), memory.id), reverse=True)
         return found[offset : None if limit is None else offset + limit]
 
     def archived_memory(self, memory_id: str) -> Memory | None:
-        """One memory of the archive."""
+        """Return one archived memory, or None."""
         return self._state.archive.get(memory_id)
 
     def archived_ids(self) -> list[str]:
-        """The ids of everything in the archive."""
+        """Return the IDs of all archived memories."""
         return list(self._state.archive)
 
     def events(self, memory_id: str) -> list[Event]:
-        """All events that name a memory, in their order."""
+        """Return all events that mention a memory, in journal order."""
         return [
             event
             for event in self._events
@@ -307,66 +294,69 @@ class MemoryStore:
         ]
 
     def core(self) -> CoreMemory:
-        """The core memory."""
+        """Return the core memory."""
         return CoreMemory(**{section: dict(self._state.core[section]) for section in CORE_SECTIONS})
 
 
 class MemoryQueue:
-    """Exchanges that wait for extraction. No other process can have left any."""
+    """Implements the port ExtractionQueue. Other processes have no exchanges here."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, Exchange] = {}
 
     def put(self, exchange: Exchange) -> None:
-        """Accept an exchange."""
+        """Add an exchange."""
         self._waiting[exchange.id] = exchange
 
     def take_over(self) -> list[Exchange]:
-        """Nothing: what was accepted here is dealt with here."""
+        """Return nothing: there are no other processes."""
         return []
 
     def done(self, exchange_id: str) -> None:
-        """Forget an exchange that was dealt with."""
+        """Remove an exchange that was processed."""
         self._waiting.pop(exchange_id, None)
 
     def status(self) -> QueueStatus:
-        """Return how much waits."""
+        """Count the waiting exchanges."""
         oldest = min((exchange.at for exchange in self._waiting.values()), default=None)
         return QueueStatus(waiting=len(self._waiting), oldest=oldest)
 
     def close(self) -> None:
-        """What still waits ends with the process."""
+        """Drop the waiting exchanges."""
         self._waiting.clear()
 
 
-def _path_of(memory: Memory, settings: Settings) -> str:
-    """Where the file would be."""
+def _make_path(memory: Memory, settings: Settings) -> str:
+    """Return the path that the file would have."""
     kind = settings.kinds.get(memory.kind)
     folder = kind.folder if kind is not None else memory.kind
     above = f"projects/{memory.project}/" if memory.project else ""
     return f"{above}{folder}/{memory.id}.md"
 
 
-def _existing(state: _State, memory_id: str) -> Memory:
+def _get_existing(state: _State, memory_id: str) -> Memory:
     if memory_id not in state.records:
         raise MemoryNotFound(memory_id)
     return state.records[memory_id].memory
 
 
-def _keep(state: _State, memory_id: str, memory: Memory, at: datetime, *, merged: bool) -> str:
-    """Keep a text beside a memory. Return its reference."""
+def _keep_version(
+    state: _State, memory_id: str, memory: Memory, at: datetime, *, merged: bool
+) -> str:
+    """Keep a version of a memory, or a text merged into it. Return its reference."""
     kept = state.versions.get(memory_id, ())
-    while any(one.at == at for one in kept):
-        at += _MICROSECOND  # the clock stood still or was set back
+    while any(version.at == at for version in kept):
+        at += _MICROSECOND  # the clock did not advance
     reference = f"{_HISTORY}/{memory_id}/{at:%Y%m%dT%H%M%S%fZ}{'.merged' if merged else ''}.md"
     version = StoredVersion(reference, at, replace(memory, file_path=reference), merged)
-    state.versions[memory_id] = tuple(sorted((*kept, version), key=lambda one: one.at))
+    state.versions[memory_id] = tuple(sorted((*kept, version), key=lambda each: each.at))
     return reference
 
 
-def _drop(state: _State, version: StoredVersion) -> None:
+def _drop_versions(state: _State, versions: Sequence[StoredVersion]) -> None:
+    dropped = {version.reference for version in versions}
     for memory_id, kept in list(state.versions.items()):
-        left = tuple(one for one in kept if one.reference != version.reference)
+        left = tuple(version for version in kept if version.reference not in dropped)
         if left:
             state.versions[memory_id] = left
         else:
@@ -382,23 +372,21 @@ def _write_core(entries: dict[str, str], changes: Mapping[str, str | None]) -> N
             entries[key] = value
 
 
-def _checked_event(event: Event) -> Event:
-    """The event with data of its own, as a journal would give it back. Raises InvalidRequest."""
+def _copy_event(event: Event) -> Event:
+    """Return the event as a journal file would return it. Raises InvalidRequest."""
+    fields = [event.name, event.memory_ids, event.session_id, dict(event.data)]
     try:
-        told = json.dumps(
-            [event.name, event.memory_ids, event.session_id, dict(event.data)], ensure_ascii=False
-        )
-        told.encode()
+        line = json.dumps(fields, ensure_ascii=False)
+        line.encode()
     except UnicodeEncodeError as error:
-        cure = "half of a surrogate pair is no text; remove it"
-        raise InvalidRequest(event.name, error.object[error.start], cure) from error
-    return replace(
-        event, name=str(event.name), memory_ids=tuple(event.memory_ids), data=json.loads(told)[3]
-    )
+        character = error.object[error.start]
+        raise InvalidRequest(event.name, character, LONE_SURROGATE) from error
+    name, memory_ids = str(event.name), tuple(event.memory_ids)
+    return replace(event, name=name, memory_ids=memory_ids, data=json.loads(line)[3])
 
 
 def _to_line(message: Message) -> MessageLine:
-    """The message as a line, its meta copied as JSON would. Raises InvalidRequest."""
+    """Return the message as a line of a conversation's file. Raises InvalidRequest."""
     check_text(message.id, message.role, message.content, message.type)
     try:
         meta = json.loads(json.dumps(dict(message.meta), ensure_ascii=False))
@@ -407,10 +395,3 @@ def _to_line(message: Message) -> MessageLine:
             "meta", type(message.meta).__name__, f"must be plain JSON ({error})"
         ) from error
     return MessageLine(0, message.id, message.at, message.role, message.content, message.type, meta)
-
-
-def _with_version(event: Event, memory_id: str, kept: str) -> Event:
-    """The event says where the version before it is kept."""
-    if event.name != EventName.UPDATED or memory_id not in event.memory_ids:
-        return event
-    return replace(event, data={**event.data, "kept": kept})

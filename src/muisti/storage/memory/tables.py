@@ -1,7 +1,7 @@
-"""The tables of an index in memory.
+"""The tables of the index in memory.
 
-One state of them never changes: a transaction works on a copy, which then takes its place. So a reader
-sees one state for as long as it wants, and a transaction that fails leaves nothing behind.
+A transaction works on a copy, which then replaces the original. So a reader always sees one state,
+and a transaction that fails changes nothing.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from muisti.ports.search import MessagePlace, Words
 if TYPE_CHECKING:
     from muisti.ports.vectors import Identity, Matrix, Piece
 
+LONE_SURROGATE = "contains half of a surrogate pair; remove it"
+
 K = TypeVar("K", bound=Hashable)
 I = TypeVar("I", bound=Hashable)  # noqa: E741  # the key within a group
 V = TypeVar("V")
@@ -42,7 +44,7 @@ class Grouped(Generic[K, I, V]):
         self._own: set[K] = set()
 
     def copy(self) -> Grouped[K, I, V]:
-        """Return a copy. From now on only the copy may be changed."""
+        """Return a copy. From now on, only the copy may be changed."""
         return Grouped(self._groups)
 
     def __iter__(self) -> Iterator[K]:
@@ -53,18 +55,18 @@ class Grouped(Generic[K, I, V]):
 
     def put(self, group: K, key: I, value: V) -> None:
         """Set one value of a group."""
-        self._writable(group)[key] = value
+        self._get_writable(group)[key] = value
 
     def remove(self, group: K, key: I) -> None:
-        """Remove one value of a group, if it is there; a group without values is none."""
+        """Remove one value of a group, if present. Empty groups are removed."""
         if group in self._groups:
-            inner = self._writable(group)
+            inner = self._get_writable(group)
             inner.pop(key, None)
             if not inner:
                 del self._groups[group]
                 self._own.discard(group)
 
-    def _writable(self, group: K) -> dict[I, V]:
+    def _get_writable(self, group: K) -> dict[I, V]:
         if group not in self._own:
             self._groups[group] = dict(self._groups.get(group, {}))
             self._own.add(group)
@@ -73,13 +75,13 @@ class Grouped(Generic[K, I, V]):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A memory, a message or a section of a document, as it was written: without usage."""
+    """A memory, a message or a section of a document, as it was written, without usage."""
 
     number: int
-    """Ascends in the order in which texts came; stays when a text is written again."""
+    """Ascending in the order of insertion; kept when the entry is replaced."""
     memory: Memory
     created_at: int
-    """Microseconds: its place in the order of time. Of a message that is not quite when it was said."""
+    """Microseconds since 1970, for sorting. For a message, not exactly when it was sent."""
     words: Words
     source_hash: str
     labels: frozenset[tuple[str, str]] = frozenset()
@@ -93,12 +95,12 @@ class Entry:
 
     @property
     def is_indexed(self) -> bool:
-        """Whether it counts among the indexed texts: a message may have no word."""
+        """Whether it counts as an indexed text: a message may have no words."""
         return self.is_memory or any(self.words)
 
     @property
     def length(self) -> int:
-        """How many index words it has."""
+        """The number of index words."""
         return sum(len(field.split()) for field in self.words)
 
 
@@ -117,7 +119,7 @@ class SpaceTable:
         return replace(self, vectors=dict(self.vectors), waiting=set(self.waiting))
 
     def forget(self, memory_id: str) -> None:
-        """Take a text's vectors out; it does not wait for any either."""
+        """Remove a text's vectors; it no longer waits for any."""
         self.vectors.pop(memory_id, None)
         self.waiting.discard(memory_id)
 
@@ -128,18 +130,18 @@ class Tables:
 
     entries: dict[str, Entry] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
-    """How many index words each indexed text has."""
+    """The number of index words of each indexed text, by ID."""
     total_length: int = 0
     last_number: int = 0
     postings: Grouped[str, str, float] = field(default_factory=Grouped)
-    """Word → text → how often it occurs there, weighted by field."""
+    """By word, then by ID: how often the word occurs there, weighted by field."""
     bands: Grouped[int, str, None] = field(default_factory=Grouped)
     by_hash: Grouped[str, str, None] = field(default_factory=Grouped)
     by_session: Grouped[tuple[str, EntryType], str, None] = field(default_factory=Grouped)
     by_path: Grouped[tuple[EntryType, str], str, None] = field(default_factory=Grouped)
     by_conversation: Grouped[str, str, None] = field(default_factory=Grouped)
     links_to: Grouped[str, tuple[str, LinkType], Link] = field(default_factory=Grouped)
-    """Target → source and type → link."""
+    """By target, then by source and type."""
     usage: dict[str, Usage] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
     uses: list[SessionUse] = field(default_factory=list)
@@ -149,7 +151,7 @@ class Tables:
     last_space: int = 0
 
     def copy(self) -> Tables:
-        """Return a copy, which may be changed; this state may not be changed any more."""
+        """Return a copy. From now on, only the copy may be changed."""
         return replace(
             self,
             entries=dict(self.entries),
@@ -170,12 +172,12 @@ class Tables:
 
     @property
     def serving(self) -> SpaceTable | None:
-        """The space that searches go by."""
+        """The space that searches use."""
         return next((space for space in self.spaces if space.serving), None)
 
 
 class Database:
-    """The current state of the tables, which several threads read and one at a time replaces."""
+    """The current tables: many threads can read them, one at a time replaces them."""
 
     def __init__(self) -> None:
         self._tables = Tables()
@@ -184,13 +186,13 @@ class Database:
 
     @property
     def tables(self) -> Tables:
-        """The state that this thread reads. Nobody changes it."""
+        """The tables that this thread reads. They never change."""
         pinned: Tables | None = getattr(self._pinned, "tables", None)
         return self._tables if pinned is None else pinned
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let this thread go on reading the present state."""
+        """Within the context, this thread reads the current tables."""
         if getattr(self._pinned, "tables", None) is not None:
             yield
             return
@@ -202,7 +204,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Tables]:
-        """Give a copy to change. It takes the place of the present state, unless something is raised."""
+        """Yield a copy to change. It replaces the current tables unless an error is raised."""
         with self._writing:
             changed = self._tables.copy()
             yield changed
@@ -210,10 +212,9 @@ class Database:
 
 
 def check_text(*texts: str | None) -> None:
-    """Raise InvalidRequest for what no file and no database can hold."""
+    """Raise InvalidRequest for text that is not valid Unicode."""
     for text in texts:
         try:
             (text or "").encode()
         except UnicodeEncodeError as error:
-            cure = "half of a surrogate pair is no text; remove it"
-            raise InvalidRequest("text", error.object[error.start], cure) from error
+            raise InvalidRequest("text", error.object[error.start], LONE_SURROGATE) from error

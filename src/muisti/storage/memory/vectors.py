@@ -1,4 +1,4 @@
-"""Vectors in memory: compared with all of them, exactly."""
+"""The vector index in memory: compares all vectors exactly."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ if TYPE_CHECKING:
 
 
 class MemoryVectors:
-    """The vectors of an index in memory."""
+    """Implements the port VectorIndex."""
 
     def __init__(self, index: MemoryIndex) -> None:
         self._index = index
         self._database = index.database
 
     def spaces(self) -> list[Space]:
-        """All spaces, the serving one first."""
-        tables = self._database.tables
-        return [
-            _space(one)
-            for one in sorted(tables.spaces, key=lambda one: (not one.serving, one.number))
-        ]
+        """Return all spaces, the serving one first."""
+        tables = self._database.tables.spaces
+        ordered = sorted(tables, key=lambda table: (not table.serving, table.number))
+        return [_make_space(table) for table in ordered]
 
     def prepare(self, identity: Identity) -> Space:
-        """The space of a model, made if there is none. What was begun for another model is dropped."""
+        """Return the space of a model; create it if missing. Unfinished spaces are dropped."""
         with self._database.transaction() as tables:
             tables.spaces = [
-                one for one in tables.spaces if one.serving or one.identity == identity
+                table for table in tables.spaces if table.serving or table.identity == identity
             ]
             wanted = _find(tables, identity)
             if wanted is None:
@@ -43,11 +41,11 @@ class MemoryVectors:
                     id_ for id_, entry in tables.entries.items() if entry.memory.content
                 }
                 tables.spaces.append(wanted)
-            promote_complete_space(tables)  # at once where there is nothing to embed
-        return _space(wanted)
+            promote_complete_space(tables)  # now, if there is nothing to embed
+        return _make_space(wanted)
 
     def add(self, embedded: Sequence[Embedded]) -> None:
-        """Store vectors whose memories still have the text that they were made from."""
+        """Store vectors whose text is unchanged; drop the others."""
         with self._database.transaction() as tables:
             for one in embedded:
                 space = _find(tables, one.identity)
@@ -58,7 +56,7 @@ class MemoryVectors:
             promote_complete_space(tables)
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
-        """Memories that wait for their vectors, in the order in which they came."""
+        """Return the IDs of texts without vectors in this space, in the order of insertion."""
         tables = self._database.tables
         known = _find(tables, space.identity)
         waiting = known.waiting if known is not None else ()
@@ -67,14 +65,14 @@ class MemoryVectors:
     def find_nearest(
         self, space: Space, query: Vector, where: Filter, limit: int
     ) -> list[VectorHit]:
-        """The nearest memories that the filter lets through, each by its nearest piece."""
+        """Return the nearest texts that match the filter, best first."""
         check_length(space, query)
         view = self._index.view()
         known = _find(view.tables, space.identity)
         hits = []
         for id_, (pieces, vectors) in known.vectors.items() if known is not None else ():
             if pieces and view.allows(where, view.tables.entries[id_]):
-                cosines = (vectors @ query).clip(-1, 1)  # rounded, equal ones come out above 1
+                cosines = (vectors @ query).clip(-1, 1)  # rounding can exceed 1
                 best = int(cosines.argmax())
                 hits.append(
                     VectorHit(id_, float(cosines[best]), pieces[best].start, pieces[best].end)
@@ -84,25 +82,24 @@ class MemoryVectors:
     def compute_similarities(
         self, space: Space, query: Vector, ids: Sequence[str]
     ) -> dict[str, float]:
-        """The cosine of each memory's nearest piece."""
+        """Return the cosine of each text's nearest piece, by ID."""
         check_length(space, query)
         known = _find(self._database.tables, space.identity)
         found = {}
         for id_ in ids:
-            pieces, vectors = (
-                known.vectors.get(id_, ((), None)) if known is not None else ((), None)
-            )
-            if pieces and vectors is not None:
-                found[id_] = float((vectors @ query).clip(-1, 1).max())
+            if known is not None and id_ in known.vectors:
+                pieces, vectors = known.vectors[id_]
+                if pieces:
+                    found[id_] = float((vectors @ query).clip(-1, 1).max())
         return found
 
     def get_vector(self, space: Space, memory_id: str) -> Vector | None:
-        """The mean of a memory's pieces, of length 1."""
+        """Return the mean of a text's vectors, scaled to length 1, or None."""
         known = _find(self._database.tables, space.identity)
-        pieces, vectors = (
-            known.vectors.get(memory_id, ((), None)) if known is not None else ((), None)
-        )
-        if not pieces or vectors is None:
+        if known is None or memory_id not in known.vectors:
+            return None
+        pieces, vectors = known.vectors[memory_id]
+        if not pieces:
             return None
         import numpy as np
 
@@ -112,8 +109,8 @@ class MemoryVectors:
 
 
 def _find(tables: Tables, identity: Identity) -> SpaceTable | None:
-    return next((one for one in tables.spaces if one.identity == identity), None)
+    return next((table for table in tables.spaces if table.identity == identity), None)
 
 
-def _space(table: SpaceTable) -> Space:
+def _make_space(table: SpaceTable) -> Space:
     return Space(table.number, table.identity, table.serving, len(table.waiting))

@@ -1,4 +1,4 @@
-"""One state of the index at one moment: memories as readers see them, and what a filter lets through."""
+"""The index at one time: memories as readers see them, and filters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from muisti.model import Filter, Kind, Link, LinkType, Memory, Sector, Usage
+from muisti.model import EntryType, Filter, Kind, Link, LinkType, Memory, Sector, Usage
 from muisti.model.fields import Field, Match
 from muisti.model.memory import FIELDS
 from muisti.model.salience import compute_salience, make_trace
@@ -21,30 +21,29 @@ _NEVER_USED = Usage()
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A state of the tables, and the moment for which salience is worked out."""
+    """The tables, and the time for which salience is computed."""
 
     tables: Tables
     clock_time: datetime
     kinds: Mapping[str, Kind]
     rates: Mapping[Sector, float]
 
-    # -- Which entries there are
+    # -- Entries
 
     def memories(self) -> Iterator[Entry]:
-        """Yield the memories, deleted ones included, in the order in which they came."""
-        return iter(
-            sorted((one for one in self.tables.entries.values() if one.is_memory), key=_by_number)
-        )
+        """Yield the memories, deleted ones included, in the order of insertion."""
+        entries = [entry for entry in self.tables.entries.values() if entry.is_memory]
+        return iter(sorted(entries, key=lambda entry: entry.number))
 
     def alive(self, memory_id: str) -> bool:
-        """Return whether there is a memory with this id that is not deleted."""
+        """Return whether a memory with this ID exists and is not deleted."""
         entry = self.tables.entries.get(memory_id)
         return entry is not None and entry.is_memory and entry.memory.deleted_at is None
 
-    # -- A memory as readers see it
+    # -- Memories as readers see them
 
     def memory(self, entry: Entry) -> Memory:
-        """Return a text with its usage, its salience now, and what is known of its vectors."""
+        """Return an entry with its usage, its current salience and its number of vectors."""
         written = entry.memory
         usage = self.tables.usage.get(written.id, _NEVER_USED)
         serving = self.tables.serving
@@ -63,24 +62,27 @@ class View:
         )
 
     def now(self) -> datetime:
-        """Return the present moment. Decay that was once recorded is not taken back by a clock that is set back."""
+        """Return the current time, but at least the time up to which decay was recorded.
+
+        So recorded decay is not undone if the clock is set back.
+        """
         recorded = self.recorded()
         return self.clock_time if recorded is None else max(self.clock_time, recorded)
 
     def recorded(self) -> datetime | None:
-        """Return up to when decay was recorded. More than a day ahead, a clock was wrong: that does not count."""
+        """Return the time up to which decay was recorded, unless it is a day in the future."""
         recorded = self.tables.decayed_at
         return recorded if recorded is not None and recorded < self.clock_time + _DAY else None
 
     def salience(self, entry: Entry) -> float:
-        """Return the salience now."""
-        return self._salience(entry, self.now())
+        """Return the current salience."""
+        return self._salience_at(entry, self.now())
 
     def salience_recorded(self, entry: Entry) -> float:
         """Return the salience when decay was last recorded."""
-        return self._salience(entry, self.recorded() or _EPOCH)
+        return self._salience_at(entry, self.recorded() or _EPOCH)
 
-    def _salience(self, entry: Entry, at: datetime) -> float:
+    def _salience_at(self, entry: Entry, at: datetime) -> float:
         written = replace(entry.memory, created_at=to_time(entry.created_at))
         usage = self.tables.usage.get(written.id, _NEVER_USED)
         kind = self.kinds.get(written.kind)
@@ -88,7 +90,7 @@ class View:
         return compute_salience(replace(trace, rate=self.rates[written.sector]), at)
 
     def superseding(self, memory_id: str) -> list[Link]:
-        """Return the confirmed links by which other memories took its place, whether those are deleted or not."""
+        """Return the confirmed links by which memories supersede this one, also deleted ones."""
         return [
             link
             for (source, type_), link in self.tables.links_to[memory_id].items()
@@ -99,53 +101,53 @@ class View:
         ]
 
     def valid_until(self, entry: Entry) -> datetime | None:
-        """Return what the memory says, or else when one that supersedes it began."""
+        """Return the memory's own end of validity, or the start of one that supersedes it."""
         if entry.memory.valid_until is not None:
             return entry.memory.valid_until
-        begins = [
-            _since(link) for link in self.superseding(entry.memory.id) if self.alive(link.source)
-        ]
-        return min(begins, default=None)
+        links = [link for link in self.superseding(entry.memory.id) if self.alive(link.source)]
+        return min(map(_get_start, links), default=None)
 
     # -- Filters
 
     def allows(self, where: Filter, entry: Entry) -> bool:
-        """Return whether a filter lets a text through."""
+        """Return whether an entry matches a filter."""
         memory = entry.memory
-        if where.only_deleted:
-            if memory.deleted_at is None:
-                return False
-        elif not where.include_deleted and memory.deleted_at is not None:
+        if where.only_deleted and memory.deleted_at is None:
             return False
-        return (
-            _is_visible(where, memory)
-            and (where.session is None or memory.session_id == where.session)
-            and (not where.ids or memory.id in where.ids)
-            and all(_matches(field, getattr(where, field.filter_name), entry) for field in _MATCHED)
-            and (not where.origins or memory.origin in where.origins)
-            and (
-                not where.documents
-                or memory.origin != "document"
-                or memory.source in where.documents
-            )
-            and self._is_of_time(where, entry)
-            and (where.min_salience <= 0 or self.salience(entry) >= where.min_salience)
-        )
+        if not (where.only_deleted or where.include_deleted) and memory.deleted_at is not None:
+            return False
+        if not _is_visible(where, memory):
+            return False
+        if where.session is not None and memory.session_id != where.session:
+            return False
+        if where.ids and memory.id not in where.ids:
+            return False
+        if where.origins and memory.origin not in where.origins:
+            return False
+        is_document = memory.origin is EntryType.DOCUMENT
+        if where.documents and is_document and memory.source not in where.documents:
+            return False
+        for field in _MATCHED:
+            if not _matches(field, getattr(where, field.filter_name), entry):
+                return False
+        if not self._matches_times(where, entry):
+            return False
+        return where.min_salience <= 0 or self.salience(entry) >= where.min_salience
 
-    def _is_of_time(self, where: Filter, entry: Entry) -> bool:
+    def _matches_times(self, where: Filter, entry: Entry) -> bool:
         memory = entry.memory
-        made = to_time(entry.created_at)
+        created = to_time(entry.created_at)
         if where.since is not None and memory.created_at < where.since:
             return False
         if where.until is not None and memory.created_at >= where.until:
             return False
         if where.known_at is not None:
             saved = self.tables.usage.get(memory.id, _NEVER_USED).saved_at
-            if (saved or made) > where.known_at:
+            if (saved or created) > where.known_at:
                 return False
         if where.as_of is None:
             return True
-        if (memory.valid_from or made) > where.as_of:
+        if (memory.valid_from or created) > where.as_of:
             return False
         end = self.valid_until(entry)
         if end is None or end > where.as_of:
@@ -153,14 +155,16 @@ class View:
         return where.known_at is not None and self._was_unknown(entry, where.known_at)
 
     def _was_unknown(self, entry: Entry, known_at: datetime) -> bool:
-        """Whether the end was given by a link that was made later. Any other end was known all along."""
+        """Return whether the end was set by superseding the memory after `known_at`.
+
+        Other ends were known all along.
+        """
         memory = entry.memory
         for link in self.superseding(memory.id):
-            since = _since(link)
-            given = memory.valid_until is None or memory.valid_until == max(
-                since, memory.valid_from or since
-            )
-            if link.created_at > known_at and given:
+            start = _get_start(link)
+            end = max(start, memory.valid_from or start)
+            by_link = memory.valid_until is None or memory.valid_until == end
+            if link.created_at > known_at and by_link:
                 return True
         return False
 
@@ -169,14 +173,14 @@ _MATCHED = tuple(field for field in FIELDS if field.match is not None)
 
 
 def _matches(field: Field, wanted: Any, entry: Entry) -> bool:
-    """Whether a filter on one field lets a text through. Wanted: its value or values; None or nothing: all texts."""
+    """Return whether an entry matches a filter on one field. None or empty matches all."""
     value = getattr(entry.memory, field.name)
     match field.match:
         case Match.ANY_OF:
             return not wanted or value in wanted
         case Match.ALL_OF:
             label = field.name.removesuffix("s")
-            return all((label, one.casefold()) in entry.labels for one in wanted)
+            return all((label, value.casefold()) in entry.labels for value in wanted)
         case Match.EXACT:
             return wanted is None or value == wanted
         case _:
@@ -184,7 +188,7 @@ def _matches(field: Field, wanted: Any, entry: Entry) -> bool:
 
 
 def _is_visible(where: Filter, memory: Memory) -> bool:
-    """Tier `project` of the project, `session` of the asking session only, `global` of everybody (contract A3)."""
+    """Return whether a memory's tier makes it visible (contract A3)."""
     if where.project is not None:
         is_unfiled = where.unfiled and memory.project == ""
         if memory.project != where.project and memory.tier != "global" and not is_unfiled:
@@ -196,14 +200,10 @@ def _is_visible(where: Filter, memory: Memory) -> bool:
     return where.all_sessions or where.session is not None
 
 
-def _since(link: Link) -> datetime:
+def _get_start(link: Link) -> datetime:
     return link.valid_from or link.created_at
 
 
-def _by_number(entry: Entry) -> int:
-    return entry.number
-
-
 def by_time(entry: Entry) -> tuple[int, str]:
-    """Sort key: the order of time."""
+    """Return the sort key for time order."""
     return entry.created_at, entry.memory.id

@@ -1,4 +1,4 @@
-"""Keyword search: bm25 as FTS5 counts it, so that both indexes give the same scores."""
+"""Keyword search with the bm25 of FTS5, so that both indexes return the same scores."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from muisti.storage.memory.tables import Tables, check_text
 from muisti.storage.memory.view import View
 
 B = 0.75
-"""The constant of bm25 that says how much long texts lose."""
+"""The bm25 constant for the penalty on long texts."""
 LEAST_IDF = 1e-6
-"""What a word of every second text counts for."""
+"""The weight of a word that occurs in at least half of the texts."""
 
 
 class MemoryWords:
-    """Finds texts by their words."""
+    """Implements the port WordIndex."""
 
     view: Callable[[], View]
 
     def frequencies(self, words: Sequence[str]) -> Frequencies:
-        """How many texts there are, and in how many each word occurs."""
+        """Return how many texts are indexed, and in how many each word occurs."""
         tables = self.view().tables
         counts = {word: len(tables.postings[word]) for word in words}
         return Frequencies(
@@ -32,44 +32,49 @@ class MemoryWords:
         )
 
     def find_words_containing(self, part: str, limit: int) -> list[str]:
-        """Indexed words that contain this one, the shortest first, then the most common."""
+        """Return other indexed words that contain this one, the shortest first."""
         check_text(part)
         postings = self.view().tables.postings
         found = [word for word in postings if part in word and part != word]
         return sorted(found, key=lambda word: (len(word), -len(postings[word]), word))[:limit]
 
     def find_similar_words(self, word: str) -> list[str]:
-        """Indexed words that share a part of this one and are about as long."""
+        """Return indexed words of similar length that share part of this one."""
         check_text(word)
         length, half = len(word), len(word) // 2
-        # Another form of a word keeps its beginning; a word with one typo keeps its first half, or
-        # its last, or all but two letters in the middle that changed places.
+        # Another form of a word keeps its beginning. A word with one typo keeps its first or last
+        # half, or all but two swapped letters in the middle.
         first, last = word[:half], word[half + 1 :]
-        ending = _trigrams(word[min(half, length - 3) :])
+        second_half = word[min(half, length - 3) :]
+        end = len(second_half) - 3
+        ending = [second_half[at : at + 3] for at in (*range(0, end, 3), end)]  # trigrams
 
         def is_near(other: str) -> bool:
-            off = abs(len(other) - length)
-            if off <= 4 and other.startswith(word[:5]):
+            difference = abs(len(other) - length)
+            if difference <= 4 and other.startswith(word[:5]):
                 return True
-            if off > 1:
+            if difference > 1:
                 return False
-            if other.startswith(word[: half - 1]) and (
-                other.startswith(first) or other.endswith(last)
-            ):
+            has_half = other.startswith(first) or other.endswith(last)
+            if has_half and other.startswith(word[: half - 1]):
                 return True
             return all(part in other for part in ending)
 
         return [other for other in self.view().tables.postings if is_near(other)]
 
     def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[WordMatch]:
-        """The best texts by bm25."""
+        """Return the best texts by bm25."""
         view = self.view()
         tables = view.tables
         sought = [term for term in terms if term.sought] or terms
         scores: dict[str, float] = {}
-        for word, is_prefix in _phrases(sought):
-            occurrences = _with_prefix(tables, word) if is_prefix else tables.postings[word]
-            for id_, score in _bm25(tables, occurrences).items():
+        words: dict[tuple[str, bool], None] = {}  # each word once, and whether it is a prefix
+        for term in sought:
+            words[term.text, term.prefix] = None
+            words |= dict.fromkeys((word, False) for word in term.alternatives if word != term.text)
+        for word, is_prefix in words:
+            occurrences = _count_prefix(tables, word) if is_prefix else tables.postings[word]
+            for id_, score in _compute_bm25(tables, occurrences).items():
                 scores[id_] = scores.get(id_, 0.0) + score
         best = sorted(scores, key=lambda id_: (-scores[id_], tables.entries[id_].number))
         found: list[WordMatch] = []
@@ -84,7 +89,7 @@ class MemoryWords:
         return found
 
     def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
-        """Ids of texts with these characters, the shortest first."""
+        """Return the IDs of texts with exactly these characters, the shortest first."""
         check_text(text)
         view = self.view()
         found = [
@@ -97,30 +102,15 @@ class MemoryWords:
         return [memory.id for memory in found[:limit]]
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
-        """The index words of these texts."""
+        """Return the index words of these texts by ID."""
         entries = self.view().tables.entries
         return {
             id_: entries[id_].words for id_ in ids if id_ in entries and entries[id_].is_indexed
         }
 
 
-def _trigrams(word: str) -> list[str]:
-    """As few parts of three letters as cover a word."""
-    last = len(word) - 3
-    return [word[at : at + 3] for at in (*range(0, last, 3), last)]
-
-
-def _phrases(terms: Sequence[Term]) -> list[tuple[str, bool]]:
-    """Each word that is looked for, once, and whether it may be the beginning of a longer one."""
-    found: dict[tuple[str, bool], None] = {}
-    for term in terms:
-        found[term.text, term.prefix] = None
-        found |= dict.fromkeys((word, False) for word in term.alternatives if word != term.text)
-    return list(found)
-
-
-def _with_prefix(tables: Tables, prefix: str) -> dict[str, float]:
-    """How often words occur that begin like this."""
+def _count_prefix(tables: Tables, prefix: str) -> dict[str, float]:
+    """Return how often words with this prefix occur, by text."""
     found: dict[str, float] = {}
     for word in tables.postings:
         if prefix and word.startswith(prefix):
@@ -129,8 +119,8 @@ def _with_prefix(tables: Tables, prefix: str) -> dict[str, float]:
     return found
 
 
-def _bm25(tables: Tables, occurrences: Mapping[str, float]) -> dict[str, float]:
-    """What each text gains by a word that occurs so often in these texts."""
+def _compute_bm25(tables: Tables, occurrences: Mapping[str, float]) -> dict[str, float]:
+    """Return the score that one word adds to each text. Occurrences: how often it occurs."""
     if not occurrences:
         return {}
     texts = len(tables.lengths)

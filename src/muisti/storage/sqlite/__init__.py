@@ -1,1 +1,1 @@
-"""The index in SQLite."""
+"""The search index and the vector index in SQLite."""

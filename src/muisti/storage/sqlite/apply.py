@@ -1,4 +1,4 @@
-"""Changes of the index, each a part of one transaction. SQL and codecs only: what a row is, is decided elsewhere."""
+"""Writes one transaction of the index. Only SQL and codecs: `index_rows` creates the rows."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import apsw
 
-from muisti.model import Link, Memory, Usage
 from muisti.ports.search import IndexChanges, JournalChanges, MemoryRow
 from muisti.storage.sqlite.entries import Counts, insert_texts, remove_texts
-from muisti.storage.sqlite.rows import STORED, Cell, encode_link, encode_value, to_int
+from muisti.storage.sqlite.rows import STORED, encode_link, encode_value, to_int
 from muisti.storage.sqlite.vector_spaces import (
     delete_vectors,
     mark_unembedded,
@@ -21,18 +20,18 @@ from muisti.storage.sync_state import StateChanges
 from muisti.text.simhash import compute_bands
 
 MANY = 100
-"""Memories at once that are worth tidying up for."""
+"""With at least this many memories, FTS5 segments are merged afterwards."""
 
 
 def apply_changes(
     db: apsw.Connection, changes: IndexChanges, state: StateChanges, *, count: bool = True
 ) -> None:
-    """Write one transaction. Count off: the counts of words are made later, from all texts at once."""
+    """Write one transaction. Without `count`, word counts are left to the builder."""
     counts: Counts = Counter() if count else None
     arriving = {row.memory.id: row for row in changes.memories}
     earlier = _remove(db, [*changes.removed, *arriving], counts)
     delete_vectors(db, [known.n for id_, known in earlier.items() if id_ not in arriving])
-    # Those that keep their number first: SQLite gives a new row the next one after the highest, which may be theirs.
+    # Rows that keep their number come first: SQLite gives new rows the highest number plus one.
     in_order = sorted(arriving.values(), key=lambda row: row.memory.id not in earlier)
     _insert(db, in_order, earlier, counts)
     kept = remove_texts(db, changes.emptied, counts) if changes.emptied else {}
@@ -41,20 +40,19 @@ def apply_changes(
     if counts is not None:
         _count_words(db, counts)
     if count and len(arriving) >= MANY:
-        # A negative number of pages: work towards one segment, which is what queries are fastest on.
+        # A negative number of pages merges towards one segment, on which queries are fastest.
         pages = -max(500, len(arriving))
         db.execute("INSERT INTO word_index (word_index, rank) VALUES ('merge', ?)", (pages,))
     if changes.journal is not None:
         _apply_journal(db, changes.journal)
     _apply_state(db, state)
     if earlier.keys() - arriving.keys() or changes.emptied:
-        promote_complete_space(
-            db
-        )  # what was removed may have been the last that another model's space waited for
+        # A removed text may have been the last one missing in another model's space.
+        promote_complete_space(db)
 
 
 class _Row(NamedTuple):
-    """What stays of a memory's row when it is written anew: its number, so that its vectors stay its own."""
+    """A replaced row. The new row keeps its number, and so its vectors."""
 
     n: int
     source_hash: str
@@ -62,7 +60,7 @@ class _Row(NamedTuple):
 
 
 def _remove(db: apsw.Connection, ids: Sequence[str], counts: Counts) -> dict[str, _Row]:
-    """Remove memories that are gone, or are about to be written anew."""
+    """Delete the rows of these memories, but not their vectors. Return the deleted rows by ID."""
     found: dict[str, _Row] = {}
     for id_ in dict.fromkeys(ids):
         for row in db.execute("SELECT n, source_hash, simhash FROM memories WHERE id = ?", (id_,)):
@@ -91,7 +89,8 @@ def _insert(
     for row in rows:
         memory = row.memory
         known = earlier.get(memory.id)
-        db.execute(_INSERT, (known.n if known else None, row.source_hash, *_cells(memory)))
+        cells = [encode_value(field, getattr(memory, field.name)) for field in STORED.values()]
+        db.execute(_INSERT, (known.n if known else None, row.source_hash, *cells))
         n = db.last_insert_rowid()
         db.execute("INSERT INTO words VALUES (?, ?, ?, ?)", (n, *row.words))
         if counts is not None:
@@ -100,7 +99,10 @@ def _insert(
             labels = [(field, value, n) for field, value in row.labels]
             db.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?)", labels)
         db.executemany(_BAND, [(band, n, memory.simhash) for band in row.bands])
-        db.executemany(_LINK, [_link_row(link) for link in memory.links])
+        for link in memory.links:
+            *ends, created, since, until = encode_link(link)
+            begins = created if since is None else since
+            db.execute(_LINK, (*ends, link.proposed, created, begins, until))
         if known is None or known.source_hash != row.source_hash:
             delete_vectors(db, [n])
             mark_unembedded(db, n)
@@ -110,17 +112,8 @@ _BAND = "INSERT OR IGNORE INTO bands VALUES (?, ?, ?)"
 _LINK = "INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-def _link_row(link: Link) -> tuple[Cell, ...]:
-    *who, created, since, until = encode_link(link)
-    return *who, link.proposed, created, created if since is None else since, until
-
-
-def _cells(memory: Memory) -> tuple[Cell, ...]:
-    return tuple(encode_value(field, getattr(memory, field.name)) for field in STORED.values())
-
-
 def _count_words(db: apsw.Connection, counts: Mapping[str, int]) -> None:
-    """Keep the number of memories of each word; a word that stands nowhere any more leaves no trace."""
+    """Update in how many texts each word occurs; words that occur in none are deleted."""
     changed = [(word, change) for word, change in counts.items() if change]
     if not changed:
         return
@@ -142,28 +135,37 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> None:
         for table in ("usage", "sessions", "uses", "shelves"):
             db.execute(f"DELETE FROM {table}")
         db.execute("DELETE FROM totals WHERE name = 'decayed_at'")
-    db.executemany(
-        "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [(id_, *_usage_cells(usage)) for id_, usage in changes.usage.items()],
-    )
-    db.executemany(
-        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
+    for id_, usage in changes.usage.items():
+        db.execute(
+            "INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                one.id,
-                one.project,
-                one.status,
-                to_int(one.started_at),
-                to_int(one.ended_at),
-                one.summary,
-                one.tool_calls,
-            )
-            for one in changes.sessions
-        ],
-    )
+                id_,
+                usage.salience,
+                to_int(usage.touched_at),
+                usage.access_count,
+                to_int(usage.last_accessed),
+                to_int(usage.edited_at),
+                usage.idle_days,
+                to_int(usage.first_used),
+                to_int(usage.saved_at),
+            ),
+        )
+    for session in changes.sessions:
+        db.execute(
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                session.id,
+                session.project,
+                session.status,
+                to_int(session.started_at),
+                to_int(session.ended_at),
+                session.summary,
+                session.tool_calls,
+            ),
+        )
     db.executemany(
         "INSERT INTO uses VALUES (?, ?, ?, ?)",
-        [(one.session_id, one.memory_id, one.use.value, to_int(one.at)) for one in changes.uses],
+        [(use.session_id, use.memory_id, use.use.value, to_int(use.at)) for use in changes.uses],
     )
     for path, source in changes.sources.items():
         if source is None:
@@ -177,20 +179,7 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> None:
         )
 
 
-def _usage_cells(usage: Usage) -> tuple[Cell, ...]:
-    return (
-        usage.salience,
-        to_int(usage.touched_at),
-        usage.access_count,
-        to_int(usage.last_accessed),
-        to_int(usage.edited_at),
-        usage.idle_days,
-        to_int(usage.first_used),
-        to_int(usage.saved_at),
-    )
-
-
-# -- What was seen of files
+# -- The state of files
 
 
 def _apply_state(db: apsw.Connection, state: StateChanges) -> None:

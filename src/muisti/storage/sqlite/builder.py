@@ -1,4 +1,4 @@
-"""Building a new index beside the one in use."""
+"""Builds a new index beside the one in use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from muisti.storage.sync_state import ConversationOffset, ReadOffset, SeenFile, 
 
 
 class SqliteIndexBuilder:
-    """A new index that is being filled beside the one in use."""
+    """A new index that is filled beside the one in use. Implements the port IndexBuilder."""
 
     def __init__(self, database: Database, timeout: float) -> None:
         self._database = database
@@ -32,11 +32,16 @@ class SqliteIndexBuilder:
         with sqlite_errors():
             self._db: apsw.Connection | None = connect(self.path, timeout)
             try:
-                self._db.pragma("synchronous", "off")  # a crash throws the whole file away
+                self._db.pragma("synchronous", "off")  # after a crash the file is deleted anyway
                 self._db.pragma("journal_mode", "memory")
                 self._db.pragma("cache_size", -64_000)
                 migrate(self._db)
-                self._triggers = _without_triggers(self._db)
+                # The triggers update the word indexes row by row; `_finish` is faster.
+                sql = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
+                triggers = fetch(self._db, sql)
+                for name, _ in triggers:
+                    self._db.execute(f"DROP TRIGGER {name}")
+                self._triggers = [create for _, create in triggers]
                 self._finished = False
             except BaseException:
                 self.discard()
@@ -50,64 +55,64 @@ class SqliteIndexBuilder:
             self._finished = False
 
     def seen(self, paths: Collection[str] | None = None) -> dict[str, SeenFile]:
-        """Return every file that was seen."""
+        """Return the known files of memories by path."""
         return file_state.read_seen(self._connection(), paths)
 
     def journal_offsets(self) -> dict[str, ReadOffset]:
-        """Return how far the journal was read."""
+        """Return how far each file of the journal was read."""
         return file_state.read_journal_offsets(self._connection())
 
     def conversation_offsets(self, path: str | None = None) -> dict[str, ConversationOffset]:
-        """Return how far each file of a conversation, or one, was read."""
+        """Return how far each conversation file was read."""
         return file_state.read_conversation_offsets(self._connection(), path)
 
     def documents(self, paths: Collection[str] | None = None) -> dict[str, tuple[str, SeenFile]]:
-        """Return every document that was read, or those of these."""
+        """Return the known documents by path."""
         return file_state.read_documents(self._connection(), paths)
 
     def sources(self) -> list[DocumentSource]:
-        """Return what is searched beside the memories."""
+        """Return the document sources."""
         return read_sources(self._connection())
 
     def problems(self) -> list[Problem]:
-        """Return files that cannot be used, and why."""
+        """Return the files with problems."""
         return read_problems(self._connection())
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
-        """Return what the journal said of these memories so far."""
+        """Return the usage of these memories."""
         return read_usage(self._connection(), ids)
 
     def session(self, session_id: str) -> Session | None:
-        """Return one session."""
+        """Return one session, or None."""
         return read_session(self._connection(), session_id)
 
     def decayed_at(self) -> datetime | None:
-        """Return up to when decay was recorded."""
+        """Return the time up to which decay was recorded."""
         return read_decayed_at(self._connection())
 
     def get_message_texts(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Return role and content of the indexed messages that have one of these ids."""
-        return file_state.read_said(self._connection(), ids)
+        """Return role and content of indexed messages by ID."""
+        return file_state.read_message_texts(self._connection(), ids)
 
-    def last_message_at(self, chat: str, path: str) -> int | None:
-        """Return the time of the last indexed line of a conversation's file."""
-        return file_state.read_last_message_at(self._connection(), chat, path)
+    def last_message_at(self, conversation: str, path: str) -> int | None:
+        """Return `created_at` of the last indexed line of a conversation's file."""
+        return file_state.read_last_message_at(self._connection(), conversation, path)
 
     def fingerprint(self) -> dict[str, str]:
-        """Return a digest for each part."""
+        """Return a digest of each part."""
         self._finish()
         return file_state.read_fingerprint(self._connection())
 
     def _finish(self) -> None:
-        """Make the word indexes and the counts of words from all texts at once: in a fifth of the time that row by row takes."""
+        """Build word indexes and counts from all texts at once, five times faster than by row."""
         if self._finished:
             return
         db = self._connection()
         with sqlite_errors(), db:
-            _set_word_index(db, _AT_ONE_GO)
+            _set_options(db, _BULK)
             db.execute("INSERT INTO word_index (word_index) VALUES ('rebuild')")
             db.execute("INSERT INTO word_index (word_index) VALUES ('optimize')")
-            _set_word_index(db, _ROW_BY_ROW)
+            _set_options(db, _BY_ROW)
             db.execute("DELETE FROM lexicon")
             db.execute(
                 "CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab ('main', 'word_index', 'row')"
@@ -121,33 +126,29 @@ class SqliteIndexBuilder:
         self._finished = True
 
     def swap(self) -> None:
-        """Make it the index in use."""
+        """Make this the index in use, with the vectors of unchanged texts."""
         db = self._connection()
         with sqlite_errors():
-            self._keep_vectors(db)
+            old = self._database.path
+            if old is not None and old.exists():
+                from muisti.storage.sqlite.vector_rows import copy_vectors  # numpy
+
+                # If the old index is damaged, all texts are embedded again.
+                with suppress(apsw.CorruptError, apsw.NotADBError):
+                    copy_vectors(db, str(old))
             self._finish()
             for trigger in self._triggers:
                 db.execute(trigger)
             db.pragma("journal_mode", "wal")
-            db.pragma("synchronous", "full")  # from here on it has to survive a power cut
+            db.pragma("synchronous", "full")  # from now on it must survive a power cut
             db.pragma("application_id", COMPLETE)
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             db.close()
         self._db = None
         self._database.adopt(self.path)
 
-    def _keep_vectors(self, db: apsw.Connection) -> None:
-        """Take the vectors of unchanged texts along from the index in use."""
-        old = self._database.path
-        if old is not None and old.exists():
-            from muisti.storage.sqlite.vector_rows import copy_vectors  # numpy
-
-            # What cannot be read is embedded anew: a damaged index is what people build a new one for.
-            with suppress(apsw.CorruptError, apsw.NotADBError):
-                copy_vectors(db, str(old))
-
     def discard(self) -> None:
-        """Remove it, unless it was swapped in."""
+        """Delete it, unless it was swapped in."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -156,24 +157,16 @@ class SqliteIndexBuilder:
 
     def _connection(self) -> apsw.Connection:
         if self._db is None:
-            raise IndexBusy("this index has been swapped in or discarded")
+            raise IndexBusy("this index was already swapped in or discarded")
         return self._db
 
 
-_AT_ONE_GO = {"hashsize": 32 * 1024 * 1024, "automerge": 0, "crisismerge": 1000}
-"""Words are gathered in memory, in as few pieces as possible, which are merged once: half the time."""
-_ROW_BY_ROW = {"hashsize": 1024 * 1024, "automerge": 2, "crisismerge": 4}
-"""As the schema sets it."""
+_BULK = {"hashsize": 32 * 1024 * 1024, "automerge": 0, "crisismerge": 1000}
+"""Collect words in memory in few segments and merge them once: takes half the time."""
+_BY_ROW = {"hashsize": 1024 * 1024, "automerge": 2, "crisismerge": 4}
+"""As the schema sets them."""
 
 
-def _set_word_index(db: apsw.Connection, options: Mapping[str, int]) -> None:
+def _set_options(db: apsw.Connection, options: Mapping[str, int]) -> None:
     for name, value in options.items():
         db.execute("INSERT INTO word_index (word_index, rank) VALUES (?, ?)", (name, value))
-
-
-def _without_triggers(db: apsw.Connection) -> list[str]:
-    """Drop the triggers that let word indexes follow row by row; answers how to make them again."""
-    triggers = fetch(db, "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
-    for name, _ in triggers:
-        db.execute(f"DROP TRIGGER {name}")
-    return [sql for _, sql in triggers]

@@ -1,8 +1,8 @@
 """Connections to the current index file.
 
-Each build of the index is a file of its own, `index-XXXX.db`; the small file `current` names the one in
-use. A rebuild makes a new file and moves the pointer: readers of the old one go on undisturbed until
-their next call, and no two databases ever share a write-ahead log.
+Each build of the index is a separate file, `index-XXXX.db`; the small file `current` (the pointer)
+names the one in use. A rebuild creates a new file and changes the pointer. Readers of the old file
+continue until their next call, and no two databases share a write-ahead log.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
     from muisti.ports import Clock
 
 OLDEST_SQLITE = (3, 51, 3)
-"""Earlier ones can lose committed writes when several processes use a write-ahead log."""
+"""Earlier versions can lose commits if several processes use a write-ahead log."""
 POINTER = "current"
 COMPLETE = 0x6D756973
-"""The `application_id` of an index that has been filled once. A process may die between making one and filling it."""
+"""The `application_id` of an index that has been filled: a process may die before that."""
 _NAME = re.compile(r"index-[0-9a-f]{8}\.db")
 
 
 @contextmanager
 def sqlite_errors() -> Iterator[None]:
-    """Translate SQLite's errors into ours."""
+    """Translate SQLite and OS errors into IndexProblem, VaultError or InvalidRequest."""
     try:
         yield
     except (apsw.BusyError, apsw.LockedError) as error:
         raise IndexBusy(
-            "another process holds the index; the files are safe, try again in a moment"
+            "the index is locked by another process; the files are safe, try again"
         ) from error
     except (
         apsw.CorruptError,
@@ -71,7 +71,7 @@ def sqlite_errors() -> Iterator[None]:
     except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
         raise VaultReadOnly(f"the index cannot be written ({error})") from error
     except (apsw.CantOpenError, apsw.IOError) as error:
-        # The first thing that needs space when an index is opened.
+        # Creating this file is the first write when an index is opened.
         if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE:
             raise VaultFull("the disk is full; free some space, the files are intact") from error
         raise IndexProblem(
@@ -79,10 +79,10 @@ def sqlite_errors() -> Iterator[None]:
         ) from error
     except UnicodeEncodeError as error:
         raise InvalidRequest(
-            "text", error.object[error.start], "half of a surrogate pair is no text; remove it"
+            "text", error.object[error.start], "contains half of a surrogate pair; remove it"
         ) from error
     except apsw.SQLError as error:
-        # A damaged schema page shows as a missing table or as text that is no SQL.
+        # A damaged schema page shows as a missing table or as invalid SQL.
         if any(
             sign in str(error)
             for sign in ("malformed", "no such", "unsupported file format", "fts5 file format")
@@ -91,7 +91,7 @@ def sqlite_errors() -> Iterator[None]:
                 f"the index is damaged ({error}); `muisti reindex` rebuilds it"
             ) from error
         raise
-    except OSError as error:  # of the files that are moved and removed around SQLite
+    except OSError as error:  # from moving and removing index files
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise VaultFull("the disk is full; free some space, the files are intact") from error
         if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
@@ -102,19 +102,18 @@ def sqlite_errors() -> Iterator[None]:
 
 
 def connect(path: Path, timeout: float, *, make: bool = True) -> apsw.Connection:
-    """Open an existing or, unless told not to, a new index file. Raises IndexProblem."""
+    """Open an index file; with `make`, create it if it is missing. Raises IndexProblem."""
     if tuple(int(part) for part in apsw.sqlite_lib_version().split(".")) < OLDEST_SQLITE:
         raise IndexProblem(
-            f"SQLite {apsw.sqlite_lib_version()} is too old to be safe: pip install --upgrade apsw"
+            f"SQLite {apsw.sqlite_lib_version()} is too old; run pip install --upgrade apsw"
         )
     db = apsw.Connection(
         str(path), flags=apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if make else 0)
     )
     db.set_busy_timeout(int(timeout * 1000))
     db.pragma("journal_mode", "wal")
-    db.pragma(
-        "synchronous", "normal"
-    )  # a power cut may take the last rows; the next open reads them from the files
+    # A power cut may lose the last rows; the next sync reads them from the files again.
+    db.pragma("synchronous", "normal")
     db.pragma("secure_delete", True)
     db.pragma("temp_store", "memory")
     db.pragma("cache_size", -16_000)
@@ -122,7 +121,7 @@ def connect(path: Path, timeout: float, *, make: bool = True) -> apsw.Connection
 
 
 class Database:
-    """The current index file with its connections: one for writing, as many for reading as there are threads."""
+    """The current index file: one connection for writing, one for each reading thread."""
 
     def __init__(
         self,
@@ -137,7 +136,7 @@ class Database:
         self._clock = clock or SystemClock()
         self.salience = salience_sql(kinds, rates)
         self.salience_recorded = salience_sql(kinds, rates, now=RECORDED)
-        """At the time up to which decay was recorded."""
+        """The SQL expression for the salience at the time up to which decay was recorded."""
         self._guard = threading.RLock()
         self._held = threading.local()
         self._idle: list[apsw.Connection] = []
@@ -147,28 +146,34 @@ class Database:
         self.path: Path | None = None
 
     def is_current(self) -> bool:
-        """Whether the open file is the one that the pointer names."""
-        return self._pointer is not None and _stamp(self._folder / POINTER) == self._pointer
+        """Return whether the open file is the one that the pointer names."""
+        return self._pointer is not None and _read_stamp(self._folder / POINTER) == self._pointer
 
     def open(self) -> bool:
-        """Follow the pointer, past a damaged index to a new one. True if the index has not been filled yet."""
+        """Open the current file, or a new one if it is missing or damaged.
+
+        Return whether the index must be filled.
+        """
         with self._guard:
             if not self.is_current():
                 self.close()
-                target = _target(self._folder)
+                target = _read_pointer(self._folder)
                 try:
-                    self._follow(target) if target else self._make()
+                    self._open_file(target) if target else self._make()
                 except IndexCorrupt:
                     self.quarantine()
                     self._make()
             return not self._complete
 
     def open_complete(self) -> bool:
-        """Follow the pointer to an index that is complete and of today's form. Needs no lock. False if there is none such."""
+        """Open the current file if it is complete and has the latest schema. Needs no lock.
+
+        Return whether it is open.
+        """
         with self._guard:
             if self.is_current():
                 return self._complete
-            pointer, target = _stamp(self._folder / POINTER), _target(self._folder)
+            pointer, target = _read_stamp(self._folder / POINTER), _read_pointer(self._folder)
             if target is None:
                 return False
             try:
@@ -184,7 +189,7 @@ class Database:
                     )
             except (IndexProblem, VaultError):
                 usable = False
-            if not usable or pointer != _stamp(self._folder / POINTER):
+            if not usable or pointer != _read_stamp(self._folder / POINTER):
                 writer.close()
                 return False
             self.close()
@@ -200,13 +205,13 @@ class Database:
         self.adopt(made)
 
     def mark_complete(self) -> None:
-        """Note in the index that it has been filled. If it is busy, whoever opens it next looks once more."""
+        """Mark the index as filled. If it is busy, the next process that opens it syncs again."""
         with self._guard, suppress(IndexBusy), sqlite_errors():
             if self._writer is not None and not self._complete:
                 self._writer.pragma("application_id", COMPLETE)
                 self._complete = True
 
-    def _follow(self, target: Path) -> None:
+    def _open_file(self, target: Path) -> None:
         with sqlite_errors():
             writer = connect(target, self._timeout)
             try:
@@ -216,14 +221,14 @@ class Database:
                 writer.close()
                 raise
         self._writer, self.path = writer, target
-        self._pointer = _stamp(self._folder / POINTER)
+        self._pointer = _read_stamp(self._folder / POINTER)
 
     def build_path(self) -> Path:
-        """A name for an index that is being built."""
+        """Return a path for a new index. It names this process, so that others keep the file."""
         return self._folder / f"build-{os.getpid()}-{uuid.uuid4().hex[:8]}.db"
 
     def adopt(self, built: Path) -> None:
-        """Make a finished, closed index file the current one, and remove those that nothing points to."""
+        """Make a finished, closed index file the current one and delete the others."""
         with self._guard, sqlite_errors():
             target = built.with_name(f"index-{uuid.uuid4().hex[:8]}.db")
             os.replace(built, target)
@@ -231,27 +236,28 @@ class Database:
             pointer.write_text(target.name, "ascii")
             os.replace(pointer, self._folder / POINTER)
             self.close()
-            self._follow(target)
+            self._open_file(target)
             self._sweep("index-*.db*", "build-*.db*")
 
     def sweep(self) -> None:
-        """Remove every index file but the current one, damaged ones that were kept included."""
+        """Delete all index files but the current one, including quarantined ones."""
         self._sweep("index-*.db*", "build-*.db*", "damaged-*", "vectors-*.hnsw")
 
     def _sweep(self, *patterns: str) -> None:
         if self.path is None:
             return
-        for old in (path for pattern in patterns for path in self._folder.glob(pattern)):
-            owner = re.match(r"build-(\d+)-", old.name)
-            alive = owner is not None and _is_running(int(owner[1]))
-            if not old.name.startswith(self.path.name) and not alive:
-                with suppress(OSError):
-                    old.unlink()
+        for pattern in patterns:
+            for old in self._folder.glob(pattern):
+                owner = re.match(r"build-(\d+)-", old.name)
+                in_use = owner is not None and _is_running(int(owner[1]))
+                if not old.name.startswith(self.path.name) and not in_use:
+                    with suppress(OSError):
+                        old.unlink()
 
     def quarantine(self) -> None:
-        """Keep a damaged file for whoever wants to look at it, and forget it."""
+        """Rename a damaged index file, so that it can be inspected, and remove the pointer."""
         with self._guard, sqlite_errors():
-            damaged = self.path or _target(self._folder)
+            damaged = self.path or _read_pointer(self._folder)
             self.close()
             (self._folder / POINTER).unlink(missing_ok=True)
             for earlier in self._folder.glob("damaged-*"):
@@ -262,18 +268,12 @@ class Database:
                     damaged.with_name(damaged.name + suffix).unlink(missing_ok=True)
 
     def conditions(self, where: Filter) -> Condition:
-        """A filter as SQL."""
+        """Return the SQL condition for a filter."""
         return build_condition(where, self.salience)
-
-    def _connect_reader(self, path: Path) -> apsw.Connection:
-        db = connect(path, self._timeout)
-        # Called deterministic, so that SQLite asks once for each statement and not for each row.
-        db.create_scalar_function("now_us", _moment_of(self._clock), 0, deterministic=True)
-        return db
 
     @contextmanager
     def read_transaction(self) -> Iterator[apsw.Connection]:
-        """A connection that sees one consistent state. Within a reading, the same thread goes on reading that state."""
+        """Yield a connection that sees one state. Nested calls of a thread share it."""
         held: apsw.Connection | None = getattr(self._held, "db", None)
         if held is not None:
             yield held
@@ -284,7 +284,13 @@ class Database:
         if path is None:
             raise IndexProblem("the index is closed")
         with sqlite_errors():
-            self._held.db = db = db or self._connect_reader(path)
+            if db is None:
+                db = connect(path, self._timeout)
+                # "deterministic" makes SQLite call it once per statement, not per row.
+                db.create_scalar_function(
+                    "now_us", lambda *_: to_int(self._clock.now()), 0, deterministic=True
+                )
+            self._held.db = db
             try:
                 db.execute("BEGIN")
                 yield db
@@ -300,7 +306,7 @@ class Database:
 
     @contextmanager
     def write_transaction(self) -> Iterator[apsw.Connection]:
-        """The writing connection inside a transaction that is committed at the end, or undone."""
+        """Yield the write connection in a transaction: committed at the end, or rolled back."""
         with self._guard, sqlite_errors():
             if self._writer is None:
                 raise IndexProblem("the index is closed")
@@ -314,13 +320,13 @@ class Database:
                 raise
 
     def vacuum(self) -> None:
-        """Write every page anew: SQLite zeroes what is deleted, but not the copies it left when it moved rows about."""
+        """Rewrite the file: SQLite zeroes deleted rows, but not copies left by moving rows."""
         with self._guard, sqlite_errors():
             if self._writer is not None:
                 self._writer.execute("VACUUM")
 
     def checkpoint(self) -> bool:
-        """Empty the write-ahead log into the database. False if a reader was in the way."""
+        """Move the write-ahead log into the database. Return False if a reader prevented it."""
         with self._guard, sqlite_errors():
             if self._writer is None:
                 return False
@@ -328,13 +334,12 @@ class Database:
             return not busy
 
     def size(self) -> int:
-        """Bytes on disk."""
+        """Return the size on disk in bytes."""
         path = self.path
         if path is None:
             return 0
-        return sum(
-            s.stat().st_size for s in (path, path.with_name(path.name + "-wal")) if s.exists()
-        )
+        files = (path, path.with_name(path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
 
     def close(self) -> None:
         """Close every connection."""
@@ -345,11 +350,8 @@ class Database:
             self._idle, self._writer, self._pointer, self.path = [], None, None, None
 
 
-def _moment_of(clock: Clock) -> Callable[..., int | None]:
-    return lambda *_: to_int(clock.now())
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _read_stamp(path: Path) -> tuple[int, int] | None:
+    """Return inode and modification time, or None if the file is missing."""
     with suppress(FileNotFoundError):
         status = path.stat()
         return status.st_ino, status.st_mtime_ns
@@ -366,8 +368,8 @@ def _is_running(process: int) -> bool:
     return True
 
 
-def _target(folder: Path) -> Path | None:
-    """The index file that the pointer names, if it is there."""
+def _read_pointer(folder: Path) -> Path | None:
+    """Return the index file that the pointer names, or None if it is missing."""
     with suppress(FileNotFoundError, UnicodeDecodeError):
         name = (folder / POINTER).read_text("ascii").strip()
         if _NAME.fullmatch(name) and (folder / name).is_file():

@@ -1,4 +1,4 @@
-"""Comparing vectors by their numbers: cosines, and the memories that they belong to."""
+"""Computes exact cosines of vectors, and finds the texts that they belong to."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 
 def find_allowed(db: apsw.Connection, space: Space, where: Condition) -> Numbers:
-    """The numbers of all vectors whose memories the filter lets through."""
+    """Return the numbers of all vectors whose texts match the filter."""
     sql, values = where
     rows = fetch(
         db,
-        f"SELECT v.v FROM vectors v JOIN entries m USING (n) LEFT JOIN usage u ON u.id = m.id WHERE v.space = ? AND {sql}",
+        "SELECT v.v FROM vectors v JOIN entries m USING (n) LEFT JOIN usage u ON u.id = m.id "
+        f"WHERE v.space = ? AND {sql}",
         (space.number, *values),
     )
     return np.array([v for (v,) in rows], np.int64)
@@ -32,24 +33,22 @@ def find_allowed(db: apsw.Connection, space: Space, where: Condition) -> Numbers
 def find_hits(
     db: apsw.Connection, numbers: Numbers, query: Vector, where: Condition, limit: int
 ) -> tuple[list[VectorHit], float]:
-    """The memories of these vectors that the filter lets through, each by its nearest piece, best first.
+    """Return the texts of these vectors that match the filter, best first, by nearest piece.
 
-    And which share of the vectors it lets through.
+    Also return the share of the vectors that match.
     """
     sql = "SELECT v, scale, codes, rest FROM json_each(?) j JOIN vectors ON v = j.value"
     rows = fetch(db, sql, (to_json(numbers.tolist()),))
     scores = dict(zip((row[0] for row in rows), compute_cosines(rows, query), strict=True))
     best = sorted(scores, key=lambda v: -scores[v])
-    # Few of those that were compared are asked for: only these are looked at more closely, unless the filter takes too many.
-    hits, share = _let_through(db, best[: 4 * limit], scores, where)
-    return (
-        (hits, share)
-        if len(hits) >= limit or len(best) <= 4 * limit
-        else _let_through(db, best, scores, where)
-    )
+    # The best few are usually enough; if the filter excludes too many, all are checked.
+    hits, share = _filter_hits(db, best[: 4 * limit], scores, where)
+    if len(hits) < limit and len(best) > 4 * limit:
+        return _filter_hits(db, best, scores, where)
+    return hits, share
 
 
-def _let_through(
+def _filter_hits(
     db: apsw.Connection, best: Sequence[int], scores: Mapping[int, float], where: Condition
 ) -> tuple[list[VectorHit], float]:
     sql, values = where
@@ -68,19 +67,20 @@ def _let_through(
 
 
 def compute_cosines(rows: Sequence[Sequence[Any]], query: Vector) -> list[float]:
-    """Cosines, from rows whose second, third and fourth cells are scale, codes and rest. Raises IndexCorrupt."""
+    """Return cosines for rows of (any, scale, codes, rest). Raises IndexCorrupt."""
     if not rows:
         return []
-    found: list[float] = np.clip(
-        _vectors(rows, len(query)) @ query, -1, 1
-    ).tolist()  # rounded, equal ones come out above 1
+    # Rounding can push the cosine of equal vectors above 1.
+    found: list[float] = np.clip(_decode_vectors(rows, len(query)) @ query, -1, 1).tolist()
     return found
 
 
-def _vectors(rows: Sequence[Sequence[Any]], dimensions: int) -> Floats:
+def _decode_vectors(rows: Sequence[Sequence[Any]], dimensions: int) -> Floats:
     codes, rest = (b"".join(row[at] for row in rows) for at in (2, 3))
     if len(codes) != len(rows) * dimensions or len(rest) != len(codes):
-        raise IndexCorrupt("the index has vectors of a wrong length; it is rebuilt from the files")
+        raise IndexCorrupt(
+            "the index has vectors of the wrong length; it is rebuilt from the files"
+        )
     scale = np.array([row[1] for row in rows], np.float32)
     return dequantize(
         np.frombuffer(codes, np.int8).reshape(len(rows), -1),
@@ -90,7 +90,7 @@ def _vectors(rows: Sequence[Sequence[Any]], dimensions: int) -> Floats:
 
 
 def compute_mean(rows: Sequence[Sequence[Any]], dimensions: int) -> Vector:
-    """The mean of vectors, of length 1, from rows as above. Raises IndexCorrupt."""
-    total: Vector = _vectors(rows, dimensions).sum(axis=0)
+    """Return the mean, scaled to length 1, for rows as above. Raises IndexCorrupt."""
+    total: Vector = _decode_vectors(rows, dimensions).sum(axis=0)
     length = float(np.linalg.norm(total)) or 1.0
     return total / np.float32(length)

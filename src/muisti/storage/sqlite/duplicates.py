@@ -1,4 +1,4 @@
-"""Finds memories that may say what a new one says. However many there are, few rows are looked at."""
+"""Finds existing memories that may duplicate a new one, with few row reads."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class SqliteDuplicates:
-    """Looks by content, by simhash and by words, in the scope of a memory."""
+    """Implements the port DuplicateFinder."""
 
     _db: Database
     _columns: str
 
     def find_same_content(self, memory: Memory) -> Memory | None:
-        """Return the memory with exactly this content and validity."""
+        """Return the oldest memory with this content and validity, or None."""
         time = (
             f"m.valid_from IS ? AND m.valid_until IS ? AND (m.valid_until NOT NULL OR {_CURRENT})"
         )
@@ -43,7 +43,7 @@ class SqliteDuplicates:
     def find_near_simhash(
         self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
     ) -> dict[str, str]:
-        """Return id → simhash of memories that share a band and differ in at most so many bits."""
+        """Return the simhash, by ID, of memories that share a band and are near."""
         if not bands:
             return {}
         from muisti.text.simhash import hamming_distance  # only saving needs it
@@ -58,7 +58,7 @@ class SqliteDuplicates:
     def find_with_words(
         self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
     ) -> dict[str, str]:
-        """Return id → simhash of memories that have any, or all, of these words."""
+        """Return the simhash, by ID, of memories with any, or all, of these words."""
         if not words:
             return {}
         match = (" AND " if all_of_them else " OR ").join(quote_word(word) for word in words)
@@ -66,8 +66,9 @@ class SqliteDuplicates:
             return dict(fetch(db, _BY_WORDS, (match, *_place(memory), limit)))
 
     def filter_current(self, ids: Sequence[str]) -> list[Memory]:
-        """Return those of these that are neither superseded nor expired."""
-        sql = f"SELECT {self._columns} FROM {FROM} WHERE m.id IN (SELECT value FROM json_each(?)) AND {_CURRENT}"
+        """Return the memories among these without an end of validity."""
+        chosen = "m.id IN (SELECT value FROM json_each(?))"
+        sql = f"SELECT {self._columns} FROM {FROM} WHERE {chosen} AND {_CURRENT}"
         with self._db.read_transaction() as db:
             found = {row[0]: decode_memory(row) for row in fetch(db, sql, (to_json(ids),))}
         return [found[id_] for id_ in ids if id_ in found]
@@ -84,7 +85,9 @@ _CURRENT = f"{VALID_UNTIL} IS NULL"
 _BY_BANDS = (
     "SELECT DISTINCT n, simhash FROM bands WHERE band IN (SELECT value FROM json_each(?)) LIMIT ?"
 )
-_BY_NUMBER = f"SELECT m.id, m.simhash FROM json_each(?) j JOIN memories m ON m.n = j.value WHERE {_SAME_PLACE}"
+_BY_NUMBER = f"""
+SELECT m.id, m.simhash FROM json_each(?) j JOIN memories m ON m.n = j.value WHERE {_SAME_PLACE}
+"""
 _BY_WORDS = f"""
 SELECT m.id, m.simhash FROM word_index JOIN memories m ON m.n = word_index.rowid
 WHERE word_index MATCH ? AND {_SAME_PLACE} LIMIT ?
@@ -92,5 +95,5 @@ WHERE word_index MATCH ? AND {_SAME_PLACE} LIMIT ?
 
 
 def _place(memory: Memory) -> tuple[Cell, ...]:
-    """The values that _SAME_PLACE compares; it names the session twice."""
+    """Return the values for _SAME_PLACE, which has the session twice."""
     return *memory.place, memory.place[-1]

@@ -1,4 +1,4 @@
-"""Messages and sections of documents: texts that are found like memories, but are none."""
+"""Writes messages and sections of documents: texts that are searched like memories."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from muisti.storage.sqlite.rows import Cell, fetch
 from muisti.storage.sqlite.vector_spaces import delete_vectors, mark_all_unembedded, to_json
 
 Counts = Counter[str] | None
-"""In how many texts more, or fewer, each word occurs. None: nobody counts now, it is done for all texts at the end."""
+"""The change in the number of texts with each word. None: the builder counts at the end."""
 Earlier = dict[str, tuple[int, str]]
-"""By id: the number and the source hash of a text whose file is read again, so that its vectors stay its own."""
+"""Row number and source hash, by ID, of texts that are replaced: they keep their vectors."""
 
 _INSERT = """
-INSERT INTO entries (n, origin, kind, sector, id, project, tier, session_id, created_at, updated_at, source, path, title,
-    content_hash, content, source_hash, trusted)
+INSERT INTO entries (n, origin, kind, sector, id, project, tier, session_id, created_at, updated_at,
+    source, path, title, content_hash, content, source_hash, trusted)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SECTORS = {"message": "episodic", "document": "semantic"}
 _OF_PATH = {
-    # A conversation's file is found by its place, for which there is an index.
+    # There is an SQL index on chat and file.
     "message": "messages m JOIN entries e USING (n) WHERE m.chat = ?2 AND m.file = ?1",
     "document": "entries e WHERE e.origin = 'document' AND e.path = ?1 AND ?2 <> ''",
 }
@@ -33,7 +33,7 @@ _OF_PATH = {
 def insert_texts(
     db: apsw.Connection, texts: Sequence[TextRow], earlier: Earlier, counts: Counts
 ) -> None:
-    """Write rows. Those that were there before keep their number, and their vectors if they say the same."""
+    """Write rows. Rows in `earlier` keep their number and, if unchanged, their vectors."""
     (last,) = db.execute("SELECT coalesce(max(n), 0) FROM entries").fetchone() or (0,)
     next_n = max([last, *(n for n, _ in earlier.values())]) + 1
     rows: list[tuple[Cell, ...]] = []
@@ -46,9 +46,9 @@ def insert_texts(
             n, next_n = next_n, next_n + 1
         tier = Tier.PROJECT.value if text.project else Tier.GLOBAL.value
         rows.append(
-            (n, text.origin, text.origin, _SECTORS[text.origin], text.id, text.project, tier, text.session_id,
-             text.created_at, text.updated_at, text.source, text.path, text.title, text.content_hash, text.content,
-             text.source_hash, text.trusted)
+            (n, text.origin, text.origin, _SECTORS[text.origin], text.id, text.project, tier,
+             text.session_id, text.created_at, text.updated_at, text.source, text.path, text.title,
+             text.content_hash, text.content, text.source_hash, text.trusted)
         )  # fmt: skip
         if any(text.words):
             words.append((n, *text.words))
@@ -66,11 +66,12 @@ def insert_texts(
 
 
 def remove_texts(db: apsw.Connection, places: Sequence[tuple[str, str]], counts: Counts) -> Earlier:
-    """Remove all texts of these origins and paths. Their vectors stay for now; returns what the rows were."""
+    """Remove all texts of these origins and paths, but not their vectors. Return the old rows."""
     removed: Earlier = {}
     for origin, path in places:
-        chat = path.split("/")[1] if origin == "message" else path
-        found = fetch(db, f"SELECT e.n, e.id, e.source_hash FROM {_OF_PATH[origin]}", (path, chat))
+        conversation = path.split("/")[1] if origin == "message" else path
+        sql = f"SELECT e.n, e.id, e.source_hash FROM {_OF_PATH[origin]}"
+        found = fetch(db, sql, (path, conversation))
         numbers = to_json([n for n, _, _ in found])
         if counts is not None:
             for row in fetch(db, _WORDS, (numbers,)):

@@ -1,4 +1,4 @@
-"""What the index knows of the files that it was made from, and what it comes to as a whole."""
+"""Reads the state of the files that were indexed, and digests of the whole index."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from muisti.storage.sync_state import ConversationOffset, FileStat, ReadOffset, 
 
 
 def read_seen(db: apsw.Connection, paths: Collection[str] | None = None) -> dict[str, SeenFile]:
-    """Return every file that was seen, or those of these."""
+    """Return the known files of memories by path: all, or those with these paths."""
     sql = "SELECT path, size, mtime_ns, inode, seen_ns, sha, memory_id FROM seen"
     if paths is None:
         rows = fetch(db, sql)
     else:
         rows = fetch(db, f"{sql} WHERE path IN (SELECT value FROM json_each(?))", (to_json(paths),))
-    if {(type(row[0]), type(row[4]), type(row[6])) for row in rows} - _SENSIBLE:
-        raise IndexCorrupt("the index has rows that make no sense; `muisti reindex` rebuilds it")
+    if {(type(row[0]), type(row[4]), type(row[6])) for row in rows} - _VALID_TYPES:
+        raise IndexCorrupt("the index has invalid rows; `muisti reindex` rebuilds it")
     return {
         path: SeenFile(FileStat(size, mtime, inode), seen_ns, sha, memory_id)
         for path, size, mtime, inode, seen_ns, sha, memory_id in rows
     }
 
 
-_SENSIBLE = {(str, int, str), (str, int, type(None))}
+_VALID_TYPES = {(str, int, str), (str, int, type(None))}
 
 
 def read_journal_offsets(db: apsw.Connection) -> dict[str, ReadOffset]:
-    """Return how far the journal was read."""
+    """Return how far each file of the journal was read, by file name."""
     rows = fetch(db, "SELECT file, offset, tail_sha FROM marks")
     return {name: ReadOffset(offset, tail_sha) for name, offset, tail_sha in rows}
 
@@ -39,7 +39,7 @@ def read_journal_offsets(db: apsw.Connection) -> dict[str, ReadOffset]:
 def read_conversation_offsets(
     db: apsw.Connection, path: str | None
 ) -> dict[str, ConversationOffset]:
-    """Return how far each file of a conversation, or one, was read."""
+    """Return how far each conversation file was read, by path: all, or this one."""
     sql = "SELECT file, size, mtime_ns, inode, seen_ns, offset, tail_sha FROM talk"
     rows = fetch(db, sql) if path is None else fetch(db, f"{sql} WHERE file = ?", (path,))
     return {
@@ -51,7 +51,7 @@ def read_conversation_offsets(
 def read_documents(
     db: apsw.Connection, paths: Collection[str] | None = None
 ) -> dict[str, tuple[str, SeenFile]]:
-    """Return every document that was read, or those of these."""
+    """Return the document source and the file, by path: all, or these paths."""
     sql = "SELECT path, shelf, size, mtime_ns, inode, seen_ns, sha FROM documents"
     if paths is None:
         rows = fetch(db, sql)
@@ -63,25 +63,26 @@ def read_documents(
     }
 
 
-def read_said(db: apsw.Connection, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return role and content of the indexed messages that have one of these ids."""
+def read_message_texts(db: apsw.Connection, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return role and content of indexed messages by ID."""
     sql = """SELECT e.id, m.role, e.content FROM json_each(?) j
              JOIN entries e ON e.id = j.value JOIN messages m USING (n)"""
     return {id_: (role, content) for id_, role, content in fetch(db, sql, (to_json(ids),))}
 
 
-def read_last_message_at(db: apsw.Connection, chat: str, path: str) -> int | None:
-    """Return the time of the last indexed line of a conversation's file."""
+def read_last_message_at(db: apsw.Connection, conversation: str, path: str) -> int | None:
+    """Return `created_at` of the last indexed line of a conversation's file, or None."""
     sql = """SELECT e.created_at FROM messages m JOIN entries e USING (n)
              WHERE m.chat = ? AND m.file = ? ORDER BY m.place DESC LIMIT 1"""
-    row = db.execute(sql, (chat, path)).fetchone()
+    row = db.execute(sql, (conversation, path)).fetchone()
     return None if row is None else int(row[0])
 
 
 _PARTS = {
-    # Row numbers, inodes and times of looking differ between two builds of the same vault; nothing else may.
+    # Two builds of the same vault differ only in row numbers, inodes and times of reading.
     "memories": f"SELECT {', '.join(STORED)} FROM memories ORDER BY id",
-    "labels": "SELECT field, value, id FROM labels JOIN memories USING (n) ORDER BY field, value, id",
+    "labels": """SELECT field, value, id FROM labels JOIN memories USING (n)
+        ORDER BY field, value, id""",
     "links": "SELECT * FROM links ORDER BY source, type, target",
     "bands": "SELECT band, id, b.simhash FROM bands b JOIN memories USING (n) ORDER BY band, id",
     "usage": "SELECT * FROM usage ORDER BY id",
@@ -92,9 +93,11 @@ _PARTS = {
     "marks": "SELECT * FROM marks ORDER BY file",
     "words": "SELECT id, w.title, w.labels, w.body FROM words w JOIN entries USING (n) ORDER BY id",
     "lexicon": "SELECT word, memories FROM lexicon ORDER BY word",
-    "texts": """SELECT id, origin, project, tier, session_id, created_at, updated_at, source, path, title, content_hash,
-        source_hash, content, trusted FROM entries WHERE origin <> 'memory' ORDER BY id""",
-    "messages": "SELECT id, chat, file, place, message_id, at, role, type, meta FROM messages JOIN entries USING (n) ORDER BY id",
+    "texts": """SELECT id, origin, project, tier, session_id, created_at, updated_at, source, path,
+        title, content_hash, source_hash, content, trusted
+        FROM entries WHERE origin <> 'memory' ORDER BY id""",
+    "messages": """SELECT id, chat, file, place, message_id, at, role, type, meta
+        FROM messages JOIN entries USING (n) ORDER BY id""",
     "talk": "SELECT file, size, offset, tail_sha FROM talk ORDER BY file",
     "shelves": "SELECT * FROM shelves ORDER BY path",
     "documents": "SELECT path, shelf, size, sha FROM documents ORDER BY path",
@@ -103,7 +106,7 @@ _PARTS = {
 
 
 def read_fingerprint(db: apsw.Connection) -> dict[str, str]:
-    """Return a digest for each part of the index."""
+    """Return a digest of each part of the index."""
     import hashlib
 
     digests = {}

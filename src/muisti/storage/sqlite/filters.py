@@ -1,4 +1,4 @@
-"""Filters as SQL conditions, so that they work inside every query."""
+"""Converts filters to SQL conditions that every query can include."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from muisti.model import Filter
 
 Condition = tuple[str, list[Cell]]
-"""On `memories m` or `entries m` and `usage u`, with its values. Always true is `1`."""
+"""SQL on `memories m` or `entries m` and `usage u`, and its values. `1` is always true."""
 
 
 def build_condition(where: Filter, salience: str) -> Condition:
-    """The condition that a filter stands for. Salience: the SQL expression for it."""
+    """Return the condition for a filter. Salience: the SQL expression for the salience."""
     parts: list[str] = []
     values: list[Cell] = []
 
@@ -34,15 +34,16 @@ def build_condition(where: Filter, salience: str) -> Condition:
     if where.session is not None:
         add("m.session_id = ?", where.session)
     if where.ids:
-        add(f"m.id IN ({_marks(where.ids)})", *where.ids)
+        add(f"m.id IN ({_make_marks(where.ids)})", *where.ids)
     for field in FIELDS:
         if field.match is not None:
             _add_match(field, getattr(where, field.filter_name), add)
     if where.origins:
-        add(f"m.origin IN ({_marks(where.origins)})", *where.origins)
+        add(f"m.origin IN ({_make_marks(where.origins)})", *where.origins)
     if where.documents:
         add(
-            f"(m.origin <> 'document' OR m.source IN ({_marks(where.documents)}))", *where.documents
+            f"(m.origin <> 'document' OR m.source IN ({_make_marks(where.documents)}))",
+            *where.documents,
         )
     if where.min_salience > 0:
         add(f"{salience} >= ?", where.min_salience)
@@ -51,10 +52,10 @@ def build_condition(where: Filter, salience: str) -> Condition:
 
 
 def _add_match(field: Field, wanted: Any, add: Callable[..., None]) -> None:
-    """What a filter on one field lets through. Wanted: its value or values; None or nothing: all memories."""
+    """Add the condition for one field. Wanted: its value or values; None or empty: no condition."""
     match field.match:
         case Match.ANY_OF if wanted:
-            add(f"m.{field.name} IN ({_marks(wanted)})", *wanted)
+            add(f"m.{field.name} IN ({_make_marks(wanted)})", *wanted)
         case Match.ALL_OF:
             for value in wanted:
                 add(_LABELLED, field.name.removesuffix("s"), value.casefold())
@@ -68,7 +69,7 @@ _LABELLED = "EXISTS (SELECT 1 FROM labels WHERE field = ? AND value = ? AND n = 
 
 
 def _add_visibility(where: Filter, add: Callable[..., None]) -> None:
-    """Tier `project` of the project, `session` of the asking session only, `global` of everybody (contract A3)."""
+    """Add which tiers are visible: the project's, the session's and global ones (contract A3)."""
     if where.project is not None:
         unfiled = " OR m.project = ''" if where.unfiled else ""
         add(f"(m.project = ? OR m.tier = 'global'{unfiled})", where.project)
@@ -88,23 +89,20 @@ def _add_times(where: Filter, add: Callable[..., None]) -> None:
     for sql, at in moments:
         if at is not None:
             add(sql, to_int(at))
-    if where.as_of is not None:
-        _add_end(where.as_of, where.known_at, add)
-
-
-def _add_end(as_of: datetime, known_at: datetime | None, add: Callable[..., None]) -> None:
-    """Still true then. That it was superseded counts only if that was known at the time that is asked for."""
+    if where.as_of is None:
+        return
     ended = f"coalesce({VALID_UNTIL} <= ?, 0)"
-    if known_at is None:
-        add(f"NOT {ended}", to_int(as_of))
-    else:
-        # Only an end that the link gave it: one that stands in the file for another reason was known all along.
-        given = "(m.valid_until IS NULL OR m.valid_until = max(l.valid_from, coalesce(m.valid_from, l.valid_from)))"
-        later = (
-            f"EXISTS (SELECT 1 FROM links l WHERE {SUPERSEDES} AND l.created_at > ? AND {given})"
-        )
-        add(f"NOT ({ended} AND NOT {later})", to_int(as_of), to_int(known_at))
+    if where.known_at is None:
+        add(f"NOT {ended}", to_int(where.as_of))
+        return
+    # Ignore an end that was set by superseding the memory after `known_at`. Other ends in the file
+    # were known all along.
+    by_link = """(m.valid_until IS NULL
+        OR m.valid_until = max(l.valid_from, coalesce(m.valid_from, l.valid_from)))"""
+    later = f"EXISTS (SELECT 1 FROM links l WHERE {SUPERSEDES} AND l.created_at > ? AND {by_link})"
+    add(f"NOT ({ended} AND NOT {later})", to_int(where.as_of), to_int(where.known_at))
 
 
-def _marks(values: Sequence[str]) -> str:
+def _make_marks(values: Sequence[str]) -> str:
+    """Return "?, ?, ?" for the values."""
     return ", ".join("?" * len(values))

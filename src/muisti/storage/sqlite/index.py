@@ -1,4 +1,4 @@
-"""The index as a whole: transactions, what it has seen of the files, rebuilding, checks."""
+"""The index as a whole: transactions, file state, rebuilding and checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SqliteIndex(
     SqliteMessages,
     SqliteStatistics,
 ):
-    """The index file that the vault's pointer names."""
+    """The current index file. Implements SyncedIndex."""
 
     def __init__(self, database: Database, timeout: float) -> None:
         self._db = database
@@ -52,8 +52,8 @@ class SqliteIndex(
         self.write(changes, StateChanges())
 
     def write(self, changes: IndexChanges, state: StateChanges) -> None:
-        """Write rows, and what was seen of the files that they come from, in one transaction."""
-        from muisti.storage.sqlite.apply import apply_changes  # a hook only reads
+        """Write rows and the state of the files they come from in one transaction."""
+        from muisti.storage.sqlite.apply import apply_changes  # hooks only read
 
         with self._db.write_transaction() as db:
             apply_changes(db, changes, state)
@@ -61,21 +61,21 @@ class SqliteIndex(
             self._purge_is_due = not self._db.checkpoint()
 
     def purge(self) -> None:
-        """Leave removed text in no file: the write-ahead log, quarantined indexes, unfinished ones of dead processes.
+        """Remove deleted text from the index file, its log, and leftover index files.
 
-        Raises IndexBusy if a reader is in the way.
+        Raises IndexBusy while another process reads.
         """
         self._db.sweep()
         self._db.vacuum()
         self._purge_is_due = not self._db.checkpoint()
         if self._purge_is_due:
             raise IndexBusy(
-                "a reader keeps the write-ahead log open; the text leaves it with the next change after that"
+                "another process is reading; the deleted text leaves the log at the next change"
             )
 
     @contextmanager
     def builder(self) -> Iterator[SqliteIndexBuilder]:
-        """Return an empty index beside this one."""
+        """Create an empty index beside this one; delete it at the end unless it was swapped in."""
         from muisti.storage.sqlite.builder import SqliteIndexBuilder
 
         builder = SqliteIndexBuilder(self._db, self._timeout)
@@ -84,54 +84,54 @@ class SqliteIndex(
         finally:
             builder.discard()
 
-    # -- What was seen of the files
+    # -- The state of the files
 
     def seen(self, paths: Collection[str] | None = None) -> dict[str, SeenFile]:
-        """Return every file that was seen, or those of these."""
+        """Return the known files of memories by path: all, or those with these paths."""
         from muisti.storage.sqlite.file_state import read_seen
 
         with self._db.read_transaction() as db:
             return read_seen(db, paths)
 
     def journal_offsets(self) -> dict[str, ReadOffset]:
-        """Return how far the journal was read."""
+        """Return how far each file of the journal was read, by file name."""
         from muisti.storage.sqlite.file_state import read_journal_offsets
 
         with self._db.read_transaction() as db:
             return read_journal_offsets(db)
 
     def conversation_offsets(self, path: str | None = None) -> dict[str, ConversationOffset]:
-        """Return how far each file of a conversation, or one, was read."""
+        """Return how far each conversation file was read, by path: all, or this one."""
         from muisti.storage.sqlite.file_state import read_conversation_offsets
 
         with self._db.read_transaction() as db:
             return read_conversation_offsets(db, path)
 
     def documents(self, paths: Collection[str] | None = None) -> dict[str, tuple[str, SeenFile]]:
-        """Return every document that was read, or those of these."""
+        """Return the document source and the file, by path: all, or these paths."""
         from muisti.storage.sqlite.file_state import read_documents
 
         with self._db.read_transaction() as db:
             return read_documents(db, paths)
 
     def get_message_texts(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Return role and content of the indexed messages that have one of these ids."""
-        from muisti.storage.sqlite.file_state import read_said
+        """Return role and content of indexed messages by ID."""
+        from muisti.storage.sqlite.file_state import read_message_texts
 
         with self._db.read_transaction() as db:
-            return read_said(db, ids)
+            return read_message_texts(db, ids)
 
-    def last_message_at(self, chat: str, path: str) -> int | None:
-        """Return the time of the last indexed line of a conversation's file."""
+    def last_message_at(self, conversation: str, path: str) -> int | None:
+        """Return `created_at` of the last indexed line of a conversation's file, or None."""
         from muisti.storage.sqlite.file_state import read_last_message_at
 
         with self._db.read_transaction() as db:
-            return read_last_message_at(db, chat, path)
+            return read_last_message_at(db, conversation, path)
 
     # -- Checks
 
     def check(self) -> list[str]:
-        """Return what is wrong with the file itself."""
+        """Return what is wrong with the index file itself."""
         with self._db.write_transaction() as db:
             found: list[str] = []
             for table in ("word_index", "lexicon_parts"):
@@ -139,7 +139,7 @@ class SqliteIndex(
                     db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
                 except apsw.Error as error:
                     found.append(f"{table}: {error}")
-            # In this order: the pragma alone trusts what FTS5 cached before other processes wrote, and sees damage.
+            # FTS5 comes first: its check refreshes a cache; with a stale one the pragma fails.
             found += [str(row[0]) for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
             if not found and fetch(db, "SELECT 1 FROM spaces"):
                 from muisti.storage.sqlite.vector_rows import find_vector_problems  # numpy
@@ -148,7 +148,7 @@ class SqliteIndex(
             return found
 
     def fingerprint(self) -> dict[str, str]:
-        """Return a digest for each part."""
+        """Return a digest of each part."""
         from muisti.storage.sqlite.file_state import read_fingerprint
 
         with self._db.read_transaction() as db:

@@ -1,4 +1,4 @@
-"""The index file that is in use: opening it, following it, putting it aside."""
+"""The index file in use: opening, reopening and quarantining it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 class IndexFile:
-    """The file that the vault's pointer names."""
+    """The current index file."""
 
     _db: Database
     _stale = False
 
     @property
     def stale(self) -> bool:
-        """Whether something was written that the index does not have yet."""
+        """Whether the vault has changes that the index lacks."""
         return self._stale
 
     @stale.setter
@@ -30,22 +30,22 @@ class IndexFile:
         return self._db.is_current()
 
     def is_ready(self) -> bool:
-        """Return whether the file in use is open, or can be opened, and complete."""
+        """Return whether the current file is open, or can be opened, and is complete."""
         return not self._stale and (self._db.is_current() or self._db.open_complete())
 
     def open_complete(self) -> bool:
-        """Open the file in use, if there is one that is complete: nothing is made or repaired, and no lock is needed."""
+        """Open the current file if it is complete. Creates nothing and needs no lock."""
         return self._db.open_complete()
 
     def open(self) -> bool:
-        """Open the file in use, or make one, which then is stale: nobody may take it for complete."""
+        """Open the current file, or create one, which is then stale. Return whether it is new."""
         stale, self._stale = self._stale, True
         fresh = self._db.open()
         self._stale = fresh or stale
         return fresh
 
     def quarantine(self) -> None:
-        """Put a damaged file out of the way."""
+        """Move a damaged file aside."""
         self._db.quarantine()
 
     def close(self) -> None:

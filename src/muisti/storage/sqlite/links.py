@@ -1,4 +1,4 @@
-"""Reads how memories are linked."""
+"""Reads links."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 class SqliteLinks:
-    """Links between memories that exist and are not deleted."""
+    """Implements the port LinkReader."""
 
     _db: Database
 
     def get_links(self, ids: Sequence[str]) -> list[Link]:
-        """Return links that begin or end at any of these."""
+        """Return the links that begin or end at any of these memories, oldest first."""
         with self._db.read_transaction() as db:
             return [decode_link(row) for row in fetch(db, _LINKS, (to_json(ids),))]
 
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return for each that was superseded: by which memories, in the order of time."""
+        """Return the IDs of the memories that supersede each of these, the latest last."""
         found: dict[str, tuple[str, ...]] = {}
         with self._db.read_transaction() as db:
             for old, new in fetch(db, _SUCCESSORS, (to_json(ids),)):
@@ -42,7 +42,9 @@ FROM (SELECT l.* FROM json_each(?1) j JOIN links l ON l.source = j.value
 ORDER BY l.created_at, l.source, l.type, l.target
 """
 _SUCCESSORS = """
-SELECT l.target, l.source FROM json_each(?) j JOIN links l ON l.target = j.value AND l.type = 'SUPERSEDES'
+SELECT l.target, l.source
+FROM json_each(?) j JOIN links l ON l.target = j.value AND l.type = 'SUPERSEDES'
 JOIN memories s ON s.id = l.source AND s.deleted_at IS NULL
-WHERE NOT l.proposed AND l.valid_until IS NULL AND l.source <> l.target ORDER BY l.created_at, l.source
+WHERE NOT l.proposed AND l.valid_until IS NULL AND l.source <> l.target
+ORDER BY l.created_at, l.source
 """

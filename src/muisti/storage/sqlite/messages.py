@@ -1,4 +1,4 @@
-"""Conversations and documents in the index."""
+"""Reads conversations and document sources."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ if TYPE_CHECKING:
 
 
 class SqliteMessages:
-    """Reads messages, and what is searched beside the memories."""
+    """Implements the port MessageReader."""
 
     _db: Database
 
-    def window(self, chat: str, limit: int, *, whole: bool = False) -> list[Message]:
-        """Return the latest since the last session break, or of all."""
+    def window(self, conversation: str, limit: int, *, whole: bool = False) -> list[Message]:
+        """Return the latest messages since the last session break, or of all."""
         with self._db.read_transaction() as db:
-            rows = fetch(db, _WHOLE if whole else _WINDOW, (chat, limit))
-        return [_message_of(row) for row in reversed(rows)]
+            rows = fetch(db, _WHOLE if whole else _WINDOW, (conversation, limit))
+        return [_decode_message(row) for row in reversed(rows)]
 
     def list_conversations(self) -> list[Conversation]:
         """Return all conversations, the latest first."""
         with self._db.read_transaction() as db:
-            rows = fetch(db, _CHATS)
+            rows = fetch(db, _CONVERSATIONS)
         return [
             Conversation(name, count, to_time(first), to_time(last), present)
             for name, count, first, last, present in rows
         ]
 
     def messages(self, ids: Sequence[str]) -> dict[str, Message]:
-        """Return messages by the ids that searches answer."""
+        """Return messages by the IDs that searches return."""
+        sql = f"""SELECT {_MESSAGE}, e.id FROM json_each(?) j
+                  JOIN entries e ON e.id = j.value JOIN messages m USING (n)"""
         with self._db.read_transaction() as db:
-            rows = fetch(
-                db,
-                f"SELECT {_MESSAGE}, e.id FROM json_each(?) j JOIN entries e ON e.id = j.value JOIN messages m USING (n)",
-                (to_json(ids),),
-            )
-        return {row[-1]: _message_of(row) for row in rows}
+            rows = fetch(db, sql, (to_json(ids),))
+        return {row[-1]: _decode_message(row) for row in rows}
 
-    def find_messages(self, chat: str, message_ids: Sequence[str]) -> dict[str, Message]:
-        """Return those of these that are in a conversation."""
-        sql = f"""SELECT {_MESSAGE} FROM json_each(?) j JOIN messages m ON m.message_id = j.value AND m.chat = ?
+    def find_messages(self, conversation: str, message_ids: Sequence[str]) -> dict[str, Message]:
+        """Return the messages of a conversation that have these message IDs."""
+        sql = f"""SELECT {_MESSAGE} FROM json_each(?) j
+                  JOIN messages m ON m.message_id = j.value AND m.chat = ?
                   JOIN entries e USING (n) ORDER BY m.file DESC, m.place DESC"""
         with self._db.read_transaction() as db:
-            found = [_message_of(row) for row in fetch(db, sql, (to_json(message_ids), chat))]
+            rows = fetch(db, sql, (to_json(message_ids), conversation))
+        found = map(_decode_message, rows)
         return {message.id: message for message in found}
 
     def document_sources(self) -> list[str]:
-        """Return what indexed documents are called."""
+        """Return the source names of indexed documents."""
         with self._db.read_transaction() as db:
             rows = fetch(
                 db, "SELECT DISTINCT source FROM entries WHERE origin = 'document' ORDER BY source"
@@ -64,13 +64,13 @@ class SqliteMessages:
         return [source for (source,) in rows]
 
     def sources(self) -> list[DocumentSource]:
-        """Return the files and folders that are searched beside the memories."""
+        """Return the indexed files and folders."""
         with self._db.read_transaction() as db:
             return read_sources(db)
 
 
 def read_sources(db: apsw.Connection) -> list[DocumentSource]:
-    """Return what the journal says is searched, with the number of documents found there."""
+    """Return the document sources with the number of their documents."""
     return [
         DocumentSource(path, source, project, bool(trusted), count)
         for path, source, project, trusted, count in fetch(db, _SOURCES)
@@ -82,30 +82,36 @@ SELECT path, source, project, trusted, (SELECT count(*) FROM documents d WHERE d
 FROM shelves s ORDER BY path
 """
 _MESSAGE = "m.message_id, m.chat, m.role, e.content, m.at, m.type, m.meta"
-_BREAK = "FROM messages b WHERE b.chat = {0} AND b.type = 'session_break' ORDER BY b.file DESC, b.place DESC LIMIT 1"
-_SINCE = f"(m.file, m.place) > (coalesce((SELECT b.file {_BREAK}), ''), coalesce((SELECT b.place {_BREAK}), -1))"
-# What a program that syncs folders left: the same message in a copy of its file.
-_COPY = """EXISTS (SELECT 1 FROM messages o JOIN entries p USING (n) WHERE o.message_id = m.message_id AND o.chat = m.chat
-    AND o.file < m.file AND o.at = m.at AND o.role = m.role AND p.content = e.content)"""
+_BREAK = """FROM messages b WHERE b.chat = {0} AND b.type = 'session_break'
+    ORDER BY b.file DESC, b.place DESC LIMIT 1"""
+_SINCE = f"""(m.file, m.place) >
+    (coalesce((SELECT b.file {_BREAK}), ''), coalesce((SELECT b.place {_BREAK}), -1))"""
+# The same message in a copy of its file, as programs that sync folders create it.
+_COPY = """EXISTS (SELECT 1 FROM messages o JOIN entries p USING (n)
+    WHERE o.message_id = m.message_id AND o.chat = m.chat AND o.file < m.file
+    AND o.at = m.at AND o.role = m.role AND p.content = e.content)"""
 _LATEST = f"""
-SELECT {_MESSAGE} FROM messages m JOIN entries e USING (n) WHERE m.chat = ?1 AND {{since}} AND NOT {_COPY}
+SELECT {_MESSAGE} FROM messages m JOIN entries e USING (n)
+WHERE m.chat = ?1 AND {{since}} AND NOT {_COPY}
 ORDER BY m.file DESC, m.place DESC LIMIT ?2
 """
 _WINDOW, _WHOLE = _LATEST.format(since=_SINCE.format("?1")), _LATEST.format(since="1")
-_CHATS = f"""
-SELECT c.chat, c.count, c.first, c.last, (SELECT count(*) FROM messages m WHERE m.chat = c.chat AND {_SINCE.format("c.chat")})
-FROM (SELECT chat, sum(type IS NOT '{SESSION_BREAK}') AS count, min(at) AS first, max(at) AS last FROM messages GROUP BY chat) c
+_CONVERSATIONS = f"""
+SELECT c.chat, c.count, c.first, c.last,
+    (SELECT count(*) FROM messages m WHERE m.chat = c.chat AND {_SINCE.format("c.chat")})
+FROM (SELECT chat, sum(type IS NOT '{SESSION_BREAK}') AS count, min(at) AS first, max(at) AS last
+    FROM messages GROUP BY chat) c
 ORDER BY c.last DESC, c.chat
 """
 
 
-def _message_of(row: Sequence[Any]) -> Message:
+def _decode_message(row: Sequence[Any]) -> Message:
     id_, chat, role, content, at, type_, meta, *_ = row
     try:
         known = json.loads(meta) if meta else {}
     except ValueError as error:
         raise IndexCorrupt(
-            f"the index has a message that makes no sense ({error}); `muisti reindex` rebuilds it"
+            f"the index has an invalid message ({error}); `muisti reindex` rebuilds it"
         ) from error
     return Message(
         id=id_,

@@ -1,4 +1,4 @@
-"""Numbered, transactional changes of the schema."""
+"""Schema migrations, each in its own transaction."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from muisti.storage.sqlite.migrations import NEWEST
 
 @cache
 def load_migrations() -> tuple[tuple[int, str], ...]:
-    """Number and SQL of each, in order."""
-    from importlib import resources  # dear, and rarely needed
+    """Return the number and SQL of each migration, in order."""
+    from importlib import resources  # slow to import, and rarely needed
 
     folder = resources.files("muisti.storage.sqlite.migrations")
     files = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
@@ -21,14 +21,14 @@ def load_migrations() -> tuple[tuple[int, str], ...]:
 
 
 def migrate(db: apsw.Connection) -> None:
-    """Bring an index to the present schema. Raises IndexTooNew for one of a later muisti."""
+    """Migrate an index to the latest schema. Raises IndexTooNew."""
     version = db.pragma("user_version")
     if version == NEWEST:
         return
     if version > NEWEST:
         raise IndexTooNew(
-            f"the index has schema {version}, this muisti knows up to {NEWEST}: upgrade muisti, "
-            "or delete the folder .muisti (only the index is in it) and run `muisti reindex`"
+            f"the index has schema {version}, but this muisti supports up to {NEWEST}: upgrade "
+            "muisti, or delete the folder .muisti (it only has the index) and run `muisti reindex`"
         )
     for number, sql in load_migrations():
         if number > version:
@@ -39,6 +39,6 @@ def migrate(db: apsw.Connection) -> None:
                     db.pragma("user_version", number)
                 db.execute("COMMIT")
             except BaseException:
-                if db.in_transaction:  # a full disk makes SQLite roll back by itself
+                if db.in_transaction:  # if the disk is full, SQLite has already rolled back
                     db.execute("ROLLBACK")
                 raise

@@ -1,9 +1,9 @@
-"""Reads memories and sessions from the index."""
+"""Reads memories and sessions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -38,51 +38,49 @@ _ORDERS: dict[Order, str] = {
     "last_accessed_asc": "coalesce(u.last_accessed, m.created_at), m.id",
     "deleted_at": "m.deleted_at DESC, m.id DESC",
 }
-_MOST_VALUES = 1000
-"""How many values one statement is given; SQLite has a limit."""
+_MAX_VALUES = 1000
+"""Values per statement: SQLite has a limit."""
 
 
 class SqliteReader:
-    """Answers from the index; every answer is one consistent state."""
+    """Implements the port MemoryReader."""
 
     _db: Database
     _columns: str
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Everything that this thread reads within sees one state."""
+        """Within the context, all reads of this thread see the same state."""
         with self._db.read_transaction():
             yield
 
     def get(
         self, memory_id: str, *, include_deleted: bool = False, any_origin: bool = False
     ) -> Memory | None:
-        """One memory by its id."""
-        found = self._memories("m.id = ?", [memory_id], FROM_ENTRIES if any_origin else FROM)
+        """Return the memory with this ID, or None."""
+        found = self._read_memories("m.id = ?", [memory_id], FROM_ENTRIES if any_origin else FROM)
         return found[0] if found and (include_deleted or found[0].deleted_at is None) else None
 
     def get_many(
         self, ids: Sequence[str], *, include_deleted: bool = False, any_origin: bool = False
     ) -> list[Memory]:
-        """Those that exist, in the order asked."""
+        """Return the memories with these IDs, in the given order."""
         among = FROM_ENTRIES if any_origin else FROM
         alive = "1" if include_deleted else "m.deleted_at IS NULL"
         found: dict[str, Memory] = {}
-        for start in range(0, len(ids), _MOST_VALUES):
-            some = ids[start : start + _MOST_VALUES]
+        for start in range(0, len(ids), _MAX_VALUES):
+            some = ids[start : start + _MAX_VALUES]
             marks = ", ".join("?" * len(some))
-            found.update(
-                (memory.id, memory)
-                for memory in self._memories(f"m.id IN ({marks}) AND {alive}", some, among)
-            )
+            for memory in self._read_memories(f"m.id IN ({marks}) AND {alive}", some, among):
+                found[memory.id] = memory
         return [found[memory_id] for memory_id in ids if memory_id in found]
 
     def select(
         self, where: Filter, *, order: Order, limit: int | None, offset: int = 0
     ) -> list[Memory]:
-        """A page of the memories that a filter lets through."""
+        """Return one page of the memories that match the filter."""
         sql, values = self._db.conditions(where)
-        return self._memories(
+        return self._read_memories(
             f"{sql} ORDER BY {_ORDERS[order]} LIMIT ? OFFSET ?",
             [*values, -1 if limit is None else limit, offset],
         )
@@ -90,19 +88,20 @@ class SqliteReader:
     def find_by_keywords(
         self, keywords: Sequence[str], *, match_all: bool, where: Filter, limit: int
     ) -> list[Memory]:
-        """Memories with these keywords; those with most of them first."""
+        """Return memories with any, or all, of these keywords, those with the most first."""
         sql, values = self._db.conditions(where)
         wanted = list(dict.fromkeys(keyword.casefold() for keyword in keywords))
         marks = ", ".join("?" * len(wanted))
-        hits = f"(SELECT count(*) FROM labels WHERE field = 'keyword' AND value IN ({marks}) AND n = m.n)"
-        numbers = f"m.n IN (SELECT n FROM labels WHERE field = 'keyword' AND value IN ({marks}))"
-        return self._memories(
+        matching = f"FROM labels WHERE field = 'keyword' AND value IN ({marks})"
+        hits = f"(SELECT count(*) {matching} AND n = m.n)"
+        numbers = f"m.n IN (SELECT n {matching})"
+        return self._read_memories(
             f"{sql} AND {numbers} AND {hits} >= ? ORDER BY {hits} DESC, m.created_at DESC LIMIT ?",
             [*values, *wanted, *wanted, len(wanted) if match_all else 1, *wanted, limit],
         )
 
     def get_neighbours(self, memory: Memory, before: int, after: int) -> list[Memory]:
-        """Neighbours in time within the project; of a message: within its chat; of a section: those of its document."""
+        """Return the memories before and after this one in time, itself included."""
         among = FROM if memory.origin is EntryType.MEMORY else FROM_ENTRIES
         base = (
             "m.project = ? AND m.deleted_at IS NULL AND (m.tier <> 'session' OR m.session_id IS ?)"
@@ -111,60 +110,58 @@ class SqliteReader:
         if memory.origin is not EntryType.MEMORY:
             base = "m.origin = ? AND m.session_id IS ? AND (m.session_id NOT NULL OR m.path = ?)"
             values = [memory.origin.value, memory.session_id, memory.file_path]
-        # Not the time that the memory tells: messages of one moment differ in their place only.
-        here = "(coalesce((SELECT o.created_at FROM entries o WHERE o.id = ?), ?), ?)"
+        # The row's created_at, not the memory's: it orders messages of the same time.
+        position = "(coalesce((SELECT o.created_at FROM entries o WHERE o.id = ?), ?), ?)"
         at: list[Cell] = [memory.id, to_int(memory.created_at), memory.id]
-        earlier = self._memories(
-            f"{base} AND (m.created_at, m.id) < {here} ORDER BY m.created_at DESC, m.id DESC LIMIT ?",
-            [*values, *at, before],
-            among,
-        )
-        later = self._memories(
-            f"{base} AND (m.created_at, m.id) > {here} ORDER BY m.created_at, m.id LIMIT ?",
-            [*values, *at, after],
-            among,
-        )
+        order = "ORDER BY m.created_at DESC, m.id DESC LIMIT ?"
+        sql = f"{base} AND (m.created_at, m.id) < {position} {order}"
+        earlier = self._read_memories(sql, [*values, *at, before], among)
+        order = "ORDER BY m.created_at, m.id LIMIT ?"
+        sql = f"{base} AND (m.created_at, m.id) > {position} {order}"
+        later = self._read_memories(sql, [*values, *at, after], among)
         return [*reversed(earlier), memory, *later]
 
     def candidates(self, ids: Sequence[str], where: Filter) -> dict[str, Candidate]:
-        """These memories and their neighbours in their sessions, all of which know their own neighbours."""
+        """Return these texts and their neighbours in their sessions, by ID."""
         with self._db.read_transaction() as db:
-            around = _around(db, ids)
-            beside = [id_ for id_ in _neighbours(around) if id_ not in around]
-            around |= _around(db, beside)
+            sides = _read_sides(db, ids)
+            beside: list[str] = []
+            for before, after in sides.values():
+                beside += [id_ for id_ in (*before, *after) if id_ not in sides]
+            sides |= _read_sides(db, list(dict.fromkeys(beside)))
             sql, values = self._db.conditions(where)
             rows = fetch(
                 db,
                 _CANDIDATES.format(condition=sql, salience=self._db.salience),
                 (*values, to_json(dict.fromkeys([*ids, *beside]))),
             )
-        return {row[0]: _candidate(row, *around.get(row[0], ((), ()))) for row in rows}
+        return {row[0]: _decode_candidate(row, *sides.get(row[0], ((), ()))) for row in rows}
 
     def session(self, session_id: str) -> Session | None:
-        """One session."""
+        """Return one session, or None."""
         with self._db.read_transaction() as db:
             return read_session(db, session_id)
 
     def sessions(self, project: str | None, limit: int) -> list[Session]:
-        """The latest sessions first."""
+        """Return the sessions of a project, or of all, the latest first."""
+        sql = """SELECT * FROM sessions WHERE ?1 IS NULL OR project = ?1
+                 ORDER BY started_at DESC, id DESC LIMIT ?2"""
         with self._db.read_transaction() as db:
-            rows = db.execute(
-                "SELECT * FROM sessions WHERE ?1 IS NULL OR project = ?1 ORDER BY started_at DESC, id DESC LIMIT ?2",
-                (project, limit),
-            ).fetchall()
+            rows = fetch(db, sql, (project, limit))
         return [decode_session(row) for row in rows]
 
     def session_uses(
         self, *, session_id: str | None = None, memory_id: str | None = None
     ) -> list[SessionUse]:
-        """What sessions did with memories, in the order of time. That a memory was created is in its file."""
+        """Return what sessions did with memories, oldest first. `created` comes from the memory."""
         with self._db.read_transaction() as db:
             rows = fetch(
                 db,
                 """SELECT session_id, memory_id, what, at FROM uses
                    WHERE (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR memory_id = ?2)
                    UNION ALL SELECT session_id, id, 'created', created_at FROM memories
-                   WHERE session_id IS NOT NULL AND (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR id = ?2)
+                   WHERE session_id IS NOT NULL AND (?1 IS NULL OR session_id = ?1)
+                   AND (?2 IS NULL OR id = ?2)
                    ORDER BY 4""",
                 (session_id, memory_id),
             )
@@ -174,32 +171,28 @@ class SqliteReader:
         ]
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
-        """Return what the journal said of these memories so far."""
+        """Return the usage of these memories by ID."""
         with self._db.read_transaction() as db:
             return read_usage(db, ids)
 
     def find_ids(self, part: str, limit: int) -> list[str]:
-        """Ids that begin or end with a text."""
+        """Return IDs that begin or end with a text, those of memories first."""
+        sql = """SELECT id FROM entries
+                 WHERE lower(substr(id, 1, length(?1))) = ?1 OR lower(substr(id, -length(?1))) = ?1
+                 OR substr(id, 1, length(?3)) = ?3 OR substr(id, -length(?3)) = ?3
+                 ORDER BY origin <> 'memory' LIMIT ?2"""
         with self._db.read_transaction() as db:
-            rows = fetch(
-                db,
-                """SELECT id FROM entries WHERE lower(substr(id, 1, length(?1))) = ?1 OR lower(substr(id, -length(?1))) = ?1
-                   OR substr(id, 1, length(?3)) = ?3 OR substr(id, -length(?3)) = ?3
-                   ORDER BY origin <> 'memory' LIMIT ?2""",
-                (part.lower(), limit, part),
-            )
+            rows = fetch(db, sql, (part.lower(), limit, part))
         return [id_ for (id_,) in rows]
 
-    def _memories(self, sql: str, values: Sequence[Cell], among: str = FROM) -> list[Memory]:
+    def _read_memories(self, sql: str, values: Sequence[Cell], among: str = FROM) -> list[Memory]:
         with self._db.read_transaction() as db:
-            return [
-                decode_memory(row)
-                for row in db.execute(f"SELECT {self._columns} FROM {among} WHERE {sql}", values)
-            ]
+            rows = db.execute(f"SELECT {self._columns} FROM {among} WHERE {sql}", values)
+            return [decode_memory(row) for row in rows]
 
 
 def read_usage(db: apsw.Connection, ids: Sequence[str]) -> dict[str, Usage]:
-    """Return the usage of these memories, where there is any."""
+    """Return the usage of these memories by ID. Memories without any are left out."""
     found = {}
     for id_, salience, touched, count, accessed, edited, idle, first, saved in fetch(
         db, _USAGE, (to_json(ids),)
@@ -218,20 +211,21 @@ def read_usage(db: apsw.Connection, ids: Sequence[str]) -> dict[str, Usage]:
 
 
 def read_session(db: apsw.Connection, session_id: str) -> Session | None:
-    """Return one session."""
+    """Return one session, or None."""
     row = db.execute("SELECT * FROM sessions WHERE id = ?", (session_id,)).fetchone()
     return decode_session(row) if row else None
 
 
 _USAGE = """
-SELECT u.id, salience, touched_at, access_count, last_accessed, edited_at, idle_days, first_used, saved_at
+SELECT u.id, salience, touched_at, access_count, last_accessed, edited_at, idle_days, first_used,
+    saved_at
 FROM json_each(?) j JOIN usage u ON u.id = j.value
 """
 _BESIDE = """(SELECT json_group_array(id) FROM (SELECT p.id FROM entries p
     WHERE p.session_id = m.session_id AND p.origin = m.origin AND p.deleted_at IS NULL
     AND (p.created_at, p.id) {side} (m.created_at, m.id)
     ORDER BY p.created_at {order}, p.id {order} LIMIT 2))"""
-_AROUND = f"""
+_SIDES = f"""
 SELECT m.id, {_BESIDE.format(side="<", order="DESC")}, {_BESIDE.format(side=">", order="ASC")}
 FROM json_each(?) j JOIN entries m ON m.id = j.value WHERE m.session_id IS NOT NULL
 """
@@ -242,21 +236,15 @@ FROM json_each(?) j JOIN entries m ON m.id = j.value LEFT JOIN usage u ON u.id =
 """.replace("{valid_until}", VALID_UNTIL).replace("{said_at}", SAID_AT)
 
 
-_Sides = tuple[Sequence[str], Sequence[str]]
+def _read_sides(
+    db: apsw.Connection, ids: Sequence[str]
+) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
+    """Return the IDs of the texts right before and right after each of these in its session."""
+    rows = fetch(db, _SIDES, (to_json(ids),))
+    return {id_: (json.loads(before), json.loads(after)) for id_, before, after in rows}
 
 
-def _around(db: apsw.Connection, ids: Sequence[str]) -> dict[str, _Sides]:
-    return {
-        id_: (json.loads(before), json.loads(after))
-        for id_, before, after in fetch(db, _AROUND, (to_json(ids),))
-    }
-
-
-def _neighbours(around: Mapping[str, _Sides]) -> list[str]:
-    return list(dict.fromkeys(id_ for sides in around.values() for side in sides for id_ in side))
-
-
-def _candidate(row: Sequence[Any], before: Sequence[str], after: Sequence[str]) -> Candidate:
+def _decode_candidate(row: Sequence[Any], before: Sequence[str], after: Sequence[str]) -> Candidate:
     (
         id_,
         created,
@@ -273,8 +261,8 @@ def _candidate(row: Sequence[Any], before: Sequence[str], after: Sequence[str]) 
     return Candidate(
         memory_id=id_,
         created_at=to_time(created),
-        valid_from=None if valid_from is None else to_time(valid_from),
-        valid_until=None if valid_until is None else to_time(valid_until),
+        valid_from=time_or_none(valid_from),
+        valid_until=time_or_none(valid_until),
         importance=importance,
         salience=salience,
         opening=opening,

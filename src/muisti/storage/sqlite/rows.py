@@ -1,4 +1,4 @@
-"""Rows of the index as values, and back."""
+"""Encodes values as rows of the index, and decodes them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ _MICROSECOND = timedelta(microseconds=1)
 
 Cell = str | int | float | None
 
-SUPERSEDES = "l.target = m.id AND l.source <> m.id AND l.type = 'SUPERSEDES' AND NOT l.proposed AND l.valid_until IS NULL"
-"""A link `l` by which another memory took the place of `m`."""
-# What the file says, or else when a memory that supersedes it began: so there is one current version even if a crash came
-# between the two files of a supersede.
-VALID_UNTIL = (
-    "coalesce(m.valid_until, (SELECT min(l.valid_from) FROM links l JOIN memories s ON s.id = l.source "
-    f"AND s.deleted_at IS NULL WHERE {SUPERSEDES}))"
-)
+SUPERSEDES = """(l.target = m.id AND l.source <> m.id AND l.type = 'SUPERSEDES'
+    AND NOT l.proposed AND l.valid_until IS NULL)"""
+"""A confirmed link `l` by which another memory supersedes `m`."""
+# The file's value, or else the start of a memory that supersedes it: there is one current version
+# even if a crash came between writing the two files.
+VALID_UNTIL = f"""coalesce(m.valid_until, (SELECT min(l.valid_from) FROM links l
+    JOIN memories s ON s.id = l.source AND s.deleted_at IS NULL WHERE {SUPERSEDES}))"""
 SAID_AT = "iif(m.origin = 'message', m.updated_at, m.created_at)"
-"""When a memory was made; of a message, whose time of creation is its place in the order, when it was said."""
+"""When a memory was created or a message was sent. A message's created_at is its order."""
 _COLUMN_NAMES = {"file_path": "path"}
-"""Of fields whose column is called otherwise."""
+"""Fields whose column has another name."""
 STORED = {_COLUMN_NAMES.get(field.name, field.name): field for field in FIELDS if field.stored}
-"""The columns that hold fields of a memory."""
+"""The columns with fields of a memory."""
 _EXPRESSIONS = {
     "salience": "{salience} AS salience",
     "created_at": SAID_AT,
@@ -43,55 +42,56 @@ _EXPRESSIONS = {
     "chunk_count": "coalesce(e.pieces, 0)",
     "embedding_model": "iif(e.pieces IS NULL, NULL, (SELECT model FROM spaces WHERE serving))",
 }
-"""How fields are read that are not, or not only, what their column says."""
+"""SQL for fields that are not read from their column alone."""
 _READ = tuple(field for field in FIELDS if field.stored or field.name in _EXPRESSIONS)
 _COLUMNS = ", ".join(
     _EXPRESSIONS.get(field.name, f"m.{_COLUMN_NAMES.get(field.name, field.name)}")
     for field in _READ
 )
-_BESIDE = "LEFT JOIN usage u ON u.id = m.id LEFT JOIN embedded e ON e.n = m.n AND e.space = (SELECT space FROM spaces WHERE serving)"
+_BESIDE = """LEFT JOIN usage u ON u.id = m.id
+    LEFT JOIN embedded e ON e.n = m.n AND e.space = (SELECT space FROM spaces WHERE serving)"""
 FROM = f"memories m {_BESIDE}"
 FROM_ENTRIES = f"entries m {_BESIDE}"
-"""Memories; and messages and sections of documents as well."""
+"""Memories, messages and sections of documents."""
 
 
 def make_columns(salience: str) -> str:
-    """What `memory_of` reads, with the SQL expression for the salience."""
+    """Return the columns that `decode_memory` reads, with the SQL for the salience."""
     return _COLUMNS.format(salience=salience)
 
 
 def fetch(db: apsw.Connection, sql: str, values: Sequence[Cell] = ()) -> list[tuple[Any, ...]]:
-    """All rows. The schema fixes the types of the cells, which the type checker cannot know."""
+    """Return all rows. The schema ensures the types of the cells."""
     return db.execute(sql, values).fetchall()
 
 
 def quote_word(word: str) -> str:
-    """A word in an FTS5 expression: whatever it is, it is no syntax."""
+    """Quote a word for an FTS5 expression, so that it is never syntax."""
     return '"' + word.replace('"', '""').replace("\0", " ") + '"'  # a NUL would end the expression
 
 
 def to_int(at: datetime | None) -> int | None:
-    """A time as microseconds."""
+    """Return a time in microseconds since 1970."""
     return None if at is None else (at - _EPOCH) // _MICROSECOND
 
 
 def to_time(value: int) -> datetime:
-    """Microseconds as a time. Raises IndexCorrupt for what is none."""
+    """Return the time for microseconds since 1970. Raises IndexCorrupt."""
     try:
         return _EPOCH + timedelta(microseconds=value)
     except (OverflowError, TypeError) as error:
         raise IndexCorrupt(
-            f"the index has a time that is none ({value!r}); `muisti reindex` rebuilds it"
+            f"the index has an invalid time ({value!r}); `muisti reindex` rebuilds it"
         ) from error
 
 
 def time_or_none(value: int | None) -> datetime | None:
-    """Microseconds as a time, if there are any."""
+    """Return the time for microseconds since 1970, or None. Raises IndexCorrupt."""
     return None if value is None else to_time(value)
 
 
 def encode_list(values: Sequence[str]) -> str:
-    """A list in one cell."""
+    """Return a list as one cell."""
     return json.dumps(values, ensure_ascii=False) if values else ""
 
 
@@ -100,35 +100,28 @@ def _decode_list(cell: str) -> tuple[str, ...]:
 
 
 def decode_memory(row: Sequence[Any]) -> Memory:
-    """A row of `columns` as a memory. Raises IndexCorrupt for one that no memory can have."""
+    """Return the memory in a row of `make_columns`. Raises IndexCorrupt."""
     try:
-        return _memory_of(row)
+        values = dict(zip(_NAMES, row, strict=False))  # the query may select more columns
+        for name, decode in _DECODERS:
+            values[name] = decode(values[name])
+        links = json.loads(values["links"]) if values["links"] else ()
+        values["links"] = tuple(decode_link([values["id"], *link]) for link in links)
+        return Memory(**values)
     except (KeyError, ValueError, TypeError, OverflowError) as error:
         raise IndexCorrupt(
-            f"the index has a row that makes no sense ({error!r}); `muisti reindex` rebuilds it"
+            f"the index has an invalid row ({error!r}); `muisti reindex` rebuilds it"
         ) from error
 
 
-def _memory_of(row: Sequence[Any]) -> Memory:
-    values = dict(zip(_NAMES, row, strict=False))  # a query may read more than a memory has
-    for name, decode in _DECODERS:
-        values[name] = decode(values[name])
-    if values["links"]:
-        cells = json.loads(values["links"])
-        values["links"] = tuple(decode_link([values["id"], *link]) for link in cells)
-    else:
-        values["links"] = ()
-    return Memory(**values)
-
-
 def encode_value(field: Field, value: Any) -> Cell:
-    """A field's value as its column holds it."""
+    """Return a field's value as its column stores it."""
     encode = _ENCODERS.get(field.value_type)
     return value if encode is None else encode(value)
 
 
 def encode_links(links: Sequence[Link]) -> str:
-    """The links that begin at a memory, in one cell."""
+    """Return the links of a memory as one cell."""
     return json.dumps([list(encode_link(link)[1:]) for link in links]) if links else ""
 
 
@@ -140,8 +133,11 @@ _ENCODERS: Mapping[ValueType, Callable[[Any], Cell]] = {
 }
 
 
-def _decoder(field: Field) -> Callable[[Any], Any] | None:
-    """How a cell becomes the field's value; None if it is that already, and for links, which need their memory's id."""
+def _find_decoder(field: Field) -> Callable[[Any], Any] | None:
+    """Return the function that decodes a field's cell, or None if the cell is the value.
+
+    Also None for links, which need the ID of their memory.
+    """
     if field.choices is not None:
         return {word.value: word for word in field.choices}.__getitem__
     if field.value_type is ValueType.TIME:
@@ -153,12 +149,12 @@ def _decoder(field: Field) -> Callable[[Any], Any] | None:
 
 _NAMES = tuple(field.name for field in _READ)
 _DECODERS = tuple(
-    (field.name, decode) for field in _READ if (decode := _decoder(field)) is not None
+    (field.name, decode) for field in _READ if (decode := _find_decoder(field)) is not None
 )
 
 
 def encode_link(link: Link) -> tuple[Cell, ...]:
-    """A link as the row that `link_of` reads."""
+    """Return a link as the row that `decode_link` reads."""
     times = (to_int(link.created_at), to_int(link.valid_from), to_int(link.valid_until))
     return (
         link.source,
@@ -171,7 +167,7 @@ def encode_link(link: Link) -> tuple[Cell, ...]:
 
 
 def decode_link(row: Sequence[Any]) -> Link:
-    """A row as a link."""
+    """Return the link in a row."""
     source, type_, target, confidence, by, created, valid_from, valid_until = row
     return Link(
         source=source,
@@ -186,7 +182,7 @@ def decode_link(row: Sequence[Any]) -> Link:
 
 
 def decode_session(row: Sequence[Any]) -> Session:
-    """A row of the table sessions as a session."""
+    """Return the session in a row of the table sessions."""
     id_, project, status, started_at, ended_at, summary, tool_calls = row
     return Session(
         id=str(id_),

@@ -1,4 +1,4 @@
-"""The salience of memories as SQL, made from the one formula in `muisti.model.salience`."""
+"""The SQL expression for salience, derived from the formula in `muisti.model.salience`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from muisti.model.salience import Factors, salience_by_kind, salience_by_sector
 
 _DAY = 86_400_000_000
 _HOUR = 3_600_000_000
-# Decay that was once recorded is not taken back by a clock that is set back. A record from more than a day ahead was made
-# by a clock that was wrong: it does not count.
-RECORDED = f"coalesce((SELECT value FROM totals WHERE name = 'decayed_at' AND value < now_us() + {_DAY}), 0)"
+# Recorded decay is not undone if the clock is set back. A record more than a day in the future was
+# made with a wrong clock and is ignored.
+RECORDED = f"""coalesce(
+    (SELECT value FROM totals WHERE name = 'decayed_at' AND value < now_us() + {_DAY}), 0)"""
 NOW = f"max(now_us(), {RECORDED})"
 _WEIGHED = "coalesce(u.touched_at, m.created_at)"
 _USED = f"max({_WEIGHED}, coalesce(u.last_accessed, 0))"
 
 
 class SqliteArithmetic:
-    """Expressions in SQLite's dialect."""
+    """Arithmetic on SQLite expressions."""
 
     def number(self, value: float) -> str:
         """Return a constant."""
@@ -60,7 +61,7 @@ class SqliteArithmetic:
 def salience_sql(
     kinds: Mapping[str, Kind], rates: Mapping[Sector, float] = RATES, now: str = NOW
 ) -> str:
-    """Return the salience of `memories m` with `usage u` at a moment, which is an SQL expression itself."""
+    """Return the SQL for the salience of `memories m` with `usage u` at the time `now`."""
     sectors = "".join(f" WHEN '{sector}' THEN {rate!r}" for sector, rate in rates.items())
     ops = SqliteArithmetic()
     factors = Factors(
@@ -84,5 +85,5 @@ def salience_sql(
 
 
 def _days(since: str, until: str) -> str:
-    """Whole hours, in days. Division of whole numbers cuts off, and below zero is no time at all."""
+    """Return the SQL for whole hours, in days: integer division truncates; at least 0."""
     return f"(max(0, {until} - {since}) / {_HOUR} / 24.0)"

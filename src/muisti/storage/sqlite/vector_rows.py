@@ -1,4 +1,4 @@
-"""Writing vectors, as part of one transaction of the index."""
+"""Writes vectors, as part of one transaction of the index."""
 
 from __future__ import annotations
 
@@ -24,24 +24,21 @@ if TYPE_CHECKING:
     from muisti.ports import Embedded
 
 FIRST_CENTRE = 1024
-"""With fewer vectors all of them are compared by their numbers, and no centre is needed."""
+"""With fewer vectors, all are compared exactly and no centre is needed."""
 LAST_CENTRE = 65_536
-"""By then it stands still."""
+"""With this many vectors the centre is stable and no longer updated."""
 
 
 def clear_signs(db: apsw.Connection, space: int, v: int) -> None:
-    """Overwrite the signs of a vector that stands in a full block."""
-    row = db.execute(
-        "SELECT first_v, numbers, bits FROM sign_blocks WHERE space = ?1 AND first_v <= ?2 AND last_v >= ?2",
-        (space, v),
-    ).fetchone()
+    """Overwrite the signs of a vector inside a block with zeros."""
+    sql = """SELECT first_v, numbers, bits FROM sign_blocks
+             WHERE space = ?1 AND first_v <= ?2 AND last_v >= ?2"""
+    row = db.execute(sql, (space, v)).fetchone()
     if row is None:
         return
-    first, numbers, bits = (
-        row[0],
-        np.frombuffer(row[1], np.int64).copy(),
-        np.frombuffer(row[2], np.uint64).copy(),
-    )
+    first = row[0]
+    numbers = np.frombuffer(row[1], np.int64).copy()
+    bits = np.frombuffer(row[2], np.uint64).copy()
     columns = bits.reshape(-1, len(numbers))
     at = np.flatnonzero(numbers == v)
     numbers[at], columns[:, at] = 0, 0
@@ -52,7 +49,7 @@ def clear_signs(db: apsw.Connection, space: int, v: int) -> None:
 
 
 def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
-    """Keep the vectors of memories that still have the text they were made from."""
+    """Store the vectors of texts that have not changed since; drop the others."""
     touched = set()
     for embedded in arriving:
         space = find_space(db, embedded.identity)
@@ -63,7 +60,8 @@ def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
             continue
         n = int(row[0])
         delete_vectors(db, [n], space)
-        _insert(db, space, n, embedded)
+        if embedded.pieces:
+            _insert(db, space, n, embedded)
         db.execute("INSERT INTO embedded VALUES (?, ?, ?)", (space, n, len(embedded.pieces)))
         touched.add(space)
     for space in touched:
@@ -74,43 +72,28 @@ def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
 
 
 def _insert(db: apsw.Connection, space: int, n: int, embedded: Embedded) -> None:
-    if not embedded.pieces:
-        return
     codes, scales = quantize(embedded.vectors)
     rests = compute_residuals(embedded.vectors, codes, scales)
-    bits = compute_signs(embedded.vectors, _centre(db, space))
-    for piece, row, rest, scale, word in zip(
-        embedded.pieces, codes, rests, scales, bits, strict=True
-    ):
-        db.execute(
-            "INSERT INTO vectors (space, n, first, last, heading, scale, codes, rest) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                space,
-                n,
-                piece.start,
-                piece.end,
-                piece.heading,
-                float(scale),
-                row.tobytes(),
-                rest.tobytes(),
-            ),
-        )
-        db.execute(
-            "INSERT INTO signs VALUES (?, ?, ?)", (db.last_insert_rowid(), space, word.tobytes())
-        )
+    bits = compute_signs(embedded.vectors, _read_centre(db, space))
+    sql = """INSERT INTO vectors (space, n, first, last, heading, scale, codes, rest)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+    for at, piece in enumerate(embedded.pieces):
+        place = (space, n, piece.start, piece.end, piece.heading)
+        db.execute(sql, (*place, float(scales[at]), codes[at].tobytes(), rests[at].tobytes()))
+        signs = (db.last_insert_rowid(), space, bits[at].tobytes())
+        db.execute("INSERT INTO signs VALUES (?, ?, ?)", signs)
 
 
-def _centre(db: apsw.Connection, space: int) -> Floats | None:
+def _read_centre(db: apsw.Connection, space: int) -> Floats | None:
     row = db.execute("SELECT centre FROM spaces WHERE space = ?", (space,)).fetchone()
     return None if row is None or row[0] is None else np.frombuffer(row[0], np.float32)
 
 
 def _seal(db: apsw.Connection, space: int) -> None:
-    """Make full blocks of the signs that stand one by one: a thousand times fewer rows to read at the start."""
+    """Combine single signs into full blocks: there are far fewer rows to read at start-up."""
+    sql = "SELECT v, bits FROM signs WHERE space = ? ORDER BY v LIMIT ?"
     while True:
-        rows = fetch(
-            db, "SELECT v, bits FROM signs WHERE space = ? ORDER BY v LIMIT ?", (space, BLOCK)
-        )
+        rows = fetch(db, sql, (space, BLOCK))
         if len(rows) < BLOCK:
             return
         numbers = np.array([v for v, _ in rows], np.int64)
@@ -129,125 +112,107 @@ def _seal(db: apsw.Connection, space: int) -> None:
 
 
 def _recentre(db: apsw.Connection, space: int) -> None:
-    """Find the centre anew once there are four times as many vectors, and read all signs from there."""
+    """Recompute the centre, and all signs, once there are four times as many vectors."""
     row = db.execute(
         "SELECT centred_on, dimensions FROM spaces WHERE space = ?", (space,)
     ).fetchone()
     if row is None or row[0] >= LAST_CENTRE:
         return
-    (blocks,) = db.execute(
-        "SELECT count(*) FROM sign_blocks WHERE space = ?", (space,)
-    ).fetchone() or (0,)
-    (single,) = db.execute("SELECT count(*) FROM signs WHERE space = ?", (space,)).fetchone() or (
-        0,
-    )
+    [(blocks,)] = fetch(db, "SELECT count(*) FROM sign_blocks WHERE space = ?", (space,))
+    [(single,)] = fetch(db, "SELECT count(*) FROM signs WHERE space = ?", (space,))
     count = blocks * BLOCK + single
     if count < max(FIRST_CENTRE, 4 * row[0]):
         return
-    numbers, vectors = _read(db, space, row[1])
+    numbers, vectors = _read_vectors(db, space, row[1])
     centre = vectors.mean(axis=0).astype(np.float32)
     db.execute(
         "UPDATE spaces SET centre = ?, centred_on = ? WHERE space = ?",
         (centre.tobytes(), count, space),
     )
-    _sign(db, space, numbers, compute_signs(vectors, centre))
+    _replace_signs(db, space, numbers, compute_signs(vectors, centre))
 
 
-def _sign(db: apsw.Connection, space: int, numbers: Sequence[int], bits: Bits) -> None:
-    """Write all signs of a space anew."""
+def _replace_signs(db: apsw.Connection, space: int, numbers: Sequence[int], bits: Bits) -> None:
+    """Replace all signs of a space."""
     for table in ("sign_blocks", "signs"):
         db.execute(f"DELETE FROM {table} WHERE space = ?", (space,))
     rows = [(v, space, word.tobytes()) for v, word in zip(numbers, bits, strict=True)]
     db.executemany("INSERT INTO signs VALUES (?, ?, ?)", rows)
 
 
-def _read(db: apsw.Connection, space: int, dimensions: int) -> tuple[list[int], Floats]:
-    rows = fetch(
-        db, "SELECT v, scale, codes, rest FROM vectors WHERE space = ? ORDER BY v", (space,)
-    )
-    codes, rest = (
-        np.frombuffer(b"".join(row[at] for row in rows), np.int8).reshape(-1, dimensions)
-        for at in (2, 3)
-    )
-    return [row[0] for row in rows], dequantize(
-        codes, rest, np.array([row[1] for row in rows], np.float32)
-    )
+def _read_vectors(db: apsw.Connection, space: int, dimensions: int) -> tuple[list[int], Floats]:
+    """Return the numbers and the vectors of a space."""
+    sql = "SELECT v, scale, codes, rest FROM vectors WHERE space = ? ORDER BY v"
+    rows = fetch(db, sql, (space,))
+    scales = np.array([row[1] for row in rows], np.float32)
+    codes = np.frombuffer(b"".join(row[2] for row in rows), np.int8).reshape(-1, dimensions)
+    rest = np.frombuffer(b"".join(row[3] for row in rows), np.int8).reshape(-1, dimensions)
+    return [row[0] for row in rows], dequantize(codes, rest, scales)
 
 
 def copy_vectors(db: apsw.Connection, old: str) -> None:
-    """Take over from another index the vectors of memories whose text is the same: embedding is the slowest of all."""
+    """Copy the vectors of unchanged texts from another index: embedding is slow."""
     db.execute("ATTACH ? AS old", (old,))
     try:
         if not fetch(db, "SELECT 1 FROM old.sqlite_master WHERE name = 'spaces'"):
             return
         with db:
-            db.execute(
-                "INSERT INTO spaces SELECT * FROM old.spaces WHERE space NOT IN (SELECT space FROM spaces)"
-            )
-            db.execute(_SAME)
-            db.execute(
-                "INSERT INTO vectors SELECT v, o.space, new_n, first, last, heading, scale, codes, rest "
-                "FROM old.vectors o JOIN temp.same ON o.n = old_n AND o.space = same.space"
-            )
-            db.execute("INSERT INTO embedded SELECT space, new_n, pieces FROM temp.same")
-            db.execute("DELETE FROM unembedded")
-            db.execute(
-                "INSERT INTO unembedded SELECT space, n FROM spaces, memories "
-                "WHERE NOT EXISTS (SELECT 1 FROM embedded e WHERE e.space = spaces.space AND e.n = memories.n)"
-            )
-            db.execute("DROP TABLE temp.same")
-            _sign_again(db)
+            db.execute(_COPY)
+            for space, dimensions in fetch(db, "SELECT space, dimensions FROM spaces"):
+                numbers, vectors = _read_vectors(db, space, dimensions)
+                if numbers:
+                    signs = compute_signs(vectors, _read_centre(db, space))
+                    _replace_signs(db, space, numbers, signs)
+                    _seal(db, space)
     finally:
         db.execute("DETACH old")
 
 
-# Of a memory whose vectors are not all there and whole, none is taken over.
-_SAME = """
+# A text with missing or damaged vectors is not copied.
+_COPY = """
+INSERT INTO spaces SELECT * FROM old.spaces WHERE space NOT IN (SELECT space FROM spaces);
 CREATE TEMP TABLE same AS SELECT e.space, o.n AS old_n, m.n AS new_n, e.pieces
 FROM old.entries o JOIN main.entries m ON m.id = o.id AND m.source_hash = o.source_hash
 JOIN old.embedded e ON e.n = o.n JOIN old.spaces s ON s.space = e.space
-WHERE (SELECT count(*) = e.pieces AND total(length(v.codes) = s.dimensions AND length(v.rest) = s.dimensions) = e.pieces
-       FROM old.vectors v WHERE v.n = o.n AND v.space = e.space)
+WHERE (SELECT count(*) = e.pieces AND e.pieces =
+        total(length(v.codes) = s.dimensions AND length(v.rest) = s.dimensions)
+       FROM old.vectors v WHERE v.n = o.n AND v.space = e.space);
+INSERT INTO vectors SELECT v, o.space, new_n, first, last, heading, scale, codes, rest
+FROM old.vectors o JOIN temp.same ON o.n = old_n AND o.space = same.space;
+INSERT INTO embedded SELECT space, new_n, pieces FROM temp.same;
+DELETE FROM unembedded;
+INSERT INTO unembedded SELECT space, n FROM spaces, memories WHERE NOT EXISTS
+    (SELECT 1 FROM embedded e WHERE e.space = spaces.space AND e.n = memories.n);
+DROP TABLE temp.same;
 """
 
 
-def _sign_again(db: apsw.Connection) -> None:
-    for space, dimensions in fetch(db, "SELECT space, dimensions FROM spaces"):
-        numbers, vectors = _read(db, space, dimensions)
-        if numbers:
-            _sign(db, space, numbers, compute_signs(vectors, _centre(db, space)))
-            _seal(db, space)
-
-
 def find_vector_problems(db: apsw.Connection) -> list[str]:
-    """What does not fit together among the vectors; empty when all does."""
-    checks = {
-        "vectors of memories that are gone": "SELECT count(*) FROM vectors WHERE n NOT IN (SELECT n FROM entries)",
-        "memories with fewer or more vectors than noted": """SELECT count(*) FROM embedded e WHERE pieces <>
-            (SELECT count(*) FROM vectors v WHERE v.n = e.n AND v.space = e.space)""",
-        "memories that neither have vectors nor wait for them": """SELECT count(*) FROM spaces s, entries m
-            WHERE m.content <> '' AND (SELECT count(*) FROM embedded e WHERE e.space = s.space AND e.n = m.n)
-            + (SELECT count(*) FROM unembedded u WHERE u.space = s.space AND u.n = m.n) <> 1""",
-        "vectors of another length": "SELECT count(*) FROM vectors JOIN spaces USING (space) "
-        "WHERE length(codes) <> dimensions OR length(rest) <> dimensions",
-    }
+    """Return inconsistencies in the vector tables; empty if there are none."""
     found = []
-    for what, sql in checks.items():
-        (count,) = db.execute(sql).fetchone() or (0,)
+    for problem, sql in _CHECKS.items():
+        [(count,)] = fetch(db, sql)
         if count:
-            found.append(f"{count} {what}")
-    return found + _wrong_signs(db)
-
-
-def _wrong_signs(db: apsw.Connection) -> list[str]:
+            found.append(f"{problem}: {count}")
     signed = {v for (v,) in fetch(db, "SELECT v FROM signs")}
-    for (numbers,) in fetch(db, "SELECT numbers FROM sign_blocks"):
-        signed.update(
-            np.frombuffer(numbers, np.int64)[np.frombuffer(numbers, np.int64) > 0].tolist()
-        )
+    for (block,) in fetch(db, "SELECT numbers FROM sign_blocks"):
+        numbers = np.frombuffer(block, np.int64)
+        signed.update(numbers[numbers > 0].tolist())
     known = {v for (v,) in fetch(db, "SELECT v FROM vectors")}
-    return (
-        []
-        if signed == known
-        else [f"{len(signed ^ known)} vectors without signs, or signs without vectors"]
-    )
+    if signed != known:
+        found.append(f"vectors without signs, or signs without vectors: {len(signed ^ known)}")
+    return found
+
+
+_CHECKS = {
+    "vectors of missing memories": """SELECT count(*) FROM vectors
+        WHERE n NOT IN (SELECT n FROM entries)""",
+    "memories with a wrong number of vectors": """SELECT count(*) FROM embedded e WHERE pieces <>
+        (SELECT count(*) FROM vectors v WHERE v.n = e.n AND v.space = e.space)""",
+    "memories neither embedded nor waiting to be": """SELECT count(*) FROM spaces s, entries m
+        WHERE m.content <> ''
+        AND (SELECT count(*) FROM embedded e WHERE e.space = s.space AND e.n = m.n)
+        + (SELECT count(*) FROM unembedded u WHERE u.space = s.space AND u.n = m.n) <> 1""",
+    "vectors of the wrong length": """SELECT count(*) FROM vectors JOIN spaces USING (space)
+        WHERE length(codes) <> dimensions OR length(rest) <> dimensions""",
+}

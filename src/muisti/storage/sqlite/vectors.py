@@ -1,11 +1,9 @@
-"""The vectors of the index. What needs numpy is loaded when a vector is asked for."""
+"""The vector index. Modules that need numpy are imported on first use."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-import apsw
 
 from muisti.ports.vectors import check_length
 from muisti.storage.sqlite.rows import fetch
@@ -18,13 +16,13 @@ if TYPE_CHECKING:
     from muisti.storage.sqlite.vector_indexes import Scan
 
 MOST, NARROW = 0.9, 0.25
-"""A filter that lets fewer than these shares through is taken into account, and is a narrow one."""
+"""Below these shares of matching vectors, more are searched, or only the matching ones."""
 TAKE, TAKE_MANY, MANY = 500, 1000, 250_000
-"""How many of those with the most signs in common are compared by their numbers, at least, and from how many vectors on more."""
+"""At least TAKE vectors are compared exactly; TAKE_MANY if there are MANY or more."""
 
 
 class SqliteVectors:
-    """The vectors of the index that is open."""
+    """Implements the port VectorIndex."""
 
     def __init__(self, database: Database, kind: str = "bits") -> None:
         self._db = database
@@ -40,45 +38,47 @@ class SqliteVectors:
         return self._loaded
 
     def spaces(self) -> list[Space]:
-        """All spaces, the serving one first."""
+        """Return all spaces, the serving one first."""
         with self._db.read_transaction() as db:
             return read_spaces(db)
 
     def prepare(self, identity: Identity) -> Space:
-        """The space of a model, made if there is none."""
+        """Return the space of a model; create it if it does not exist."""
         with self._db.write_transaction() as db:
             number = choose_space(db, identity)
             return next(space for space in read_spaces(db) if space.number == number)
 
     def add(self, embedded: Sequence[Embedded]) -> None:
-        """Store vectors whose memories still have the text that they were made from."""
+        """Store vectors whose text is unchanged; drop the others."""
         from muisti.storage.sqlite.vector_rows import store_vectors  # numpy
 
         with self._db.write_transaction() as db:
             store_vectors(db, embedded)
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
-        """Memories that wait for their vectors."""
-        sql = "SELECT id FROM unembedded u JOIN entries m USING (n) WHERE u.space = ? ORDER BY m.n LIMIT ?"
+        """Return the IDs of texts without vectors in this space."""
+        sql = """SELECT id FROM unembedded u JOIN entries m USING (n)
+                 WHERE u.space = ? ORDER BY m.n LIMIT ?"""
         with self._db.read_transaction() as db:
             return [id_ for (id_,) in fetch(db, sql, (space.number, limit))]
 
     def find_nearest(
         self, space: Space, query: Vector, where: Filter, limit: int
     ) -> list[VectorHit]:
-        """The nearest memories that the filter lets through."""
+        """Return the nearest texts that match the filter, best first."""
         from muisti.storage.sqlite.cosines import find_allowed, find_hits
 
         check_length(space, query)
         condition = self._db.conditions(where)
         with self._db.read_transaction() as db:
-            take = max(self._take(db), 4 * limit)
+            [(last,)] = fetch(db, "SELECT coalesce(max(v), 0) FROM vectors")
+            take = max(TAKE if last < MANY else TAKE_MANY, 4 * limit)
             numbers = self._scan.find_nearest(db, self._db.path, space, query, take)
             hits, share = find_hits(db, numbers, query, condition, limit)
             allowed = None
             while len(numbers) >= take and (len(hits) < limit or share < MOST):
-                # The filter lets few of the nearest through, or many of them are pieces of the same memories: look at more,
-                # and if the filter is narrow, among those only that it lets through.
+                # The filter excludes too many, or many vectors belong to the same texts. Search
+                # more vectors; if few match the filter, only those.
                 if allowed is None and share < NARROW:
                     allowed = find_allowed(db, space, condition)
                 else:
@@ -88,19 +88,15 @@ class SqliteVectors:
                 share = 1.0
         return hits[:limit]
 
-    def _take(self, db: apsw.Connection) -> int:
-        (last,) = db.execute("SELECT coalesce(max(v), 0) FROM vectors").fetchone() or (0,)
-        return TAKE if last < MANY else TAKE_MANY
-
     def compute_similarities(
         self, space: Space, query: Vector, ids: Sequence[str]
     ) -> dict[str, float]:
-        """The cosine of each memory's nearest piece."""
+        """Return the cosine of each text's nearest piece, by ID."""
         from muisti.storage.sqlite.cosines import compute_cosines
 
         check_length(space, query)
-        sql = """SELECT m.id, v.scale, v.codes, v.rest FROM json_each(?) j JOIN entries m ON m.id = j.value
-                 JOIN vectors v ON v.n = m.n AND v.space = ?"""
+        sql = """SELECT m.id, v.scale, v.codes, v.rest FROM json_each(?) j
+                 JOIN entries m ON m.id = j.value JOIN vectors v ON v.n = m.n AND v.space = ?"""
         with self._db.read_transaction() as db:
             rows = fetch(db, sql, (to_json(ids), space.number))
         best: dict[str, float] = {}
@@ -109,8 +105,9 @@ class SqliteVectors:
         return best
 
     def get_vector(self, space: Space, memory_id: str) -> Vector | None:
-        """The mean of a memory's pieces."""
-        sql = "SELECT m.id, v.scale, v.codes, v.rest FROM entries m JOIN vectors v ON v.n = m.n AND v.space = ? WHERE m.id = ?"
+        """Return the mean of a text's vectors, or None."""
+        sql = """SELECT m.id, v.scale, v.codes, v.rest
+                 FROM entries m JOIN vectors v ON v.n = m.n AND v.space = ? WHERE m.id = ?"""
         with self._db.read_transaction() as db:
             rows = fetch(db, sql, (space.number, memory_id))
         if not rows:

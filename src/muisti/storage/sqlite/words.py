@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from muisti.ports.search import Frequencies, Term, WordMatch, Words
@@ -13,42 +13,49 @@ if TYPE_CHECKING:
     from muisti.model import Filter
     from muisti.storage.sqlite.connect import Database
 
-OVER = 4
-"""How many times more are taken than are asked for, before the filter."""
+OVERSAMPLE = 4
+"""How many times `limit` is fetched before the filter is applied."""
 
 
 class SqliteWords:
-    """Finds texts by their words."""
+    """Implements the port WordIndex."""
 
     _db: Database
 
     def frequencies(self, words: Sequence[str]) -> Frequencies:
-        """Return how many texts there are, and in how many each word occurs."""
+        """Return how many texts are indexed, and in how many each word occurs."""
         with self._db.read_transaction() as db:
             counts = dict(fetch(db, _COUNTS, (to_json(words),)))
         return Frequencies(counts.pop("", 0), counts)
 
     def find_words_containing(self, part: str, limit: int) -> list[str]:
-        """Return indexed words that contain this one, the shortest first."""
-        sql = f"{_WITH_PARTS} AND instr(word, ?) AND word <> ? ORDER BY length(word), memories DESC, word LIMIT ?"
+        """Return other indexed words that contain this one, the shortest first."""
+        sql = f"""{_WITH_PARTS} AND instr(word, ?) AND word <> ?
+                  ORDER BY length(word), memories DESC, word LIMIT ?"""
         with self._db.read_transaction() as db:
-            return [word for (word,) in fetch(db, sql, (_trigrams(part), part, part, limit))]
+            return [word for (word,) in fetch(db, sql, (_make_trigrams(part), part, part, limit))]
 
     def find_similar_words(self, word: str) -> list[str]:
-        """Return indexed words that share a part of this one and are about as long."""
+        """Return indexed words of similar length that share part of this one."""
         half = len(word) // 2
-        ending = _trigrams(word[min(half, len(word) - 3) :])
+        ending = _make_trigrams(word[min(half, len(word) - 3) :])
         values = (word[:5], len(word), word[: half - 1], word[:half], word[half + 1 :], ending)
         with self._db.read_transaction() as db:
             return [found for (found,) in fetch(db, _NEAR, values)]
 
     def match(self, terms: Sequence[Term], where: Filter, limit: int) -> list[WordMatch]:
-        """Return the best texts by bm25, which SQLite counts downwards from zero; here larger is better."""
+        """Return the best texts by bm25. SQLite returns negative values; here larger is better."""
         sql, values = self._db.conditions(where)
-        match = _match([term for term in terms if term.sought] or terms)
+        words: dict[str, None] = {}  # quoted, so that nothing a user types is FTS5 syntax
+        for term in [term for term in terms if term.sought] or terms:
+            for word in (term.text, *term.alternatives):
+                is_prefix = term.prefix and word == term.text
+                words[quote_word(word) + (" *" if is_prefix else "")] = None
+        match = " OR ".join(words)
         with self._db.read_transaction() as db:
-            # Most filters let most memories through: the best few are found first, and looked at one by one afterwards.
-            rows = fetch(db, _BEST.format(condition=sql), (match, OVER * limit, *values, limit))
+            # Most filters match most texts: find the best first, then apply the filter.
+            best = _BEST.format(condition=sql)
+            rows = fetch(db, best, (match, OVERSAMPLE * limit, *values, limit))
             if len(rows) < limit:
                 rows = fetch(db, _SEARCH.format(condition=sql), (match, *values, limit))
         return [
@@ -57,15 +64,13 @@ class SqliteWords:
         ]
 
     def match_literal(self, text: str, where: Filter, limit: int) -> list[str]:
-        """Return ids of texts with these characters. A scan, for the rare query that has no words."""
-        sql, values = self._db.conditions(where)
+        """Return the IDs of texts with exactly these characters. Scans all texts."""
+        condition, values = self._db.conditions(where)
+        sql = f"""SELECT m.id FROM {FROM_ENTRIES}
+                  WHERE {condition} AND (instr(m.content, ?) OR instr(m.title, ?))
+                  ORDER BY length(m.content), m.id LIMIT ?"""
         with self._db.read_transaction() as db:
-            rows = fetch(
-                db,
-                f"SELECT m.id FROM {FROM_ENTRIES} "
-                f"WHERE {sql} AND (instr(m.content, ?) OR instr(m.title, ?)) ORDER BY length(m.content), m.id LIMIT ?",
-                (*values, text, text, limit),
-            )
+            rows = fetch(db, sql, (*values, text, text, limit))
         return [id_ for (id_,) in rows]
 
     def get_words(self, ids: Sequence[str]) -> dict[str, Words]:
@@ -79,14 +84,18 @@ SELECT '', value FROM totals WHERE name = 'memories'
 UNION ALL SELECT word, memories FROM lexicon WHERE word IN (SELECT value FROM json_each(?))
 """
 _WORDS_OF = """
-SELECT m.id, w.title, w.labels, w.body FROM json_each(?) j JOIN entries m ON m.id = j.value JOIN words w USING (n)
+SELECT m.id, w.title, w.labels, w.body
+FROM json_each(?) j JOIN entries m ON m.id = j.value JOIN words w USING (n)
 """
-_WITH_PARTS = "SELECT word FROM lexicon WHERE n IN (SELECT rowid FROM lexicon_parts WHERE lexicon_parts MATCH ?)"
-# Another form of a word keeps its beginning (the first line); a word with one slip keeps its first half, or its last (the
-# last line), or all but two letters in the middle that changed places. So few words have to be looked at one by one.
+_WITH_PARTS = """SELECT word FROM lexicon
+WHERE n IN (SELECT rowid FROM lexicon_parts WHERE lexicon_parts MATCH ?)"""
+# Another form of a word keeps its beginning (first SELECT). A word with one typo keeps its first or
+# last half, or all but two swapped letters in the middle (the others).
 _NEAR = f"""
-SELECT word FROM lexicon WHERE word >= ?1 AND word < ?1 || char(0x10ffff) AND length(word) BETWEEN ?2 - 4 AND ?2 + 4
-UNION SELECT word FROM lexicon WHERE word >= ?3 AND word < ?3 || char(0x10ffff) AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
+SELECT word FROM lexicon WHERE word >= ?1 AND word < ?1 || char(0x10ffff)
+    AND length(word) BETWEEN ?2 - 4 AND ?2 + 4
+UNION SELECT word FROM lexicon WHERE word >= ?3 AND word < ?3 || char(0x10ffff)
+    AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
     AND (substr(word, 1, length(?4)) = ?4 OR substr(word, -length(?5)) = ?5)
 UNION {_WITH_PARTS.replace("?", "?6")} AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
 """
@@ -100,22 +109,13 @@ WHERE {condition} ORDER BY best.rank LIMIT ?
 _SEARCH = """
 SELECT m.id, substr(m.content, 1, 80), word_index.rank,
     w.title, w.labels, w.body
-FROM word_index JOIN entries m ON m.n = word_index.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
+FROM word_index JOIN entries m ON m.n = word_index.rowid
+LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
 WHERE word_index MATCH ? AND {condition} ORDER BY word_index.rank LIMIT ?
 """
 
 
-def _trigrams(word: str) -> str:
-    """An FTS5 expression for words that contain this one, and some others: as few trigrams as cover it."""
+def _make_trigrams(word: str) -> str:
+    """Return an FTS5 expression that matches words that contain this one, and some others."""
     last = len(word) - 3
     return " AND ".join(quote_word(word[at : at + 3]) for at in (*range(0, last, 3), last))
-
-
-def _match(terms: Iterable[Term]) -> str:
-    """An FTS5 expression in which every word is quoted: nothing that a person types is syntax."""
-    words = [
-        f"{quote_word(word)}{' *' if term.prefix and word == term.text else ''}"
-        for term in terms
-        for word in (term.text, *term.alternatives)
-    ]
-    return " OR ".join(dict.fromkeys(words))

@@ -1,4 +1,4 @@
-"""The schema, one numbered file a change."""
+"""The schema: one numbered SQL file for each migration."""
 
 NEWEST = 5
-"""The last of them; that it is, is tested. Most indexes are at it, and no file has to be read."""
+"""The number of the last migration, so that a current index needs no file to be read."""

@@ -1,7 +1,7 @@
-"""Ways to find the nearest vectors. To add one, add a module to this package with a `SPEC`.
+"""Methods to find the nearest vectors. To add one, add a module with a `SPEC` to this package.
 
-The module's name, with `-` for `_`, is what `vector_index = "…"` in the settings calls it. `SPEC`
-is a function, or a class, that makes a `Scan`; it raises SettingsError if a package is missing.
+The module's name, with `-` for `_`, is the value of the setting `vector_index`. `SPEC` is a class
+or function that creates a `Scan`; it raises SettingsError if a package is missing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DEFAULT = "bits"
 
 
 class Scan(Protocol):
-    """Finds the vectors that are probably nearest; their cosines are compared afterwards."""
+    """Finds the vectors that are probably nearest. Their exact cosines are computed afterwards."""
 
     def find_nearest(
         self,
@@ -33,9 +33,9 @@ class Scan(Protocol):
         take: int,
         among: Numbers | None = None,
     ) -> Numbers:
-        """Return the numbers of about `take` of the most similar vectors, in no order.
+        """Return the numbers of about `take` of the nearest vectors, in no order.
 
-        Among: only of these; None: of all.
+        Among: consider only these numbers. File: the index file. Raises IndexCorrupt.
         """
         ...
 
@@ -44,10 +44,10 @@ VECTOR_INDEXES: Registry[Callable[[], Scan]] = Registry("muisti.storage.sqlite.v
 
 
 def make_scan(name: str) -> Scan:
-    """Return the scan with this name. Raises SettingsError if the name or its package is missing."""
+    """Create the scan with this name. Raises SettingsError if it or its package is missing."""
     make = VECTOR_INDEXES.find(name)
     if make is None:
         *others, last = VECTOR_INDEXES.names(first=DEFAULT)
         known = f"{', '.join(others)} or {last}"
-        raise SettingsError(f"there is no vector index {name!r}: choose {known}")
+        raise SettingsError(f"unknown vector index {name!r}: choose {known}")
     return make()

@@ -1,4 +1,4 @@
-"""Finding the nearest vectors with sqlite-vec: exact, inside SQLite, nothing kept in memory; as slow as there are vectors."""
+"""Finds the nearest vectors with sqlite-vec: exact, uses no memory, time grows with size."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from muisti.storage.sqlite.vector_spaces import to_json
 if TYPE_CHECKING:
     from muisti.ports import Space, Vector
 
-_DISTANCE = "vec_distance_cosine(vec_int8(codes), vec_int8(?))"  # a cosine does not depend on the scale of the codes
+# A cosine does not depend on the scale of the codes.
+_DISTANCE = "vec_distance_cosine(vec_int8(codes), vec_int8(?))"
 _ALL = f"SELECT v FROM vectors WHERE space = ? ORDER BY {_DISTANCE} LIMIT ?"
-_AMONG = f"SELECT v FROM json_each(?) JOIN vectors ON v = value WHERE space = ? ORDER BY {_DISTANCE} LIMIT ?"
+_AMONG = f"""SELECT v FROM json_each(?) JOIN vectors ON v = value
+    WHERE space = ? ORDER BY {_DISTANCE} LIMIT ?"""
 
 
 class VecScan:
-    """Compares every vector of a space, or every one among those given. Raises SettingsError without the package."""
+    """Compares every vector of a space. Raises SettingsError without the package."""
 
     def __init__(self) -> None:
         try:
             import sqlite_vec  # an extra
         except ImportError as error:
             raise SettingsError(
-                "the vector index sqlite-vec needs a package: pip install muisti[sqlite-vec]"
+                "the vector index sqlite-vec needs a package; run pip install muisti[sqlite-vec]"
             ) from error
         self._extension = str(sqlite_vec.loadable_path())
 
@@ -41,7 +43,7 @@ class VecScan:
         take: int,
         among: Numbers | None = None,
     ) -> Numbers:
-        """The numbers of the most similar vectors. Raises IndexCorrupt where one is of another length."""
+        """Return the numbers of the nearest vectors. Raises IndexCorrupt for damaged vectors."""
         self._load(db)
         asked = quantize(query[None, :])[0].tobytes()
         try:
@@ -53,12 +55,12 @@ class VecScan:
                 ).fetchall()
         except apsw.SQLError as error:
             raise IndexCorrupt(
-                f"vectors of the index cannot be compared ({error}); it is rebuilt from the files"
+                f"the index has damaged vectors ({error}); it is rebuilt from the files"
             ) from error
         return np.array([v for (v,) in rows], np.int64)
 
     def _load(self, db: apsw.Connection) -> None:
-        """Connections come and go; each needs the extension once."""
+        """Load the extension into a connection, unless it already has it."""
         if fetch(db, "SELECT 1 FROM pragma_function_list WHERE name = 'vec_distance_cosine'"):
             return
         try:
@@ -66,7 +68,7 @@ class VecScan:
             db.load_extension(self._extension)
         except (AttributeError, apsw.ExtensionLoadingError) as error:
             raise SettingsError(
-                f"this SQLite cannot load sqlite-vec ({error}); set the vector index to bits"
+                f"this SQLite cannot load sqlite-vec ({error}); set vector_index to bits"
             ) from error
         finally:
             db.enable_load_extension(False)
