@@ -1,4 +1,4 @@
-"""Where sentences end: one rule for everybody who splits a text."""
+"""Sentence boundaries, with one rule for all callers."""
 
 from __future__ import annotations
 

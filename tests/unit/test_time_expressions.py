@@ -1,4 +1,4 @@
-"""What time a question speaks of."""
+"""The time that a question mentions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`<private>…</private>` never gets through, whatever is written around it (contract C1)."""
+"""`<private>…</private>` is always removed, whatever surrounds it (contract C1)."""
 
 from __future__ import annotations
 

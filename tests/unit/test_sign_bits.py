@@ -1,4 +1,4 @@
-"""Signs as bits, numbers as bytes, and the table that is searched."""
+"""Sign bits, quantized vectors, and the table that is searched."""
 
 from __future__ import annotations
 

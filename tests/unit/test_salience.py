@@ -1,4 +1,4 @@
-"""How use and time change a memory's strength."""
+"""Salience: how use and time change it."""
 
 from __future__ import annotations
 
