@@ -45,7 +45,7 @@ class Settings:
 
     project: str = _setting("", "Default project for saving and searching; empty: none.")
     max_content_bytes: int = _setting(
-        1_048_576, "Largest content of a memory, in bytes of UTF-8.", low=1
+        1_048_576, "Maximum size of a memory's content, in bytes of UTF-8.", low=1
     )
     search_limit: int = _setting(10, "Default number of search results.", low=1, high=1000)
     lock_timeout: float = _setting(
@@ -108,7 +108,7 @@ class Settings:
         True, "Replace keys, tokens and passwords with `[redacted:KIND]` before storing text."
     )
     merge_duplicates: bool = _setting(
-        True, "Merge a duplicate into the existing memory and reinforce that."
+        True, "Merge a duplicate into the existing memory, which is reinforced."
     )
     propose_links: bool = _setting(
         True, "Suggest a link when a new memory seems to contradict or update another."
@@ -140,19 +140,22 @@ class Settings:
         0.85, "Share of `evict_above` that maintenance archives down to.", low=0, high=1
     )
     extract_threshold: float = _setting(
-        0.3, "Least importance of an extracted memory.", low=0, high=1
+        0.3, "Minimum importance of an extracted memory.", low=0, high=1
     )
     extract_per_session: int = _setting(
-        50, "Most memories extracted per session; more important ones replace others.", low=1
+        50, "Maximum of memories extracted per session; the least important are replaced.", low=1
     )
     extract_queue: int = _setting(
-        10_000, "Most exchanges waiting for extraction; further ones are refused.", low=1
+        10_000, "Maximum of exchanges waiting for extraction; more are refused.", low=1
     )
     workspace: str = _setting(
         "", "Folder whose MEMORY.md and memory/*.md are indexed; empty: the vault."
     )
     core_max_bytes: int = _setting(
-        20_000, "Largest core memory, in bytes; it is in every context.", low=100, high=1_000_000
+        20_000,
+        "Maximum size of core memory, in bytes; it is in every context.",
+        low=100,
+        high=1_000_000,
     )
     kinds: Mapping[str, Kind] = field(
         default_factory=lambda: dict(KINDS),

@@ -18,7 +18,13 @@ _SPACELESS = re.compile(f"[{SPACELESS}]")
 
 def simhash(text: str) -> str:
     """Return 16 hexadecimal digits; all zero only for a text without letters and digits."""
-    words = Counter(_split_features(to_nfkc(text).casefold()))
+    features: list[str] = []
+    for word in split_words(to_nfkc(text).casefold()):
+        if word.isascii() or not _SPACELESS.search(word):
+            features.append(word)
+        else:
+            features += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
+    words = Counter(features)
     # One big integer holds all 64 counters, 16 bits each, so that no loop over bits is needed.
     total = sum(words.values())
     if not total:
@@ -63,18 +69,6 @@ def compute_bands(hash_: str) -> tuple[int, ...]:
     return tuple(
         position << 16 | int(hash_[4 * position : 4 * position + 4], 16) for position in range(4)
     )
-
-
-def _split_features(text: str) -> list[str]:
-    if text.isascii():
-        return split_words(text)
-    features: list[str] = []
-    for word in split_words(text):
-        if _SPACELESS.search(word):
-            features += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
-        else:
-            features.append(word)
-    return features
 
 
 _cache: dict[str, int] = {}

@@ -143,14 +143,14 @@ def stem(word: str) -> str:
     """Return a word without its ending, case and diacritics."""
     lowered = word.casefold()[:MAX_WORD]
     folded = _fold(lowered)
-    folded = _get_irregular().get(folded, folded)
+    folded = _IRREGULAR.get(folded, folded)
     if folded.isascii():  # diacritics go first, so that `naïve` and `naive` are the same
         return str(_make_stemmer("english").stemWord(folded))
     language = _find_language(lowered[0])
     return _fold(_make_stemmer(language).stemWord(lowered)) if language else folded
 
 
-_IRREGULAR = """
+_IRREGULAR_FORMS = """
 arise arose arisen; become became; begin began begun; bite bit bitten; blow blew blown; break broke
 broken; bring brought; build built; buy bought; catch caught; choose chose chosen; come came; creep
 crept; deal dealt; dig dug; draw drew drawn; drink drank drunk; drive drove driven; eat ate eaten;
@@ -167,13 +167,9 @@ understand understood; wake woke woken; wear wore worn; win won; write wrote wri
 children; man men; woman women; person people; foot feet; tooth teeth; mouse mice; goose geese; live
 life lives; wife wives; knife knives; half halves; shelf shelves
 """
-"""Irregular English words: all forms of a group are indexed as the first."""
-
-
-@lru_cache(maxsize=1)
-def _get_irregular() -> dict[str, str]:
-    groups = (group.split() for group in _IRREGULAR.split(";"))
-    return {form: forms[0] for forms in groups for form in forms[1:]}
+_GROUPS = [group.split() for group in _IRREGULAR_FORMS.split(";")]
+_IRREGULAR = {form: group[0] for group in _GROUPS for form in group}
+"""Irregular forms of English words, and the form they are indexed as: the first of their group."""
 
 
 _STEMMERS = (

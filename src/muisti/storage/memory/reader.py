@@ -100,9 +100,26 @@ class MemoryReading:
             for id_ in (*before, *after):
                 if id_ not in sides:
                     sides[id_] = _find_sides(view, entries[id_])
-        return {
-            id_: _make_candidate(view, entries[id_], where, both) for id_, both in sides.items()
-        }
+        found = {}
+        for id_, (before, after) in sides.items():
+            entry = entries[id_]
+            memory = entry.memory
+            found[id_] = Candidate(
+                memory_id=memory.id,
+                created_at=memory.created_at,
+                valid_from=memory.valid_from,
+                valid_until=view.valid_until(entry),
+                importance=memory.importance,
+                salience=view.salience(entry),
+                opening=memory.content[:OPENING],
+                content_hash=memory.content_hash,
+                session_id=memory.session_id,
+                before=before,
+                after=after,
+                origin=memory.origin.value,
+                allowed=view.allows(where, entry),
+            )
+        return found
 
     def find_ids(self, part: str, limit: int) -> list[str]:
         """Return IDs that begin or end with a text, those of memories first."""
@@ -208,23 +225,3 @@ def _find_sides(view: View, entry: Entry) -> _Sides:
     before = [other.memory.id for other in alive if by_time(other) < by_time(entry)]
     after = [other.memory.id for other in alive if by_time(other) > by_time(entry)]
     return tuple(before[::-1][:NEIGHBOURS]), tuple(after[:NEIGHBOURS])
-
-
-def _make_candidate(view: View, entry: Entry, where: Filter, sides: _Sides) -> Candidate:
-    memory = entry.memory
-    before, after = sides
-    return Candidate(
-        memory_id=memory.id,
-        created_at=memory.created_at,
-        valid_from=memory.valid_from,
-        valid_until=view.valid_until(entry),
-        importance=memory.importance,
-        salience=view.salience(entry),
-        opening=memory.content[:OPENING],
-        content_hash=memory.content_hash,
-        session_id=memory.session_id,
-        before=before,
-        after=after,
-        origin=memory.origin.value,
-        allowed=view.allows(where, entry),
-    )

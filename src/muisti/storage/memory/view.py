@@ -152,19 +152,15 @@ class View:
         end = self.valid_until(entry)
         if end is None or end > where.as_of:
             return True
-        return where.known_at is not None and self._was_unknown(entry, where.known_at)
-
-    def _was_unknown(self, entry: Entry, known_at: datetime) -> bool:
-        """Return whether the end was set by superseding the memory after `known_at`.
-
-        Other ends were known all along.
-        """
-        memory = entry.memory
+        if where.known_at is None:
+            return False
+        # Ignore an end that was set by superseding the memory after `known_at`. Other ends were
+        # known all along.
         for link in self.superseding(memory.id):
             start = _get_start(link)
-            end = max(start, memory.valid_from or start)
-            by_link = memory.valid_until is None or memory.valid_until == end
-            if link.created_at > known_at and by_link:
+            link_end = max(start, memory.valid_from or start)
+            by_link = memory.valid_until is None or memory.valid_until == link_end
+            if link.created_at > where.known_at and by_link:
                 return True
         return False
 

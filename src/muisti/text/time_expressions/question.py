@@ -77,13 +77,19 @@ def parse_when(text: str, now: datetime) -> When | None:
     question = text[:READ]
     if _ASKS.match(question):
         return None
+    taken = bytearray(len(question))
     found = []
     for mention in _find_mentions(question, now.replace(tzinfo=None)):
+        words = slice(mention.start, mention.end)
+        if any(taken[words]):
+            continue
+        # An invalid date ("February 31") takes its words, too: no part of it is read differently.
+        taken[words] = b"\1" * len(taken[words])
         span = _to_utc_span(mention, now)
         if span is not None:
-            words = question[mention.start : mention.end]
-            found.append(When(*span, words, mention.exact))
-    return min(found, key=lambda when: when.end - when.start, default=None)
+            when = When(*span, question[words], mention.exact)
+            found.append((when.end - when.start, mention.start, when))
+    return min(found, key=lambda each: each[:2])[-1] if found else None
 
 
 def _to_utc_span(mention: _Mention, now: datetime) -> Span | None:
@@ -102,23 +108,8 @@ def _to_utc_span(mention: _Mention, now: datetime) -> Span | None:
     return (start, end) if start < end else None
 
 
-def _find_mentions(question: str, now: datetime) -> list[_Mention]:
-    """Return mentions that do not overlap, in text order.
-
-    An invalid date ("February 31") also counts, so that parts of it are not read differently.
-    """
-    taken = bytearray(len(question))
-    mentions = []
-    for mention in _find_candidates(question, now):
-        words = slice(mention.start, mention.end)
-        if not any(taken[words]):
-            taken[words] = b"\1" * len(taken[words])
-            mentions.append(mention)
-    return sorted(mentions, key=lambda mention: mention.start)
-
-
-def _find_candidates(question: str, now: datetime) -> Iterator[_Mention]:
-    """Yield possible mentions, the preferred ones first."""
+def _find_mentions(question: str, now: datetime) -> Iterator[_Mention]:
+    """Yield mentions, which may overlap, the preferred ones first."""
     for head in _RANGE.finditer(question):
         yield from _read_range(head, now)
     for rule in _RULES:

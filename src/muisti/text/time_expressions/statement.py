@@ -103,11 +103,6 @@ _DAYS: Mapping[str, int] = {**cal.ENGLISH_DAYS, "tonight": 0}
 _DAYS_OF_PARTS: Mapping[str, int] = {"this": 0, "last": -1, "yesterday": -1}
 
 
-def _read_ago(match: Match, now: datetime) -> Span:
-    """Read "N days ago" exactly; in a question it has a tolerance."""
-    return cal.get_period(now, get_word(match, "unit"), -cal.parse_count(get_word(match, "count")))
-
-
 def _read_ahead(match: Match, now: datetime) -> Span:
     if not _FUTURE.search(match.string, 0, match.start()):
         raise ValueError("a duration, not a time")
@@ -176,7 +171,10 @@ _ROWS = (
     ),
     _row(
         rf"(?:about |around |like )?{_COUNT} {_UNIT} (?:ago|back|earlier)",
-        _read_ago,
+        # Exact; in a question it has a tolerance.
+        lambda match, now: cal.get_period(
+            now, get_word(match, "unit"), -cal.parse_count(get_word(match, "count"))
+        ),
         _write_said_unit,
     ),
     _row(
