@@ -246,11 +246,11 @@ def find_vault(
     """
     environment = os.environ if environ is None else environ
     named = explicit if explicit is not None else environment.get("MUISTI_VAULT") or None
-    if named is not None and not str(named).strip():
-        raise SettingsError("the path of the vault is empty; give a folder, or omit it")
-    if named is not None and str(named) == IN_MEMORY:
-        return Path(IN_MEMORY)
     if named is not None:
+        if not str(named).strip():
+            raise SettingsError("the path of the vault is empty; give a folder, or omit it")
+        if str(named) == IN_MEMORY:
+            return Path(IN_MEMORY)
         return Path(named).expanduser().absolute()
     current = (start or Path.cwd()).absolute()
     for folder in (current, *current.parents):

@@ -146,7 +146,7 @@ class Store(Protocol):
         Raises Conflict if a created ID exists or an updated memory has another revision,
         MemoryNotFound if a memory to restore is missing, InvalidRequest for text that is not valid
         Unicode, and VaultError if the store cannot be written. After an error no created memory is
-        left behind. An index that cannot be written is no error: see `Committed.indexed`.
+        left behind. An index that cannot be written is not an error: see `Committed.indexed`.
         """
         ...
 

@@ -88,7 +88,7 @@ class SignTable:
         # The count goes up last, so that a search in another thread never sees an incomplete row.
         self.count, self.last = end, max(self.last, int(numbers.max()))
 
-    def find_nearest(self, asked: Bits, take: int, among: Numbers | None = None) -> Numbers:
+    def find_nearest(self, query: Bits, take: int, among: Numbers | None = None) -> Numbers:
         """Return the numbers of at least `take` vectors that share the most signs, in no order."""
         count = self.count
         numbers, columns = self._numbers[:count], self._columns[:, :count]
@@ -98,7 +98,7 @@ class SignTable:
         if len(numbers) <= take:
             return numbers[numbers > 0]
         different = np.zeros(len(numbers), np.uint16)
-        for column, word in zip(columns, asked, strict=True):
+        for column, word in zip(columns, query, strict=True):
             different += np.bitwise_count(column ^ word)
         # Counting finds the cut-off: there are few distinct distances, and sorting is slow.
         up_to = int(np.searchsorted(np.cumsum(np.bincount(different)), take))

@@ -45,13 +45,13 @@ class VecScan:
     ) -> Numbers:
         """Return the numbers of the nearest vectors. Raises IndexCorrupt for damaged vectors."""
         self._load(db)
-        asked = quantize(query[None, :])[0].tobytes()
+        codes = quantize(query[None, :])[0].tobytes()
         try:
             if among is None:
-                rows = db.execute(_ALL, (space.number, asked, take)).fetchall()
+                rows = db.execute(_ALL, (space.number, codes, take)).fetchall()
             else:
                 rows = db.execute(
-                    _AMONG, (to_json(among.tolist()), space.number, asked, take)
+                    _AMONG, (to_json(among.tolist()), space.number, codes, take)
                 ).fetchall()
         except apsw.SQLError as error:
             raise IndexCorrupt(
