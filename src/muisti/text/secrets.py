@@ -299,16 +299,7 @@ _TOKEN_WORDS = tuple((word, row) for row in TOKENS for word in row.words)
 _NAMES = {
     "password": (
         *"password passwd passphrase passcode pwd pw _pass -pass passwort kennwort".split(),
-        *(
-            "mot de passe",
-            "contraseña",
-            "senha",
-            "salasana",
-            "lösenord",
-            "пароль",
-            "密码",
-            "パスワード",
-        ),
+        *"mot de passe|contraseña|senha|salasana|lösenord|пароль|密码|パスワード".split("|"),
     ),
     "api-key": (
         *("api_key", "api-key", "apikey", "api key", "auth_key", "private_key", "encryption_key"),
