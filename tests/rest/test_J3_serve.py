@@ -85,7 +85,7 @@ def test_K3_token_file(vault: Path, tmp_path: Path) -> None:
     file.write_text(TOKEN + "\n")
     file.chmod(0o644)
     _, told = run("--vault", str(vault), "--token-file", str(file)).communicate(timeout=20)
-    assert "others can read the token" in told
+    assert "is readable by other users" in told
     file.chmod(0o600)
     with serving(vault, "--token-file", str(file)) as (_, url):
         assert httpx2.get(f"{url}/api/stats").status_code == 401
@@ -111,7 +111,7 @@ def test_J3_no_vault(tmp_path: Path) -> None:
 
 def test_J3_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(extras.NEEDS, "muisti serve", ("server", ("fastapi", "no_such_module")))
-    with pytest.raises(MuistiError, match=r"needs no_such_module: pip install 'muisti\[server\]'"):
+    with pytest.raises(MuistiError, match=r"needs no_such_module; run pip install 'muisti\[server\]'"):
         extras.check_installed("muisti serve")
 
 
