@@ -111,7 +111,9 @@ def test_J3_no_vault(tmp_path: Path) -> None:
 
 def test_J3_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(extras.NEEDS, "muisti serve", ("server", ("fastapi", "no_such_module")))
-    with pytest.raises(MuistiError, match=r"needs no_such_module; run pip install 'muisti\[server\]'"):
+    with pytest.raises(
+        MuistiError, match=r"needs no_such_module; run pip install 'muisti\[server\]'"
+    ):
         extras.check_installed("muisti serve")
 
 

@@ -80,8 +80,9 @@ def run() -> None:
         message = error.format_message().strip().removesuffix(".")
         message = message[:1].lower() + message[1:]
         context = getattr(error, "ctx", None)
-        advice = f"; see `{context.command_path} --help`" if context else ""
-        click.echo(f"error: {message}{advice}", err=True)
+        if context is not None and ";" not in message:
+            message += f"; see `{context.command_path} --help`"
+        click.echo(f"error: {message}", err=True)
         sys.exit(error.exit_code)
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("Aborted.", err=True)
