@@ -1,4 +1,6 @@
-"""Claude keeps notes in your vault: `python examples/anthropic_memory.py VAULT "Remember that my dog is called Musti."`
+"""Claude keeps notes in your vault.
+
+Usage: `python examples/anthropic_memory.py VAULT "Remember that my dog is called Musti."`
 
 Needs `pip install 'muisti[anthropic]'` and a key in ANTHROPIC_API_KEY.
 """

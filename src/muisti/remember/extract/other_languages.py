@@ -10,7 +10,8 @@ _INSTRUCTION = re.compile(
     r"(?:^|\b)(?:muista(?:thaan)?,? (?:että|aina)|muistiin:|huom(?:aa)?[:!,]|älä unohda|"
     r"pidä mielessä|"
     r"запомни(?:те)?|не забудь(?:те)?|имей(?:те)? в виду|заметка:|важно:|"
-    r"merk(?:e)? dir|vergiss nicht|nicht vergessen|denk daran|notiz:)|请?记住|别忘了|不要忘记|请注意|备注[:：]|记下",
+    r"merk(?:e)? dir|vergiss nicht|nicht vergessen|denk daran|notiz:)"
+    r"|请?记住|别忘了|不要忘记|请注意|备注[:：]|记下",
     re.I,
 )
 _PREFERENCE = re.compile(
