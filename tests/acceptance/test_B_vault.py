@@ -12,6 +12,8 @@ import pytest
 from muisti import Muisti, VaultError, bootstrap
 from muisti.errors import VaultUnusable
 from muisti.settings import find_vault
+from muisti.storage.files.sync import differences
+from muisti.storage.files.sync.reconcile import Reconciliation
 from tests.conftest import FakeClock, Opener
 
 
@@ -168,6 +170,28 @@ def test_B4_what_was_saved_is_on_the_disk_before_save_returns(opened: Opener, va
     saved = first.save("Acknowledged")
     assert "Acknowledged" in (vault / str(saved.file_path)).read_text()
     assert opened().get(saved.id) == saved  # another process would see it too
+
+
+def test_B5_a_moved_file_stays_if_a_sync_dies_before_it_forgets_the_old_path(
+    opened: Opener, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is indexed at its new path then: its old path is gone, the memory is not."""
+    monkeypatch.setattr(differences, "TICK_NS", 0)  # or the file would be read again
+    first = opened()
+    moved = first.save("A moved memory", kind="fact")
+    first.close()
+    (vault / "insights").mkdir(exist_ok=True)
+    (vault / str(moved.file_path)).rename(vault / "insights" / "moved.md")
+    with monkeypatch.context() as dying, pytest.raises(RuntimeError, match="killed"):
+
+        def die(*_: object) -> None:
+            raise RuntimeError("killed")
+
+        dying.setattr(Reconciliation, "_forget", die)
+        opened()
+    found = opened().get(moved.id)
+    assert found is not None
+    assert (found.kind, found.file_path) == ("insight", "insights/moved.md")
 
 
 def test_B5_edits_renames_moves_additions_and_deletions_are_picked_up(

@@ -135,8 +135,9 @@ class Reconciliation:
         # Another process may have created and indexed a file since the files were listed.
         missing = [path for path in seen if path not in files]
         vanished = [path for path in missing if self.store.vault.stat(path) is None]
-        self._read(suspects, files, seen, AllFiles(files, seen, suspects))
-        self._forget([*vanished, *self._gone], seen)
+        lookup = AllFiles(files, seen, suspects)
+        self._read(suspects, files, seen, lookup)
+        self._forget([*vanished, *self._gone], seen, lookup)
         self.read_journal()
 
     def run_paths(self, files: Mapping[str, FileStat], vanished: Collection[str]) -> bool:
@@ -153,7 +154,7 @@ class Reconciliation:
         gone = [path for path in (*vanished, *self._gone) if path in seen]
         if any((id_ := seen[path].memory_id) and id_ not in self._owners for path in gone):
             return False
-        self._forget(gone, seen)
+        self._forget(gone, seen, lookup)
         self.read_journal()
         return True
 
@@ -288,12 +289,17 @@ class Reconciliation:
                 self.events.append(Event(EventName.EDITED, at, (file.memory.id,)))
         return file
 
-    def _forget(self, vanished: Sequence[str], seen: Mapping[str, SeenFile]) -> None:
+    def _forget(
+        self, vanished: Sequence[str], seen: Mapping[str, SeenFile], lookup: FileLookup
+    ) -> None:
         """Remove memories whose files are gone. Many at once need confirmation."""
         vanished = [path for path in vanished if path not in self._kept]
         lost = []
         for path in vanished:
             memory_id = seen[path].memory_id
+            # A killed sync may have indexed the moved file, but not forgotten its old path.
+            if memory_id is not None and (settled := lookup.settled_path(memory_id)):
+                self._owners.setdefault(memory_id, settled)
             if memory_id is None or memory_id in self._owners or path.startswith("."):
                 continue  # not a live memory, or moved
             if not self.store.versions_folder.is_archived(path, memory_id):
