@@ -328,12 +328,14 @@ def test_C1_names_are_not_redacted_so_a_secret_in_one_is_refused(
     memory: Muisti, vault: Path, field: str
 ) -> None:
     secret = "ghp_" + "a1B2" * 9
-    with pytest.raises(InvalidMemory, match=f"^{field}: .*names are not redacted") as refused:
+    with pytest.raises(
+        InvalidMemory, match=f"^{field} contains private text or a secret"
+    ) as refused:
         memory.save("A text", **{field: secret})
     assert secret not in str(refused.value)
-    with pytest.raises(InvalidMemory, match=f"^{field}: "):
+    with pytest.raises(InvalidMemory, match=f"^{field} "):
         memory.start_session(**{field: secret})
-    with pytest.raises(InvalidRequest, match="^key: ") as again:
+    with pytest.raises(InvalidRequest, match="^key ") as again:
         memory.core_update("user", f"my {secret}", "x")
     assert secret not in str(again.value)
     assert not [

@@ -97,7 +97,7 @@ def test_J1_what_needs_files_says_so(empty: Path) -> None:
             lambda: memory.index_path(empty),
             lambda: memory.forget_path(empty),
         ):
-            with pytest.raises(Unsupported, match=r"is not supported: a vault in memory .+: "):
+            with pytest.raises(Unsupported, match=r"is not supported: a vault in memory .+"):
                 needs_files()
         assert memory.list_document_sources() == []
         memory.save("It goes on")

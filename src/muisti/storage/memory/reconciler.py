@@ -10,7 +10,7 @@ from muisti.ports import Progress
 from muisti.storage.memory.index import MemoryIndex
 from muisti.storage.memory.store import MemoryStore
 
-_NO_FILES = "a vault in memory has no files"
+_NO_FILES = "a vault in memory has no files to sync; its index is always current"
 _NO_DOCUMENTS = "a vault in memory does not index files; open a vault in a folder"
 
 
