@@ -166,7 +166,7 @@ def test_J4_long_calls_report_progress(vault: Path, monkeypatch: pytest.MonkeyPa
         (errors.IndexBusy("held by another"), "Wait a few seconds"),
         (errors.VaultFull("no space"), "free some space"),
         (errors.VaultReadOnly("no"), "still work"),
-        (errors.BrokenFile("a.md", "no front matter"), "by hand"),
+        (errors.BrokenFile("a.md", "no front matter"), "must fix the file"),
         (errors.IndexTooNew("later"), "Upgrade muisti"),
         (errors.CoreEntryNotFound("user", "k", ()), "Read core memory"),
         (OSError(5, "Input/output error"), "continue without memory"),
