@@ -150,7 +150,8 @@ def python_page() -> str:
     """The methods that Muisti and MemoryService have."""
     parts = [
         f"{HEAD}# Python\n\n`Muisti.open(path)` is synchronous.\n"
-        "`await MemoryService.open(path)` has the same methods as coroutines. Every error is a `MuistiError` that names the field and\n"
+        "`await MemoryService.open(path)` has the same methods as coroutines.\n"
+        "Every error is a `MuistiError` that names the field and\n"
         "the fix.\n"
     ]
     for name, method in (
