@@ -1,4 +1,6 @@
-"""A small server with a language model that says what it is told to, in OpenAI's, Anthropic's and Ollama's language."""
+"""A small server with a language model that says what it is told to, in OpenAI's, Anthropic's and
+Ollama's language.
+"""
 
 from __future__ import annotations
 

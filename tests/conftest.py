@@ -1,4 +1,6 @@
-"""What all tests share: a clock that stands still until told otherwise, and vaults in temporary folders."""
+"""What all tests share: a clock that stands still until told otherwise, and vaults in temporary
+folders.
+"""
 
 from __future__ import annotations
 

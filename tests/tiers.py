@@ -1,4 +1,6 @@
-"""How much of the suite runs: `make test`, `make test-all` or `make test-long`. See CONTRIBUTING.md."""
+"""How much of the suite runs: `make test`, `make test-all` or `make test-long`. See
+CONTRIBUTING.md.
+"""
 
 from __future__ import annotations
 

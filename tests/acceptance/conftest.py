@@ -14,7 +14,9 @@ FOLDERS = {"vault", "tmp_path"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test on files and in memory, unless it asks for a folder or is marked with `needs_files(reason)`."""
+    """Run a test on files and in memory, unless it asks for a folder or is marked with
+    `needs_files(reason)`.
+    """
     if "location" not in metafunc.fixturenames:
         return
     asks_for_a_folder = FOLDERS & inspect.signature(metafunc.function).parameters.keys()

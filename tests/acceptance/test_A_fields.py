@@ -1,4 +1,6 @@
-"""A1 · Every field of a memory, on its way through files, index, REST, export and import; `user` and `agent` among them."""
+"""A1 · Every field of a memory, on its way through files, index, REST, export and import; `user`
+and `agent` among them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a watcher tells of files: muisti's own writes are nothing new, a person's edits are (contract B5)."""
+"""What a watcher tells of files: muisti's own writes are nothing new, a person's edits are
+(contract B5).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""C2 · Classify: kind and sector from the words, where nobody said them. The examples are the specifications'."""
+"""C2 · Classify: kind and sector from the words, where nobody said them. The examples are the
+specifications'.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ BY_USE = {
     "updated_at", "concepts", "salience", "access_count", "last_accessed", "content_hash", "simhash", "chunk_count",
     "embedding_model", "file_path", "index_pending",
 }  # fmt: skip
-"""What follows from other fields, or changes by use, by upkeep of the index and by moves of the file."""
+"""What follows from other fields, or changes by use, by upkeep of the index and by moves of the
+file.
+"""
 LATER = datetime(2027, 1, 1, tzinfo=UTC)
 CHANGES: dict[str, object] = {
     "content": "Maija moved to Tampere", "title": "Where Maija lives", "kind": "decision", "sector": "emotional",

@@ -1,4 +1,6 @@
-"""D6 · The model changes: the old vectors serve until the new ones are complete, and the two never mix."""
+"""D6 · The model changes: the old vectors serve until the new ones are complete, and the two never
+mix.
+"""
 
 from __future__ import annotations
 

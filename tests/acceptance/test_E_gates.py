@@ -1,4 +1,6 @@
-"""Reads never take the vault's lock; opening by role; sync looks at the paths it is given (contract E11, I1, B5)."""
+"""Reads never take the vault's lock; opening by role; sync looks at the paths it is given (contract
+E11, I1, B5).
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,8 @@ def test_E11_reads_complete_while_another_process_holds_the_lock(
         for name, read in READS.items():
             assert read(memory, saved.id) is not None, name
             assert threading.main_thread().name not in tries, name
-        # What the searches recorded is written by the thread that records recalls, as soon as it can.
+        # What the searches recorded is written by the thread that records recalls, as soon as it
+        # can.
         assert set(tries) <= {"muisti-recall"}
     memory.flush()
     found = memory.get(saved.id)

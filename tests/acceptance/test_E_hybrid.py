@@ -61,7 +61,9 @@ def test_E2_the_vector_mode_answers_as_many_as_asked(memory: Muisti) -> None:
 def test_E2_filters_work_inside_so_that_the_limit_is_filled(
     opened: Opener, clock: FakeClock, mode: Mode
 ) -> None:
-    """More near ones that a filter hides than are looked at closely, few far ones that it lets through."""
+    """More near ones that a filter hides than are looked at closely, few far ones that it lets
+    through.
+    """
     with serving() as server:
         memory = opened(embedder="ollama", embedder_url=server.url, model="m", embedder_timeout=5.0)
         memory.save_batch(

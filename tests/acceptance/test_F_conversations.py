@@ -1,4 +1,6 @@
-"""F3 · Conversations: lines of JSON in files that anybody may write, a window on the present talk, and search."""
+"""F3 · Conversations: lines of JSON in files that anybody may write, a window on the present talk,
+and search.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def write(vault: Path, *lines: bytes, day: str = DAY, chat: str = CHAT) -> Path:
 
 
 def settled(path: Path) -> None:
-    """Let the last change be older than a tick of the file system's clock, within which files are read once more anyway."""
+    """Let the last change be older than a tick of the file system's clock, within which files are
+    read once more anyway.
+    """
     status = path.stat()
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns - 10**9))
 
@@ -61,7 +65,9 @@ def said(memory: Muisti, chat: str = CHAT, limit: int = 100) -> list[str]:
 
 
 def found(memory: Muisti, query: str, **options: object) -> list[str]:
-    """What holds the words; what was said right before and after is an answer too, but not asked for here."""
+    """What holds the words; what was said right before and after is an answer too, but not asked
+    for here.
+    """
     hits = memory.search_messages(query, mode="keyword", **options)
     return [
         hit.memory.content for hit in hits if any(signal.name == "keyword" for signal in hit.why)
@@ -244,7 +250,9 @@ def test_F3_search_by_time(memory: Muisti, clock: FakeClock) -> None:
 
 
 def test_F3_search_by_time_goes_by_the_time_of_the_message(memory: Muisti) -> None:
-    """One that is written down late, or by a clock that was set back, was still said when it says so."""
+    """One that is written down late, or by a clock that was set back, was still said when it says
+    so.
+    """
     memory.append_message(CHAT, "user", "Now it is about gardens")
     memory.append_message(
         CHAT, "user", "Then it was about gardens", at=datetime(2025, 1, 1, tzinfo=UTC)

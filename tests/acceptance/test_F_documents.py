@@ -20,7 +20,9 @@ LONG_AGO = 1_700_000_000
 
 
 class Shelves:
-    """Writes files whose times are long past: one that is looked at in the instant it was written is read again, to be sure."""
+    """Writes files whose times are long past: one that is looked at in the instant it was written
+    is read again, to be sure.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -46,7 +48,9 @@ def memory(opened: Opener) -> Muisti:
 
 
 def sections(memory: Muisti, tmp_path: Path) -> dict[str, tuple[str, str]]:
-    """Everything that is in the index of documents: by id, without where the test lies, title and content."""
+    """Everything that is in the index of documents: by id, without where the test lies, title and
+    content.
+    """
     rows = memory._services.index.document_sources()
     found = [
         hit.memory for source in rows for hit in memory.search("the", source=source, limit=1000)

@@ -1,4 +1,6 @@
-"""F5, K4 · What documents are called, who sees them, how far they are trusted, and those of the workspace."""
+"""F5, K4 · What documents are called, who sees them, how far they are trusted, and those of the
+workspace.
+"""
 
 from __future__ import annotations
 

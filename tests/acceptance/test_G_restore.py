@@ -1,4 +1,6 @@
-"""G3, B3 · What upkeep put away and somebody wants back: it stays, and an index that is built anew says so too."""
+"""G3, B3 · What upkeep put away and somebody wants back: it stays, and an index that is built anew
+says so too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""H3 · What seems to contradict or to update a memory is proposed as a link, and changes nothing by itself."""
+"""H3 · What seems to contradict or to update a memory is proposed as a link, and changes nothing by
+itself.
+"""
 
 from __future__ import annotations
 

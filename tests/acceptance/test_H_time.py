@@ -137,7 +137,9 @@ def test_H1_a_deleted_successor_and_its_return(memory: Muisti, clock: FakeClock)
 
 
 def test_H1_a_successor_may_come_back_into_use(memory: Muisti, clock: FakeClock) -> None:
-    """What is said again after it was superseded is a new memory, which may take the place of its successor."""
+    """What is said again after it was superseded is a new memory, which may take the place of its
+    successor.
+    """
     old, new = pair(memory, clock)
     memory.supersede(old.id, new.id)
     again = memory.save(old.content)

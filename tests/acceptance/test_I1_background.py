@@ -1,4 +1,6 @@
-"""I1, I4 · What a chat says becomes memories in the background: never in the chat's way, each exchange once, and counted."""
+"""I1, I4 · What a chat says becomes memories in the background: never in the chat's way, each
+exchange once, and counted.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from tests.acceptance.background import (
 from tests.chat_server import serving
 from tests.conftest import FakeClock, Opener
 
-# What becomes of an exchange ------------------------------------------------------------------------------------------
+# What becomes of an exchange ----------------------------------------------------------------------
 
 
 def test_I1_an_exchange_becomes_memories(chat: Muisti, clock: FakeClock, vault: Path) -> None:
@@ -94,7 +96,7 @@ def test_I1_small_talk_teaches_nothing(chat: Muisti, vault: Path) -> None:
     assert chat.metrics().counters["memory.extraction.success"] == 1
 
 
-# So many in a session -------------------------------------------------------------------------------------------------
+# So many in a session -----------------------------------------------------------------------------
 
 
 def test_I1_a_more_important_one_replaces_the_least(opened: Opener, vault: Path) -> None:
@@ -176,7 +178,7 @@ def test_I1_fifty_by_default(chat: Muisti) -> None:
     assert len(chat.list(limit=None)) == 50
 
 
-# Bad input ------------------------------------------------------------------------------------------------------------
+# Bad input ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -235,7 +237,9 @@ def test_I1_bad_input_names_the_field_and_queues_nothing(
 def test_I1_a_text_that_no_file_can_hold_is_dealt_with(
     opened: Opener, vault: Path, text: str
 ) -> None:
-    """A chat may say anything. It must not come back at every start, nor keep the rest from being learnt."""
+    """A chat may say anything. It must not come back at every start, nor keep the rest from being
+    learnt.
+    """
     memory = opened(embedder="none", max_content_bytes=100_000)
     assert memory.extract_and_save("chat", text, speaker="Anna")
     tell(memory, DECIDED)
@@ -244,7 +248,7 @@ def test_I1_a_text_that_no_file_can_hold_is_dealt_with(
     assert len(events(vault, "extracted")) == 2
 
 
-# Privacy --------------------------------------------------------------------------------------------------------------
+# Privacy ------------------------------------------------------------------------------------------
 
 CANARY = "canary4711xyz"
 SECRET = "ghp_" + "Zq3" * 12

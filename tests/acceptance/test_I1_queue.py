@@ -20,7 +20,7 @@ from tests.chat_server import saying, serving, silent
 from tests.conftest import Opener, file_store
 from tests.faults.starve import FailingDisk
 
-# Never in the chat's way ----------------------------------------------------------------------------------------------
+# Never in the chat's way --------------------------------------------------------------------------
 
 
 def test_I1_flush_waits(chat: Muisti) -> None:
@@ -74,7 +74,9 @@ def test_I1_a_full_queue_refuses_with_one_warning(
 def test_I1_a_full_queue_is_told_though_the_extractor_was(
     opened: Opener, impatient: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is because the extractor is down that the queue is full: one warning must not swallow the other."""
+    """It is because the extractor is down that the queue is full: one warning must not swallow the
+    other.
+    """
     with serving() as server, caplog.at_level(logging.WARNING, "muisti"):
         server.script = [saying("busy", 401)] * 9
         stuck = opened(**STUCK | {"extractor_url": server.url}, extract_queue=1)
@@ -230,7 +232,7 @@ def test_I1_async(vault: Path) -> None:
     assert counters["memory.extraction.success"] == 2
 
 
-# Each once ------------------------------------------------------------------------------------------------------------
+# Each once ----------------------------------------------------------------------------------------
 
 
 def once(vault: Path, count: int) -> None:
@@ -333,7 +335,7 @@ def test_I1_open_takes_over_from_the_dead_and_not_from_the_living(vault: Path) -
     assert [path.name for path in (vault / ".queue").iterdir()] == [".gitignore"]
 
 
-# Counted --------------------------------------------------------------------------------------------------------------
+# Counted ------------------------------------------------------------------------------------------
 
 
 def test_I4_counters(opened: Opener) -> None:

@@ -1,4 +1,6 @@
-"""I2 · A language model finds memories for the whole engine, in the background: whatever it replies, the chat goes on."""
+"""I2 · A language model finds memories for the whole engine, in the background: whatever it
+replies, the chat goes on.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +109,7 @@ def until(what: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-# A model that behaves -------------------------------------------------------------------------------------------------
+# A model that behaves -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_I2_mode_is_told_to_the_model(asking: Asking, server: ChatServer) -> Non
     assert len({request["messages"][0]["content"] for request in server.requests}) == 3
 
 
-# A model that does not ------------------------------------------------------------------------------------------------
+# A model that does not ----------------------------------------------------------------------------
 
 BAD: dict[str, Script] = {
     "empty": said(""),
@@ -273,7 +275,7 @@ def test_K4_I2_an_order_in_a_memory_comes_back_as_a_quotation(
     assert not [line for line in text.splitlines() if line.lstrip().startswith("SYSTEM:")]
 
 
-# A server that is down ------------------------------------------------------------------------------------------------
+# A server that is down ----------------------------------------------------------------------------
 
 DOWN: dict[str, tuple[list[Script], float]] = {
     "429": ([saying("slow down", 429, Retry_After="0")] * 3, 10),
@@ -317,7 +319,9 @@ def test_I2_what_a_server_could_not_do_waits_and_is_done_once(
 def test_I2_the_chat_goes_on_while_the_server_does_not(
     asking: Asking, server: ChatServer, step: Script, vault: Path
 ) -> None:
-    """Saving, searching and further exchanges wait for nobody, and all that was accepted is on the disk."""
+    """Saving, searching and further exchanges wait for nobody, and all that was accepted is on the
+    disk.
+    """
     server.script = [step] * 100
     memory = asking(extractor_retry=3600, extractor_timeout=0.5 if step is silent else 10)
     for n in range(5):

@@ -1,4 +1,6 @@
-"""I2: a language model finds memories. A good reply is kept as it is; a bad or hostile one stores nothing and is an error."""
+"""I2: a language model finds memories. A good reply is kept as it is; a bad or hostile one stores
+nothing and is an error.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,7 @@ def sent(question: str) -> list[dict[str, Any]]:
     return found
 
 
-# A server that behaves, and one that does not -------------------------------------------------------------------------
+# A server that behaves, and one that does not -----------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ def test_I2_a_model_that_is_down_is_left_alone(chat: LanguageModel, server: Chat
     assert len(server.requests) == 3
 
 
-# What is said in the talk ---------------------------------------------------------------------------------------------
+# What is said in the talk -------------------------------------------------------------------------
 
 
 def test_I2_an_injection_stays_plain_text() -> None:
@@ -284,7 +286,7 @@ def test_I2_grounds_in_many_languages(talk: str, content: str) -> None:
     assert one.source_text in talk
 
 
-# Modes and sizes ------------------------------------------------------------------------------------------------------
+# Modes and sizes ----------------------------------------------------------------------------------
 
 
 def test_I2_each_mode_asks_in_its_own_way() -> None:

@@ -1,4 +1,6 @@
-"""J1: `Muisti.open(":memory:")` is a vault that ends with the process and leaves nothing on the disk."""
+"""J1: `Muisti.open(":memory:")` is a vault that ends with the process and leaves nothing on the
+disk.
+"""
 
 from __future__ import annotations
 

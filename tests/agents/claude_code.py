@@ -23,7 +23,9 @@ PLUGIN = ROOT / "plugin"
 PACKAGES = ROOT / ".venv" / "node" / "agents" / "node_modules" / "@anthropic-ai"
 MISSING = "Claude Code is not installed: python scripts/node.py agents"
 PATIENCE = 90.0
-"""Seconds until a test stops waiting for a process in the background. It says nothing of how long that should take."""
+"""Seconds until a test stops waiting for a process in the background. It says nothing of how long
+that should take.
+"""
 
 
 @cache
@@ -97,7 +99,9 @@ class Agent:
         return json.loads(done.stdout)
 
     def surroundings(self) -> dict[str, str]:
-        """Nothing of this process but the way to the programs. The proxy refuses everybody who is not on this machine."""
+        """Nothing of this process but the way to the programs. The proxy refuses everybody who is
+        not on this machine.
+        """
         home = str(self.folder / "home")
         return {
             "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.defpath}",

@@ -1,4 +1,6 @@
-"""Independent MCP clients from npm (the Inspector, the conformance suite), and a server for them to speak with."""
+"""Independent MCP clients from npm (the Inspector, the conformance suite), and a server for them to
+speak with.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A Messages API on loopback that says what a test wrote down: real HTTP, real server-sent events, no model, no key.
+"""A Messages API on loopback that says what a test wrote down: real HTTP, real server-sent events,
+no model, no key.
 
 with serving() as api:
     api.script = [calls("mcp__muisti__search", query="dog"), says("Your dog is Musti.")]
@@ -104,9 +105,13 @@ class MessagesApi(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.script: list[Script] = []
-        """What is said next, one turn a request that brings tools, or made of that request; after the last: `Done.`"""
+        """What is said next, one turn a request that brings tools, or made of that request; after
+        the last: `Done.`
+        """
         self.aside = "A title"
-        """The reply to requests without tools, as programs send them for a title or a summary of their own."""
+        """The reply to requests without tools, as programs send them for a title or a summary of
+        their own.
+        """
         self.record = Record()
         self.threads: dict[str, dict[str, Any]] = {}
         """By the id of a reply: the request that it answers, with the reply behind its messages."""
@@ -125,7 +130,9 @@ class MessagesApi(ThreadingHTTPServer):
         """A program that ends hangs up in the middle; that is no fault of ours."""
 
     def reply(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The message that answers a request. One that goes on with a thread sends only what is new."""
+        """The message that answers a request. One that goes on with a thread sends only what is
+        new.
+        """
         with self.guard:
             thread = body.get("thread") or {}
             if thread.get("type") == "continue":
@@ -162,7 +169,9 @@ class Handler(BaseHTTPRequestHandler):
         )
 
     def do_CONNECT(self) -> None:
-        """A program that takes this for its proxy wants to speak with somebody else: noted, and refused."""
+        """A program that takes this for its proxy wants to speak with somebody else: noted, and
+        refused.
+        """
         self._note()
         self.send_error(403)
 

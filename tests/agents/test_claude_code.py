@@ -1,4 +1,6 @@
-"""The real Claude Code with muisti's plugin: what is remembered arrives, what is said is kept, and nothing disturbs it."""
+"""The real Claude Code with muisti's plugin: what is remembered arrives, what is said is kept, and
+nothing disturbs it.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,9 @@ def test_J6_an_empty_vault_and_none_at_all_say_nothing(agent: Agent) -> None:
 
 
 def test_J6_a_prompt_gets_the_memory_that_matters(agent: Agent) -> None:
-    """There is more in the vault than fits into the beginning of a session; what the prompt asks for is none of that."""
+    """There is more in the vault than fits into the beginning of a session; what the prompt asks
+    for is none of that.
+    """
     with agent.opened() as memory:
         dog = memory.save(DOG, importance=0.0)
         memory.deemphasize(dog.id, 1.0)
@@ -322,7 +326,9 @@ READ_ONLY = (
     "-c",
     'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"',
 )
-"""Root may write wherever the disk lets it: for this program, and those that it starts, the disk does not."""
+"""Root may write wherever the disk lets it: for this program, and those that it starts, the disk
+does not.
+"""
 
 
 def make_read_only(agent: Agent) -> None:

@@ -1,4 +1,6 @@
-"""J4 · The MCP Inspector, which is not made with our SDK, calls every tool over stdio and over HTTP."""
+"""J4 · The MCP Inspector, which is not made with our SDK, calls every tool over stdio and over
+HTTP.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,9 @@ PATH = f"conversations/{CHAT}/2026-03-10.jsonl"
 
 
 class ConversationsContract:
-    """Subclasses give `conversations` (empty), and `rewrite`, which changes stored bytes: (path, old, new)."""
+    """Subclasses give `conversations` (empty), and `rewrite`, which changes stored bytes: (path,
+    old, new).
+    """
 
     def message(self, content: str, **fields: object) -> Message:
         return replace(

@@ -34,7 +34,9 @@ class Rewriting(Protocol):
 
 
 class JournalContract:
-    """Subclasses give a fixture `journal` (empty) and a fixture `rewrite`, which replaces its last event by another."""
+    """Subclasses give a fixture `journal` (empty) and a fixture `rewrite`, which replaces its last
+    event by another.
+    """
 
     def test_an_empty_journal(self, journal: FileJournal) -> None:
         delta = journal.read({})

@@ -1,4 +1,6 @@
-"""The suite of the port `Store`: every store passes all of it, unchanged. Its index follows each change."""
+"""The suite of the port `Store`: every store passes all of it, unchanged. Its index follows each
+change.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What an index that follows files must do beside searching: remember what it saw, be rebuilt, checked and thrown away."""
+"""What an index that follows files must do beside searching: remember what it saw, be rebuilt,
+checked and thrown away.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The vault of files and the vault in memory answer every question the same: ids, scores and order, after any operations."""
+"""The vault of files and the vault in memory answer every question the same: ids, scores and order,
+after any operations.
+"""
 
 # mypy: disable-error-code="misc"
 
@@ -90,7 +92,9 @@ OPERATIONS = st.one_of(
 
 
 class Both:
-    """The same operations on a vault of files and on one in memory, with the same ids and the same time."""
+    """The same operations on a vault of files and on one in memory, with the same ids and the same
+    time.
+    """
 
     def __init__(
         self, folder: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch

@@ -83,7 +83,9 @@ class TestFileVersions(VersionsContract):
     def test_thousands_of_texts_at_one_moment(
         self, versions: FileVersions, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Of each only a few names are tried, however many there are; and no other program's file is overwritten."""
+        """Of each only a few names are tried, however many there are; and no other program's file
+        is overwritten.
+        """
         tried = noted(monkeypatch, "exists")
         other = FileVersions(root, Settings())
         for number in range(200):

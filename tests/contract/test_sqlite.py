@@ -1,4 +1,6 @@
-"""The index in SQLite passes the suite of its port, and that of an index that follows files; its schema grows by numbered steps."""
+"""The index in SQLite passes the suite of its port, and that of an index that follows files; its
+schema grows by numbered steps.
+"""
 
 from __future__ import annotations
 

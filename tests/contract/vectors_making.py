@@ -49,7 +49,9 @@ RARE: dict[int, tuple[dict[str, Any], Filter]] = {
 
 @cache
 def clustered(count: int, dimensions: int = 64, seed: int = 1) -> Floats:
-    """Vectors of length 1, some of which belong together, as those of texts do; all of them point a little one way."""
+    """Vectors of length 1, some of which belong together, as those of texts do; all of them point a
+    little one way.
+    """
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(40, dimensions)) + 0.3
     return unit(centres[rng.integers(0, 40, count)] + 0.7 * rng.normal(size=(count, dimensions)))
@@ -130,7 +132,9 @@ class Place:
 def recall(
     place: Place, memories: Sequence[Memory], vectors: Floats, identity: Identity = FIRST
 ) -> float:
-    """Which share of ten memories is as near as the ten that comparing with all gives, over many questions."""
+    """Which share of ten memories is as near as the ten that comparing with all gives, over many
+    questions.
+    """
     asked = questions(vectors, 30)
     cosines = (asked @ vectors.T).reshape(len(asked), len(memories), -1).max(axis=2)
     found = 0

@@ -1,4 +1,6 @@
-"""The suite of the port `VectorIndex`: find nearly all of the nearest, filter inside, follow the memories, never mix models."""
+"""The suite of the port `VectorIndex`: find nearly all of the nearest, filter inside, follow the
+memories, never mix models.
+"""
 
 from __future__ import annotations  # noqa: I001 (one line of names below in place of thirteen)
 
@@ -56,7 +58,9 @@ class VectorsContract:
         assert max(place.nearest(vector, 1)[0].score for vector in vectors) <= 1
 
     def test_nearly_all_of_the_nearest_are_found_however_many_there_are(self, place: Place) -> None:
-        """The centre of the signs is found at 1,024 vectors and again at 4,096; full blocks of 4,096 are sealed."""
+        """The centre of the signs is found at 1,024 vectors and again at 4,096; full blocks of
+        4,096 are sealed.
+        """
         memories, vectors = numbered(2100), clustered(4200)
         before = 0
         for count in (500, 515, 2045, 2100):

@@ -239,7 +239,9 @@ class WordsContract:
         assert match.words == index.get_words([ident(1)])[ident(1)]
 
     def test_bm25_is_as_fts5_counts_it(self, index: SearchIndex) -> None:
-        """k1 1.2, b 0.75; title, labels and body weigh 3, 2 and 1; the length is that of all three together."""
+        """k1 1.2, b 0.75; title, labels and body weigh 3, 2 and 1; the length is that of all three
+        together.
+        """
         add(
             index,
             filed(1, "apple pear"),

@@ -1,4 +1,6 @@
-"""Faults of files, journal and index are looked for without a model, which would only take time; vectors have tests of their own."""
+"""Faults of files, journal and index are looked for without a model, which would only take time;
+vectors have tests of their own.
+"""
 
 from __future__ import annotations
 

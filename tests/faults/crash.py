@@ -41,7 +41,9 @@ class KillingDisk(Disk):
 
 
 def killed_at(k: int, vault: Path, clock: Clock, act: Callable[[Muisti], object]) -> str:
-    """Run an operation in a process that dies at its k-th step, or, if it has fewer, right after it has answered."""
+    """Run an operation in a process that dies at its k-th step, or, if it has fewer, right after it
+    has answered.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

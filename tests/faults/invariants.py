@@ -21,7 +21,8 @@ def everything(memory: Muisti) -> list[Memory]:
 def state(memory: Muisti) -> State:
     """What the vault holds, without ids and use: the same for a first try and for its repetition.
 
-    What is in the trash or the archive is there too, marked as such, so that moved is not taken for lost.
+    What is in the trash or the archive is there too, marked as such, so that moved is not taken for
+    lost.
     """
     found = [(m, "live" if m.deleted_at is None else "trash") for m in everything(memory)]
     found += [(m, "archive") for m in memory.list_archive()]
@@ -47,7 +48,8 @@ def _row(m: Memory, where: str, contents: dict[str, str]) -> tuple[object, ...]:
 
 
 def mixed(found: State, before: State, after: State) -> bool:
-    """Whether each memory is as it was or as it is to be, for operations on many of which each stands for itself.
+    """Whether each memory is as it was or as it is to be, for operations on many of which each
+    stands for itself.
 
     Memories that are to be new come all at once or not at all.
     """
@@ -87,7 +89,9 @@ def check_files_whole(vault: Path) -> None:
 
 
 def bodies(vault: Path) -> set[str]:
-    """The text of every file, wherever it lies: with the memories, in the trash, the archive or the history."""
+    """The text of every file, wherever it lies: with the memories, in the trash, the archive or the
+    history.
+    """
     return {
         frontmatter.parse(path.read_text("utf-8")).body.strip() for path in markdown_files(vault)
     }

@@ -22,7 +22,9 @@ CANARY = "xylophonecanary"
 
 @dataclass(frozen=True)
 class Scenario:
-    """One operation. It is found by content, so that the same call can be repeated in another process."""
+    """One operation. It is found by content, so that the same call can be repeated in another
+    process.
+    """
 
     name: str
     act: Callable[[Muisti], object]
@@ -31,7 +33,8 @@ class Scenario:
     by_itself: bool = False
     """Whether opening the vault does the same."""
     stepwise: bool = False
-    """Whether each memory stands for itself: a crash may come when some are done and some are not."""
+    """Whether each memory stands for itself: a crash may come when some are done and some are not.
+    """
     adds: bool = False
     """Whether saying it twice is more than saying it once."""
 
@@ -52,7 +55,9 @@ def _id(memory: Muisti, beginning: str) -> str:
 
 
 def _unless_done(says: str, act: Callable[[Muisti], object]) -> Callable[[Muisti], object]:
-    """What was done already, though nobody was told, is refused when it is repeated, with these words."""
+    """What was done already, though nobody was told, is refused when it is repeated, with these
+    words.
+    """
 
     def acted(memory: Muisti) -> object:
         try:
@@ -197,7 +202,9 @@ class Prepared:
     """Of every file before and after: none of them may be lost."""
 
     def allows(self, found: State, *, acknowledged: bool) -> bool:
-        """What may be found afterwards: the new state, and, as long as nobody was told of it, the old one."""
+        """What may be found afterwards: the new state, and, as long as nobody was told of it, the
+        old one.
+        """
         if acknowledged or self.scenario.by_itself:
             return found == self.after
         return found in (self.before, self.after) or (

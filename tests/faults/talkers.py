@@ -1,4 +1,6 @@
-"""A process among many that talk in one chat. Run by its path: `talkers.py ROLE VAULT NUMBER COUNT`, as `workers.py` is."""
+"""A process among many that talk in one chat. Run by its path: `talkers.py ROLE VAULT NUMBER
+COUNT`, as `workers.py` is.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What is private or a secret is put through every door, and then looked for in every byte that was kept, sent or said (C1).
+"""What is private or a secret is put through every door, and then looked for in every byte that was
+kept, sent or said (C1).
 
-All secrets here are made up. Each is joined from pieces, so that the scanners of git hosts have nothing to report.
+All secrets here are made up. Each is joined from pieces, so that the scanners of git hosts have
+nothing to report.
 """
 
 from __future__ import annotations
@@ -286,7 +288,9 @@ def test_C1_no_byte_of_it_anywhere(
 
 
 def _check_controls(birds: Canaries, kept: Places, places: Places) -> None:
-    """The search must be able to find something: the public words beside the hidden ones are in all of these places."""
+    """The search must be able to find something: the public words beside the hidden ones are in all
+    of these places.
+    """
     index = b"".join(data for name, data in kept.items() if name.startswith(".muisti/"))
     files = b"".join(data for name, data in kept.items() if not name.startswith(".muisti/"))
     stored = [door for door in birds.shown if door not in ONLY_ASKED | {"log"}]
@@ -310,7 +314,9 @@ def _check_controls(birds: Canaries, kept: Places, places: Places) -> None:
 def test_C1_what_is_refused_is_not_repeated(
     opened: Opener, vault: Path, caplog: pytest.LogCaptureFixture, refusal: Refusal, hide: str
 ) -> None:
-    """An error is printed, logged and sent on to whoever asked: neither its text nor its fields hold what was hidden."""
+    """An error is printed, logged and sent on to whoever asked: neither its text nor its fields
+    hold what was hidden.
+    """
     caplog.set_level(logging.DEBUG)
     birds = Canaries()
     memory = opened(embedder="none", max_content_bytes=MOST_BYTES)
@@ -331,7 +337,9 @@ def test_C1_what_is_refused_is_not_repeated(
 def test_C1_what_a_person_hides_in_front_matter_stays_in_their_file(
     opened: Opener, vault: Path, caplog: pytest.LogCaptureFixture, key: str, hide: str
 ) -> None:
-    """Also where it makes no sense: what is wrong with a file is kept in the index, and shown to whoever asks."""
+    """Also where it makes no sense: what is wrong with a file is kept in the index, and shown to
+    whoever asks.
+    """
     caplog.set_level(logging.DEBUG)
     birds = Canaries()
     memory = opened(embedder="none")
@@ -354,7 +362,9 @@ def test_C1_nothing_is_left_of_a_text_that_was_all_private(opened: Opener, vault
 def test_C1_the_search_for_canaries_finds_them(
     opened: Opener, server: EmbedServer, vault: Path
 ) -> None:
-    """With the tags forgotten and redaction off, each place holds what it must not hold: so the test above tells something."""
+    """With the tags forgotten and redaction off, each place holds what it must not hold: so the
+    test above tells something.
+    """
     birds = Canaries()
     memory = opened(embedder="openai", embedder_url=server.url, model="m", redact_secrets=False)
     birds.private("forgotten")

@@ -1,4 +1,6 @@
-"""A clock that goes backwards or far ahead: ages stay sane, nothing is lost, the order of events holds."""
+"""A clock that goes backwards or far ahead: ages stay sane, nothing is lost, the order of events
+holds.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def test_K2_clock_jumps(vault: Path, moment: datetime) -> None:
 
 
 def test_K2_clock_stands_still(vault: Path) -> None:
-    """Two memories of one title, saved and trashed in the same instant, do not get into each other's way."""
+    """Two memories of one title, saved and trashed in the same instant, do not get into each
+    other's way.
+    """
     clock = Hands()
     with bootstrap.open(vault, clock=clock) as memory:
         for n in range(3):

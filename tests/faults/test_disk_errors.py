@@ -1,4 +1,6 @@
-"""A full, broken or forbidden disk: a clear error, the old state intact, reads go on, and then it works again."""
+"""A full, broken or forbidden disk: a clear error, the old state intact, reads go on, and then it
+works again.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ def _text(n: int) -> str:
 
 
 def _saved(memory: Muisti) -> list[str]:
-    """Singles and a batch, some updated, so that old versions have existed; canaries in every field."""
+    """Singles and a batch, some updated, so that old versions have existed; canaries in every
+    field.
+    """
     ids = [
         memory.save(_text(n), keywords=[CANARIES[n]], files=[f"src/{CANARIES[n]}.py"]).id
         for n in range(20)

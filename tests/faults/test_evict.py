@@ -1,4 +1,6 @@
-"""Eviction moves whole files, none that is protected, and every one of them can be brought back (contract G4)."""
+"""Eviction moves whole files, none that is protected, and every one of them can be brought back
+(contract G4).
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,9 @@ def test_G4_everything_is_evicted_but_what_is_protected(vault: Path, clock: Fake
 def test_G4_no_more_than_needed_goes_and_the_longest_unused_first(
     vault: Path, clock: FakeClock
 ) -> None:
-    """Measured on the files of live memories: the index file does not shrink, and would have everything evicted."""
+    """Measured on the files of live memories: the index file does not shrink, and would have
+    everything evicted.
+    """
     with bootstrap.open(vault, clock=clock) as memory:
         why = fill(memory, clock)
         used = [id_ for id_, reason in why.items() if not reason][::5]

@@ -1,4 +1,6 @@
-"""What people do to the files, against a model: after each sync the memories are what the files say (contract B5)."""
+"""What people do to the files, against a model: after each sync the memories are what the files say
+(contract B5).
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,9 @@ class HandEdits(RuleBasedStateMachine):
         project=st.sampled_from(["", "apollo", "zeus"]),
     )
     def move(self, data: st.DataObject, folder: str, project: str) -> None:
-        """To another kind's or project's folder: the front matter follows if it said what the old folder said."""
+        """To another kind's or project's folder: the front matter follows if it said what the old
+        folder said.
+        """
         file = self._pick(data, lambda f: self._wins(f) and self._alone(f) and not f.trashed)
         self.synced()
         self.count += 1

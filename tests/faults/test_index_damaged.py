@@ -1,4 +1,6 @@
-"""A damaged, lost or foreign index: healed from the files or refused clearly, never a wrong or empty answer."""
+"""A damaged, lost or foreign index: healed from the files or refused clearly, never a wrong or
+empty answer.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,9 @@ def test_B3_index_folder_removed_in_part_while_two_have_it_open(
 
 
 def test_F_index_removed_just_before_a_recall_is_noted(vault: Path, clock: Clock) -> None:
-    """The thread that notes recalls comes upon the missing index first: it must not leave an empty one behind."""
+    """The thread that notes recalls comes upon the missing index first: it must not leave an empty
+    one behind.
+    """
     with bootstrap.open(vault, clock=clock) as memory:
         held = _fill(memory)
         for _ in range(5):
@@ -147,7 +151,9 @@ def test_F_index_removed_just_before_a_recall_is_noted(vault: Path, clock: Clock
 def test_F_a_new_index_whose_maker_died_is_not_taken_for_complete(
     vault: Path, clock: Clock
 ) -> None:
-    """A process makes a new index and dies before it has filled it, at every step; another has the vault open."""
+    """A process makes a new index and dies before it has filled it, at every step; another has the
+    vault open.
+    """
     with bootstrap.open(vault, clock=clock) as memory:
         held = _fill(memory)
     for k in steps(100):

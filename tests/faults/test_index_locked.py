@@ -95,7 +95,9 @@ def test_K2_readers_answer_while_the_index_is_locked(impatient: Muisti, vault: P
 
 
 def test_F_what_is_pending_is_never_silently_missing(impatient: Muisti, vault: Path) -> None:
-    """While the index stays locked, an answer either has the new memory or says that the index is busy."""
+    """While the index stays locked, an answer either has the new memory or says that the index is
+    busy.
+    """
     with held(vault):
         saved = impatient.save(TARGET)
         with pytest.raises(IndexBusy, match="try again"):

@@ -1,4 +1,6 @@
-"""The journal cut, spoiled or replaced: whole lines count, torn ones are set aside, the index follows."""
+"""The journal cut, spoiled or replaced: whole lines count, torn ones are set aside, the index
+follows.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +145,9 @@ def test_B5_older_copy_that_has_grown_differently(vault: Path, clock: Clock) -> 
 
 @pytest.mark.parametrize("name", ["2026-01.jsonl", "2026-02.jsonl"])
 def test_B5_lines_of_an_earlier_month_arrive_late(vault: Path, clock: Clock, name: str) -> None:
-    """From another machine, by git or a file synchroniser. The order of months counts, not the order of arrival."""
+    """From another machine, by git or a file synchroniser. The order of months counts, not the
+    order of arrival.
+    """
     (vault / "journal").mkdir(parents=True)
     (vault / "journal" / "2026-02.jsonl").write_bytes(b"")
     with bootstrap.open(vault, clock=clock) as memory:

@@ -1,4 +1,6 @@
-"""kill -9 at every step of every operation: nothing acknowledged is lost, nothing is half, the next open heals."""
+"""kill -9 at every step of every operation: nothing acknowledged is lost, nothing is half, the next
+open heals.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,9 @@ def _check(vault: Path, ready: Prepared, answer: str) -> None:
 
 
 def test_K2_use_is_counted_once_or_twice_after_a_kill(tmp_path: Path, clock: Clock) -> None:
-    """To reinforce is to add: what was not acknowledged may count, but no more than it was asked for."""
+    """To reinforce is to add: what was not acknowledged may count, but no more than it was asked
+    for.
+    """
     ready = prepared(REINFORCE, tmp_path, clock)
     for k in steps(MOST_STEPS):
         vault = ready.copy(tmp_path / "killed")

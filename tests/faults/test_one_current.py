@@ -1,4 +1,6 @@
-"""Of two memories of which one took the other's place, exactly one is current, whatever came in between (contract H2)."""
+"""Of two memories of which one took the other's place, exactly one is current, whatever came in
+between (contract H2).
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,9 @@ def test_H2_the_clock_went_back_between_the_two(vault: Path, clock: FakeClock) -
 def test_H2_the_other_way_round_while_the_index_does_not_know_of_the_first(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    """One process dies between the files and the index; another, which had the vault open before, wants the opposite."""
+    """One process dies between the files and the index; another, which had the vault open before,
+    wants the opposite.
+    """
     ready = prepared(SUPERSEDE, tmp_path, clock)
     disk = FailingDisk(errno.EIO, forever=True)
     for k in steps(100):
@@ -138,7 +142,9 @@ def test_H2_the_successor_goes(vault: Path, clock: FakeClock, gone: str) -> None
 def test_H1_unmerge_was_killed_and_what_it_made_is_in_the_trash(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    """Whoever asks again gets the text that was merged, or is told where it is; never another memory for it."""
+    """Whoever asks again gets the text that was merged, or is told where it is; never another
+    memory for it.
+    """
     ready = prepared(UNMERGE, tmp_path, clock)
     for k in steps(200):
         vault = ready.copy(tmp_path / "killed")

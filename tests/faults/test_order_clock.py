@@ -1,4 +1,6 @@
-"""Fading under a clock that is wrong for a while (contract G1, G2): nothing gets stronger by it, nothing is changed for good."""
+"""Fading under a clock that is wrong for a while (contract G1, G2): nothing gets stronger by it,
+nothing is changed for good.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ SECTORS = ["episodic", "semantic", "procedural", "emotional", "reflective"]
 
 
 def _filled(memory: Muisti, clock: FakeClock) -> None:
-    """Memories of every sector and of kinds that fade by a rule of their own, some used and some not, over forty days."""
+    """Memories of every sector and of kinds that fade by a rule of their own, some used and some
+    not, over forty days.
+    """
     for n, kind in enumerate(["fact", "note", "summary", "context", "decision"] * 2):
         one = memory.save(
             f"Number {n} is about subject{n}", kind=kind, sector=SECTORS[n % 5], importance=n / 10
@@ -77,7 +81,9 @@ def test_G2_step_by_step_backwards(vault: Path, clock: FakeClock) -> None:
 def test_G2_noted_in_the_right_year_after_it_was_noted_in_a_wrong_one(
     vault: Path, clock: FakeClock
 ) -> None:
-    """One call under a clock that was a year ahead does not switch off what keeps fading from being taken back."""
+    """One call under a clock that was a year ahead does not switch off what keeps fading from being
+    taken back.
+    """
     with bootstrap.open(vault, clock=clock) as memory:
         _filled(memory, clock)
         clock.forward(days=365)
@@ -115,7 +121,9 @@ def test_G2_a_wrong_clock_for_one_call_leaves_no_trace(
 
 @pytest.mark.parametrize("ahead", [DAY * 365, -DAY * 365], ids=str)
 def test_G2_used_under_a_wrong_clock(vault: Path, clock: FakeClock, ahead: timedelta) -> None:
-    """Whatever is noted meanwhile, no strength leaves its bounds and no use lies before an earlier one."""
+    """Whatever is noted meanwhile, no strength leaves its bounds and no use lies before an earlier
+    one.
+    """
     with bootstrap.open(vault, clock=clock) as memory:
         _filled(memory, clock)
         before = {m.id: m for m in memory.list(limit=None)}

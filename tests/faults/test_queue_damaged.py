@@ -1,4 +1,6 @@
-"""Queues that a crash or a person damaged: what was accepted is not lost, and nothing foreign breaks the vault (I1, K2)."""
+"""Queues that a crash or a person damaged: what was accepted is not lost, and nothing foreign
+breaks the vault (I1, K2).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from muisti.storage.files.queue import FileQueue
 from .invariants import check_sound
 from .queues import AT, check_once, events, exchange, finish, learnt, note, queue_files
 
-# Damaged queues -------------------------------------------------------------------------------------------------------
+# Damaged queues -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -35,7 +37,9 @@ def two(vault: Path, clock: Clock) -> Path:
 
 
 def test_K2_a_last_line_that_was_cut_short(two: Path, vault: Path) -> None:
-    """Cut at every byte: it was never acknowledged, so it is no exchange, and the one before is not harmed."""
+    """Cut at every byte: it was never acknowledged, so it is no exchange, and the one before is not
+    harmed.
+    """
     whole = two.read_bytes()
     end = whole.index(b"\n") + 1
     for cut in range(end, len(whole) + 1):

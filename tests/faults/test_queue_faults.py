@@ -1,4 +1,6 @@
-"""kill -9, a full or broken disk, damaged files: each exchange that was accepted is made memories of exactly once (I1, K2)."""
+"""kill -9, a full or broken disk, damaged files: each exchange that was accepted is made memories
+of exactly once (I1, K2).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ from .queues import (
 )
 from .starve import FailingDisk, ShortDisk
 
-# kill -9 in the middle, again and again -------------------------------------------------------------------------------
+# kill -9 in the middle, again and again -----------------------------------------------------------
 
 TALKER = """
 import sys
@@ -53,7 +55,9 @@ print("done", flush=True)
 
 
 def talk_until_killed(vault: Path, first: int, last: int, after: int) -> tuple[list[int], bool]:
-    """Let a process accept exchanges and end it after so many; answers those that it acknowledged and whether it came to its end."""
+    """Let a process accept exchanges and end it after so many; answers those that it acknowledged
+    and whether it came to its end.
+    """
     command = [sys.executable, "-W", "error", "-c", TALKER, str(vault), str(first), str(last)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -140,7 +144,7 @@ def test_K1_I1_many_take_over_at_once(vault: Path) -> None:
         check_sound(memory)
 
 
-# At every step --------------------------------------------------------------------------------------------------------
+# At every step ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

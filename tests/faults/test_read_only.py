@@ -1,4 +1,6 @@
-"""A vault that cannot be written: search works, saving says why not. And a disk that is really full."""
+"""A vault that cannot be written: search works, saving says why not. And a disk that is really
+full.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def as_nobody(act: Callable[[], object]) -> None:
 
 @pytest.fixture
 def readable(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A vault that everybody may read and only its owner may write; `tmp_path` is closed to others from above."""
+    """A vault that everybody may read and only its owner may write; `tmp_path` is closed to others
+    from above.
+    """
     folder = Path(f"/tmp/muisti-read-only-{os.getpid()}-{os.urandom(4).hex()}")
     folder.mkdir()
     (folder / "tmp").mkdir(mode=0o777)
@@ -106,7 +110,9 @@ def test_K2_search_works_where_nothing_can_be_written(readable: Path, clock: Clo
 
 @as_root
 def test_K2_edits_are_seen_where_nothing_can_be_written(readable: Path, clock: Clock) -> None:
-    """The index is older than the files: an edit, a file without front matter, a moved one, a deleted one."""
+    """The index is older than the files: an edit, a file without front matter, a moved one, a
+    deleted one.
+    """
     edited = next(readable.glob("notes/*memory_1_*.md"))
     edited.write_text(edited.read_text().replace("subject1", "anothersubject"))
     (readable / "notes" / "by hand.md").write_text("By hand, about handicraft.\n")
@@ -181,7 +187,9 @@ def test_K2_only_a_folder_is_read_only(readable: Path, clock: Clock) -> None:
 
 @as_root
 def test_K2_nothing_is_written_where_the_lock_cannot_be_had(readable: Path, clock: Clock) -> None:
-    """The folder of the index is somebody else's, all else could be written: but nobody else would know of it."""
+    """The folder of the index is somebody else's, all else could be written: but nobody else would
+    know of it.
+    """
     (readable / "manuals").mkdir()
     (readable / "manuals" / "printer.md").write_text("How to mend the printer.")
     with bootstrap.open(readable, clock=clock) as memory:

@@ -1,4 +1,6 @@
-"""The same kills from outside: strace ends the process at its k-th system call, SQLite's own ones included."""
+"""The same kills from outside: strace ends the process at its k-th system call, SQLite's own ones
+included.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,9 @@ def _check(vault: Path, states: list[State], done: int) -> None:
 @pytest.mark.parametrize("call", ["fsync", "fdatasync", "pwrite64"])
 @pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
 def test_K2_a_system_call_fails(template: Path, states: list[State], call: str, error: str) -> None:
-    """What fails is reported or comes right; whatever was said to be done is done. A failed fsync is not repeated."""
+    """What fails is reported or comes right; whatever was said to be done is done. A failed fsync
+    is not repeated.
+    """
     total = _count(template, call)
     step = 1 if LONG else max(1, total // SAMPLES)
     for k in range(total, 0, -step):

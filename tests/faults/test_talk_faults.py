@@ -1,4 +1,6 @@
-"""Conversations under faults: what was acknowledged is there, every line is whole or set aside, the index is what a rebuild makes."""
+"""Conversations under faults: what was acknowledged is there, every line is whole or set aside, the
+index is what a rebuild makes.
+"""
 
 from __future__ import annotations
 
@@ -210,7 +212,9 @@ def _walk(
 
 
 def _check_writers(vault: Path, writers: int, count: int) -> None:
-    """Every line is whole, none lost, none doubled, each writer's in its order; in the files and in the index."""
+    """Every line is whole, none lost, none doubled, each writer's in its order; in the files and in
+    the index.
+    """
     wanted = {(w, n) for w in range(writers) for n in range(count)}
     lines = [
         json.loads(line)

@@ -1,4 +1,6 @@
-"""The folder of a vault is gone while it is open: nobody gets an empty answer for it, and nothing is made in its place (B5)."""
+"""The folder of a vault is gone while it is open: nobody gets an empty answer for it, and nothing
+is made in its place (B5).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A process among many on one vault. Run by its path: `workers.py ROLE VAULT NUMBER COUNT`.
 
-It opens the vault, says `ready`, waits for a line on its input, so that all begin at once, works, and prints
-what was acknowledged to it as JSON.
+It opens the vault, says `ready`, waits for a line on its input, so that all begin at once, works,
+and prints what was acknowledged to it as JSON.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def same(memory: Muisti, number: int, count: int) -> Report:
 
 
 def mixed(memory: Muisti, number: int, count: int) -> Report:
-    """Everything at once, each process on its own memories, and reinforcing one that is everybody's."""
+    """Everything at once, each process on its own memories, and reinforcing one that is
+    everybody's.
+    """
     chance = random.Random(number)
     mine: dict[str, str] = {}
     gone: list[str] = []

@@ -26,7 +26,9 @@ Call = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model is told: a result, or an error. `raised`: the error's type, which says whether it was meant for a model."""
+    """What a model is told: a result, or an error. `raised`: the error's type, which says whether
+    it was meant for a model.
+    """
 
     text: str
     raised: str = ""

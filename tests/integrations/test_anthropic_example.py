@@ -1,4 +1,6 @@
-"""The example runs with the real SDK, against a Messages API on loopback that says what is written here."""
+"""The example runs with the real SDK, against a Messages API on loopback that says what is written
+here.
+"""
 
 from __future__ import annotations
 

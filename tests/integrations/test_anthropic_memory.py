@@ -1,4 +1,6 @@
-"""The memory tool in a vault answers as Anthropic's own does on a file system, call by call; where not, a table says why."""
+"""The memory tool in a vault answers as Anthropic's own does on a file system, call by call; where
+not, a table says why.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,8 @@ DIFFERENT: dict[str, tuple[list[Call], Call, str, str]] = {
     "a failed rename": ([], rename("/memories/a", "/memories/b/c/d"), "The path /memories/a does not exist", "the words are the same, but theirs leaves /memories/b/c behind"),
 }  # fmt: skip
 REFUSED: dict[str, tuple[list[Call], Call, str]] = {
-    # theirs fails with an exception of Python's, which is no answer for a model; ours says what is wrong: (there, call, ours)
+    # theirs fails with an exception of Python's, which is no answer for a model; ours says what is
+    # wrong: (there, call, ours)
     "a NUL in the path": ([], view("/memories/a\0b"), "a backslash or a control character"),
     "half a character in the path": ([], create("/memories/\ud800.md"), "a backslash or a control character"),
     "half a character in the text": ([], create(A, "\ud800"), "half of a surrogate pair"),

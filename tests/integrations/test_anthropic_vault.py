@@ -1,4 +1,6 @@
-"""What Claude notes in a vault: found by search, the person's own files, shared, kept when it is deleted or changed."""
+"""What Claude notes in a vault: found by search, the person's own files, shared, kept when it is
+deleted or changed.
+"""
 
 from __future__ import annotations
 

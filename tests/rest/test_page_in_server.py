@@ -1,4 +1,6 @@
-"""The page within the whole server: the same doors, the same vault, and neither in the other's way (contract J5, K3, B5)."""
+"""The page within the whole server: the same doors, the same vault, and neither in the other's way
+(contract J5, K3, B5).
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def read(response: httpx2.Response, status: int = 200, referrer: str = "same-ori
 
 
 def outside(response: httpx2.Response, status: int) -> str:
-    """The text of the page for who is not let in: without style and script, and it tells nobody whence you came."""
+    """The text of the page for who is not let in: without style and script, and it tells nobody
+    whence you came.
+    """
     assert not re.search(r"<(script|style|link|img|form)", response.text)
     return read(response, status, "no-referrer")
 

@@ -1,4 +1,6 @@
-"""One table of errors: what stands beside a class in `errors.py` is what every surface shows (contract J2, J3, J4, J5)."""
+"""One table of errors: what stands beside a class in `errors.py` is what every surface shows
+(contract J2, J3, J4, J5).
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def _every(kind: type[errors.MuistiError]) -> Iterator[type[errors.MuistiError]]
 
 
 def _all_errors() -> list[type[errors.MuistiError]]:
-    """Every class of the package, wherever it is defined. Those of optional packages that are missing cannot be raised."""
+    """Every class of the package, wherever it is defined. Those of optional packages that are
+    missing cannot be raised.
+    """
     for module in pkgutil.walk_packages(muisti.__path__, "muisti."):
         if not module.name.endswith("__main__"):
             try:

@@ -88,7 +88,9 @@ def test_an_index_that_is_not_in_order_is_mended(filled: Path, damage: str) -> N
 def test_the_copy_of_an_index_goes_with_the_vault(
     filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A vault that cannot be written is searched through a private copy, and a hook ends without finalizers."""
+    """A vault that cannot be written is searched through a private copy, and a hook ends without
+    finalizers.
+    """
     monkeypatch.setattr(bootstrap, "_is_writable", lambda root: False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     memory = for_hook(filled)

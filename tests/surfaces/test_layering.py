@@ -1,4 +1,6 @@
-"""Surfaces and integrations call verbs of the engine: where the files are is none of their business."""
+"""Surfaces and integrations call verbs of the engine: where the files are is none of their
+business.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ FILES = [
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_nobody_touches_the_root_of_a_vault(path: Path) -> None:
-    """`location`, `check_available`, `watch_files`, `notebook` … serve instead; `Muisti.root` is for users of the library."""
+    """`location`, `check_available`, `watch_files`, `notebook` … serve instead; `Muisti.root` is
+    for users of the library.
+    """
     tree = ast.parse(path.read_text("utf-8"))
     touched = [
         node.lineno

@@ -1,4 +1,6 @@
-"""What a package index and an installer see: pins with hashes, links that work outside the repository."""
+"""What a package index and an installer see: pins with hashes, links that work outside the
+repository.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Language models on a server: what they are asked, in which forms, and what becomes of keys and addresses."""
+"""Language models on a server: what they are asked, in which forms, and what becomes of keys and
+addresses.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def asked(server: ChatServer, chat: RemoteLanguageModel) -> dict[str, object]:
     return server.requests[-1]
 
 
-# What is asked --------------------------------------------------------------------------------------------------------
+# What is asked ------------------------------------------------------------------------------------
 
 TALK = [{"role": "system", "content": "the task"}, {"role": "user", "content": "the talk"}]
 
@@ -163,7 +165,7 @@ def test_a_question_that_is_refused_in_every_form(make: Maker, server: ChatServe
     assert set(server.requests[-1]) == set(server.requests[0])
 
 
-# What is answered -----------------------------------------------------------------------------------------------------
+# What is answered ---------------------------------------------------------------------------------
 
 
 def test_thoughts_are_no_part_of_the_text(server: ChatServer) -> None:
@@ -266,7 +268,7 @@ def test_what_does_not_pass_is_told(
     assert len(server.requests) <= 3
 
 
-# Keys -----------------------------------------------------------------------------------------------------------------
+# Keys ---------------------------------------------------------------------------------------------
 
 
 def test_the_key_goes_in_the_header_and_nowhere_else(
@@ -334,7 +336,7 @@ def test_a_key_goes_to_its_maker_or_where_it_is_named(
     assert Settings(**settings).extractor_key == expected
 
 
-# The breaker ----------------------------------------------------------------------------------------------------------
+# The breaker --------------------------------------------------------------------------------------
 
 
 class Seconds:
@@ -386,7 +388,7 @@ def test_the_breaker_opens_tries_and_closes() -> None:
     assert chat.complete("", "") == "fine"
 
 
-# Settings -------------------------------------------------------------------------------------------------------------
+# Settings -----------------------------------------------------------------------------------------
 
 
 def test_without_a_word_there_is_no_model() -> None:

@@ -1,4 +1,6 @@
-"""When two memories give one thing two values (contract H3): proposed as a link, so few false alarms matter most."""
+"""When two memories give one thing two values (contract H3): proposed as a link, so few false
+alarms matter most.
+"""
 
 from __future__ import annotations
 

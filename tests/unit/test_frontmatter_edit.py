@@ -1,4 +1,6 @@
-"""Front matter, editing: one value changes, every other byte that a person wrote stays (contract B2)."""
+"""Front matter, editing: one value changes, every other byte that a person wrote stays (contract
+B2).
+"""
 
 from __future__ import annotations
 
@@ -176,7 +178,8 @@ def test_any_value_among_any_others(
     assert edited.endswith(f"{''.join(parts[which + 1 :])}---{newline}{BODY}")
 
 
-# Without tabs, which our parser takes inside block texts only; the vault checks what it is about to write.
+# Without tabs, which our parser takes inside block texts only; the vault checks what it is about to
+# write.
 _HEADS = st.text("ab:-#|>&!?{}[],'\"\\ \n\n\n~é", max_size=40).map(
     lambda noise: f"a: {noise}\nb: {noise}\n"
 )

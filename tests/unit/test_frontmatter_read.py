@@ -1,4 +1,6 @@
-"""Front matter, reading: what people and tools write is understood, and what cannot be is refused with a cure."""
+"""Front matter, reading: what people and tools write is understood, and what cannot be is refused
+with a cure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Front matter, writing: what muisti writes is read back the same, by muisti and by other YAML parsers."""
+"""Front matter, writing: what muisti writes is read back the same, by muisti and by other YAML
+parsers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One question over HTTP: whatever stands in its way is told as the trouble of what it is asked for."""
+"""One question over HTTP: whatever stands in its way is told as the trouble of what it is asked
+for.
+"""
 
 from __future__ import annotations
 

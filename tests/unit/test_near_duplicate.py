@@ -1,4 +1,6 @@
-"""When two texts are one memory (contract C3): the new one would be dropped, so what stays apart matters most."""
+"""When two texts are one memory (contract C3): the new one would be dropped, so what stays apart
+matters most.
+"""
 
 from __future__ import annotations
 

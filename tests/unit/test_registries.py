@@ -160,7 +160,9 @@ SPEC = FormatSpec(sniff, load, dump, suffix=".notes")
 def test_an_import_format_is_one_file(
     add_module: AddModule, tmp_path: Path, memory: Muisti
 ) -> None:
-    """It is found by sniffing, also where a generic format would take the file, and can be exported."""
+    """It is found by sniffing, also where a generic format would take the file, and can be
+    exported.
+    """
     add_module("muisti.importers", "notes", NOTES)
     for name in ("mine.notes", "mine.json"):
         (tmp_path / name).write_text(f"notes 1\nOtters sleep in {name}.\nBees dance in {name}.")
@@ -170,7 +172,7 @@ def test_an_import_format_is_one_file(
     assert (exported[0], len(exported)) == ("notes 1", 5)
     (tmp_path / "other.txt").write_text("x")
     with pytest.raises(
-        ImportFailed, match=r"name a \.json, \.jsonl, \.md or \.notes file, or a folder"
+        ImportFailed, match=r"pass a \.json, \.jsonl, \.md or \.notes file, or a folder"
     ):
         memory.import_memories(tmp_path / "other.txt")
 

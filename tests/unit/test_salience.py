@@ -249,7 +249,9 @@ DECAYS = st.none() | st.sampled_from([1.0, 0.99, 0.9, 0.5])
 def test_use_stops_fading_and_does_not_undo_it(
     uses: list[tuple[str, timedelta]], decay: float | None, at: timedelta
 ) -> None:
-    """Whatever the uses were before: one more gives back what its protection is worth, and nothing else."""
+    """Whatever the uses were before: one more gives back what its protection is worth, and nothing
+    else.
+    """
     usage = SAVED
     for name, span in sorted(uses, key=lambda use: use[1]):
         usage = fold_event(usage, Event(name, NOON + span))

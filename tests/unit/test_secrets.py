@@ -1,6 +1,7 @@
 """Known secrets are redacted and ordinary talk is not (contract C1).
 
-All secrets here are made up. Each is joined from pieces, so that the scanners of git hosts have nothing to report.
+All secrets here are made up. Each is joined from pieces, so that the scanners of git hosts have
+nothing to report.
 """
 
 from __future__ import annotations
@@ -267,7 +268,9 @@ PLUGINS = {
 
 @pytest.mark.parametrize("module", PLUGINS)
 def test_a_second_opinion_finds_nothing_left(module: str) -> None:
-    """detect-secrets looks at every example before and after. Twilio's AC… is an account's name, not its secret."""
+    """detect-secrets looks at every example before and after. Twilio's AC… is an account's name,
+    not its secret.
+    """
     plugin: BasePlugin = getattr(
         importlib.import_module(f"detect_secrets.plugins.{module}"), PLUGINS[module]
     )()
@@ -292,7 +295,9 @@ def found(plugin: BasePlugin, line: str) -> set[str]:
 
 
 def test_ordinary_texts_of_others_raise_no_alarm() -> None:
-    """At most one in a hundred turns of a talk may be changed; the figures are in benchmarks/results/privacy.json."""
+    """At most one in a hundred turns of a talk may be changed; the figures are in
+    benchmarks/results/privacy.json.
+    """
     if datasets.missing(datasets.DEFAULT_FOLDER, ["locomo_dev.json"]):
         pytest.skip(f"needs the conversations in {datasets.DEFAULT_FOLDER}")
     heard = privacy.alarms(datasets.DEFAULT_FOLDER)

@@ -275,7 +275,9 @@ class TestFindVault:
 
 @pytest.mark.parametrize("name", ["embedder_key_variable", "extractor_key_variable"])
 def test_K3_a_vaults_file_names_no_foreign_secret(folder: Path, name: str) -> None:
-    """A vault may come with a repository: its file must not have any secret of the environment sent away."""
+    """A vault may come with a repository: its file must not have any secret of the environment sent
+    away.
+    """
     (folder / SETTINGS_FILE).write_text(f'{name} = "AWS_SECRET_ACCESS_KEY"\n')
     with pytest.raises(SettingsError, match=f"{name}.*MUISTI_{name.upper()}=AWS_SECRET_ACCESS_KEY"):
         load_settings(folder, environ={})

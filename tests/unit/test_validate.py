@@ -1,4 +1,6 @@
-"""What may be kept: bad values are named with their field, and nothing else goes through (contract A4)."""
+"""What may be kept: bad values are named with their field, and nothing else goes through (contract
+A4).
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable
 
 GENEROUS = 3.5
-"""Twice the input may take this many times as long: quadratic functions take four times, linear ones two."""
+"""Twice the input may take this many times as long: quadratic functions take four times, linear
+ones two.
+"""
 
 
 def grows_linearly(
