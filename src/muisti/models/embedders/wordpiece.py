@@ -32,28 +32,29 @@ _CJK = (
 
 
 class _Characters(dict[int, str]):
-    """Maps each character to its replacement. Filled on demand."""
+    """Maps each character to its replacement: nothing, spaces around it, or lower case.
+
+    Filled on demand.
+    """
 
     def __missing__(self, code: int) -> str:
-        self[code] = _normalize(chr(code))
-        return self[code]
-
-
-def _normalize(char: str) -> str:
-    """Return what replaces a character: nothing, spaces around it, or lower case."""
-    if char in "\t\n\r":
-        return " "
-    if char == "\ufffd" or unicodedata.category(char) in {"Cc", "Cf", "Co", "Cs"}:
-        return ""
-    if char.isspace():
-        return " "
-    replacement = ""
-    for part in unicodedata.normalize("NFD", char):
-        if unicodedata.category(part) != "Mn":
-            for lower in part.lower():
-                replacement += f" {lower} " if _is_punctuation(lower) else lower
-    is_cjk = any(first <= ord(char) <= last for first, last in _CJK)
-    return f" {replacement} " if is_cjk else replacement
+        char = chr(code)
+        if char in "\t\n\r":
+            replacement = " "
+        elif char == "\ufffd" or unicodedata.category(char) in {"Cc", "Cf", "Co", "Cs"}:
+            replacement = ""
+        elif char.isspace():
+            replacement = " "
+        else:
+            replacement = ""
+            for part in unicodedata.normalize("NFD", char):
+                if unicodedata.category(part) != "Mn":
+                    for lower in part.lower():
+                        replacement += f" {lower} " if _is_punctuation(lower) else lower
+            if any(first <= code <= last for first, last in _CJK):
+                replacement = f" {replacement} "
+        self[code] = replacement
+        return replacement
 
 
 def _is_punctuation(char: str) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -135,30 +134,55 @@ class JsonClient:
             client.close()
 
     def _send(self, data: bytes) -> bytes:
+        import httpx2
+
         until = self._clock() + self._timeout
         client = self._open()
-        with self._translate_errors(), client.stream("POST", self._url, content=data) as response:
-            read = bytearray()
-            for block in response.iter_bytes():
-                read += block
-                if len(read) > self._largest:
-                    raise self._purpose.misbehaved(
-                        f"{self.shown} returned more than {self._largest} bytes"
-                    )
-                if self._clock() > until:
-                    raise _Temporary(
-                        f"{self.shown} did not finish its response within {self._timeout:g} s"
-                    )
-            self._check_status(response, bytes(read))
-            return bytes(read)
+        read = bytearray()
+        name = self._purpose.name
+        try:
+            with client.stream("POST", self._url, content=data) as response:
+                for block in response.iter_bytes():
+                    read += block
+                    if len(read) > self._largest:
+                        raise self._purpose.misbehaved(
+                            f"{self.shown} returned more than {self._largest} bytes"
+                        )
+                    if self._clock() > until:
+                        raise _Temporary(
+                            f"{self.shown} did not finish its response within {self._timeout:g} s"
+                        )
+        except httpx2.TimeoutException as error:
+            raise _Temporary(f"{self.shown} did not respond within {self._timeout:g} s") from error
+        except httpx2.UnsupportedProtocol as error:
+            raise SettingsError(f"{self.shown} is not an http or https URL") from error
+        except UnicodeError as error:
+            raise self._purpose.unavailable(
+                f"{self.shown} is not a valid host name; check the {name}'s url"
+            ) from error
+        except (httpx2.RequestError, httpx2.InvalidURL) as error:
+            reason = f"cannot be reached or broke off ({type(error).__name__}); is it running?"
+            raise _Temporary(f"{self.shown} {reason}") from error
+        except RuntimeError as error:  # another thread closed the client
+            raise _Temporary(f"the connection to {self.shown} was closed") from error
+        self._check_status(response, bytes(read))
+        return bytes(read)
 
     def _check_status(self, response: httpx2.Response, body: bytes) -> None:
         status, name = response.status_code, self._purpose.name
         if 200 <= status < 300:
             return
-        reason = f"{self.shown} returned {status} ({self._remove_secrets(body)})"
+        text = body.decode("utf-8", "replace")
+        for secret in (self._key, *(self._login or ())):
+            if secret:
+                text = text.replace(secret, "…")
+        printable = [char if char.isprintable() else " " for char in text[: 4 * _ERROR_SHOWN]]
+        text = " ".join("".join(printable).split())
+        reason = f"{self.shown} returned {status} ({text[:_ERROR_SHOWN] or 'no message'})"
         if status == 429:
-            raise _Temporary(reason, _parse_seconds(response.headers.get("retry-after")))
+            after = response.headers.get("retry-after", "").strip()
+            is_seconds = after.isascii() and after.isdigit()  # it may be a date
+            raise _Temporary(reason, float(after[:9]) if is_seconds else None)
         if status >= 500:
             raise _Temporary(reason)
         if status in {401, 403}:
@@ -172,37 +196,6 @@ class JsonClient:
             )
         error = self._purpose.refused if status in {400, 422} else self._purpose.unavailable
         raise error(f"{reason}; check the {name}'s url and model")
-
-    def _remove_secrets(self, body: bytes) -> str:
-        """Return the beginning of an error's text, without key and password."""
-        text = body.decode("utf-8", "replace")
-        for secret in (self._key, *(self._login or ())):
-            if secret:
-                text = text.replace(secret, "…")
-        printable = [char if char.isprintable() else " " for char in text[: 4 * _ERROR_SHOWN]]
-        text = " ".join("".join(printable).split())
-        return text[:_ERROR_SHOWN] or "no message"
-
-    @contextmanager
-    def _translate_errors(self) -> Iterator[None]:
-        import httpx2
-
-        try:
-            yield
-        except httpx2.TimeoutException as error:
-            raise _Temporary(f"{self.shown} did not respond within {self._timeout:g} s") from error
-        except httpx2.UnsupportedProtocol as error:
-            raise SettingsError(f"{self.shown} is not an http or https URL") from error
-        except UnicodeError as error:
-            name = self._purpose.name
-            raise self._purpose.unavailable(
-                f"{self.shown} is not a valid host name; check the {name}'s url"
-            ) from error
-        except (httpx2.RequestError, httpx2.InvalidURL) as error:
-            reason = f"cannot be reached or broke off ({type(error).__name__}); is it running?"
-            raise _Temporary(f"{self.shown} {reason}") from error
-        except RuntimeError as error:  # another thread closed the client
-            raise _Temporary(f"the connection to {self.shown} was closed") from error
 
     def _open(self) -> httpx2.Client:
         import httpx2
@@ -229,9 +222,3 @@ class JsonClient:
                         f"{reason}; check the environment's proxies and certificates"
                     ) from error
             return self._client
-
-
-def _parse_seconds(header: str | None) -> float | None:
-    """Return the seconds of `Retry-After`; None for a date or nothing."""
-    value = (header or "").strip()
-    return float(value[:9]) if value.isascii() and value.isdigit() else None
