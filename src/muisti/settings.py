@@ -293,23 +293,19 @@ def _read_file(path: Path) -> dict[str, Any]:
         for key, value in table.items()
         if key not in TABLES
     }
-    _check_variables(values, str(path))
+    for name, value in values.items():
+        # A vault may come with a stranger's repository, so it must not send other variables.
+        if name.endswith("_key_variable") and value and not value.startswith("MUISTI_"):
+            raise SettingsError(
+                f"{path}: {name} = {value!r} is not allowed in a file: call it MUISTI_…, "
+                f"or set MUISTI_{name.upper()}={value} in the environment"
+            )
     if "kinds" in table:
         values["kinds"] = {**KINDS, **_parse_kinds(table["kinds"], str(path))}
     if "classify" in table:
         kinds = values.get("kinds", KINDS)
         values["classify"] = _parse_patterns(table["classify"], kinds, str(path))
     return values
-
-
-def _check_variables(values: Mapping[str, Any], where: str) -> None:
-    """Refuse a file that sends other variables: a vault may come with a stranger's repository."""
-    for name, value in values.items():
-        if name.endswith("_key_variable") and value and not value.startswith("MUISTI_"):
-            raise SettingsError(
-                f"{where}: {name} = {value!r} is not allowed in a file: call it MUISTI_…, "
-                f"or set MUISTI_{name.upper()}={value} in the environment"
-            )
 
 
 def _check_foreign(values: Mapping[str, Any], where: str, environ: Mapping[str, str]) -> None:
@@ -385,38 +381,37 @@ def _convert(key: str, value: object, wanted: type, where: str) -> Value:
 def _parse_kinds(table: object, where: str) -> dict[str, Kind]:
     if not isinstance(table, dict):
         raise SettingsError(f"{where}: kinds must be tables such as [kinds.idea]")
-    return {name: _parse_kind(name, spec, where) for name, spec in table.items()}
-
-
-def _parse_kind(name: str, spec: object, where: str) -> Kind:
-    if not re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name):
-        raise SettingsError(f"{where}: kind {name!r} must be a short lowercase word")
-    if not isinstance(spec, dict) or set(spec) - {"folder", "decay_per_day", "protected"}:
-        raise SettingsError(
-            f"{where}: [kinds.{name}] may only have folder, decay_per_day and protected"
-        )
-    folder = spec.get("folder", f"{name}s")
-    if (
-        not isinstance(folder, str)
-        or not re.fullmatch(r"[\w][\w -]{0,59}", folder)
-        or folder in RESERVED_FOLDERS
-    ):
-        raise SettingsError(
-            f"{where}: [kinds.{name}] folder = {folder!r} must be a plain folder name"
-        )
-    decay = spec.get("decay_per_day")
-    if decay is not None and (
-        isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 < decay <= 1
-    ):
-        raise SettingsError(
-            f"{where}: [kinds.{name}] decay_per_day = {decay!r} must be above 0 and at most 1"
-        )
-    protected = spec.get("protected", False)
-    if not isinstance(protected, bool):
-        raise SettingsError(
-            f"{where}: [kinds.{name}] protected = {protected!r} must be true or false"
-        )
-    return Kind(name, folder, decay, protected)
+    found = {}
+    for name, spec in table.items():
+        if not re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name):
+            raise SettingsError(f"{where}: kind {name!r} must be a short lowercase word")
+        if not isinstance(spec, dict) or set(spec) - {"folder", "decay_per_day", "protected"}:
+            raise SettingsError(
+                f"{where}: [kinds.{name}] may only have folder, decay_per_day and protected"
+            )
+        folder = spec.get("folder", f"{name}s")
+        if (
+            not isinstance(folder, str)
+            or not re.fullmatch(r"[\w][\w -]{0,59}", folder)
+            or folder in RESERVED_FOLDERS
+        ):
+            raise SettingsError(
+                f"{where}: [kinds.{name}] folder = {folder!r} must be a plain folder name"
+            )
+        decay = spec.get("decay_per_day")
+        if decay is not None and (
+            isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 < decay <= 1
+        ):
+            raise SettingsError(
+                f"{where}: [kinds.{name}] decay_per_day = {decay!r} must be above 0 and at most 1"
+            )
+        protected = spec.get("protected", False)
+        if not isinstance(protected, bool):
+            raise SettingsError(
+                f"{where}: [kinds.{name}] protected = {protected!r} must be true or false"
+            )
+        found[name] = Kind(name, folder, decay, protected)
+    return found
 
 
 def _parse_patterns(
@@ -427,42 +422,36 @@ def _parse_patterns(
         raise SettingsError(
             f"{where}: classify may only have the tables [classify.kind] and [classify.sector]"
         )
-    found = {}
+    found: dict[str, dict[str, tuple[str, ...]]] = {}
+    count = 0
     for what, lists in table.items():
-        found[what] = _parse_pattern_lists(what, lists, known[what], where)
-    count = sum(len(patterns) for lists in found.values() for patterns in lists.values())
+        if not isinstance(lists, dict):
+            raise SettingsError(
+                f"{where}: classify.{what} must be a table such as [classify.{what}] "
+                f'with {known[what][0]} = ["a word"]'
+            )
+        unknown = [name for name in lists if name not in known[what]]
+        if unknown:
+            raise SettingsError(
+                f"{where}: [classify.{what}] has an unknown {what} {unknown[0]!r}; "
+                f"known: {', '.join(known[what])}"
+            )
+        found[what] = {}
+        for name, patterns in lists.items():
+            place = f"{where}: [classify.{what}] {name}"
+            if not isinstance(patterns, list) or not all(isinstance(one, str) for one in patterns):
+                raise SettingsError(
+                    f"{place} = {patterns!r} must be a list of strings "
+                    'such as ["hotfix", "post-?mortem"]'
+                )
+            for pattern in patterns:
+                problem = find_fault(pattern)
+                if problem:
+                    raise SettingsError(f"{place}: the pattern {pattern[:80]!r} {problem}")
+            found[what][name] = tuple(patterns)
+            count += len(patterns)
     if count > MAX_PATTERNS:  # every pattern runs on every memory
         raise SettingsError(
             f"{where}: classify has {count} patterns, more than {MAX_PATTERNS}: join some with |"
         )
-    return found
-
-
-def _parse_pattern_lists(
-    what: str, lists: object, known: tuple[str, ...], where: str
-) -> dict[str, tuple[str, ...]]:
-    if not isinstance(lists, dict):
-        raise SettingsError(
-            f"{where}: classify.{what} must be a table such as [classify.{what}] "
-            f'with {known[0]} = ["a word"]'
-        )
-    for name in lists:
-        if name not in known:
-            raise SettingsError(
-                f"{where}: [classify.{what}] has an unknown {what} {name!r}; "
-                f"known: {', '.join(known)}"
-            )
-    found = {}
-    for name, patterns in lists.items():
-        place = f"{where}: [classify.{what}] {name}"
-        if not isinstance(patterns, list) or not all(isinstance(one, str) for one in patterns):
-            raise SettingsError(
-                f"{place} = {patterns!r} must be a list of strings "
-                'such as ["hotfix", "post-?mortem"]'
-            )
-        for pattern in patterns:
-            problem = find_fault(pattern)
-            if problem:
-                raise SettingsError(f"{place}: the pattern {pattern[:80]!r} {problem}")
-        found[name] = tuple(patterns)
     return found
