@@ -68,7 +68,12 @@ class MemoryFiles:
         if mode is None:
             raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.")
         if stat.S_ISDIR(mode):
-            return self._list_folder(path, inside)
+            folder = self._notes.status(inside)
+            listed = [f"{_format_size(folder.st_size if folder else 0)}\t{path}"]
+            for size, name in self._walk(inside, "", 1):
+                listed.append(f"{_format_size(size)}\t{path}/{name}")
+            levels = f"up to {_DEPTH} levels deep in {path}, excluding hidden items:"
+            return "\n".join((f"Here're the files and directories {levels}", *listed))
         if not stat.S_ISREG(mode):
             raise CommandRefused(f"Unsupported file type for {path}")
         lines = redact_text(self._read(path, inside), self._settings).split("\n")
@@ -81,15 +86,6 @@ class MemoryFiles:
         return f"Here's the content of {path} with line numbers:\n" + _number_lines(
             lines, first + 1
         )
-
-    def _list_folder(self, path: str, inside: str) -> str:
-        whole = self._notes.status(inside)
-        shown = [f"{_format_size(whole.st_size if whole else 0)}\t{path}"]
-        shown += [
-            f"{_format_size(size)}\t{path}/{name}" for size, name in self._walk(inside, "", 1)
-        ]
-        levels = f"up to {_DEPTH} levels deep in {path}, excluding hidden items:"
-        return "\n".join((f"Here're the files and directories {levels}", *shown))
 
     def _walk(self, inside: str, above: str, depth: int) -> Iterator[tuple[int, str]]:
         for entry in self._notes.entries(posixpath.join(inside, above)):
@@ -119,7 +115,18 @@ class MemoryFiles:
         added = self._redact("new_str", new_str)
         with self._notes.lock():
             content = self._read_for_edit(path, inside)
-            _check_once(content, old_str, path)
+            count = content.count(old_str)
+            if count == 0:
+                raise CommandRefused(
+                    f"No replacement was performed, old_str `{old_str}` did not appear "
+                    f"verbatim in {path}."
+                )
+            if count > 1:
+                raise CommandRefused(
+                    "No replacement was performed. Multiple occurrences of old_str "
+                    f"`{old_str}` in lines: {', '.join(_find_lines(content, old_str))}. "
+                    "Please ensure it is unique"
+                )
             changed = content.replace(old_str, added)
             self._replace(path, inside, changed)
         line = content.count("\n", 0, content.find(old_str))
@@ -307,51 +314,30 @@ def validate_folder(folder: str, settings: Settings) -> str:
 
 
 def _find_path_fault(inside: str, *, new: bool) -> str:
-    """Return why a path is not valid, or ""."""
+    """Return why a path is not valid, or "".
+
+    Hidden names are not, and new ones must be valid on every system the vault may be copied to.
+    """
     if len(inside.encode("utf-8", "surrogatepass")) > _MAX_PATH:
         return f"it is longer than {_MAX_PATH} bytes"
     names = inside.split("/") if inside else []
     for name in names:
-        fault = _find_name_fault(name, new=new)
-        if fault:
-            return fault
+        if len(name.encode("utf-8", "surrogatepass")) > _MAX_NAME:
+            return f"a name in it is longer than {_MAX_NAME} bytes"
+        categories = {unicodedata.category(char) for char in name}
+        if "\\" in name or categories & {"Cc", "Cs", "Zl", "Zp"}:
+            return "a name in it contains a backslash or a control character"
+        if name.startswith("."):
+            return "names must not begin with a dot"
+        if not new:
+            continue
+        if not _NOT_ON_WINDOWS.isdisjoint(name) or not name.rstrip(". ") or name[-1] in ". ":
+            forbidden = " ".join(sorted(_NOT_ON_WINDOWS))
+            return f"a name must contain none of {forbidden} and not end with a dot or a space"
+        stem = name.split(".", maxsplit=1)[0].strip().casefold()
+        if stem in _DEVICES or name.casefold() == SETTINGS_FILE:
+            return "this name is reserved; choose another"
     return ""
-
-
-def _find_name_fault(name: str, *, new: bool) -> str:
-    """Return why a name is not valid, or "".
-
-    Hidden names are not, and new ones must be valid on every system the vault may be copied to.
-    """
-    if len(name.encode("utf-8", "surrogatepass")) > _MAX_NAME:
-        return f"a name in it is longer than {_MAX_NAME} bytes"
-    if "\\" in name or any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in name):
-        return "a name in it contains a backslash or a control character"
-    if name.startswith("."):
-        return "names must not begin with a dot"
-    if not new:
-        return ""
-    if not _NOT_ON_WINDOWS.isdisjoint(name) or not name.rstrip(". ") or name[-1] in ". ":
-        forbidden = " ".join(sorted(_NOT_ON_WINDOWS))
-        return f"a name must contain none of {forbidden} and not end with a dot or a space"
-    stem = name.split(".", maxsplit=1)[0].strip().casefold()
-    if stem in _DEVICES or name.casefold() == SETTINGS_FILE:
-        return "this name is reserved; choose another"
-    return ""
-
-
-def _check_once(content: str, wanted: str, path: str) -> None:
-    """Raises CommandRefused unless a text occurs once."""
-    count = content.count(wanted)
-    if count == 0:
-        raise CommandRefused(
-            f"No replacement was performed, old_str `{wanted}` did not appear verbatim in {path}."
-        )
-    if count > 1:
-        raise CommandRefused(
-            f"No replacement was performed. Multiple occurrences of old_str `{wanted}` in lines: "
-            f"{', '.join(_find_lines(content, wanted))}. Please ensure it is unique"
-        )
 
 
 def _find_lines(content: str, wanted: str) -> Iterator[str]:

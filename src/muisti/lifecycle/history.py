@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -125,28 +125,24 @@ def _make_entry(event: Event, memory_id: str, texts: Mapping[str, str]) -> Histo
     other = others[0] if others else None
     if not is_own and event.memory_ids:
         other = event.memory_ids[0]
-    return HistoryEntry(
-        at=event.at,
-        what=event.name if is_own else _REVERSE_NAMES.get(event.name, event.name),
-        note=_format_note(event, (other, memory_id)),
-        session_id=event.session_id,
-        other_id=other if other and len(other) > 20 else None,
-        content=texts.get(str(event.data.get(_TEXT_KEYS.get(event.name, "")))),
-    )
-
-
-def _format_note(event: Event, ids: Sequence[str | None]) -> str:
-    """Return an event's data without IDs. An edited journal may hold any JSON, even lists."""
+    # An edited journal may hold any JSON, even lists.
     shown = {
         key: value
         for key, value in event.data.items()
-        if value is not None and value not in ids and key not in ("amount", "kept")
+        if value is not None and value not in (other, memory_id) and key not in ("amount", "kept")
     }
     before = shown.pop("importance_before", None)
     if before is not None:
         after = shown.get("importance", before)
         shown["importance"] = f"{_format_value(before)} → {_format_value(after)}"
-    return ", ".join(f"{key} {_format_value(value)}" for key, value in shown.items())
+    return HistoryEntry(
+        at=event.at,
+        what=event.name if is_own else _REVERSE_NAMES.get(event.name, event.name),
+        note=", ".join(f"{key} {_format_value(value)}" for key, value in shown.items()),
+        session_id=event.session_id,
+        other_id=other if other and len(other) > 20 else None,
+        content=texts.get(str(event.data.get(_TEXT_KEYS.get(event.name, "")))),
+    )
 
 
 def _format_value(value: str | float) -> str:

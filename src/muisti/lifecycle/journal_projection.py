@@ -47,14 +47,25 @@ def project_events(
     uses: list[SessionUse] = []
     sources: dict[str, DocumentSource | None] = {}
     for event in events:
-        counted = _clamp_time(event, decayed_at)
+        counted = event
+        if decayed_at is not None and event.at < decayed_at < event.at + _DAY:
+            counted = replace(event, at=decayed_at)  # the clock was set back since that decay
         for memory_id in event.memory_ids:
             usage[memory_id] = fold_event(usage.get(memory_id, Usage()), counted)
         if event.session_id is not None:
             if event.session_id not in sessions:
                 sessions[event.session_id] = None if restart else known.session(event.session_id)
             sessions[event.session_id] = _fold_session(sessions[event.session_id], event)
-            uses += _list_uses(event)
+            # A journal may name events that this version does not know.
+            use: object = _USES.get(event.name)  # type: ignore[call-overload]
+            if event.name == EventName.USED:
+                use = event.data.get("use")
+            if use in tuple(SessionAction):
+                action = SessionAction(str(use))
+                uses += [
+                    SessionUse(event.session_id, memory_id, action, event.at)
+                    for memory_id in event.memory_ids
+                ]
         _fold_source(sources, event)
         if event.name == EventName.DECAYED:
             # A record of more than a day ahead came from a wrong clock: the new one counts.
@@ -72,13 +83,6 @@ def project_events(
     )
 
 
-def _clamp_time(event: Event, decayed_at: datetime | None) -> Event:
-    """Move an event that a clock set back put before the recorded decay to the time of that."""
-    if decayed_at is not None and event.at < decayed_at < event.at + _DAY:
-        return replace(event, at=decayed_at)
-    return event
-
-
 def _fold_session(session: Session | None, event: Event) -> Session | None:
     if event.name == EventName.SESSION_STARTED:
         if session is not None:
@@ -94,19 +98,6 @@ def _fold_session(session: Session | None, event: Event) -> Session | None:
             tool_calls=parse_count(event.data.get("tool_calls")),
         )
     return session
-
-
-def _list_uses(event: Event) -> list[SessionUse]:
-    # A journal may name events that this version does not know.
-    use: object = _USES.get(event.name)  # type: ignore[call-overload]
-    if event.name == EventName.USED:
-        use = event.data.get("use")
-    if use not in tuple(SessionAction):
-        return []
-    return [
-        SessionUse(str(event.session_id), id_, SessionAction(str(use)), event.at)
-        for id_ in event.memory_ids
-    ]
 
 
 def _fold_source(sources: dict[str, DocumentSource | None], event: Event) -> None:

@@ -43,9 +43,12 @@ def find_sentence_ends(
     border = _SENTENCE_OR_LINE_END if lines else _SENTENCE_END
     begin = start
     for match in border.finditer(text, start, len(text) if end is None else end):
-        is_full_stop = match[0].rstrip() == "."
-        if abbreviations and is_full_stop and _is_abbreviation(text, begin, match.start() + 1):
-            continue
+        if abbreviations and match[0].rstrip() == ".":
+            stop = match.start() + 1
+            is_abbreviation = _ABBREVIATION.search(text[max(begin, stop - 8) : stop])
+            may_end = text.endswith(_MAY_END_A_SENTENCE, begin, stop)
+            if is_abbreviation and not (may_end and _CAPITAL_FOLLOWS.match(text, stop)):
+                continue
         begin = match.end()
         yield begin
 
@@ -60,12 +63,3 @@ def get_first_sentence(line: str) -> str:
     """Return a line up to its first full stop, or the whole line. Titles are derived from it."""
     end = _TITLE_END.search(line)
     return line[: end.end()] if end else line
-
-
-def _is_abbreviation(text: str, begin: int, end: int) -> bool:
-    """Return whether the last full stop of `text[begin:end]` belongs to an abbreviation."""
-    if not _ABBREVIATION.search(text[max(begin, end - 8) : end]):
-        return False
-    return not (
-        text.endswith(_MAY_END_A_SENTENCE, begin, end) and _CAPITAL_FOLLOWS.match(text, end)
-    )

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from muisti.text.normalize import to_nfkc
@@ -92,21 +91,20 @@ class _Forms(dict[str, str]):
                 script, text = "marked", _PAIRED_RUN.sub(r" \g<0> ", run)
         words: list[str] = []
         for piece in _compile_pieces(script).findall(text):
-            words += self._split_piece(piece)
+            if _PAIRED_RUN.match(piece):
+                words += [piece[at : at + 2] for at in range(len(piece) - 1)]
+                if len(piece) == 1 or self._single_last:
+                    words.append(piece[-1])
+            elif _LETTER.match(piece):
+                words += filter(None, _split_identifier(piece))
+            elif unicodedata.category(piece) in _SYMBOLS_KEPT:
+                words.append(piece)
         forms = " ".join(words)
         if len(run) <= MAX_WORD:
             if len(self) >= _MAX_FORMS:
                 self.clear()
             self[run] = forms
         return forms
-
-    def _split_piece(self, piece: str) -> Iterable[str]:
-        if _PAIRED_RUN.match(piece):
-            pairs = [piece[at : at + 2] for at in range(len(piece) - 1)]
-            return [*pairs, piece[-1]] if len(piece) == 1 or self._single_last else pairs
-        if not _LETTER.match(piece):
-            return [piece] if unicodedata.category(piece) in _SYMBOLS_KEPT else []
-        return filter(None, _split_identifier(piece))
 
 
 _MAX_FORMS = 100_000
