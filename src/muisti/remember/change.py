@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from functools import reduce
 
 from muisti.errors import Conflict, InvalidRequest
@@ -49,7 +48,20 @@ def update(
                 f"{memory_id} has changed since you read it; read it again and repeat the change"
             )
         now = services.clock.now()
-        wanted = _apply_changes(memory, redact_fields(changes, services.settings), services, now)
+        redacted = redact_fields(changes, services.settings)
+        updated_at = max(now, memory.updated_at)
+        wanted = replace(memory, **redacted, updated_at=updated_at)
+        validate_content(wanted.content, services.settings)
+        retitle = (
+            "content" in changes
+            and "title" not in changes
+            and memory.title == derive_title(memory.content)
+        )
+        if retitle or not wanted.title:
+            wanted = replace(wanted, title=derive_title(wanted.content))
+        wanted = validate_memory(wanted, services.settings)
+        if "content" in changes:
+            wanted = derive_fields(replace(wanted, concepts=()))
         update = Update(wanted, stored.revision, keep_version=wanted.content != memory.content)
         event = Event(EventName.UPDATED, now, (memory_id,), by_session)
         committed = services.store.commit(
@@ -57,23 +69,6 @@ def update(
         )
     known = services.index.get(memory_id) if committed.indexed else None
     return known or replace(committed.memories[memory_id], index_pending=True)
-
-
-def _apply_changes(
-    memory: Memory, changes: Mapping[str, object], services: Services, now: datetime
-) -> Memory:
-    updated_at = max(now, memory.updated_at)
-    wanted = replace(memory, **changes, updated_at=updated_at)  # type: ignore[arg-type]
-    validate_content(wanted.content, services.settings)
-    retitle = (
-        "content" in changes
-        and "title" not in changes
-        and memory.title == derive_title(memory.content)
-    )
-    if retitle or not wanted.title:
-        wanted = replace(wanted, title=derive_title(wanted.content))
-    wanted = validate_memory(wanted, services.settings)
-    return derive_fields(replace(wanted, concepts=())) if "content" in changes else wanted
 
 
 def delete(services: Services, memory_id: str, *, hard: bool = False) -> bool:

@@ -293,23 +293,19 @@ class _Packer:
             if _opens_section(piece):
                 break
             if at == 0 or self._splitter.measure([piece, *tail]) > self._overlap:
-                return [*self._find_last_sentences(piece, tail), *tail]
+                # Of this piece, take the last sentences that fit.
+                if piece.code or piece.level:
+                    break
+                spans = list(_split_at(self._content, piece.start, piece.end, find_sentence_ends))
+                for start, end in reversed(spans[1:]):
+                    tokens = self._budget.count(self._content[start:end])
+                    sentence = _Piece(start, end, tokens, piece.path, code=False)
+                    if self._splitter.measure([sentence, *tail]) > self._overlap:
+                        break
+                    tail.insert(0, sentence)
+                break
             tail.insert(0, piece)
         return tail
-
-    def _find_last_sentences(self, piece: _Piece, tail: Sequence[_Piece]) -> list[_Piece]:
-        """Return the last sentences of a piece that fit into the overlap together with the tail."""
-        if piece.code or piece.level:
-            return []
-        found: list[_Piece] = []
-        spans = list(_split_at(self._content, piece.start, piece.end, find_sentence_ends))
-        for start, end in reversed(spans[1:]):
-            tokens = self._budget.count(self._content[start:end])
-            sentence = _Piece(start, end, tokens, piece.path, code=False)
-            if self._splitter.measure([sentence, *found, *tail]) > self._overlap:
-                break
-            found.insert(0, sentence)
-        return found
 
 
 def _opens_section(piece: _Piece) -> bool:

@@ -111,8 +111,18 @@ def extract_concepts(content: str) -> tuple[str, ...]:
     pieces = list(_split_pieces(text))
     runs = list(_join_runs(pieces))
     concepts = _sort_by_frequency(_find_names(text, runs))[:MOST]
-    if len(concepts) < MOST and _is_english(text, pieces):
-        phrases = _sort_by_frequency(_find_phrases(text, runs))[: 2 * MOST]
+    # English: an eighth of the words are English verbs or grammar words, unless there are few.
+    known = sum(_VERB <= piece[0] <= _DETERMINER for piece in pieces)
+    is_english = 8 * known >= len(pieces) if len(pieces) > 4 else text.isascii()
+    if len(concepts) < MOST and is_english:
+        found = []
+        for run in runs:
+            if _FAMILIES[run[0][0]] == _WORDS:
+                # From the end, since the last word of an English phrase is its head.
+                for end in range(len(run), 1, -_LONGEST_PHRASE):
+                    start = max(0, end - _LONGEST_PHRASE)
+                    found.append(text[run[start][1] : run[end - 1][2]])
+        phrases = _sort_by_frequency(found)[: 2 * MOST]
         padded = [f" {concept.casefold()} " for concept in (*phrases, *concepts)]
         for phrase, own in zip(phrases, padded, strict=False):
             if sum(own in other for other in padded) == 1:  # part of itself, but of no other
@@ -204,12 +214,6 @@ def _categorize_word(word: str) -> int:
     return _WORD if 3 <= len(word) <= 30 and word.isascii() and word not in _VAGUE else _OTHER
 
 
-def _is_english(text: str, pieces: list[_Piece]) -> bool:
-    """Whether an eighth of the words are English verbs or grammar words, unless there are few."""
-    known = sum(_VERB <= piece[0] <= _DETERMINER for piece in pieces)
-    return 8 * known >= len(pieces) if len(pieces) > 4 else text.isascii()
-
-
 def _join_runs(pieces: list[_Piece]) -> Iterator[list[_Piece]]:
     """Yield neighbours of one family: names with names, words with words and abbreviations."""
     run: list[_Piece] = []
@@ -241,11 +245,3 @@ def _find_names(text: str, runs: list[list[_Piece]]) -> Iterator[str]:
                 thing = text[start:end].strip(_QUOTES)
                 if thing:
                     yield thing
-
-
-def _find_phrases(text: str, runs: list[list[_Piece]]) -> Iterator[str]:
-    for run in runs:
-        if _FAMILIES[run[0][0]] == _WORDS:
-            # From the end, since the last word of an English phrase is its head.
-            for end in range(len(run), 1, -_LONGEST_PHRASE):
-                yield text[run[max(0, end - _LONGEST_PHRASE)][1] : run[end - 1][2]]

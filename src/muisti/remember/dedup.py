@@ -76,7 +76,14 @@ def _decide(
         return DuplicateDecision(memory)
     similar = batch.find_similar(memory, CANDIDATES)
     similar += find_similar(services.index, memory, CANDIDATES)
-    similar = _drop_unrelated(memory, similar)
+    words = _split_words(memory)
+    if len(words) >= ENOUGH:  # any of the few words of a short text may be misspelled
+        related = []
+        for other in similar:
+            theirs = _split_words(other)
+            if len(theirs) < ENOUGH or 3 * len(words & theirs) >= min(len(words), len(theirs)):
+                related.append(other)
+        similar = related
     undecided = None
     if settings.merge_duplicates:
         others = [other for other in similar if exact is None or other.id != exact.id]
@@ -95,22 +102,6 @@ def _is_unchanged(services: Services, known: Memory) -> bool:
     """Whether the file has the indexed text: nothing is merged into a file just edited or gone."""
     stored = find_stored(services, known)
     return stored is not None and stored.memory.content_hash == known.content_hash
-
-
-def _drop_unrelated(memory: Memory, similar: list[Memory]) -> list[Memory]:
-    """Drop long texts that share less than a third of their words with this one.
-
-    Short texts are kept: any of their few words may be misspelled.
-    """
-    mine = _split_words(memory)
-    if len(mine) < ENOUGH:
-        return similar
-    kept = []
-    for other in similar:
-        theirs = _split_words(other)
-        if len(theirs) < ENOUGH or 3 * len(mine & theirs) >= min(len(mine), len(theirs)):
-            kept.append(other)
-    return kept
 
 
 def _find_nearest(

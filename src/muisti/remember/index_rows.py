@@ -46,8 +46,15 @@ def project_memory(memory: Memory) -> MemoryRow:
     labels = [("keyword", keyword.casefold()) for keyword in memory.keywords]
     labels += [("file", file.casefold()) for file in memory.files]
     label_text = " \n ".join((*memory.keywords, *memory.files, memory.summary))
+    first = memory.title.split(maxsplit=1)[0] if memory.title.strip() else ""
+    # A derived title is the first sentence: indexed twice, it would outrank other sentences.
+    is_derived = (
+        first in memory.content[:200]  # cheap, and enough for most titles that were given
+        and not memory.content.lstrip().startswith("#")
+        and memory.title == derive_title(memory.content)
+    )
     words = Words(
-        "" if _has_derived_title(memory) else _join_tokens(memory.title),
+        "" if is_derived else _join_tokens(memory.title),
         _join_tokens(label_text),
         _join_tokens(memory.content),
     )
@@ -58,15 +65,6 @@ def project_memory(memory: Memory) -> MemoryRow:
         compute_bands(memory.simhash),
         hash_source(memory),
     )
-
-
-def _has_derived_title(memory: Memory) -> bool:
-    """Whether the title is the first sentence: indexed twice, it would outrank other sentences."""
-    first = memory.title.split(maxsplit=1)[0] if memory.title.strip() else ""
-    if first not in memory.content[:200]:  # cheap, and enough for most titles that were given
-        return False
-    is_heading = memory.content.lstrip().startswith("#")
-    return not is_heading and memory.title == derive_title(memory.content)
 
 
 def _join_tokens(text: str) -> str:

@@ -47,42 +47,31 @@ def plan_merges(
         higher = max(known.importance, decision.memory.importance)
         importance = round(apply_reinforcement(higher, REINFORCE), 4)
         trusted = known.trusted or decision.memory.trusted
-        plan.events.append(_make_event(decision, known, importance, now))
+        salience = apply_reinforcement(known.salience, REINFORCE)
+        name = EventName.REINFORCED
+        data: dict[str, str | int | float | None] = {"amount": REINFORCE, "salience": salience}
         if decision.comparison is not None:
+            name = EventName.MERGED
+            data |= {
+                "merged": decision.memory.id,
+                "by": decision.comparison.by,
+                "similarity": round(decision.comparison.similarity, 3),
+                "importance_before": known.importance,
+                "importance": importance,
+            }
             plan.merged.append((decision.memory, known.id))
+        plan.events.append(Event(name, now, (known.id,), decision.memory.session_id, data))
         if known.id in created:
             created[known.id] = replace(created[known.id], importance=importance, trusted=trusted)
         else:
             plan.importance[known.id] = importance
             if trusted and not known.trusted:
                 plan.confirmed.add(known.id)
-        salience = apply_reinforcement(known.salience, REINFORCE)
         reinforced[known.id] = replace(
             known, importance=importance, salience=salience, trusted=trusted
         )
     plan.created.extend(created.values())
     return plan
-
-
-def _make_event(
-    decision: DuplicateDecision, known: Memory, importance: float, now: datetime
-) -> Event:
-    """Return the journal's entry for one duplicate of `known`."""
-    data: dict[str, str | int | float | None] = {
-        "amount": REINFORCE,
-        "salience": apply_reinforcement(known.salience, REINFORCE),
-    }
-    session_id = decision.memory.session_id
-    if decision.comparison is None:
-        return Event(EventName.REINFORCED, now, (known.id,), session_id, data)
-    data |= {
-        "merged": decision.memory.id,
-        "by": decision.comparison.by,
-        "similarity": round(decision.comparison.similarity, 3),
-        "importance_before": known.importance,
-        "importance": importance,
-    }
-    return Event(EventName.MERGED, now, (known.id,), session_id, data)
 
 
 def apply_merges(services: Services, plan: MergePlan) -> list[Update]:

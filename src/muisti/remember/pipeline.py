@@ -61,7 +61,16 @@ def prepare(
     """
     prepared: list[Prepared] = []
     problem = None
-    projects = _find_session_projects(services, drafts)
+    # The project of its session is the default project of a draft.
+    session_ids = {
+        draft.session_id
+        for draft in drafts
+        if draft.project is None and isinstance(draft.session_id, str)
+    }
+    sessions = [services.index.session(id_) for id_ in session_ids if id_.isprintable()]
+    projects: dict[str | None, str] = {
+        session.id: session.project for session in sessions if session and session.project
+    }
     for done, draft in enumerate(drafts):
         if draft.project is None and draft.session_id in projects:
             draft = replace(draft, project=projects[draft.session_id])  # noqa: PLW2901
@@ -77,17 +86,6 @@ def prepare(
     if problem is not None and not prepared:
         raise problem
     return prepared
-
-
-def _find_session_projects(services: Services, drafts: Sequence[Draft]) -> dict[str | None, str]:
-    """Return the projects of the drafts' sessions: the default project of what is saved there."""
-    session_ids = {
-        draft.session_id
-        for draft in drafts
-        if draft.project is None and isinstance(draft.session_id, str)
-    }
-    sessions = [services.index.session(id_) for id_ in session_ids if id_.isprintable()]
-    return {session.id: session.project for session in sessions if session and session.project}
 
 
 _OPTIONAL = frozenset(field.name for field in fields(Draft) if field.default is None)

@@ -70,8 +70,16 @@ def parse_response(
         raise ExtractorMisbehaved("the extractor's response has no JSON with memories")
     if any(len(items) > MOST for items in lists):
         raise ExtractorMisbehaved(f"the extractor found more than {MOST} memories in one exchange")
-    first, *others = (_parse_items(items, kinds, zone) for items in lists)
-    if any(items != first for items in others):  # one may be a quotation of the conversation
+    results = []
+    for items in lists:
+        valid: dict[str, ExtractedItem] = {}
+        for item in items:
+            parsed = _parse_item(item, kinds, zone)
+            if parsed is not None:
+                valid.setdefault(parsed.content, parsed)
+        results.append(list(valid.values()))
+    first = results[0]
+    if any(items != first for items in results):  # one may be a quotation of the conversation
         raise ExtractorMisbehaved("the extractor's response has several lists that differ")
     if lists[0] and not first:
         count = len(lists[0])
@@ -142,18 +150,6 @@ def _decode(text: str, start: int) -> tuple[object, int]:
         return _DECODER.raw_decode(text[:start] + rest, start)
     except (ValueError, RecursionError):
         return None, start
-
-
-def _parse_items(
-    items: list[object], kinds: Mapping[str, Kind], zone: tzinfo
-) -> list[ExtractedItem]:
-    """Return the valid items, the first of those with the same content."""
-    found: dict[str, ExtractedItem] = {}
-    for item in items:
-        parsed = _parse_item(item, kinds, zone)
-        if parsed is not None:
-            found.setdefault(parsed.content, parsed)
-    return list(found.values())
 
 
 def _parse_item(item: object, kinds: Mapping[str, Kind], zone: tzinfo) -> ExtractedItem | None:

@@ -160,8 +160,12 @@ class _Resolver:
         out = list(tokens)
         for at, token in enumerate(tokens):
             word = token.lower()
-            if word == "i" and _is_numeral(tokens, at):
-                continue
+            if word == "i":  # it may be a number, as in World War I, or part of "i.e."
+                after = tokens[at + 1][0] if at + 1 < len(tokens) else "."
+                before = tokens[at - 2] if at >= 2 else ""
+                is_named = before[:1].isupper() and before.lower() not in _INVERTED
+                if after in "./-,:;)" and (token == "i" or is_named):
+                    continue
             if word in _FIRST:
                 self._replace_subject(out, at, word, self._speaker)
             elif word in _SECOND and self._you:
@@ -218,15 +222,6 @@ class _Resolver:
 
 _TOGETHER = ("all", "both", "together", "apart", "closer")
 """After these "us" means several people: "brings us together"."""
-
-
-def _is_numeral(tokens: list[str], at: int) -> bool:
-    """Whether "I" is a number, as in World War I, or part of "i.e."."""
-    after = tokens[at + 1][0] if at + 1 < len(tokens) else "."
-    before = tokens[at - 2] if at >= 2 else ""
-    return after in "./-,:;)" and (
-        tokens[at] == "i" or (before[:1].isupper() and before.lower() not in _INVERTED)
-    )
 
 
 def _continues_subject(out: list[str], at: int, name: str) -> bool:

@@ -140,7 +140,17 @@ def _read_english(sentence: str, utterance: Utterance, mode: str) -> _Statement 
         return None
     correction = cues.CORRECTION.match(sentence)
     if correction and is_user:
-        return _read_correction(sentence, correction, utterance, mode)
+        rest = sentence[correction.end() :].strip()
+        if not rest:
+            return None
+        scored = score_sentence(rest, mode=mode)
+        is_strict = cues.STRICT_CORRECTION.search(correction[0]) is not None
+        importance = CORRECTED if is_strict else min(CORRECTED, round(scored.importance + 0.15, 2))
+        is_meant = re.search(r"\b(?:meant|mean)\b", correction[0], re.I)
+        text = f"{utterance.speaker} meant: {rest}" if is_meant else rest
+        memory = _make_memory(text, sentence, utterance, scored.kind, importance)
+        corrects = is_strict or cues.ANAPHORA.match(rest) is not None
+        return _Statement(memory, alone=is_strict, corrects=corrects)
     bare = _drop_lead(sentence, utterance.addressee)
     if cues.RULE.match(bare) and is_user:
         return _make_request(sentence, bare, utterance)
@@ -165,22 +175,6 @@ def _read_instruction(sentence: str, start: int, utterance: Utterance) -> _State
         kind = "note"
     memory = _make_memory(rest.rstrip("?"), sentence, utterance, kind, INSTRUCTED)
     return _Statement(memory, alone=True)
-
-
-def _read_correction(
-    sentence: str, lead: re.Match[str], utterance: Utterance, mode: str
-) -> _Statement | None:
-    rest = sentence[lead.end() :].strip()
-    if not rest:
-        return None
-    scored = score_sentence(rest, mode=mode)
-    is_strict = cues.STRICT_CORRECTION.search(lead[0]) is not None
-    importance = CORRECTED if is_strict else min(CORRECTED, round(scored.importance + 0.15, 2))
-    is_meant = re.search(r"\b(?:meant|mean)\b", lead[0], re.I)
-    text = f"{utterance.speaker} meant: {rest}" if is_meant else rest
-    memory = _make_memory(text, sentence, utterance, scored.kind, importance)
-    corrects = is_strict or cues.ANAPHORA.match(rest) is not None
-    return _Statement(memory, alone=is_strict, corrects=corrects)
 
 
 def _apply_correction(

@@ -59,7 +59,12 @@ def compare(mine: str, theirs: str, *, cosine: float | None = None) -> Compariso
         return EQUAL
     if max(len(mine), len(theirs)) > LONGEST:
         return EQUAL if straighten(mine) == straighten(theirs) else UNRELATED
-    if _has_other_letters(mine, theirs):
+    from rapidfuzz.distance import Indel  # takes 25 ms, which only saving needs
+
+    # If less than half of the letters are the same, no typo or short form explains that.
+    letters, their_letters = (" ".join(sorted(text.casefold().split())) for text in (mine, theirs))
+    is_long = max(len(letters), len(their_letters)) >= 40
+    if is_long and not Indel.normalized_similarity(letters, their_letters, score_cutoff=0.5):
         return UNRELATED
     ours, others = normalize(mine), normalize(theirs)
     if ours.content == others.content:
@@ -73,36 +78,21 @@ def compare(mine: str, theirs: str, *, cosine: float | None = None) -> Compariso
         or len(set(ours.content) ^ set(others.content)) > allowed
     ):
         return UNRELATED
-    if sorted(ours.content) == sorted(others.content):
-        return _compare_order(ours, others)
+    if sorted(ours.content) == sorted(others.content):  # then their simhash is the same
+        similarity = _measure_similarity(ours.content, others.content)
+        if is_reordered(ours.tokens, others.tokens, english=ours.english and others.english):
+            differences = _find_case_differences(ours, others)
+        else:
+            differences = tuple(_align(ours.content, others.content))
+        if similarity > NEAR:
+            return Comparison(not differences, similarity, "levenshtein", differences)
+        return Comparison(not differences, 1.0, "simhash", differences)
     return _compare_words(ours, others, near=cosine is not None and cosine >= EMBEDDED)
-
-
-def _has_other_letters(mine: str, theirs: str) -> bool:
-    """Whether less than half of the letters are the same: no typo or short form explains that."""
-    from rapidfuzz.distance import Indel  # takes 25 ms, which only saving needs
-
-    ours, others = (" ".join(sorted(text.casefold().split())) for text in (mine, theirs))
-    if max(len(ours), len(others)) < 40:
-        return False
-    return Indel.normalized_similarity(ours, others, score_cutoff=0.5) == 0.0
 
 
 def _find_light_words(text: NormalForm) -> Sequence[str]:
     """Return what must be equal in a text of light words only, or of punctuation only."""
     return [token for token in text.tokens if token not in MARKS] or [straighten(text.text)]
-
-
-def _compare_order(mine: NormalForm, theirs: NormalForm) -> Comparison:
-    """Compare texts with the same words in another order. Their simhash is the same."""
-    similarity = _measure_similarity(mine.content, theirs.content)
-    if is_reordered(mine.tokens, theirs.tokens, english=mine.english and theirs.english):
-        differences = _find_case_differences(mine, theirs)
-    else:
-        differences = tuple(_align(mine.content, theirs.content))
-    if similarity > NEAR:
-        return Comparison(not differences, similarity, "levenshtein", differences)
-    return Comparison(not differences, 1.0, "simhash", differences)
 
 
 def _compare_words(mine: NormalForm, theirs: NormalForm, *, near: bool) -> Comparison:

@@ -42,9 +42,19 @@ def is_reordered(mine: Sequence[str], theirs: Sequence[str], *, english: bool) -
         return True
     # Only one sentence may differ inside.
     changed = [at for at, bare in enumerate(bare_ours) if bare != bare_others[at]]
-    return len(changed) == 1 and _has_moved_clause(
-        ours[changed[0]], others[changed[0]], english=english
-    )
+    if len(changed) != 1:
+        return False
+    mine, theirs = ours[changed[0]], others[changed[0]]
+    if _has_moved_block(_split_clauses(mine), _split_clauses(theirs), shortest=SHORTEST_CLAUSE):
+        return True
+    if not english:
+        return False
+    # P and Q; Q and P: whole clauses only.
+    words, their_words = _drop_light(mine), _drop_light(theirs)
+    for at in range(SHORTEST_CLAUSE, len(words) - SHORTEST_CLAUSE):
+        if words[at] in JOINS and their_words == (*words[at + 1 :], words[at], *words[:at]):
+            return True
+    return _has_phrase_first(mine, theirs) or _has_phrase_first(theirs, mine)
 
 
 def _has_swapped_sentences(mine: Sequence[str], theirs: Sequence[str]) -> bool:
@@ -70,19 +80,6 @@ def _find_sentence_ends(tokens: Sequence[str]) -> tuple[list[str], set[int]]:
         if token in _ENDS:
             ends.add(len(words))
     return words, ends
-
-
-def _has_moved_clause(mine: Part, theirs: Part, *, english: bool) -> bool:
-    if _has_moved_block(_split_clauses(mine), _split_clauses(theirs), shortest=SHORTEST_CLAUSE):
-        return True
-    if not english:
-        return False
-    # P and Q; Q and P: whole clauses only.
-    ours, others = _drop_light(mine), _drop_light(theirs)
-    for at in range(SHORTEST_CLAUSE, len(ours) - SHORTEST_CLAUSE):
-        if ours[at] in JOINS and others == (*ours[at + 1 :], ours[at], *ours[:at]):
-            return True
-    return _has_phrase_first(mine, theirs) or _has_phrase_first(theirs, mine)
 
 
 def _split(tokens: Sequence[str], marks: frozenset[str]) -> list[Part]:
@@ -136,18 +133,14 @@ def _has_phrase_first(last: Part, first: Part) -> bool:
         for length in range(len(words) - start, 1, -1):
             end = start + length
             if words[start:end] + words[:start] + words[end:] == others:
-                if _ends_phrase(body, end) and _has_same_commas(body, moved, start, length):
+                # A phrase must end here: `scored 3 in 10 games` is not `in 10 scored 3 games`.
+                last_word, comma = body[end - 1]
+                is_border = end == len(body) or comma or body[end][0] in BINDING
+                is_date = last_word in WEEKDAYS or last_word[0] == "@"
+                if (is_border or is_date) and _has_same_commas(body, moved, start, length):
                     return True
                 break
     return False
-
-
-def _ends_phrase(body: list[tuple[str, bool]], end: int) -> bool:
-    """Whether a phrase can end here: `scored 3 in 10 games` is not `in 10 scored 3 games`."""
-    last, comma = body[end - 1]
-    return (
-        end == len(body) or comma or body[end][0] in BINDING or last in WEEKDAYS or last[0] == "@"
-    )
 
 
 def _has_same_commas(

@@ -34,7 +34,12 @@ def is_same_word(mine: str, theirs: str, *, name: bool, english: bool) -> bool:
     if not english:
         has_case = mine != mine.upper()  # a script with upper and lower case
         return typo == "replaced" and shorter >= LONG and 2 <= at < len(mine) - 3 and has_case
-    return not _may_be_inflected(mine, theirs)
+    # The last letter may be an ending: agree(d), planne(d|r), health(y).
+    if len(mine) == len(theirs):
+        return not (mine[:-1] == theirs[:-1] and mine[-1] in _ENDINGS and theirs[-1] in _ENDINGS)
+    short, long = sorted((mine, theirs), key=len)
+    is_ending = long[-1] == "y" or (long[-1] in "drnst" and short[-1] in "eyt")
+    return not (long[:-1] == short and is_ending)
 
 
 def is_same_present(mine: str, theirs: str) -> bool:
@@ -87,14 +92,6 @@ def _find_typo(mine: str, theirs: str) -> tuple[str, int]:
     if rest[1:] == other or rest == other[1:]:
         return "dropped", at
     return "", 0
-
-
-def _may_be_inflected(mine: str, theirs: str) -> bool:
-    """Whether the last letter may be an ending: agree(d), planne(d|r), health(y)."""
-    if len(mine) == len(theirs):
-        return mine[:-1] == theirs[:-1] and mine[-1] in _ENDINGS and theirs[-1] in _ENDINGS
-    short, long = sorted((mine, theirs), key=len)
-    return long[:-1] == short and (long[-1] == "y" or (long[-1] in "drnst" and short[-1] in "eyt"))
 
 
 @lru_cache(maxsize=1)

@@ -98,9 +98,9 @@ class AtomicWriter:
         """Stage all files, then a manifest: from then on `recover` finishes the batch."""
         paths = [path for path, _ in planned]
         staging = self._make_name()
+        staged = [staging / f"{number}.md" for number in range(len(planned))]
         self._disk.make_folder(staging)
         try:
-            staged = [staging / f"{number}.md" for number in range(len(planned))]
             for file, (_, data) in zip(staged, planned, strict=True):
                 self._disk.write_unsynced(file, data)
             for file in staged:
@@ -110,7 +110,13 @@ class AtomicWriter:
             self._disk.sync_folder(staging)
             self._publish_all(staging, paths)
         except BaseException:
-            self._undo(staging, paths)
+            self._disk.discard(staging / _MANIFEST)  # first, or `recover` would finish the batch
+            for file, path in zip(staged, paths, strict=True):
+                final = self._root / path
+                with suppress(OSError):
+                    if final.samefile(file):
+                        self._disk.discard(final)
+            self._remove(staging)
             raise
         self._remove(staging)
 
@@ -123,16 +129,6 @@ class AtomicWriter:
                 self._disk.publish(staged, final, keep=True)
         for folder in self._list_folders(paths):
             self._disk.sync_folder(folder)
-
-    def _undo(self, staging: Path, paths: Sequence[str]) -> None:
-        """Undo a batch that failed: the manifest first, or `recover` would finish the batch."""
-        self._disk.discard(staging / _MANIFEST)
-        for number, path in enumerate(paths):
-            staged, final = staging / f"{number}.md", self._root / path
-            with suppress(OSError):
-                if final.samefile(staged):
-                    self._disk.discard(final)
-        self._remove(staging)
 
     def _remove(self, left: Path) -> None:
         """Remove a temporary file, or a folder with its files, the manifest first."""

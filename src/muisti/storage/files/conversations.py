@@ -251,17 +251,15 @@ _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 """The core of `json.loads`, which is faster: there are many lines."""
 
 
-def _read_json(text: str) -> Any:
+def _parse_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> MessageLine:
+    """Parse one line at byte `place`. Own: meta values that every line of the conversation has."""
+    text = raw.decode()
     try:
         parsed, end = _scan(text, 0)
     except StopIteration:
-        return json.loads(text)  # handles leading spaces, and explains errors
-    return parsed if end == len(text) else json.loads(text)
-
-
-def _parse_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> MessageLine:
-    """Parse one line at byte `place`. Own: meta values that every line of the conversation has."""
-    parsed = _read_json(raw.decode())
+        end = -1
+    if end != len(text):
+        parsed = json.loads(text)  # handles leading spaces, and explains errors
     if not isinstance(parsed, dict):
         raise TypeError("not an object")
     role, content, at = parsed["role"], parsed["content"], parsed["ts"]

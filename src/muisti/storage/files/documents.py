@@ -232,7 +232,7 @@ def _split_sections(text: str) -> list[Section]:
     text = text.replace("\0", " ")
     found: list[Section] = []
     headings: list[Block] = []
-    used: dict[str, int] = {}
+    used: dict[str, int] = {}  # the count by anchor
     blocks = parse_blocks(text)
     starts = [at for at, block in enumerate(blocks) if block.level or at == 0]
     for first, end in pairwise([*starts, len(blocks)]):
@@ -245,16 +245,11 @@ def _split_sections(text: str) -> list[Section]:
                 continue
         content = text[head.start : blocks[end - 1].end]
         titles = [heading.title for heading in headings if heading.title]
-        anchor = _make_anchor(titles[-1] if titles else "", used)
+        last = titles[-1] if titles else ""
+        anchor = plain = _NO_ANCHOR.sub("-", last.casefold()).strip("-")[:80]
+        while anchor in used:  # a repeated heading is `heading-1`
+            anchor = f"{plain}-{used[plain]}"
+            used[plain] += 1
+        used[anchor] = 1
         found.append(Section(anchor, " > ".join(titles), content))
     return found
-
-
-def _make_anchor(title: str, used: dict[str, int]) -> str:
-    """Return a unique anchor: a repeated heading is `heading-1`. Used: the count by name."""
-    anchor = plain = _NO_ANCHOR.sub("-", title.casefold()).strip("-")[:80]
-    while anchor in used:
-        anchor = f"{plain}-{used[plain]}"
-        used[plain] += 1
-    used[anchor] = 1
-    return anchor

@@ -370,7 +370,13 @@ def _edit_entry(
     if value is None:
         return entry.start, line_end, ""
     if isinstance(value, tuple) and value and entry.items:
-        return entry.items[0][1], entry.items[-1][2], _edit_items(text, entry, value, newline)
+        # Items that stay keep their lines and comments.
+        lines = {item: text[start:end] for item, start, end in entry.items}
+        _, first, first_end = entry.items[0]
+        indent = re.search(r"^[ \t]*(?=- )", text[first:first_end], re.MULTILINE)
+        prefix = indent[0] if indent else "  "
+        items = [lines.get(item) or f"{prefix}- {format_scalar(item)}{newline}" for item in value]
+        return first, entry.items[-1][2], "".join(items)
     is_inline_list = entry.value is not None and text[entry.value_start] == "["
     if isinstance(entry.value, str) or is_inline_list:
         gap = "" if entry.value_start > entry.after_key else " "
@@ -387,14 +393,3 @@ def _edit_entry(
         space = " " if text[entry.value_end] == "#" else ""
         return entry.value_start, entry.value_end, gap + shown + comment + space
     return entry.start, line_end, _format_entry(key, value, numbers).replace("\n", newline)
-
-
-def _edit_items(text: str, entry: Entry, wanted: tuple[str, ...], newline: str) -> str:
-    """Return a block list with these items. Items that stay keep their lines and comments."""
-    lines = {value: text[start:end] for value, start, end in entry.items}
-    first = text[entry.items[0][1] : entry.items[0][2]]
-    indent = re.search(r"^[ \t]*(?=- )", first, re.MULTILINE)
-    prefix = indent[0] if indent else "  "
-    return "".join(
-        lines.get(value) or f"{prefix}- {format_scalar(value)}{newline}" for value in wanted
-    )

@@ -7,7 +7,6 @@ set back to an earlier month.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -77,8 +76,14 @@ class FileJournal:
         found: list[Event] = []
         with disk_errors(self._folder):
             for path in self._list_paths():
-                lines = _select_lines(read_complete_lines(path, 0), wanted)
-                found += _parse_lines(path.name, lines, [])
+                data = read_complete_lines(path, 0)
+                lines = []
+                at = data.find(wanted)
+                while at >= 0:  # without splitting the other lines
+                    end = data.find(b"\n", at) + 1
+                    lines.append(data[data.rfind(b"\n", 0, at) + 1 : end])
+                    at = data.find(wanted, end)
+                found += _parse_lines(path.name, b"".join(lines), [])
         return [
             event
             for event in found
@@ -100,33 +105,19 @@ class FileJournal:
             is_longer = name < latest and status.st_size > offset
             if is_longer and read_complete_lines(self._folder / name, offset):
                 return False
-        return all(
-            name in by_name and self._is_unchanged(name, by_name[name], known)
-            for name, known in offsets.items()
-        )
-
-    def _is_unchanged(self, name: str, status: os.stat_result, known: ReadOffset) -> bool:
-        """Return whether the bytes before an offset are the same. Reads only files that changed."""
-        stamp = (status.st_size, status.st_mtime_ns, status.st_ino, known)
-        if self._checked.get(name) == stamp:
-            return True
-        if known.offset > status.st_size:
-            return False
-        if hash_tail(self._folder / name, known.offset) != known.tail_sha:
-            return False
-        self._checked[name] = stamp
+        for name, known in offsets.items():  # the bytes before an offset must be the same
+            if name not in by_name:
+                return False
+            status = by_name[name]
+            stamp = (status.st_size, status.st_mtime_ns, status.st_ino, known)
+            if self._checked.get(name) == stamp:
+                continue  # only files that changed are read
+            if known.offset > status.st_size:
+                return False
+            if hash_tail(self._folder / name, known.offset) != known.tail_sha:
+                return False
+            self._checked[name] = stamp
         return True
-
-
-def _select_lines(data: bytes, wanted: bytes) -> bytes:
-    """Return the lines that contain these bytes, without splitting the others."""
-    lines = []
-    at = data.find(wanted)
-    while at >= 0:
-        end = data.find(b"\n", at) + 1
-        lines.append(data[data.rfind(b"\n", 0, at) + 1 : end])
-        at = data.find(wanted, end)
-    return b"".join(lines)
 
 
 def _format_line(event: Event) -> bytes:

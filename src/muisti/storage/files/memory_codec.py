@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from muisti.errors import InvalidMemory
-from muisti.model import KINDS, Link, Memory
+from muisti.model import KINDS, Memory
 from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
 from muisti.remember.classify import classify_kind, classify_sector
@@ -106,7 +106,16 @@ def _is_equal(key: str, have: Value | None, wanted: Value) -> bool:
         return False
     try:
         if field.value_type is ValueType.LINKS:
-            return _is_same_links(have, wanted)
+            old = [parse_link("", item, _EPOCH) for item in _split_list(have)]
+            new = [parse_link("", item, _EPOCH) for item in _split_list(wanted)]
+            if len(old) != len(new):
+                return False
+            # A link without a time equals one with any: it got that time when it was read.
+            timed = [
+                replace(after, created_at=_EPOCH) if before.created_at == _EPOCH else after
+                for before, after in zip(old, new, strict=True)
+            ]
+            return old == timed
         if field.value_type is ValueType.LIST:
             return _split_list(have) == wanted
         if not isinstance(have, str) or not isinstance(wanted, str):
@@ -139,7 +148,12 @@ def parse_memory(path: str, document: Document, settings: Settings, modified: da
     created = fields.setdefault("created_at", info.date or modified)
     fields.setdefault("updated_at", created)
     fields.setdefault("project", info.project)
-    fields["links"] = _read_links(fields["id"], values, created)
+    if values.get("links", "") is None:
+        raise BadFrontMatter("links must be a list of texts such as `SUPERSEDES 0197…`")
+    source, items = fields["id"], _split_list(values.get("links"))
+    fields["links"] = tuple(parse_link(source, item, created) for item in items)
+    if source and any(link.target == source for link in fields["links"]):
+        raise BadFrontMatter("links must not lead to the memory itself: remove that line")
     if "title" not in fields:
         fields["title"] = derive_title(content)
     if "kind" not in fields:
@@ -290,30 +304,6 @@ def _read_text(field: Field, key: str, value: Value | None) -> str:
         raise BadFrontMatter(f"{key} must be a single text, not a list or a table")
     # A title that is written as a YAML block ends with a newline.
     return value if field.value_type is ValueType.TEXT else value.rstrip("\r\n")
-
-
-def _read_links(
-    source: str, values: Mapping[str, Value | None], created: datetime
-) -> tuple[Link, ...]:
-    if values.get("links", "") is None:
-        raise BadFrontMatter("links must be a list of texts such as `SUPERSEDES 0197…`")
-    links = tuple(parse_link(source, item, created) for item in _split_list(values.get("links")))
-    if source and any(link.target == source for link in links):
-        raise BadFrontMatter("links must not lead to the memory itself: remove that line")
-    return links
-
-
-def _is_same_links(have: Value | None, wanted: Value) -> bool:
-    """Compare links. One without a time equals one with any: it got that time when it was read."""
-    old = [parse_link("", item, _EPOCH) for item in _split_list(have)]
-    new = [parse_link("", item, _EPOCH) for item in _split_list(wanted)]
-    if len(old) != len(new):
-        return False
-    timed = [
-        replace(after, created_at=_EPOCH) if before.created_at == _EPOCH else after
-        for before, after in zip(old, new, strict=True)
-    ]
-    return old == timed
 
 
 def _split_list(value: Value | None) -> tuple[str, ...]:

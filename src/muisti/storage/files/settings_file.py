@@ -22,22 +22,18 @@ def change_settings(root: Path, values: Mapping[str, str], disk: Disk | None = N
     with disk_errors(path):
         text = path.read_text("utf-8")
         for key, value in values.items():
-            text = _set_key(text, key, value)
+            line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
+            # A new key goes above the first table, or it would become part of that.
+            table = re.search(r"^\s*\[", text, re.MULTILINE)
+            end = table.start() if table else len(text)
+            top, rest = text[:end], text[end:]
+            old = re.search(rf"^[ \t]*{re.escape(key)}[ \t]*=.*$", top, re.MULTILINE)
+            if old:
+                top = top[: old.start()] + line + top[old.end() :]
+            else:
+                top += ("" if not top or top.endswith("\n") else "\n") + line + "\n"
+            text = top + rest
         temporary = root / f".{SETTINGS_FILE}-{os.getpid()}"
         disk.write_new(temporary, text.encode())
         disk.replace(temporary, path)
         disk.sync_folder(root)
-
-
-def _set_key(text: str, key: str, value: str) -> str:
-    line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
-    # A new key goes above the first table, or it would become part of that.
-    table = re.search(r"^\s*\[", text, re.MULTILINE)
-    end = table.start() if table else len(text)
-    top, rest = text[:end], text[end:]
-    changed, count = re.subn(
-        rf"^[ \t]*{re.escape(key)}[ \t]*=.*$", lambda _: line, top, count=1, flags=re.MULTILINE
-    )
-    if count:
-        return changed + rest
-    return top + ("" if not top or top.endswith("\n") else "\n") + line + "\n" + rest

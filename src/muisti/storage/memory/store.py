@@ -148,8 +148,16 @@ class MemoryStore:
             self._events += events
             texts = self._append(changes.messages[0].conversation, lines) if lines else []
             removed = [memory.id for memory in changes.archived] + list(changes.erased)
-            indexed = self._update_index(written, removed, texts, events)
-        return Committed(written, indexed)
+            if not self._index.stale:  # else the next call rebuilds the whole index
+                left = [memory for id_, memory in written.items() if id_ not in removed]
+                rows = [project_memory(memory) for memory in left]
+                try:
+                    journal = project_events(events, self._index) if events else None
+                    self._index.apply(IndexChanges(rows, removed, texts, journal=journal))
+                except IndexProblem as error:
+                    log.warning("the change is saved; the index will be updated later: %s", error)
+                    self._index.stale = True
+            return Committed(written, not self._index.stale)
 
     def _write(self, state: _State, changes: ChangeSet, events: list[Event]) -> dict[str, Memory]:
         """Change a copy of the state. Return the memories that changed."""
@@ -229,25 +237,6 @@ class MemoryStore:
         day.lines += placed
         day.latest = rows[-1].created_at if rows else day.latest
         return rows
-
-    def _update_index(
-        self,
-        written: Mapping[str, Memory],
-        removed: Sequence[str],
-        texts: Sequence[TextRow],
-        events: Sequence[Event],
-    ) -> bool:
-        if self._index.stale:
-            return False  # the next call rebuilds the whole index
-        gone = set(removed)
-        rows = [project_memory(memory) for id_, memory in written.items() if id_ not in gone]
-        try:
-            journal = project_events(events, self._index) if events else None
-            self._index.apply(IndexChanges(rows, removed, texts, journal=journal))
-        except IndexProblem as error:
-            log.warning("the change is saved; the index will be updated later: %s", error)
-            self._index.stale = True
-        return not self._index.stale
 
     # -- Reading
 

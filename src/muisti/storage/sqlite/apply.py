@@ -37,8 +37,17 @@ def apply_changes(
     kept = remove_texts(db, changes.emptied, counts) if changes.emptied else {}
     if changes.texts or kept:
         insert_texts(db, changes.texts, kept, counts)
-    if counts is not None:
-        _count_words(db, counts)
+    # In how many texts each word occurs; words that occur in none are deleted.
+    counted = [(word, change) for word, change in (counts or {}).items() if change]
+    if counted:
+        db.executemany(
+            "INSERT INTO lexicon (word, memories) VALUES (?, ?) "
+            "ON CONFLICT (word) DO UPDATE SET memories = memories + excluded.memories",
+            counted,
+        )
+    lost = [(word,) for word, change in counted if change < 0]
+    if lost:
+        db.executemany("DELETE FROM lexicon WHERE word = ? AND memories <= 0", lost)
     if count and len(arriving) >= MANY:
         # A negative number of pages merges towards one segment, on which queries are fastest.
         pages = -max(500, len(arriving))
@@ -110,21 +119,6 @@ def _insert(
 
 _BAND = "INSERT OR IGNORE INTO bands VALUES (?, ?, ?)"
 _LINK = "INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-
-
-def _count_words(db: apsw.Connection, counts: Mapping[str, int]) -> None:
-    """Update in how many texts each word occurs; words that occur in none are deleted."""
-    changed = [(word, change) for word, change in counts.items() if change]
-    if not changed:
-        return
-    db.executemany(
-        "INSERT INTO lexicon (word, memories) VALUES (?, ?) "
-        "ON CONFLICT (word) DO UPDATE SET memories = memories + excluded.memories",
-        changed,
-    )
-    lost = [(word,) for word, change in changed if change < 0]
-    if lost:
-        db.executemany("DELETE FROM lexicon WHERE word = ? AND memories <= 0", lost)
 
 
 # -- The journal

@@ -30,7 +30,13 @@ def build_condition(where: Filter, salience: str) -> Condition:
         add("m.deleted_at IS NOT NULL")
     elif not where.include_deleted:
         add("m.deleted_at IS NULL")
-    _add_visibility(where, add)
+    if where.project is not None:  # which tiers are visible (contract A3)
+        unfiled = " OR m.project = ''" if where.unfiled else ""
+        add(f"(m.project = ? OR m.tier = 'global'{unfiled})", where.project)
+    if where.session_id is not None:
+        add("(m.tier <> 'session' OR m.session_id = ?)", where.session_id)
+    elif not where.all_sessions and where.session is None:
+        add("m.tier <> 'session'")
     if where.session is not None:
         add("m.session_id = ?", where.session)
     if where.ids:
@@ -66,17 +72,6 @@ def _add_match(field: Field, wanted: Any, add: Callable[..., None]) -> None:
 
 
 _LABELLED = "EXISTS (SELECT 1 FROM labels WHERE field = ? AND value = ? AND n = m.n)"
-
-
-def _add_visibility(where: Filter, add: Callable[..., None]) -> None:
-    """Add which tiers are visible: the project's, the session's and global ones (contract A3)."""
-    if where.project is not None:
-        unfiled = " OR m.project = ''" if where.unfiled else ""
-        add(f"(m.project = ? OR m.tier = 'global'{unfiled})", where.project)
-    if where.session_id is not None:
-        add("(m.tier <> 'session' OR m.session_id = ?)", where.session_id)
-    elif not where.all_sessions and where.session is None:
-        add("m.tier <> 'session'")
 
 
 def _add_times(where: Filter, add: Callable[..., None]) -> None:

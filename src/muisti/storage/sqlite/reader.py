@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -135,7 +135,26 @@ class SqliteReader:
                 _CANDIDATES.format(condition=sql, salience=self._db.salience),
                 (*values, to_json(dict.fromkeys([*ids, *beside]))),
             )
-        return {row[0]: _decode_candidate(row, *sides.get(row[0], ((), ()))) for row in rows}
+        found = {}
+        for id_, created, valid_from, valid_until, importance, *others in rows:
+            salience, opening, content_hash, session, origin, allowed = others
+            earlier, later = sides.get(id_, ((), ()))
+            found[id_] = Candidate(
+                memory_id=id_,
+                created_at=to_time(created),
+                valid_from=time_or_none(valid_from),
+                valid_until=time_or_none(valid_until),
+                importance=importance,
+                salience=salience,
+                opening=opening,
+                content_hash=content_hash,
+                session_id=session,
+                origin=origin,
+                before=tuple(earlier),
+                after=tuple(later),
+                allowed=bool(allowed),
+            )
+        return found
 
     def session(self, session_id: str) -> Session | None:
         """Return one session, or None."""
@@ -242,34 +261,3 @@ def _read_sides(
     """Return the IDs of the texts right before and right after each of these in its session."""
     rows = fetch(db, _SIDES, (to_json(ids),))
     return {id_: (json.loads(before), json.loads(after)) for id_, before, after in rows}
-
-
-def _decode_candidate(row: Sequence[Any], before: Sequence[str], after: Sequence[str]) -> Candidate:
-    (
-        id_,
-        created,
-        valid_from,
-        valid_until,
-        importance,
-        salience,
-        opening,
-        content_hash,
-        session,
-        origin,
-        allowed,
-    ) = row
-    return Candidate(
-        memory_id=id_,
-        created_at=to_time(created),
-        valid_from=time_or_none(valid_from),
-        valid_until=time_or_none(valid_until),
-        importance=importance,
-        salience=salience,
-        opening=opening,
-        content_hash=content_hash,
-        session_id=session,
-        origin=origin,
-        before=tuple(before),
-        after=tuple(after),
-        allowed=bool(allowed),
-    )

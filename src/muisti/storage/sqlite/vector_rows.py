@@ -48,6 +48,12 @@ def clear_signs(db: apsw.Connection, space: int, v: int) -> None:
     )
 
 
+_INSERT = """
+INSERT INTO vectors (space, n, first, last, heading, scale, codes, rest)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+
 def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
     """Store the vectors of texts that have not changed since; drop the others."""
     touched = set()
@@ -61,7 +67,15 @@ def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
         n = int(row[0])
         delete_vectors(db, [n], space)
         if embedded.pieces:
-            _insert(db, space, n, embedded)
+            codes, scales = quantize(embedded.vectors)
+            rests = compute_residuals(embedded.vectors, codes, scales)
+            bits = compute_signs(embedded.vectors, _read_centre(db, space))
+            for at, piece in enumerate(embedded.pieces):
+                place = (space, n, piece.start, piece.end, piece.heading)
+                numbers = (float(scales[at]), codes[at].tobytes(), rests[at].tobytes())
+                db.execute(_INSERT, (*place, *numbers))
+                signs = (db.last_insert_rowid(), space, bits[at].tobytes())
+                db.execute("INSERT INTO signs VALUES (?, ?, ?)", signs)
         db.execute("INSERT INTO embedded VALUES (?, ?, ?)", (space, n, len(embedded.pieces)))
         touched.add(space)
     for space in touched:
@@ -69,19 +83,6 @@ def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
         _seal(db, space)
     if touched:
         promote_complete_space(db)
-
-
-def _insert(db: apsw.Connection, space: int, n: int, embedded: Embedded) -> None:
-    codes, scales = quantize(embedded.vectors)
-    rests = compute_residuals(embedded.vectors, codes, scales)
-    bits = compute_signs(embedded.vectors, _read_centre(db, space))
-    sql = """INSERT INTO vectors (space, n, first, last, heading, scale, codes, rest)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
-    for at, piece in enumerate(embedded.pieces):
-        place = (space, n, piece.start, piece.end, piece.heading)
-        db.execute(sql, (*place, float(scales[at]), codes[at].tobytes(), rests[at].tobytes()))
-        signs = (db.last_insert_rowid(), space, bits[at].tobytes())
-        db.execute("INSERT INTO signs VALUES (?, ?, ?)", signs)
 
 
 def _read_centre(db: apsw.Connection, space: int) -> Floats | None:

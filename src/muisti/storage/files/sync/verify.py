@@ -27,7 +27,14 @@ class Verification:
         self, progress: Progress | None, rebuilt: Callable[[], list[Problem]] | None
     ) -> VerifyReport:
         """Return the problems. Rebuilt: compares with a newly built index."""
-        doubtful = self._find_doubtful(progress)
+        seen = self._index.seen()
+        listed = [path for path, _ in self._store.vault.scan()]
+        doubtful = []
+        for done, path in enumerate(listed):
+            if self._compare(path, seen.get(path)):
+                doubtful.append(path)
+            if progress and done % 200 == 0:
+                progress(done, len(listed))
         # Others may have written meanwhile: compare doubtful files again under the lock.
         with self._store.vault.lock():
             problems = list(self._index.problems())
@@ -53,18 +60,6 @@ class Verification:
             journal_events=len(delta.events),
             problems=tuple(problems),
         )
-
-    def _find_doubtful(self, progress: Progress | None) -> list[str]:
-        """Return the files that differ from the index, perhaps because they are being written."""
-        seen = self._index.seen()
-        paths = [path for path, _ in self._store.vault.scan()]
-        doubtful = []
-        for done, path in enumerate(paths):
-            if self._compare(path, seen.get(path)):
-                doubtful.append(path)
-            if progress and done % 200 == 0:
-                progress(done, len(paths))
-        return doubtful
 
     def _compare(self, path: str, seen: SeenFile | None) -> list[Problem]:
         try:

@@ -67,7 +67,16 @@ class HnswScan:
     """Searches a graph of all vectors of a space. Raises SettingsError without usearch."""
 
     def __init__(self) -> None:
-        self._make = _import_usearch()
+        # usearch has its own C++ library. If that is loaded first, onnxruntime crashes later.
+        with suppress(OSError):  # not needed on other systems
+            ctypes.CDLL("libstdc++.so.6", mode=ctypes.RTLD_GLOBAL)
+        try:
+            from usearch.index import Index  # an extra
+        except ImportError as error:
+            raise SettingsError(
+                "the vector index hnsw needs a package; run pip install muisti[hnsw]"
+            ) from error
+        self._make = Index
         self._lock = threading.Lock()
         self._graph: _Graph | None = None
 
@@ -159,22 +168,6 @@ class HnswScan:
                 os.replace(path, path.with_name(f"damaged-{path.name}"))
             return None
         return _Graph(origin, index, head["last"], head["count"], head["removed"], on_disk=True)
-
-
-def _import_usearch() -> type[Index]:
-    """Return usearch's index class. Raises SettingsError if it is not installed.
-
-    usearch has its own C++ library. If that is loaded first, onnxruntime crashes later.
-    """
-    with suppress(OSError):  # not needed on other systems
-        ctypes.CDLL("libstdc++.so.6", mode=ctypes.RTLD_GLOBAL)
-    try:
-        from usearch.index import Index  # an extra
-    except ImportError as error:
-        raise SettingsError(
-            "the vector index hnsw needs a package; run pip install muisti[hnsw]"
-        ) from error
-    return Index
 
 
 # -- Searching

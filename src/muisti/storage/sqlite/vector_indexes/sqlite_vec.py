@@ -44,7 +44,16 @@ class VecScan:
         among: Numbers | None = None,
     ) -> Numbers:
         """Return the numbers of the nearest vectors. Raises IndexCorrupt for damaged vectors."""
-        self._load(db)
+        if not fetch(db, "SELECT 1 FROM pragma_function_list WHERE name = 'vec_distance_cosine'"):
+            try:
+                db.enable_load_extension(True)
+                db.load_extension(self._extension)
+            except (AttributeError, apsw.ExtensionLoadingError) as error:
+                raise SettingsError(
+                    f"this SQLite cannot load sqlite-vec ({error}); set vector_index to bits"
+                ) from error
+            finally:
+                db.enable_load_extension(False)
         codes = quantize(query[None, :])[0].tobytes()
         try:
             if among is None:
@@ -58,20 +67,6 @@ class VecScan:
                 f"the index has damaged vectors ({error}); it is rebuilt from the files"
             ) from error
         return np.array([v for (v,) in rows], np.int64)
-
-    def _load(self, db: apsw.Connection) -> None:
-        """Load the extension into a connection, unless it already has it."""
-        if fetch(db, "SELECT 1 FROM pragma_function_list WHERE name = 'vec_distance_cosine'"):
-            return
-        try:
-            db.enable_load_extension(True)
-            db.load_extension(self._extension)
-        except (AttributeError, apsw.ExtensionLoadingError) as error:
-            raise SettingsError(
-                f"this SQLite cannot load sqlite-vec ({error}); set vector_index to bits"
-            ) from error
-        finally:
-            db.enable_load_extension(False)
 
 
 SPEC = VecScan
