@@ -119,7 +119,7 @@ def test_B5_a_vault_that_disappears_and_returns(live: str, memory: Muisti) -> No
         told = heard.get(timeout=60)
         while told[0] != "problem":
             told = heard.get(timeout=60)
-        assert "no vault" in str(told[1]["detail"])
+        assert "is gone" in str(told[1]["detail"])
         check_problem(httpx2.get(f"{live}/api/stats", timeout=PATIENT), 503, "vault-not-found")
         assert not memory.root.exists()
         shutil.move(away, memory.root)

@@ -54,9 +54,9 @@ def test_J3_only_the_trash_is_read(client: TestClient, memory: Muisti, clock: Fa
     assert [one["id"] for one in first["items"] + rest["items"]] == wanted
     assert rest["nextOffset"] is None
     for wrong in ({"limit": -1}, {"offset": -1}):
-        with pytest.raises(InvalidRequest, match="below 0"):
+        with pytest.raises(InvalidRequest, match="must not be negative"):
             memory.list_trash(**wrong)
-        with pytest.raises(InvalidRequest, match="below 0"):
+        with pytest.raises(InvalidRequest, match="must not be negative"):
             memory.list_archive(**wrong)
 
 

@@ -142,7 +142,7 @@ def append(services: Services, messages: Sequence[Message]) -> list[Message]:
             if same_id is None:
                 new.append(message)
             elif (same_id.role, same_id.content) != (message.role, message.content):
-                reason = f"belongs to another message of {conversation}; leave the id out"
+                reason = f"belongs to another message of {conversation}; leave the ID out"
                 raise InvalidRequest("id", message.id, reason)
         if not new:
             return [known[message.id] for message in messages]

@@ -82,7 +82,7 @@ class FileDocuments:
         try:
             found = Path(path).expanduser().resolve(strict=True)
         except (OSError, RuntimeError) as error:
-            reason = f"{_MUST_BE}; it cannot be read ({error})"
+            reason = f"cannot be read ({error})"
             raise InvalidRequest("path", path, reason) from error
         if found.is_file() and found.suffix.lower() not in SUFFIXES:
             reason = f"{_MUST_BE}; the name of a file must end in {' or '.join(SUFFIXES)}"

@@ -5,14 +5,10 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from muisti.surfaces.cli.shared import common_options, print_json
-
-if TYPE_CHECKING:
-    from muisti.surfaces.setup.findings import Finding
 
 _COLOURS = {"ok": "green", "note": "yellow", "problem": "red"}
 
@@ -25,7 +21,20 @@ def doctor(vault: str | None, as_json: bool) -> None:
     Exits with 1 if there is a problem. Changes nothing: creates no vault, repairs no index, loads
     no model.
     """
-    findings = _collect_findings(vault)
+    from muisti.surfaces.setup.agents import Machine
+    from muisti.surfaces.setup.check_agents import check_agents
+    from muisti.surfaces.setup.check_vault import check_vault
+    from muisti.surfaces.setup.findings import Finding, Level
+
+    try:
+        machine = Machine.current()
+    except (OSError, RuntimeError) as error:  # the current folder was deleted, or there is no home
+        what = f"the current folder cannot be used: {error}"
+        findings = [Finding("folder", Level.PROBLEM, what, f"cd {Path(sys.prefix).anchor}")]
+    else:
+        findings = [*check_vault(vault), *check_agents(machine)]
+        areas = list(dict.fromkeys(finding.area for finding in findings))
+        findings.sort(key=lambda finding: areas.index(finding.area))
     number = sum(finding.level == "problem" for finding in findings)
     if as_json:
         plain = [{**asdict(finding), "cure": finding.fix} for finding in findings]
@@ -43,22 +52,6 @@ def doctor(vault: str | None, as_json: bool) -> None:
         click.echo(f"\n{format_count(number, 'problem')} found." if number else "\nNo problems.")
     if number:
         sys.exit(1)
-
-
-def _collect_findings(vault: str | None) -> list[Finding]:
-    from muisti.surfaces.setup.agents import Machine
-    from muisti.surfaces.setup.check_agents import check_agents
-    from muisti.surfaces.setup.check_vault import check_vault
-    from muisti.surfaces.setup.findings import Finding, Level
-
-    try:
-        machine = Machine.current()
-    except (OSError, RuntimeError) as error:  # the current folder was deleted, or there is no home
-        what = f"the current folder cannot be used: {error}"
-        return [Finding("folder", Level.PROBLEM, what, f"cd {Path(sys.prefix).anchor}")]
-    findings = [*check_vault(vault), *check_agents(machine)]
-    areas = list(dict.fromkeys(finding.area for finding in findings))
-    return sorted(findings, key=lambda finding: areas.index(finding.area))
 
 
 COMMANDS = {"doctor": doctor}

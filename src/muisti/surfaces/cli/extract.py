@@ -105,35 +105,31 @@ def parse_transcript(text: str) -> list[Utterance]:
 
     Raises InvalidRequest for a JSON line without `content`.
     """
-    if text.lstrip().startswith("{"):
-        return [
-            _parse_json_line(number, line)
-            for number, line in enumerate(text.splitlines(), start=1)
-            if line.strip()
-        ]
+    is_json = text.lstrip().startswith("{")
     found: list[Utterance] = []
-    for line in text.splitlines():
-        if match := _LINE.match(line):
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        if is_json:
+            try:
+                item = json.loads(line)
+            except (ValueError, RecursionError):
+                item = None
+            if not isinstance(item, dict) or not isinstance(item.get("content"), str):
+                example = '{"role": "user", "content": "…"}'
+                reason = f"line {number} must be an object like {example}"
+                raise InvalidRequest("source", "", reason)
+            speaker, role = _ROLES.get(str(item.get("role", "user")).casefold(), ("User", "user"))
+            found.append(Utterance(item["content"], str(item.get("name") or speaker), role))
+        elif match := _LINE.match(line):
             name = match["speaker"]
             speaker, role = _ROLES.get(name.casefold(), (name, "user"))
             found.append(Utterance(match["text"], speaker, role))
-        elif found and line.strip():
+        elif found:
             found[-1] = replace(found[-1], text=f"{found[-1].text}\n{line}")
-        elif line.strip():
+        else:
             found.append(Utterance(line))
     return found
-
-
-def _parse_json_line(number: int, line: str) -> Utterance:
-    try:
-        item = json.loads(line)
-    except (ValueError, RecursionError):
-        item = None
-    if not isinstance(item, dict) or not isinstance(item.get("content"), str):
-        example = '{"role": "user", "content": "…"}'
-        raise InvalidRequest("source", "", f"line {number} must be an object like {example}")
-    speaker, role = _ROLES.get(str(item.get("role", "user")).casefold(), ("User", "user"))
-    return Utterance(item["content"], str(item.get("name") or speaker), role)
 
 
 COMMANDS = {"extract": extract}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 
 import click
 
 from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model import Memory
-from muisti.model.fields import Field, ValueType
+from muisti.model.fields import ValueType
 from muisti.model.memory import FIELDS
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
@@ -39,35 +40,25 @@ def _print_result(memory: Memory, as_json: bool, verb: str) -> None:
         note("The index is busy; the file is saved and searchable after the next command.")
 
 
-def _field_option(field: Field, help_: str) -> Any:
-    """Return the option of `save` and `update` that sets a field."""
-    names = option_names(field)
-    settings: dict[str, Any] = {}
-    match field.value_type:
-        case ValueType.FLAG:
-            names = (f"--{field.name}/--not-{field.name}",)
-            settings["default"] = None
-        case ValueType.LIST:
-            settings["multiple"] = True
-        case ValueType.SHARE:
-            settings["type"] = float
-        case ValueType.TIME:
-            settings["type"] = Time()
-        case _ if field.name.endswith("_id"):
-            settings["metavar"] = "ID"
-    return click.option(*names, help=help_, **settings)
-
-
-def _save_options(function: Any) -> Any:
+def _field_options(function: Any, *, with_default: bool = True) -> Any:
+    """Add an option for each field that `save` and `update` can set."""
     for field in reversed([field for field in FIELDS if field.help]):
-        function = _field_option(field, field.help)(function)
-    return function
-
-
-def _update_options(function: Any) -> Any:
-    for field in reversed([field for field in FIELDS if field.help]):
-        without_default = field.help.partition(" Default:")[0]
-        function = _field_option(field, without_default)(function)
+        names = option_names(field)
+        settings: dict[str, Any] = {}
+        match field.value_type:
+            case ValueType.FLAG:
+                names = (f"--{field.name}/--not-{field.name}",)
+                settings["default"] = None
+            case ValueType.LIST:
+                settings["multiple"] = True
+            case ValueType.SHARE:
+                settings["type"] = float
+            case ValueType.TIME:
+                settings["type"] = Time()
+            case _ if field.name.endswith("_id"):
+                settings["metavar"] = "ID"
+        help_ = field.help if with_default else field.help.partition(" Default:")[0]
+        function = click.option(*names, help=help_, **settings)(function)
     return function
 
 
@@ -88,7 +79,7 @@ def _read_content(words: tuple[str, ...]) -> str:
 
 @click.command()
 @click.argument("text", nargs=-1)
-@_save_options
+@_field_options
 @common_options
 def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any) -> None:
     """Save TEXT as a memory; - reads standard input.
@@ -185,7 +176,7 @@ def list_(filters: dict[str, Any], vault: str | None, as_json: bool, **page: Any
 @click.command()
 @click.argument("memory_id", metavar="ID")
 @click.option("--content", help="New content; - reads standard input.")
-@_update_options
+@partial(_field_options, with_default=False)
 @common_options
 def update(
     memory_id: str, content: str | None, vault: str | None, as_json: bool, **fields: Any

@@ -78,7 +78,20 @@ def serve(
     with bootstrap.open(vault, role="server") as memory:
 
         def announce(ready: ServerConfig) -> None:
-            _announce(ready, memory.location, as_json=as_json, open_page=open_page)
+            url, token = ready.base_url, ready.token
+            if as_json:
+                print_json({"url": url, "vault": memory.location, "token": token is not None})
+            else:
+                served = f"Serving {memory.location} at {url} (API: {url}/docs)."
+                click.echo(f"{served} Press Ctrl+C to stop.")
+            sys.stdout.flush()
+            if open_page:
+                import threading
+                import webbrowser
+
+                # The browser swaps the token for a cookie at once.
+                address = url if token is None else f"{url}/?token={token}"
+                threading.Timer(0.5, webbrowser.open, (address,)).start()
 
         run(memory, config, announce)
     note("Stopped.")
@@ -94,22 +107,6 @@ def _read_token(path: Path) -> str:
     if is_shared and sys.platform != "win32":
         raise SettingsError(f"{path} is readable by other users; run chmod 600 {path}")
     return text
-
-
-def _announce(config: ServerConfig, root: str, *, as_json: bool, open_page: bool) -> None:
-    """Print the address. The browser gets the token in it, and swaps it for a cookie at once."""
-    url = config.base_url
-    if as_json:
-        print_json({"url": url, "vault": root, "token": config.token is not None})
-    else:
-        click.echo(f"Serving {root} at {url} (API: {url}/docs). Press Ctrl+C to stop.")
-    sys.stdout.flush()
-    if open_page:
-        import threading
-        import webbrowser
-
-        address = url if config.token is None else f"{url}/?token={config.token}"
-        threading.Timer(0.5, webbrowser.open, (address,)).start()
 
 
 COMMANDS = {"serve": serve}

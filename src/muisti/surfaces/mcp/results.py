@@ -132,8 +132,14 @@ def render_list(
     left -= count_tokens(f"{LIST_HEAD}{MORE}{MORE}{DATA}{note}{note}")
     for memory in memories:
         listed = _to_listed(memory)
+        remarks = [] if listed.source == "user" else [f"from {listed.source}"]
+        if not memory.trusted:
+            remarks.append("unverified")
+        remark = f" ({', '.join(remarks)})" if remarks else ""
         mark = "→ " if memory.id == marked_id else ""
-        line = f"{mark}{_format_line(memory, listed)}"
+        short_id = memory.id[-SHORT_ID_LENGTH:] if memory.origin is EntryType.MEMORY else memory.id
+        text = f"{quote_text(listed.title)}{quote_text(remark)}"
+        line = f"{mark}{short_id} {listed.date} {memory.kind}: {text}"
         left -= count_tokens(f"{listed.model_dump_json(exclude_defaults=True)},{line}\n")
         if value.results and left < 0:  # the path of a document may be very long
             note = f"{note} {MORE.format(len(memories) - len(value.results))}".strip()
@@ -163,16 +169,6 @@ def _to_listed(memory: Memory) -> ListedMemory:
     )
 
 
-def _format_line(memory: Memory, listed: ListedMemory) -> str:
-    remarks = [] if listed.source == "user" else [f"from {listed.source}"]
-    if not memory.trusted:
-        remarks.append("unverified")
-    remark = f" ({', '.join(remarks)})" if remarks else ""
-    short_id = memory.id[-SHORT_ID_LENGTH:] if memory.origin is EntryType.MEMORY else memory.id
-    text = f"{quote_text(listed.title)}{quote_text(remark)}"
-    return f"{short_id} {listed.date} {memory.kind}: {text}"
-
-
 def render_saved(memory: Memory, action: str, notes: Sequence[str]) -> CallToolResult:
     """Return a memory that was saved or updated."""
     note = " ".join(notes)
@@ -189,7 +185,7 @@ def render_saved(memory: Memory, action: str, notes: Sequence[str]) -> CallToolR
 def render_full(memories: Sequence[Memory]) -> CallToolResult:
     """Return full memories, fenced."""
     limit = GET_TOKENS // max(1, len(memories))
-    shown = []
+    shown, full = [], []
     for memory in memories:
         content = truncate(memory.content, limit)
         if content != memory.content:
@@ -198,23 +194,22 @@ def render_full(memories: Sequence[Memory]) -> CallToolResult:
                 f"\n[cut: {size} characters in total; read the resource memory://{memory.id}]"
             )
         shown.append(replace(memory, content=content))
-    value = FullMemories(note=DATA, memories=[_to_full(memory) for memory in shown])
-    return make_result(value, fence_text(shown))
-
-
-def _to_full(memory: Memory) -> FullMemory:
-    return FullMemory(
-        id=memory.id,
-        title=memory.title,
-        kind=memory.kind,
-        content=memory.content,
-        source=memory.source,
-        trust=_trust(memory),
-        created=memory.created_at.isoformat(timespec="seconds"),
-        project=memory.project,
-        valid_until=memory.valid_until.isoformat(timespec="seconds") if memory.valid_until else "",
-        links=[format_link(link) for link in memory.links],
-    )
+        until = memory.valid_until
+        full.append(
+            FullMemory(
+                id=memory.id,
+                title=memory.title,
+                kind=memory.kind,
+                content=content,
+                source=memory.source,
+                trust=_trust(memory),
+                created=memory.created_at.isoformat(timespec="seconds"),
+                project=memory.project,
+                valid_until=until.isoformat(timespec="seconds") if until else "",
+                links=[format_link(link) for link in memory.links],
+            )
+        )
+    return make_result(FullMemories(note=DATA, memories=full), fence_text(shown))
 
 
 def render_core(core: CoreMemory) -> CallToolResult:

@@ -68,7 +68,15 @@ class BodyLimitMiddleware:
         has_body = "transfer-encoding" in headers or length != 0
         try:
             if has_body:
-                _check_content_type(headers, str(scope["path"]))
+                message = email.message.Message()
+                message["content-type"] = headers.get("content-type", "")
+                kind = message.get_content_type() if "content-type" in headers else ""
+                is_form = kind == FORM and not scope["path"].startswith(("/api/", "/mcp"))
+                if kind != "application/json" and not is_form:
+                    detail = "send the body as JSON, with `Content-Type: application/json`"
+                    title = "Request body must be JSON"
+                    accepted = {"Accept": "application/json"}
+                    raise HttpProblem(415, "not-json", title, detail, accepted)
             if length is None or length > self._limit:
                 raise self._too_large()
         except HttpProblem as error:
@@ -110,14 +118,3 @@ def _content_length(headers: Headers) -> int | None:
     """Return the declared length, 0 without one, or None if the header is not a number."""
     length = headers.get("content-length", "0")
     return int(length[:20]) if length.isascii() and length.isdigit() else None
-
-
-def _check_content_type(headers: Headers, path: str) -> None:
-    message = email.message.Message()
-    message["content-type"] = headers.get("content-type", "")
-    kind = message.get_content_type() if "content-type" in headers else ""
-    if kind == "application/json" or (kind == FORM and not path.startswith(("/api/", "/mcp"))):
-        return
-    detail = "send the body as JSON, with `Content-Type: application/json`"
-    title = "Request body must be JSON"
-    raise HttpProblem(415, "not-json", title, detail, {"Accept": "application/json"})

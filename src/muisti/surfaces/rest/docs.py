@@ -35,7 +35,23 @@ async def docs_page(request: Request) -> HTMLResponse:
             tag = operation.get("tags", ["Other"])[0]
             by_tag.setdefault(tag, []).append(_render_operation(method, path, operation))
     operations = [f"<h2>{escape(tag)}</h2>{''.join(group)}" for tag, group in by_tag.items()]
-    schemas = sorted(document["components"]["schemas"].items())
+    schemas = []
+    for name, schema in sorted(document["components"]["schemas"].items()):
+        required = schema.get("required", ())
+        rows = [
+            (
+                f"<code>{escape(field)}</code>",
+                _render_type(value),
+                "required" if field in required else "",
+                escape(value.get("description", "")),
+            )
+            for field, value in schema.get("properties", {}).items()
+        ]
+        schemas.append(
+            f'<details id="{escape(name)}"><summary><code>{escape(name)}</code>'
+            f'<span class="description">{escape(schema.get("description", ""))}</span></summary>'
+            f"<div>{_render_table(rows)}</div></details>"
+        )
     info = document["info"]
     return HTMLResponse(
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -45,8 +61,7 @@ async def docs_page(request: Request) -> HTMLResponse:
         f"<p>{escape(info.get('summary', ''))} "
         'OpenAPI: <a href="/openapi.json">openapi.json</a>. '
         "Errors are <code>application/problem+json</code>.</p>"
-        f"{''.join(operations)}<h2>Schemas</h2>"
-        f"{''.join(_render_schema(name, schema) for name, schema in schemas)}</body></html>"
+        f"{''.join(operations)}<h2>Schemas</h2>{''.join(schemas)}</body></html>"
     )
 
 
@@ -84,24 +99,6 @@ def _render_operation(method: str, path: str, operation: dict[str, Any]) -> str:
         f'<span class="description">{escape(operation.get("description", ""))}</span></summary>'
         f"<div>{_render_table(parameters)}{''.join(bodies)}{_render_table(responses)}</div>"
         "</details>"
-    )
-
-
-def _render_schema(name: str, schema: dict[str, Any]) -> str:
-    required = schema.get("required", ())
-    rows = [
-        (
-            f"<code>{escape(field)}</code>",
-            _render_type(value),
-            "required" if field in required else "",
-            escape(value.get("description", "")),
-        )
-        for field, value in schema.get("properties", {}).items()
-    ]
-    return (
-        f'<details id="{escape(name)}"><summary><code>{escape(name)}</code>'
-        f'<span class="description">{escape(schema.get("description", ""))}</span></summary>'
-        f"<div>{_render_table(rows)}</div></details>"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from muisti.errors import MemoryNotFound
+from muisti.errors import Conflict, MemoryNotFound
 from muisti.model import Memory
 from muisti.surfaces.rest.problems import HttpProblem
 
@@ -34,4 +34,4 @@ def match_version(if_match: str, memory_id: str, memory: Memory | None) -> str |
 def stale_version(memory_id: str) -> HttpProblem:
     """Return the error for an update of a version that is not the current one."""
     detail = f"{memory_id} has changed since it was read; read it again and repeat the change"
-    return HttpProblem(412, "stale-version", "Changed in the meantime", detail)
+    return HttpProblem(412, "stale-version", Conflict.title, detail)

@@ -180,7 +180,7 @@ _DESCRIPTIONS = {
     404: "Not found; the detail says what.",
     405: "Method not allowed.",
     408: "The body took too long to arrive.",
-    409: "Changed in the meantime, or a file is broken.",
+    409: "The memory has changed, or a file is broken.",
     412: "The current version is not the one in If-Match.",
     413: "The body is too large.",
     415: "The body must be JSON.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 from muisti.engine import Muisti
 from muisti.errors import MuistiError
@@ -16,7 +16,6 @@ from muisti.surfaces.rest.schemas_maintenance import SyncReport
 
 PROGRESS_INTERVAL = 0.1
 """Seconds between two progress events."""
-Publish = Callable[[str, Jsonable], None]
 
 
 class ReindexJob:
@@ -32,14 +31,30 @@ class ReindexJob:
             raise HttpProblem(409, "reindex-running", "The index is being rebuilt", detail)
         queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
+        reported_at = 0.0
 
         def put(event: bytes | None) -> None:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(queue.put_nowait, event)
 
+        def publish(name: str, data: Jsonable) -> None:
+            put(format_event(name, data))
+
+        def progress(done: int, total: int) -> None:
+            nonlocal reported_at
+            if done == total or time.monotonic() - reported_at >= PROGRESS_INTERVAL:
+                reported_at = time.monotonic()
+                publish("progress", {"done": done, "total": total})
+
         def run() -> None:
             try:
-                _reindex(memory, lambda name, data: put(format_event(name, data)), vectors=vectors)
+                if vectors:
+                    publish("done", {"embedded": memory.reindex_missing(progress=progress)})
+                else:
+                    report = SyncReport.model_validate(memory.reindex(progress=progress))
+                    publish("done", report.model_dump(mode="json", by_alias=True))
+            except MuistiError as error:
+                publish("problem", to_problem(error).model_dump(exclude_none=True))
             finally:
                 self._running.release()
                 put(None)
@@ -50,22 +65,3 @@ class ReindexJob:
 
         threading.Thread(target=run, name="muisti-reindex", daemon=True).start()
         return stream()
-
-
-def _reindex(memory: Muisti, publish: Publish, *, vectors: bool) -> None:
-    last = 0.0
-
-    def progress(done: int, total: int) -> None:
-        nonlocal last
-        if done == total or time.monotonic() - last >= PROGRESS_INTERVAL:
-            last = time.monotonic()
-            publish("progress", {"done": done, "total": total})
-
-    try:
-        if vectors:
-            publish("done", {"embedded": memory.reindex_missing(progress=progress)})
-        else:
-            report = SyncReport.model_validate(memory.reindex(progress=progress))
-            publish("done", report.model_dump(mode="json", by_alias=True))
-    except MuistiError as error:
-        publish("problem", to_problem(error).model_dump(exclude_none=True))

@@ -81,14 +81,8 @@ def _parse_timestamp(value: object) -> object:
         raise ValueError("must be a valid time between the years 1 and 9999") from None
 
 
-def _parse_flag(value: object) -> object:
-    if isinstance(value, str) and value not in ("true", "false"):
-        raise ValueError("must be true or false")
-    return value == "true" if isinstance(value, str) else value
-
-
 def _check_pattern(pattern: str, message: str) -> BeforeValidator:
-    """Return a validator for numbers in a URL, which arrive as text."""
+    """Return a validator for numbers and flags in a URL, which arrive as text."""
 
     def check(value: object) -> object:
         if isinstance(value, str) and not re.fullmatch(pattern, value):
@@ -104,7 +98,7 @@ Timestamp = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 Integer = Annotated[int, _check_pattern(r"\d{1,10}", "must be a whole number")]
-Flag = Annotated[bool, BeforeValidator(_parse_flag)]
+Flag = Annotated[bool, _check_pattern("true|false", "must be true or false")]
 Fraction = Annotated[
     float,
     Field(ge=0, le=1),

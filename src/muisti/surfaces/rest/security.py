@@ -41,6 +41,12 @@ OPEN_PATHS = ("/health",)
 """Need no token: they only show that the server is running."""
 MCP_HEADERS = "Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
 """Sent to /mcp by an agent in a web page."""
+PREFLIGHT_HEADERS = {
+    "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
+    "Access-Control-Allow-Headers": f"Authorization, Content-Type, If-Match, {MCP_HEADERS}",
+    "Access-Control-Max-Age": "600",
+    "Vary": "Origin",
+}
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -113,7 +119,8 @@ class AccessMiddleware:
             self._check_host(headers)
             origin = self._check_origin(scope, headers)
             if origin is not None and scope["method"] == "OPTIONS":
-                await _preflight_response(origin)(scope, receive, send)
+                allowed = {"Access-Control-Allow-Origin": origin, **PREFLIGHT_HEADERS}
+                await Response(status_code=204, headers=allowed)(scope, receive, send)
                 return
             sign_in = self._check_token(scope, headers)
         except HttpProblem as error:
@@ -177,7 +184,11 @@ class AccessMiddleware:
             return None
         # Stands for the token in a browser, until the server stops.
         cookie = hmac.new(self._key, token.encode(), hashlib.sha256).hexdigest()
-        if _equal(_read_cookie(headers, self._cookie_name), cookie):
+        try:
+            given_cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie_name)
+        except CookieError:
+            given_cookie = None
+        if given_cookie is not None and _equal(given_cookie.value, cookie):
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         in_url = query.pop("token", [""])[0]
@@ -202,25 +213,6 @@ def _is_api(scope: Scope) -> bool:
 def _equal(given: str, expected: str) -> bool:
     """Compare secrets in constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
-
-
-def _read_cookie(headers: Headers, name: str) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
-
-
-def _preflight_response(origin: str) -> Response:
-    headers = {
-        "Access-Control-Allow-Origin": origin,
-        "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
-        "Access-Control-Allow-Headers": f"Authorization, Content-Type, If-Match, {MCP_HEADERS}",
-        "Access-Control-Max-Age": "600",
-        "Vary": "Origin",
-    }
-    return Response(status_code=204, headers=headers)
 
 
 def _add_cors(send: Send, origin: str) -> Send:

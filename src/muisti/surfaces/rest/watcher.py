@@ -69,7 +69,13 @@ class VaultWatcher:
                 self._next_scan = now + self._config.rescan_every if is_full_scan else next_scan
             if now >= self._next_maintenance:
                 self._next_maintenance = now + self._config.maintenance_every
-                self._run_maintenance()
+                report = self._memory.upkeep()
+                decayed, cleaned, evicted = report.decayed, len(report.cleaned), len(report.evicted)
+                counts: Jsonable = {"decayed": decayed, "cleaned": cleaned, "evicted": evicted}
+                self._events.publish("upkeep", counts)
+                log.info(
+                    "maintenance: %d decayed, %d trashed, %d archived", decayed, cleaned, evicted
+                )
             self._last_error = ""
         except (MuistiError, OSError) as error:
             if str(error) != self._last_error:
@@ -91,10 +97,3 @@ class VaultWatcher:
             event |= {"files": files[:MAX_PATHS], "fileCount": len(files)}
             self._events.publish("changed", event)
         self._stop.wait(min(MAX_PAUSE, duration * PAUSE_FACTOR))
-
-    def _run_maintenance(self) -> None:
-        report = self._memory.upkeep()
-        decayed, cleaned, evicted = report.decayed, len(report.cleaned), len(report.evicted)
-        counts: Jsonable = {"decayed": decayed, "cleaned": cleaned, "evicted": evicted}
-        self._events.publish("upkeep", counts)
-        log.info("maintenance: %d decayed, %d trashed, %d archived", decayed, cleaned, evicted)

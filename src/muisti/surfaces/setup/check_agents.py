@@ -10,16 +10,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from muisti.settings import SETTINGS_FILE
 from muisti.surfaces.setup import commands
 from muisti.surfaces.setup.agents import Machine
 from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
 from muisti.surfaces.setup.state import AgentStatus, has_claude_plugin, list_agent_status
-
-if TYPE_CHECKING:
-    pass
 
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
 PATIENCE = 20.0
@@ -101,10 +97,14 @@ def _check_hooks(standing: AgentStatus, area: str, again: str) -> Iterator[Findi
     if standing.hooks and standing.switched_off:
         fix = "enable hooks: without them nothing is recalled or saved automatically"
         yield Finding(area, PROBLEM, f"hooks are disabled ({standing.switched_off})", fix)
-    server = commands.get_program(standing.server)
-    programs = {
-        tuple(commands.get_program(_split_command(command))) for command in standing.hooks.values()
-    } - {tuple(server)}
+    programs = set()
+    for command in standing.hooks.values():
+        try:
+            words = shlex.split(command)
+        except ValueError:
+            words = command.split()
+        programs.add(tuple(commands.get_program(words)))
+    programs.discard(tuple(commands.get_program(standing.server)))
     for program in sorted(programs):
         yield from _check_command(
             area, "hooks", (*program, "hook"), again, try_it=not standing.here
@@ -156,13 +156,6 @@ def _get_version(*program: str) -> str:
         return f"{type(error).__name__}"
     said = (done.stdout or done.stderr).decode("utf-8", "replace").strip().split("\n")
     return said[0 if done.returncode == 0 else -1][:200] or f"exit code {done.returncode}"
-
-
-def _split_command(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:
-        return command.split()
 
 
 def _check_hook_runs() -> Iterator[Finding]:

@@ -78,14 +78,26 @@ def find_disabling_setting(text: str, file: File) -> str:
 def add_muisti(text: str, file: File, launch: LaunchCommand) -> tuple[str, OriginalState]:
     """Return the text with muisti added, and its original state. Raises Malformed."""
     if file.toml:
-        return _add_table(text, file, launch)
-    before = OriginalState(empty=_find_empty_places(text, file))
+        path = (*file.servers, commands.NAME)
+        wanted = commands.make_server_entry(launch.command, launch.vault)
+        there = tomledit.get_table(text, path)
+        if there is None:
+            text, glue = tomledit.add_table(text, path, wanted)
+            return text, OriginalState(glue=glue)
+        _check_ours(there, 0)
+        values = {key: value for key, value in wanted.items() if there.get(key) != value}
+        return tomledit.update_table(text, path, values) if values else text, OriginalState()
+    places: list[Path_] = [(), file.servers]
+    if file.hooks:
+        places += [("hooks",), *(("hooks", event) for event in file.hooks.events)]
+    written = {_key(place): get_empty_literal(text, place, file.grammar) for place in places}
+    empty = {key: literal for key, literal in written.items() if literal is not None}
     if file.servers:
         text = _add_server(text, file, launch)
     if file.hooks:
         for event in file.hooks.events:
             text = _add_hook(text, file, file.hooks, event, launch)
-    return text, before
+    return text, OriginalState(empty=empty)
 
 
 def remove_muisti(text: str, file: File, before: OriginalState | None) -> str:
@@ -110,18 +122,6 @@ def format_for_pasting(file: File, launch: LaunchCommand) -> str:
             commands.make_server_entry(launch.command, launch.vault),
         )
     return add_muisti("{}", file, launch)[0] + "\n"
-
-
-def _add_table(text: str, file: File, launch: LaunchCommand) -> tuple[str, OriginalState]:
-    path = (*file.servers, commands.NAME)
-    wanted = commands.make_server_entry(launch.command, launch.vault)
-    there = tomledit.get_table(text, path)
-    if there is None:
-        text, glue = tomledit.add_table(text, path, wanted)
-        return text, OriginalState(glue=glue)
-    _check_ours(there, 0)
-    values = {key: value for key, value in wanted.items() if there.get(key) != value}
-    return tomledit.update_table(text, path, values) if values else text, OriginalState()
 
 
 def _add_server(text: str, file: File, launch: LaunchCommand) -> str:
@@ -197,18 +197,6 @@ def _remove(text: str, path: Path_, file: File, empty: Mapping[str, str]) -> str
             return text
         path = holder[:-1] if len(path) == len(("hooks", "event", 0, "hooks", 0)) else holder
     return text
-
-
-def _find_empty_places(text: str, file: File) -> dict[str, str]:
-    """Return the empty objects and lists that something will be added to."""
-    events: Sequence[str] = file.hooks.events if file.hooks else ()
-    places: list[Path_] = [
-        (),
-        file.servers,
-        *((("hooks",), *(("hooks", event) for event in events)) if events else ()),
-    ]
-    written = {_key(place): get_empty_literal(text, place, file.grammar) for place in places}
-    return {key: literal for key, literal in written.items() if literal is not None}
 
 
 def _key(path: Sequence[Step]) -> str:

@@ -23,12 +23,18 @@ def load_original_state(path: Path) -> OriginalState | None:
     if not isinstance(entry, dict):
         return None
     empty, folders, glue = entry.get("empty"), entry.get("folders"), entry.get("glue")
+    blank = {}
+    for key, literal in empty.items() if isinstance(empty, dict) else ():
+        # Only an empty object or list may be written back into a configuration.
+        is_container = isinstance(literal, str) and literal[:1] + literal[-1:] in ("{}", "[]")
+        if is_container and not literal[1:-1].strip(" \t\r\n"):
+            blank[key] = literal
     return OriginalState(
         new=entry.get("new") is True,
         folders=tuple(one for one in folders if isinstance(one, str))
         if isinstance(folders, list)
         else (),
-        empty={k: v for k, v in empty.items() if _is_blank(v)} if isinstance(empty, dict) else {},
+        empty=blank,
         glue=glue if isinstance(glue, str) and not glue.strip() else None,
     )
 
@@ -53,12 +59,3 @@ def _read() -> dict[str, object]:
     except (OSError, ValueError, RecursionError):
         return {}
     return entry if isinstance(entry, dict) else {}
-
-
-def _is_blank(literal: object) -> bool:
-    """Whether it is an empty object or list: nothing else may be written into a configuration."""
-    return (
-        isinstance(literal, str)
-        and literal[:1] + literal[-1:] in ("{}", "[]")
-        and not literal[1:-1].strip(" \t\r\n")
-    )

@@ -39,7 +39,12 @@ def set_value(text: str, path: Sequence[Step], value: Value, grammar: Grammar) -
     root = parse(text, grammar)
     style = detect_style(text, root)
     for depth, step in enumerate(path):
-        holder = _find_container(root, path[:depth], step)
+        holder = find(root, path[:depth])
+        wanted = isinstance(step, str)
+        if holder is None or holder.children is None or holder.is_object is not wanted:
+            what = f'"{path[depth - 1]}"' if depth else "the whole file"
+            shape = "an object, in curly brackets" if wanted else "a list, in square brackets"
+            raise Malformed(holder.start if holder else 0, f"{what} must be {shape}")
         child = find_child(holder, step)
         if child is None:
             for name in reversed(path[depth + 1 :]):
@@ -125,17 +130,6 @@ def detect_style(text: str, root: Node) -> Style:
         colon[0] if colon else ": ",
         gap,
     )
-
-
-def _find_container(root: Node, path: Sequence[Step], step: Step) -> Node:
-    """Return the object or list at a path that can contain a step. Raises Malformed."""
-    node = find(root, path)
-    wanted = isinstance(step, str)
-    if node is None or node.children is None or node.is_object is not wanted:
-        what = f'"{path[-1]}"' if path else "the whole file"
-        shape = "an object, in curly brackets" if wanted else "a list, in square brackets"
-        raise Malformed(node.start if node else 0, f"{what} must be {shape}")
-    return node
 
 
 def _insert(text: str, holder: Node, key: str | None, value: Value, style: Style) -> str:

@@ -102,13 +102,21 @@ def format_table(path: Sequence[str], table: Table) -> str:
 
 
 def _remove_lines(text: str, path: tuple[str, ...], glue: str | None) -> str:
-    """Remove the lines of a table. Comments before the next header belong to that one."""
+    """Remove the lines of a table, and the glue before it.
+
+    Comments before the next header belong to that one.
+    """
     kept: list[str] = []
     cut: list[str] = []
     for line in text.splitlines(keepends=True):
         header = _parse_header(line)
         if header is not None and header[: len(path)] == path:
-            kept = _remove_glue(kept, glue) if header == path else kept
+            if header == path:
+                before = "".join(kept)
+                if glue is None:  # unknown: remove one empty line
+                    newline = "\r\n" if before.endswith("\r\n\r\n") else "\n"
+                    glue = newline if before.endswith(newline * 2) else ""
+                kept = before.removesuffix(glue).splitlines(keepends=True)
             cut = [*cut, line]
         elif header is not None or not cut:
             kept += [*_trailing_comments(cut), line]
@@ -129,14 +137,6 @@ def _trailing_comments(cut: list[str]) -> list[str]:
         default=-1,
     )
     return cut[last + 1 :]
-
-
-def _remove_glue(kept: list[str], glue: str | None) -> list[str]:
-    """Remove what was inserted before the table, or one empty line if that is unknown."""
-    before = "".join(kept)
-    if glue is None:
-        glue = "\r\n" if before.endswith("\r\n\r\n") else "\n" if before.endswith("\n\n") else ""
-    return before.removesuffix(glue).splitlines(keepends=True) if glue else kept
 
 
 def _parse_header(line: str) -> tuple[str, ...] | None:
