@@ -182,7 +182,7 @@ def test_D5_a_process_that_began_while_the_server_was_down_gets_its_vectors_back
 def test_D_an_embedder_that_cannot_be_is_refused_before_anything_is_saved(
     opened: Opener, wrong: dict[str, str]
 ) -> None:
-    with pytest.raises(SettingsError, match="embedder|no model"):
+    with pytest.raises(SettingsError, match="embedder|^model must be one of"):
         opened(**wrong)
 
 

@@ -284,7 +284,7 @@ def test_E8_explain_tells_of_meaning(memory: Muisti) -> None:
     assert {"keyword", "vector"} <= {signal.name for signal in both.signals}
     unrelated = memory.explain("quarterly budget", cat.id)
     assert not unrelated.recalled
-    assert any("not near" in reason for reason in unrelated.reasons)
+    assert any("not similar in meaning" in reason for reason in unrelated.reasons)
     hidden = memory.explain("feline", cat.id, kind="note")
     assert not hidden.recalled
     assert any("kind" in reason for reason in hidden.reasons)
