@@ -303,7 +303,7 @@ def test_C3_a_second_unmerge_is_refused(memory: Muisti, clock: FakeClock, by: st
     first, _ = merged(memory, clock)
     ids = {"first": first.id, "apart": memory.unmerge(first.id).id}
     before = state(memory)
-    with pytest.raises(InvalidRequest, match="nothing is merged"):
+    with pytest.raises(InvalidRequest, match="no merge to undo"):
         memory.unmerge(ids[by])
     assert state(memory) == before
 
@@ -311,7 +311,7 @@ def test_C3_a_second_unmerge_is_refused(memory: Muisti, clock: FakeClock, by: st
 def test_C3_unmerge_of_nothing(memory: Muisti) -> None:
     saved = memory.save(AUTH)
     memory.save(AUTH)
-    with pytest.raises(InvalidRequest, match="nothing is merged"):
+    with pytest.raises(InvalidRequest, match="no merge to undo"):
         memory.unmerge(saved.id)  # the very same text leaves nothing to take apart
     with pytest.raises(MemoryNotFound, match="nobody"):
         memory.unmerge("nobody")
@@ -401,7 +401,7 @@ def test_C3_and_B3_a_new_index_knows_all_of_it(memory: Muisti, clock: FakeClock)
     assert len(after) == 2
     memory.reindex()
     assert state(memory) == after
-    with pytest.raises(InvalidRequest, match="nothing is merged"):
+    with pytest.raises(InvalidRequest, match="no merge to undo"):
         memory.unmerge(apart.id)
 
 

@@ -97,7 +97,7 @@ def test_C5_update_of_what_somebody_else_changed_is_a_conflict(opened: Opener, v
         memory.update(saved.id, content="Changed by the other", expected_hash=saved.content_hash)
     file = vault / str(saved.file_path)
     file.write_text(file.read_text().replace("Changed by one", "Edited by hand"))
-    with pytest.raises(Conflict, match="by hand"):
+    with pytest.raises(Conflict, match="outside muisti"):
         memory.update(saved.id, content="Would overwrite the edit")
     assert "Edited by hand" in file.read_text()
     assert (

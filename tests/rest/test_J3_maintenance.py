@@ -94,7 +94,7 @@ def test_J3_readiness_without_an_embedder(opened: Opener) -> None:
     with client_of(memory, web_page=True) as client:
         told = client.get("/ready").json()
         assert (told["status"], told["waitingCount"]) == ("degraded", 1)
-        assert "1: they are found by words" in client.get("/status").text
+        assert "1, found by keyword until then" in client.get("/status").text
 
 
 def test_J3_G4_maintenance_and_the_archive(opened: Opener, clock: FakeClock) -> None:

@@ -18,7 +18,7 @@ def describe_error(error: errors.MuistiError | OSError) -> str:
         return f"{errors.VaultError.title}: {error}. {CONTINUE}"
     if isinstance(error, errors.MemoryNotFound):  # without the hint for the command line
         detail = f"no memory has the ID {', '.join(memory_id[:100] for memory_id in error.ids)}"
-    elif isinstance(error, errors.InvalidMemory) and "limit" in error.reason:
+    elif isinstance(error, errors.InvalidMemory) and "max_content_bytes" in error.reason:
         detail = (
             f"{error.field} {error.reason}. Nothing was saved. "
             "Save a summary, or several smaller memories with one fact each"
