@@ -59,7 +59,7 @@ class MuistiError(Exception):
 
 def _describe(field: str, value: object, reason: str) -> str:
     """Return e.g. "limit must be at least 1 (got 0)". Empty values are not shown."""
-    if value in ("", None, (), [], {}):
+    if value in ("", (), [], {}):
         return f"{field} {reason}"
     shown = repr(value)
     if len(shown) > 80:

@@ -154,7 +154,7 @@ def test_A3_a_filter_for_a_user_sees_theirs_and_nobodys_and_one_for_an_agent_onl
     assert seen(agent="codex", user="bo") == set()
     shed = memory.list(user="bo")[0]
     told = memory.explain("shed", shed.id, user="anna").reasons
-    assert "the filter user = 'anna' leaves it out" in told
+    assert "the filter user = 'anna' excludes it" in told
     with pytest.raises(InvalidRequest, match="user"):
         memory.list(user=["anna"])  # type: ignore[arg-type]
 
