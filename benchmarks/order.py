@@ -135,18 +135,18 @@ STEPS: tuple[tuple[str, object, str], ...] = (
     ("privacy", pipeline, "redact_draft"),
     *(
         ("kind, concepts, fingerprint", pipeline, name)
-        for name in ("classify_kind", "classify_sector", "completed")
+        for name in ("classify_kind", "classify_sector", "derive_fields")
     ),
-    ("looking for duplicates", SqliteIndex, "same_content"),
+    ("looking for duplicates", SqliteIndex, "find_same_content"),
     ("looking for duplicates", dedup, "find_similar"),
-    *(("comparing", dedup, name) for name in ("compare", "clash")),
+    *(("comparing", dedup, name) for name in ("compare", "find_contradiction")),
     ("merging", FileVersions, "keep_merged"),
     *(("merging", FileVault, name) for name in ("read", "rewrite")),
     ("file", FileVault, "create"),
     ("journal and index", FileJournal, "append"),
     ("journal and index", FileJournal, "read"),
     ("journal and index", SqliteIndex, "write"),
-    ("reading it back", SqliteIndex, "many"),
+    ("reading it back", SqliteIndex, "get_many"),
 )
 
 

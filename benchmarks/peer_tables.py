@@ -120,7 +120,7 @@ def _scan_table(found: Found) -> Table:
         "first search, fresh",
     )
     note = (
-        "Recall against brute force in float32; wanted is ≥ 0.98. A search ranks the first 50 anew. Copy: numpy copies as many bytes as the scan reads (48 a vector), "
+        "Recall against brute force in float32; wanted is ≥ 0.98. A search re-ranks the first 50. Copy: numpy copies as many bytes as the scan reads (48 a vector), "
         "which is what memory allows; nearest also reads and compares 400 rows of the index. Fresh: import, open, model load, search."
     )
     return Table("", "The vector index", head, tuple(rows), note)

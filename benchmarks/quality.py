@@ -27,7 +27,7 @@ from benchmarks.chart import CHART, drawn
 from benchmarks.datasets import Store
 from benchmarks.tables import PAGE, Table, rewrite
 from muisti import Muisti, bootstrap
-from muisti.recall import features, neighbours, pipeline
+from muisti.recall import features, neighbours, query
 
 DEPTH = 100
 """How many memories a session is looked for in; users see ten."""
@@ -112,10 +112,10 @@ def features_without(name: str) -> tuple[features.Feature, ...]:
 
 
 SIGNALS: dict[str, tuple[ModuleType, str, object]] = {
-    "neighbours": (neighbours, "shortness", lambda _: 0.0),
+    "neighbours": (neighbours, "score_shortness", lambda _: 0.0),
     "speaker": (features, "FEATURES", features_without("speaker")),
     "session": (features, "FEATURES", features_without("session_words")),
-    "time": (pipeline, "parse_when", lambda *_: None),
+    "time": (query, "parse_when", lambda *_: None),
     "prior": (features, "FEATURES", features_without("prior")),
 }
 MODES = ("keyword", "vector", "hybrid")

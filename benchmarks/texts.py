@@ -51,7 +51,9 @@ def vocabulary(folder: Path = DEFAULT_FOLDER) -> tuple[str, list[str]]:
             )
         )
     if len(counts) >= 5_000:
-        return "real talk (shared/data)", [word for word, _ in counts.most_common(VOCABULARY)]
+        return "real conversations (shared/data)", [
+            word for word, _ in counts.most_common(VOCABULARY)
+        ]
     return "made-up words", [*_GRAMMAR.split(), *_made_up()][:VOCABULARY]
 
 
