@@ -119,7 +119,7 @@ DIFFERENT: dict[str, tuple[list[Call], Call, str, str]] = {
     "a secret that is inserted": ([create(A)], insert(A, 0, f"key {SECRET}"), "Private or secret text was redacted.", "the same"),
     "a secret in two parts": ([create(A, f"{SECRET[:12]}-rest")], str_replace(A, "-rest", SECRET[12:]), "would contain private text or a secret", "the same"),
     "a tag that would hide the rest": ([create(A)], insert(A, 1, "<private>"), "must have text outside of <private>", "the same, and the lines below it are not the model's to hide"),
-    "too much": ([], create(A, "x" * 1_048_577), "the limit is 1048576", "theirs writes until the disk is full"),
+    "too much": ([], create(A, "x" * 1_048_577), "at most 1048576 bytes", "theirs writes until the disk is full"),
     "a memory's front matter": ([], create(A, "---\nid: 0195801f-7d3c-7a41-9d0e-2f6b3c9f12ab\n---\nx"), "front matter with the ID of a memory", "the vault would take the file for that memory"),
     "a word that occurs very often": ([create(A, "x" * 5000)], str_replace(A, "x", "y"), "1, 1, …. Please", "theirs takes time by the square, and a reply of any length"),
     "a failed rename": ([], rename("/memories/a", "/memories/b/c/d"), "The path /memories/a does not exist", "the words are the same, but theirs leaves /memories/b/c behind"),
