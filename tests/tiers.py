@@ -18,8 +18,8 @@ if TIER not in TIERS:
     raise pytest.UsageError(f"MUISTI_TESTS is {TIER!r}; it may be {', '.join(TIERS)}")
 ALL = TIER != "quick"
 LONG = TIER == "long"
-CASES = 3
-"""How many cases of a parametrised test run in `make test`."""
+CASES = 2
+"""How many cases of a parametrised test run in `make test`: the first and the last."""
 
 
 def spread(cases: Iterable[T], count: int) -> list[T]:

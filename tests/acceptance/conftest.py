@@ -8,6 +8,7 @@ import pytest
 
 from muisti import Muisti
 from tests.conftest import Opener
+from tests.tiers import sample
 
 FOLDERS = {"vault", "tmp_path"}
 """Fixtures that a test asks for because it looks at files."""
@@ -24,7 +25,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if any(not mark.args for mark in marks):
         raise pytest.UsageError(f"{metafunc.definition.nodeid}: needs_files must say why")
     if not asks_for_a_folder and not marks:
-        metafunc.parametrize("location", ["files", "memory"], indirect=True)
+        metafunc.parametrize("location", sample(["files", "memory"], 1), indirect=True)
 
 
 @pytest.fixture

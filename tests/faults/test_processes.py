@@ -11,10 +11,14 @@ from typing import Any
 
 from muisti import bootstrap
 from muisti.storage.clock import SystemClock
+from tests.tiers import amount
 
 from .invariants import check_rebuild, check_sound, everything, markdown_files
 
 WORKER = Path(__file__).with_name("workers.py")
+SAVES = amount(quick=25, all=250)
+MIXED = amount(quick=30, all=120)
+REINDEXES = amount(quick=5, all=25)
 
 
 def together(vault: Path, *roles: tuple[str, int]) -> list[dict[str, Any]]:
@@ -42,15 +46,17 @@ def together(vault: Path, *roles: tuple[str, int]) -> list[dict[str, Any]]:
 
 def test_K1_eight_processes_save_at_once(vault: Path) -> None:
     """They also make the vault: it does not exist when they start."""
-    said = together(vault, *[("save", 250)] * 8)
+    said = together(vault, *[("save", SAVES)] * 8)
     acknowledged = [id_ for one in said for id_ in one["ids"]]
-    assert len(set(acknowledged)) == 2000
-    assert len(markdown_files(vault)) == 2000
+    assert len(set(acknowledged)) == 8 * SAVES
+    assert len(markdown_files(vault)) == 8 * SAVES
     with bootstrap.open(vault) as memory:
         found = everything(memory)
         assert {m.id for m in found} == set(acknowledged)
         wanted = {
-            f"Process {p} noted item {n} about subject{p}x{n}" for p in range(8) for n in range(250)
+            f"Process {p} noted item {n} about subject{p}x{n}"
+            for p in range(8)
+            for n in range(SAVES)
         }
         assert Counter(m.content for m in found) == Counter(wanted)
         check_sound(memory)
@@ -72,7 +78,7 @@ def test_K1_same_text_from_many_processes_is_one_memory(vault: Path) -> None:
 def test_K1_mixed_operations_of_four_processes(vault: Path) -> None:
     with bootstrap.open(vault) as memory:
         memory.save("The shared memory", salience=0.5)
-    said = together(vault, *[("mixed", 120)] * 4)
+    said = together(vault, *[("mixed", MIXED)] * 4)
     _check_mixed(vault, said)
 
 
@@ -80,7 +86,12 @@ def test_K1_reindex_in_a_loop_while_others_write_and_read(vault: Path) -> None:
     with bootstrap.open(vault) as memory:
         memory.save("The shared memory", salience=0.5)
     said = together(
-        vault, ("reindex", 25), ("reindex", 25), ("mixed", 120), ("mixed", 120), ("read", 200)
+        vault,
+        ("reindex", REINDEXES),
+        ("reindex", REINDEXES),
+        ("mixed", MIXED),
+        ("mixed", MIXED),
+        ("read", 200),
     )
     _check_mixed(vault, [one for one in said if "mine" in one])
 
@@ -88,7 +99,7 @@ def test_K1_reindex_in_a_loop_while_others_write_and_read(vault: Path) -> None:
 def test_K2_verify_while_others_write(vault: Path) -> None:
     with bootstrap.open(vault) as memory:
         memory.save("The shared memory", salience=0.5)
-    said = together(vault, ("verify", 10), ("mixed", 120), ("mixed", 120), ("read", 50))
+    said = together(vault, ("verify", 10), ("mixed", MIXED), ("mixed", MIXED), ("read", 50))
     _check_mixed(vault, [one for one in said if "mine" in one])
 
 

@@ -28,10 +28,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(path.read_text())
 
 
+@pytest.mark.exhaustive
 def test_speed_says_where_the_figures_come_from(found: Any) -> None:
     assert {"processor", "cores", "load", "python", "sqlite", "muisti"} <= found["machine"].keys()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("part", ["save", "search", "upkeep", "save_at_size", "cold_start"])
 def test_speed_measures(found: Any, part: str) -> None:
     assert found[part]
@@ -50,6 +52,7 @@ def test_speed_ratios_are_positive(found: Any) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_speed_tables_fit_the_page(found: Any, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(tables.PAGE.read_text("utf-8"), "utf-8")

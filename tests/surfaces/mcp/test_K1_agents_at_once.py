@@ -24,7 +24,7 @@ from tests.surfaces.mcp.clients import (
 )
 from tests.tiers import amount
 
-CALLS = amount(quick=15, all=60, long=1_000)
+CALLS = amount(quick=6, all=60, long=1_000)
 AGENTS = 4
 WORDS = (
     "anchor basil copper drum ember fjord granite harbour iris juniper kettle lantern meadow nickel otter pepper quartz "
