@@ -258,7 +258,7 @@ paths = st.sampled_from(NAMES).flatmap(
 )
 texts = st.text(
     st.sampled_from("ab \n\r\t中é") | st.characters(exclude_categories=["Cs", "Cc"]), max_size=30
-)
+).filter(lambda text: "private" not in text)  # hypothesis also draws words of the source
 
 
 class SameCalls(RuleBasedStateMachine):
