@@ -28,7 +28,7 @@ define install
 	@touch $(1)/.ready
 endef
 
-.PHONY: demo test test-all test-long test-agents lint types imports shape docs docs-write check faults bench bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks fuzz-api pictures pins clean
+.PHONY: demo test test-all test-long test-agents lint types imports shape docs docs-write check faults bench bench-confidence bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks bench-waiting fuzz-api pictures pins clean
 
 demo: $(RUN_READY)  ## a tour on a temporary vault
 	@$(RUN_BIN)/muisti demo
@@ -79,6 +79,9 @@ docs-write: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.speed
 
+bench-confidence: $(READY)  ## needs the evaluation data; fits the constants of the score
+	$(BIN)/python -m benchmarks.confidence
+
 bench-quality: $(READY)  ## needs the evaluation data, see docs/benchmarks.md
 	$(BIN)/python -m benchmarks.quality
 
@@ -106,6 +109,9 @@ bench-load: $(READY)
 
 bench-hooks: $(READY)  ## the gate needs the evaluation data
 	$(BIN)/python -m benchmarks.hooks
+
+bench-waiting: $(READY)
+	$(BIN)/python -m benchmarks.waiting
 
 bench-peers: $(READY)  ## other systems, in an environment of their own
 	$(BIN)/python -m benchmarks.peers --setup

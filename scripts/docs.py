@@ -26,6 +26,7 @@ from muisti.model import (
     DocumentSource,
     Explanation,
     Extracted,
+    ForgetReport,
     Graph,
     Histogram,
     HistoryEntry,
@@ -35,6 +36,8 @@ from muisti.model import (
     Metrics,
     Problem,
     QueueStatus,
+    ReviewCount,
+    ReviewItem,
     SearchResult,
     Session,
     SessionUse,
@@ -152,7 +155,7 @@ def python_page() -> str:
         f"{HEAD}# Python\n\n`Muisti.open(path)` is synchronous.\n"
         "`await MemoryService.open(path)` has the same methods as coroutines.\n"
         "Every error is a `MuistiError` that names the field and\n"
-        "the fix.\n"
+        "the fix. What `project`, `user` and `session_id` mean: [several users](users.md).\n"
     ]
     for name, method in (
         (name, vars(part)[name]) for part in Muisti.__mro__[:-1] for name in vars(part)
@@ -187,9 +190,10 @@ def python_page() -> str:
 VALUES = (
     Memory, CoreMemory, Message, Conversation, DocumentSource, Utterance, Extracted, Metrics,
     Histogram, QueueStatus,
-    Link, Graph, HistoryEntry, SearchResult, Signal, CompactResult, Explanation, Session,
+    Link, Graph, ReviewItem, ReviewCount, HistoryEntry, SearchResult, Signal, CompactResult,
+    Explanation, Session,
     SessionUse, Stats,
-    UpkeepReport, SyncReport, VerifyReport, Problem,
+    UpkeepReport, ForgetReport, SyncReport, VerifyReport, Problem,
 )  # fmt: skip
 
 
@@ -269,15 +273,31 @@ def _body(operation: dict[str, Any]) -> str:
 MCP_INTRO = """# MCP
 
 The tools for agents that speak the Model Context Protocol (`pip install 'muisti[mcp]'`).
-`muisti mcp` serves one agent over standard input and output. Saves and searches use the project of
-the repository it was started in, or `--project`; with `--read-only` it offers only the tools that
-change nothing. `muisti serve` offers the same tools at `/mcp` (streamable HTTP), behind the same
-access control as [REST](rest.md); there the project is an argument of each call.
+`muisti mcp` serves one agent over standard input and output; with `--read-only` it offers only the
+tools that change nothing. `muisti serve` offers the same tools at `/mcp` (streamable HTTP), behind
+the same access control as [REST](rest.md).
 
-What an agent saves has the source `agent:NAME` and is `unverified` until you confirm it with
-`muisti update ID --trusted`. Recalled text is fenced as data, with its source and trust. The last
-characters of an ID are enough for every tool. Unknown arguments are rejected by name, and every
-error says what to do next.
+**Scope.** An agent works in the project of the repository that `muisti mcp` was started in, or in
+`--project`; over HTTP, in the setting `project`, or in the argument of a call. It sees the memories
+of that project and global ones, and every answer says which project it was.
+`scope: "everywhere"` reads in all projects, or saves for all of them. Preferences of the user
+are saved for all projects unless the call says otherwise. With `--user NAME` or the setting `user`
+an agent saves for this user and sees this user's memories and those without a user; without one it
+sees only memories without a user. Memories of a session are not shown.
+
+**Trust.** What an agent saves has the source `agent:NAME` and is `unverified` until you confirm it
+with `muisti update ID --trusted`, or tell the agent to: `memory_search` with `unverified` lists
+what is left to review, and `memory_update` with `confirm` confirms it. Recalled text is fenced as
+data, with its source and trust; so are the titles that saving and updating return.
+
+**Marks.** Results that are probably not about the question are marked `weak` and come last; without
+any others, the answer begins with "No good match." A memory that was replaced or has expired is
+marked `outdated`, with the ID of its replacement. Without a query, `memory_search` lists pinned and
+recent memories. `memory_get` returns the memories that exist and names the IDs that do not.
+
+The last characters of an ID are enough for every tool. Unknown arguments are rejected by name, and
+every error says what the agent can do next. The earlier names without `memory_` (`save` …) still
+work but are not listed; see [Upgrading](upgrade.md).
 
 The instructions for every agent:
 

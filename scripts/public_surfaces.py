@@ -169,14 +169,18 @@ def metric_names() -> Iterator[str]:
 
 def mcp_names() -> Iterator[str]:
     """Tools with what they take and answer, resources, prompts."""
-    from muisti.surfaces.mcp.server import build_server
+    from muisti.surfaces.mcp.server import OLD_CORE_DELETE, OLD_NAMES, build_server
     from muisti.surfaces.mcp.vault import make_vault
 
     server: Any = build_server(make_vault(None))  # opens nothing before it is asked something
     for tool in anyio.run(server.list_tools):
-        yield f"tool {tool.name}"
-        yield from (f"tool {tool.name}({name})" for name in tool.input_schema["properties"])
-        yield from (f"tool {tool.name} -> {name}" for name in _fields(tool.output_schema, {}))
+        old_names = [old for old, new in OLD_NAMES.items() if new == tool.name]
+        if tool.name == OLD_NAMES["core_update"]:
+            old_names.append(OLD_CORE_DELETE)
+        for called in (tool.name, *old_names):  # old names are accepted and not listed
+            yield f"tool {called}"
+            yield from (f"tool {called}({name})" for name in tool.input_schema["properties"])
+            yield from (f"tool {called} -> {name}" for name in _fields(tool.output_schema, {}))
     for resource in anyio.run(server.list_resources):
         yield f"resource {resource.uri}"
     for template in anyio.run(server.list_resource_templates):

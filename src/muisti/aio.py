@@ -72,6 +72,11 @@ class MemoryService:
         return self._memory.root
 
     @property
+    def embedding_postponed(self) -> bool:
+        """Whether memories are left to be embedded by another process."""
+        return self._memory.embedding_postponed
+
+    @property
     def location(self) -> str:
         """The vault's folder, as text for people."""
         return self._memory.location
@@ -105,7 +110,9 @@ class MemoryService:
     context = _threaded(Muisti.context)
     get_relevant_memories = _threaded(Muisti.get_relevant_memories)
     build_memory_context = _threaded(Muisti.build_memory_context)
+    find_outdated = _threaded(Muisti.find_outdated)
     search_compact = _threaded(Muisti.search_compact)
+    scope_hint = _threaded(Muisti.scope_hint)
     timeline = _threaded(Muisti.timeline)
     details = _threaded(Muisti.details)
     search_by_keywords = _threaded(Muisti.search_by_keywords)
@@ -126,7 +133,13 @@ class MemoryService:
     session_break = _threaded(Muisti.session_break)
     window = _threaded(Muisti.window)
     list_conversations = _threaded(Muisti.list_conversations)
+    assign_conversation = _threaded(Muisti.assign_conversation)
     search_messages = _threaded(Muisti.search_messages)
+    forget = _threaded(Muisti.forget)
+    delete_conversation = _threaded(Muisti.delete_conversation)
+    delete_messages = _threaded(Muisti.delete_messages)
+    restore_conversation = _threaded(Muisti.restore_conversation)
+    find_source_messages = _threaded(Muisti.find_source_messages)
     index_path = _threaded(Muisti.index_path)
     forget_path = _threaded(Muisti.forget_path)
     list_document_sources = _threaded(Muisti.list_document_sources)
@@ -147,6 +160,12 @@ class MemoryService:
     graph = _threaded(Muisti.graph)
     history = _threaded(Muisti.history)
     unmerge = _threaded(Muisti.unmerge)
+    review = _threaded(Muisti.review)
+    count_review = _threaded(Muisti.count_review)
+    confirm = _threaded(Muisti.confirm)
+    replace = _threaded(Muisti.replace)
+    confirm_link = _threaded(Muisti.confirm_link)
+    reject_link = _threaded(Muisti.reject_link)
     decay_salience = _threaded(Muisti.decay_salience)
     cleanup = _threaded(Muisti.cleanup)
     evict = _threaded(Muisti.evict)

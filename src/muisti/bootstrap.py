@@ -62,6 +62,8 @@ class Role:
     """Continue with exchanges that were accepted before a crash. For long-running programs."""
     warm_up: bool = False
     """Load the embedding model in the background."""
+    use_threads: bool = True
+    """Embed in a thread what an operation does not wait for."""
     settings: Mapping[str, Value] | None = None
     """Settings that override those of the vault."""
 
@@ -69,7 +71,7 @@ class Role:
 ROLES: Mapping[str, Role] = {
     "library": Role(create=True, resume=True),
     # A single command leaves embedding to the next search, which loads the model anyway.
-    "cli": Role(settings={"embed_on_save": False}),
+    "cli": Role(settings={"embed_on_save": False}, use_threads=False),
     "server": Role(resume=True, warm_up=True),
     "mcp": Role(resume=True),
     # A hook runs with every prompt: it only reads, and must not wait.
@@ -91,6 +93,7 @@ def open(
     *,
     role: Literal["hook"],
     settings: Mapping[str, Value] | None = None,
+    project: str = "",
     foreign: bool | None = None,
 ) -> Search: ...
 
@@ -102,6 +105,7 @@ def open(
     role: Literal["library", "cli", "server", "mcp"] = "library",
     create: bool | None = None,
     settings: Mapping[str, Value] | None = None,
+    project: str = "",
     foreign: bool | None = None,
     clock: Clock | None = None,
     disk: Disk | None = None,
@@ -114,15 +118,18 @@ def open(
     role: str = "library",
     create: bool | None = None,
     settings: Mapping[str, Value] | None = None,
+    project: str = "",
     foreign: bool | None = None,
     clock: Clock | None = None,
     disk: Disk | None = None,
-) -> Muisti | Search:
+) -> Muisti | Search:  # shape: one argument for each option
     """Open the vault at a location: a folder, `:memory:`, or None for the one found from here.
 
     The role decides whether a missing vault is created, edited files are picked up, accepted
     exchanges are continued and the model is loaded. `create` overrides the role. A hook gets a
     vault that can only be searched, and loads as little as possible.
+
+    `project` is the default project unless the vault's settings name one.
 
     Settings of a foreign vault are restricted: it was found in some folder instead of being named.
     By default that is so if no location is given and the vault is not the user's own.
@@ -146,7 +153,10 @@ def open(
         _ensure_vault(root, create=defaults.create if create is None else create, disk=disk)
         foreign = is_foreign(root, location) if foreign is None else foreign
         vault_settings = load_settings(root, arguments=arguments, foreign=foreign)
+        if project and not vault_settings.project:
+            vault_settings = replace(vault_settings, project=project)
         back_end = _Files(root, vault_settings, clock or SystemClock(), disk)
+    back_end.services.use_threads = defaults.use_threads
     if role == "hook":
         from muisti.engine.search import Search
 
@@ -304,7 +314,7 @@ class _Files(_BackEnd):
             return
         try:
             if text := self.store.read_user_file():
-                memory.core_init(text)
+                memory.core_init(text, user="")
         except MuistiError as error:
             _get_log().warning("core memory is not filled from USER.md: %s", error)
 

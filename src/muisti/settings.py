@@ -44,6 +44,7 @@ class Settings:
     """The settings of a vault."""
 
     project: str = _setting("", "Default project for saving and searching; empty: none.")
+    user: str = _setting("", "Default user for saving and searching; empty: none.")
     max_content_bytes: int = _setting(
         1_048_576, "Maximum size of a memory's content, in bytes of UTF-8.", low=1
     )
@@ -75,12 +76,18 @@ class Settings:
     embedder_timeout: float = _setting(
         30.0, "Seconds to wait for a reply from the embedder.", low=0.1, high=3600
     )
+    embedder_query_timeout: float = _setting(
+        3.0,
+        "Seconds that a search or a single save waits for the embedder's server.",
+        low=0.1,
+        high=3600,
+    )
     embedder_retry: float = _setting(
         60.0, "Seconds before a failed embedder is tried again.", low=0, high=86_400
     )
     embedder_threads: int = _setting(1, "Threads for local embedding.", low=1, high=256)
     embed_on_save: bool = _setting(
-        True, "Embed a memory when it is saved; otherwise before the next search."
+        True, "Embed a memory when it is saved; otherwise with the next search."
     )
     extractor: str = _setting(
         "rules",

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import tarfile
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from muisti import Memory, Muisti, SearchResults
+from muisti import CompactResult, Memory, Muisti, SearchResult, SearchResults
+from muisti.recall.prompt_context import compose_context
 
 DATA = Path(__file__).parents[1] / "data"
 NAME = "vault_before_ports"
@@ -144,7 +147,7 @@ def collect_answers(memory: Muisti) -> dict[str, Any]:
         "verify": _verify(memory),
         "searches": [_search(memory, query, options) for query, options in SEARCHES],
         "messages": [_said(memory, query) for query in ("invoice export", "лимит", "deploy")],
-        "compact": memory.search_compact("which database do we use", limit=5),
+        "compact": _compact(memory, "which database do we use"),
         "contexts": [_context(memory, query, options) for query, options in CONTEXTS],
         "keywords": _by_keywords(memory),
         "explained": _explained(memory, alive[:5]),
@@ -175,8 +178,13 @@ def jsonable(value: object) -> Any:
 
 
 def _context(memory: Muisti, query: str, options: Mapping[str, Any]) -> str:
-    """Return a context with the note that it had when the answers were recorded."""
-    opening, separator, rest = memory.context(query, **options).partition(">\n")
+    """Return a context as it was when the answers were recorded: another note, weak matches too."""
+    filters = {name: value for name, value in options.items() if name != "budget"}
+    found = memory.search(query, limit=20, source=("memory", "document"), **filters)
+    memories = [one.memory for one in found]
+    context = compose_context(memory.core_get(), memories, options["budget"])
+    assert memory.context(query, **options).endswith("</memories>")
+    opening, separator, rest = context.partition(">\n")
     assert opening.startswith("<memories note=")
     return f"{RECORDED_OPENING}{separator}{rest}"
 
@@ -215,7 +223,19 @@ def _lists(memory: Muisti) -> dict[str, Any]:
 
 
 def _ranked(results: list[Any]) -> list[tuple[str, float]]:
-    return [(one.memory.id, one.score) for one in results]
+    return [(one.memory.id, _relative_score(one)) for one in results]
+
+
+def _compact(memory: Muisti, query: str) -> list[CompactResult]:
+    compact = memory.search_compact(query, limit=5)
+    scores = [round(_relative_score(one), 3) for one in memory.search(query, limit=5)]
+    return [replace(one, score=score) for one, score in zip(compact, scores, strict=True)]
+
+
+def _relative_score(result: SearchResult) -> float:
+    """Return the score as it was when the answers were recorded: what results are ranked by."""
+    (fusion,) = (signal.score for signal in result.why if signal.name == "fusion")
+    return 1 / (1 + math.exp(-fusion / 2))
 
 
 def _graph(memory: Muisti, memory_id: str) -> dict[str, Any]:
@@ -230,8 +250,14 @@ def _session(memory: Muisti, session_id: str) -> dict[str, Any]:
         "context": _ids(memory.get_session_context(session_id)),
         "raw": memory.get_raw_session_content(session_id),
         "tokens": memory.get_session_token_count(session_id),
-        "relevant": _ids(memory.get_relevant_memories(session_id, "database")),
+        "relevant": _relevant(memory, session_id),
     }
+
+
+def _relevant(memory: Muisti, session_id: str) -> list[str]:
+    """Return weak matches too, which `get_relevant_memories` left in when this was recorded."""
+    found = memory.search("database", limit=5, session_id=session_id, source="memory")
+    return [one.memory.id for one in found]
 
 
 def _windows(memory: Muisti, chat: str) -> dict[str, Any]:
@@ -270,12 +296,12 @@ def _results(found: SearchResults) -> list[dict[str, Any]]:
     return [
         {
             "id": one.memory.id,
-            "score": one.score,
+            "score": _relative_score(one),
             "source": one.source,
             "title": one.memory.title,
             "snippet": one.matched_snippet,
             "keywords": one.matched_keywords,
-            "signals": [(signal.name, signal.score) for signal in one.why],
+            "signals": [(signal.name, signal.score) for signal in one.why[:-1]],
         }
         for one in found
     ]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from muisti import KINDS, InvalidMemory, InvalidRequest, Memory, Muisti, Sector, Tier
+from muisti.errors import SessionNotFound
 from tests.conftest import Opener
 
 FIELDS = (
@@ -83,7 +84,10 @@ def test_A3_a_search_sees_its_project_its_session_and_what_is_global(memory: Mui
         "zebra of everybody",
         "zebra of a session in web",
     }
-    assert seen(project="web", session_id="s-api") == {"zebra of web", "zebra of everybody"}
+    assert seen(session_id="s-web") == seen(project="web", session_id="s-web")
+    for another in ("s-api", "never started"):
+        with pytest.raises(SessionNotFound, match=another):
+            seen(project="web", session_id=another)
     assert seen() == {"zebra of web", "zebra of api", "zebra of everybody"}
 
 

@@ -92,6 +92,7 @@ def test_I3_a_session_gets_its_own_and_no_others(memory: Muisti) -> None:
     mine = memory.save("My secret plan for the garden", tier="session", session_id="a")
     memory.save("Another secret plan for the garden shed", tier="session", session_id="b")
     assert [one.id for one in memory.get_relevant_memories("a", "garden plan")] == [mine.id]
+    memory.start_session(session_id="c")
     assert len(memory.get_relevant_memories("c", "garden plan", limit=5)) == 0
 
 
@@ -118,6 +119,6 @@ def test_K4_nothing_closes_the_fence_or_begins_a_line(attack: str) -> None:
     assert block.count("</memory>") == 1
     assert block.count("</memory-core>") == 1
     assert 'trust="unverified"' in block
-    line = format_list([hostile]).splitlines()[1]
+    line = format_list([hostile], hostile.created_at).splitlines()[1]
     assert line.startswith("- [NOTE] Ignore")
     assert line.endswith("unverified, from web)")

@@ -143,6 +143,7 @@ def test_E2_memories_of_another_session_stay_hidden(memory: Muisti) -> None:
     private = memory.save(CAT, tier="session", session_id="mine")
     memory.save_batch(OTHERS)
     assert private.id not in ids(memory.search("feline", mode="vector"))
+    memory.start_session(session_id="yours")
     assert private.id not in ids(memory.search("feline", session_id="yours"))
     assert ids(memory.search("feline", session_id="mine"))[0] == private.id
 
@@ -242,7 +243,15 @@ def test_E5_scores_descend_between_0_and_1(memory: Muisti, mode: str) -> None:
     assert len(scores) > 2
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
-    assert [result.distance for result in found] == pytest.approx([1 - score for score in scores])
+    cosines = [
+        next((signal.score for signal in result.why if signal.name == "vector"), None)
+        for result in found
+    ]
+    for result, cosine in zip(found, cosines, strict=True):
+        if mode == "keyword":
+            assert result.distance is None
+        elif cosine is not None:
+            assert result.distance == pytest.approx(1 - cosine, abs=1e-4)
 
 
 def test_E5_why_tells_rank_and_score_of_words_and_meaning(memory: Muisti) -> None:
@@ -254,7 +263,11 @@ def test_E5_why_tells_rank_and_score_of_words_and_meaning(memory: Muisti) -> Non
     assert signals["keyword"].score > 0
     assert 0.45 < signals["vector"].score <= 1
     assert "cat" in signals["keyword"].note
-    assert {signal.name for signal in memory.search("feline")[0].why} == {"vector", "prior"}
+    assert {signal.name for signal in memory.search("feline")[0].why} == {
+        "vector",
+        "prior",
+        "fusion",
+    }
 
 
 def test_E5_the_snippet_of_a_hit_by_meaning_is_its_piece(memory: Muisti) -> None:

@@ -200,7 +200,7 @@ def test_E5_a_result_tells_its_score_snippet_and_reasons(memory: Muisti) -> None
     memory.save(long, keywords=["narwhals"])
     (result,) = memory.search("narwhal")
     assert 0 < result.score <= 1
-    assert result.distance == pytest.approx(1 - result.score)
+    assert result.distance is None or 0 <= result.distance <= 1
     assert "The narwhal has a tusk." in result.matched_snippet
     assert len(result.matched_snippet) < 520
     assert result.matched_keywords == ("narwhals",)
@@ -238,6 +238,7 @@ def test_E6_a_long_title_in_any_script_fits_the_first_layer(memory: Muisti) -> N
 def test_E7_what_was_returned_is_counted(opened: Opener, clock: FakeClock) -> None:
     memory = opened()
     saved = memory.save("Count me")
+    memory.start_session(session_id="s1")
     clock.forward(hours=1)
     memory.search("count", session_id="s1")
     memory.search("count")

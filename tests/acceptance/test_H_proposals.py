@@ -118,7 +118,7 @@ def test_H3_confirming_it_by_link(memory: Muisti, clock: FakeClock) -> None:
     made = memory.link(second.id, first.id, "SUPERSEDES")
     assert (made.confidence, made.extracted_by, made.proposed) == (1.0, "user", False)
     assert memory.links(second.id) == [made]
-    assert current(memory, first.id).valid_until == clock.now()
+    assert current(memory, first.id).valid_until == second.created_at
     successor = memory.superseding(first.id)
     assert successor is not None
     assert successor.id == second.id

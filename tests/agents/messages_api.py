@@ -2,7 +2,7 @@
 no model, no key.
 
 with serving() as api:
-    api.script = [calls("mcp__muisti__search", query="dog"), says("Your dog is Musti.")]
+    api.script = [calls("mcp__muisti__memory_search", query="dog"), says("Your dog is Musti.")]
     …run a program with ANTHROPIC_BASE_URL=api.url…
     api.asked[0].texts()      # what the program sent first
 """

@@ -73,30 +73,37 @@ def call(inspect: Inspect, tool: str, **arguments: Any) -> dict[str, Any]:
 
 def test_J4_every_tool_from_the_inspector(inspect: Inspect) -> None:
     tools = {one["name"]: one for one in inspect("--method", "tools/list", "--strict")["tools"]}
-    assert len(tools) == 10
-    old = call(inspect, "save", content="The lamp is green", kind="fact")["id"]
-    new = call(inspect, "save", content="Since March the lantern of the harbour is blue")["id"]
-    assert old in {one["id"] for one in call(inspect, "search", query="lamp", limit=5)["results"]}
+    assert len(tools) == 9
+    assert all(name.startswith("memory_") for name in tools)
+    old = call(inspect, "memory_save", content="The lamp is green", kind="fact")["id"]
+    new = call(inspect, "memory_save", content="Since March the lantern of the harbour is blue")[
+        "id"
+    ]
+    assert old in {
+        one["id"] for one in call(inspect, "memory_search", query="lamp", limit=5)["results"]
+    }
     assert [
-        one["id"] for one in call(inspect, "timeline", id=old, before=1, after=1)["results"]
+        one["id"] for one in call(inspect, "memory_timeline", id=old, before=1, after=1)["results"]
     ] == [old, new]
-    assert call(inspect, "get", ids=[new])["memories"][0]["trust"] == "unverified"
+    assert call(inspect, "memory_get", ids=[new])["memories"][0]["trust"] == "unverified"
     assert (
-        call(inspect, "update", id=new, title="The harbour's lantern")["title"]
+        call(inspect, "memory_update", id=new, title="The harbour's lantern")["title"]
         == "The harbour's lantern"
     )
-    assert call(inspect, "link", source=new, target=old, type="RELATED_TO")["target"] == old
-    assert call(inspect, "core_update", section="user", key="name", value="Anna") == {
+    assert call(inspect, "memory_link", source=new, target=old, type="RELATED_TO")["target"] == old
+    assert call(inspect, "memory_core_update", section="user", key="name", value="Anna") == {
         "section": "user",
         "key": "name",
     }
-    assert call(inspect, "core_get")["user"] == {"name": "Anna"}
-    assert call(inspect, "core_delete", section="user", key="name")["key"] == "name"
-    assert call(inspect, "forget", id=old)["id"] == old
+    assert call(inspect, "memory_core_get")["user"] == {"name": "Anna"}
+    assert (
+        call(inspect, "memory_core_update", section="user", key="name", value="")["key"] == "name"
+    )
+    assert call(inspect, "memory_forget", id=old)["id"] == old
 
 
 def test_J4_resources_prompts_and_errors_from_the_inspector(inspect: Inspect) -> None:
-    saved = call(inspect, "save", content="The staging server is called Kaisla")["id"]
+    saved = call(inspect, "memory_save", content="The staging server is called Kaisla")["id"]
     assert {one["uri"] for one in inspect("--method", "resources/list")["resources"]} == {
         "memory://recent",
         "memory://core",
@@ -116,7 +123,7 @@ def test_J4_resources_prompts_and_errors_from_the_inspector(inspect: Inspect) ->
         "--method",
         "tools/call",
         "--tool-name",
-        "get",
+        "memory_get",
         "--tool-args-json",
         '{"ids": ["nothing"]}',
         fails=True,

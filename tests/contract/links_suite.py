@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -156,13 +156,59 @@ class LinksContract:
         )
         assert index.successors([ident(1)]) == {ident(1): (ident(2),)}
 
-    def test_what_is_superseded_ends_when_the_link_begins(self, index: SearchIndex) -> None:
-        add(
-            index,
-            having(1),
-            superseding(2, 1, hour=5),
-            superseding(3, 1, hour=9, valid_from=NOON + HOUR),
-        )
-        add(index, having(4, valid_until=NOON), superseding(5, 4))
-        ends = {n: found.valid_until for n in (1, 2, 4) if (found := index.get(ident(n)))}
-        assert ends == {1: NOON + HOUR, 2: None, 4: NOON}
+    def test_what_is_superseded_ends_when_its_successor_begins(self, index: SearchIndex) -> None:
+        def new(number: int, old: int, start: int, **fields: Any) -> Memory:
+            made = link(number, old, LinkType.SUPERSEDES, **fields)
+            return having(number, made, valid_from=NOON + start * HOUR)
+
+        add(index, having(1), new(2, 1, 5), new(3, 1, 3, valid_from=NOON + 9 * HOUR))
+        add(index, having(4, valid_until=NOON - HOUR), new(5, 4, 2))  # its own end is earlier
+        add(index, having(6, valid_until=NOON + 9 * HOUR), new(7, 6, 2))  # or later
+        add(index, having(8, valid_from=NOON + 4 * HOUR), new(9, 8, 1))  # before it began
+        ends = {n: end(index, n) for n in (1, 2, 4, 6, 8)}
+        hours = {1: 3, 4: -1, 6: 2, 8: 4}
+        assert ends == {2: None, **{n: NOON + hour * HOUR for n, hour in hours.items()}}
+
+    def test_the_earliest_start_of_all_that_came_later_counts(self, index: SearchIndex) -> None:
+        made = link(3, 2, LinkType.SUPERSEDES)
+        later = replace(superseding(2, 1), valid_from=NOON + 9 * HOUR)
+        latest = having(3, made, valid_from=NOON + HOUR)
+        add(index, having(1), later, latest)
+        assert (end(index, 1), end(index, 2)) == (NOON + HOUR, NOON + 9 * HOUR)
+        # Without the one in between, the chain is still one.
+        add(index, replace(later, deleted_at=NOON))
+        assert end(index, 1) == NOON + HOUR
+        assert index.successors([ident(1)]) == {ident(1): (ident(3),)}
+        add(index, later, replace(latest, deleted_at=NOON))
+        assert end(index, 1) == NOON + 9 * HOUR
+
+    @pytest.mark.parametrize("valid_from", [None, NOON + 3 * HOUR])
+    def test_an_end_that_a_link_set_goes_with_the_successor(
+        self, index: SearchIndex, valid_from: datetime | None
+    ) -> None:
+        """Files of earlier versions have the time of the link as the end."""
+        new = superseding(2, 1, hour=7, valid_from=valid_from)
+        add(index, having(1, valid_until=valid_from or NOON + 7 * HOUR), new)
+        assert end(index, 1) == NOON
+        add(index, replace(new, valid_from=NOON + 5 * HOUR))
+        assert end(index, 1) == NOON + 5 * HOUR
+        add(index, replace(new, deleted_at=NOON))
+        assert end(index, 1) is None
+
+    @pytest.mark.parametrize(("old", "new"), [("anna", "ben"), ("anna", ""), ("", "anna")])
+    def test_a_memory_of_another_user_takes_no_place(
+        self, index: SearchIndex, old: str, new: str
+    ) -> None:
+        add(index, having(1, user=old), replace(superseding(2, 1), user=new))
+        assert (end(index, 1), index.successors([ident(1)])) == (None, {})
+
+    def test_a_circle_has_no_effect_but_on_those_before_it(self, index: SearchIndex) -> None:
+        made = link(3, 2, LinkType.SUPERSEDES), link(3, 1, LinkType.SUPERSEDES)
+        add(index, having(1), superseding(2, 3), having(3, *made))
+        assert [end(index, n) for n in (1, 2, 3)] == [NOON, None, None]
+
+
+def end(index: SearchIndex, number: int) -> datetime | None:
+    found = index.get(ident(number))
+    assert found is not None
+    return found.valid_until

@@ -163,7 +163,7 @@ class MessagesContract:
         say(index, *(a_line(10 * n, f"line {n}") for n in range(6)))
         middle = index.get(f"message:{CHAT}/2026-03-10/m30", any_origin=True)
         assert middle is not None
-        assert [one.content for one in index.get_neighbours(middle, 2, 1)] == [
+        assert [one.content for one in index.get_neighbours(middle, 2, 1, Filter())] == [
             "line 1",
             "line 2",
             "line 3",
@@ -212,7 +212,7 @@ class MessagesContract:
         write(index, "docs/b.md", Section("", "", "another document"))
         middle = index.get("docs/a.md#s2", any_origin=True)
         assert middle is not None
-        assert [one.title for one in index.get_neighbours(middle, 9, 9)] == [
+        assert [one.title for one in index.get_neighbours(middle, 9, 9, Filter())] == [
             "Part 0",
             "Part 1",
             "Part 2",

@@ -15,6 +15,7 @@ from tests.contract.making import add, filed, happen, ident, ids
 from tests.unit.making import NOON, faded
 
 DAY = timedelta(days=1)
+EVERY = Filter(all_sessions=True)
 ALL = Filter(all_sessions=True, include_deleted=True)
 STORE = [
     filed(
@@ -53,6 +54,7 @@ STORE = [
         keywords=("sql",),
         user="bo",
         agent="codex",
+        trusted=False,
     ),
     filed(5, "in the trash", created_at=NOON - DAY, deleted_at=NOON),
     filed(
@@ -100,6 +102,10 @@ class ReaderContract:
             (Filter(agent="codex"), "4"),
             (Filter(agent="codex", user="anna"), ""),
             (Filter(agent=""), "126"),
+            (Filter(trusted=False), "4"),
+            (Filter(trusted=True), "126"),
+            (Filter(trusted=False, include_deleted=True), "4"),
+            (Filter(trusted=False, user="anna"), ""),
             (Filter(keywords=("sql",)), "14"),
             (Filter(keywords=("SQL", "DB")), "1"),
             (Filter(keywords=("sq",)), ""),
@@ -229,15 +235,15 @@ class ReaderContract:
         )
         middle = index.get(ident(4))
         assert middle is not None
-        assert [m.id[-1] for m in index.get_neighbours(middle, 2, 1)] == ["2", "3", "4", "5"]
-        assert [m.id[-1] for m in index.get_neighbours(middle, 0, 0)] == ["4"]
-        assert [m.id[-1] for m in index.get_neighbours(middle, 99, 99)] == list("1234567")
+        assert [m.id[-1] for m in index.get_neighbours(middle, 2, 1, EVERY)] == ["2", "3", "4", "5"]
+        assert [m.id[-1] for m in index.get_neighbours(middle, 0, 0, EVERY)] == ["4"]
+        assert [m.id[-1] for m in index.get_neighbours(middle, 99, 99, EVERY)] == list("1234567")
 
     def test_neighbours_of_one_moment_appear_once(self, index: SearchIndex) -> None:
         add(index, *(filed(n, f"text {n}") for n in range(1, 6)))
         middle = index.get(ident(3))
         assert middle is not None
-        assert [m.id[-1] for m in index.get_neighbours(middle, 5, 5)] == list("12345")
+        assert [m.id[-1] for m in index.get_neighbours(middle, 5, 5, EVERY)] == list("12345")
 
     def test_candidates_are_those_asked_for_and_their_neighbours_in_the_session(
         self, index: SearchIndex

@@ -7,6 +7,7 @@ from tests.contract.index_suite import IndexContract
 from tests.contract.links_suite import LinksContract
 from tests.contract.messages_suite import MessagesContract
 from tests.contract.reader_suite import ReaderContract
+from tests.contract.review_suite import ReviewContract
 from tests.contract.statistics_suite import StatisticsContract
 from tests.contract.words_suite import WordsContract
 
@@ -18,6 +19,7 @@ class SearchIndexContract(
     LinksContract,
     DuplicatesContract,
     MessagesContract,
+    ReviewContract,
     StatisticsContract,
 ):
     """Subclasses give the fixtures `index`, open and empty, and `clock`, which it goes by."""

@@ -72,11 +72,24 @@ OPERATIONS = st.one_of(
     st.tuples(st.just("label"), NTH, st.sampled_from(["sql", "auth", "SQL"])),
     st.tuples(
         st.sampled_from(
-            ["delete", "erase", "restore", "touch", "reinforce", "deemphasize", "unmerge", "pin"]
+            [
+                "delete",
+                "erase",
+                "restore",
+                "touch",
+                "reinforce",
+                "deemphasize",
+                "unmerge",
+                "pin",
+                "distrust",
+                "confirm",
+            ]
         ),
         NTH,
     ),
-    st.tuples(st.sampled_from(["link", "supersede"]), NTH, NTH),
+    st.tuples(st.sampled_from(["link", "supersede", "suggest", "settle", "reject"]), NTH, NTH),
+    st.tuples(st.just("replace"), NTH, TEXT),
+    st.tuples(st.just("date"), NTH, st.one_of(st.none(), st.integers(-30, 30))),
     st.tuples(st.just("say"), st.sampled_from(CHATS), TEXT),
     st.tuples(st.just("break"), st.sampled_from(CHATS)),
     st.tuples(
@@ -143,7 +156,7 @@ class Both:
 
 def _do(
     vault: Muisti, clock: FakeClock, ids: Sequence[str], operation: Operation
-) -> Any:  # a table
+) -> Any:  # shape: a table
     name, *rest = operation
     if rest and isinstance(rest[0], int) and name != "wait":
         if not ids:
@@ -163,14 +176,29 @@ def _do(
             return vault.update(rest[0], content=rest[1], by_session="s")
         case "label":
             return vault.update(rest[0], keywords=(rest[1],), files=("src/auth",))
+        case "date":
+            start = None if rest[1] is None else FakeClock().now() + timedelta(days=rest[1])
+            return vault.update(rest[0], valid_from=start)
         case "pin":
             return vault.update(rest[0], pinned=True)
+        case "distrust":
+            return vault.update(rest[0], trusted=False)
         case "delete" | "erase":
             return vault.delete(rest[0], hard=name == "erase")
-        case "restore" | "touch" | "reinforce" | "deemphasize" | "unmerge":
+        case "restore" | "touch" | "reinforce" | "deemphasize" | "unmerge" | "confirm":
             return getattr(vault, name)(rest[0])
         case "link":
             return vault.link(rest[0], ids[rest[1] % len(ids)], "BUILDS_ON")
+        case "suggest":
+            other = ids[rest[1] % len(ids)]
+            how = {"confidence": 0.5, "extracted_by": "system"}
+            return vault.link(rest[0], other, "CONTRADICTS", **how)
+        case "settle":
+            return vault.confirm_link(rest[0], ids[rest[1] % len(ids)], "CONTRADICTS")
+        case "reject":
+            return vault.reject_link(rest[0], ids[rest[1] % len(ids)], "CONTRADICTS")
+        case "replace":
+            return vault.replace(rest[0], rest[1])
         case "supersede":
             return vault.supersede(rest[0], ids[rest[1] % len(ids)])
         case "say":
@@ -244,6 +272,8 @@ def questions(  # shape: a table of calls
             {},
             {"project": "app"},
             {"source": "message"},
+            {"trusted": False},
+            {"trusted": True},
             {"session_id": "s", "include_deleted": True},
         ):
             yield lambda vault, q=query, o=options: vault.search(q, record=False, **o)
@@ -267,9 +297,15 @@ def questions(  # shape: a table of calls
         {"min_salience": 0.5},
         {"kind": "decision"},
         {"tier": "session"},
+        {"trusted": False},
+        {"trusted": True},
         {"session": "s"},
     ):
         yield lambda vault, f=filters: vault.list(limit=50, **f)
+    for filters in ({}, {"project": "app"}, {"kind": "fact"}, {"order_by": "importance"}):
+        yield lambda vault, f=filters: vault.review(**f)
+        yield lambda vault, f=filters: vault.review(limit=2, offset=1, **f)
+    yield lambda vault: vault.count_review(project="app")
     for id_ in (*ids, "nobody"):
         for name in ("get", "links", "superseding", "graph", "timeline", "related"):
             yield lambda vault, i=id_, n=name: getattr(vault, n)(i)

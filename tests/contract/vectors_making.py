@@ -43,6 +43,7 @@ RARE: dict[int, tuple[dict[str, Any], Filter]] = {
         {"keywords": ("rare",), "deleted_at": NOON},
         Filter(keywords=("Rare",), include_deleted=True),
     ),
+    7: ({"trusted": False}, Filter(trusted=False)),
 }
 """One memory in a hundred is like this, and the filter that lets only those through."""
 

@@ -227,6 +227,58 @@ class VectorsContract:
         assert place.space().missing == 0
         assert place.nearest(clustered(1)[0]) == []
 
+    def test_a_long_text_is_stored_in_parts(self, place: Place) -> None:
+        memory, other = numbered(2)
+        vectors = clustered(9)
+        space = place.vectors.prepare(FIRST)
+        add(place.index, memory, other)
+        whole = embedded(memory, vectors)
+
+        def store(first: int, end: int) -> tuple[int, list[str]]:
+            pieces = {"pieces": whole.pieces[first:end], "vectors": vectors[first:end]}
+            place.vectors.add([replace(whole, **pieces, first=first, complete=end == 9)])
+            stored = place.vectors.count_pieces(space, memory.id)
+            return stored, place.vectors.find_missing(space, 10)
+
+        both = [memory.id, other.id]
+        assert store(3, 6) == (0, both), "it does not begin with the first"
+        assert store(0, 3) == (3, both)
+        assert store(3, 6) == (6, both)
+        assert store(3, 6) == (6, both), "of another process"
+        assert store(0, 3) == (3, both), "another process begins again"
+        assert store(6, 9) == (3, both), "a gap"
+        assert store(3, 6) == (6, both)
+        assert store(6, 9) == (9, [other.id])
+        assert store(0, 3) == (9, [other.id]), "late"
+        assert [place.nearest(vector, 1)[0].start for vector in vectors] == [
+            piece.start for piece in whole.pieces
+        ]
+
+    def test_another_text_loses_its_parts(self, place: Place) -> None:
+        (memory,) = numbered(1)
+        space = place.vectors.prepare(FIRST)
+        add(place.index, memory)
+        part = replace(embedded(memory, clustered(3)), complete=False)
+        place.vectors.add([part])
+        add(place.index, replace(memory, content="another text"))
+        assert place.vectors.count_pieces(space, memory.id) == 0
+        place.vectors.add([part])
+        assert place.vectors.count_pieces(space, memory.id) == 0
+        assert place.vectors.find_missing(space, 10) == [memory.id]
+
+    def test_a_removed_text_and_a_rebuilt_index_lose_the_parts(self, place: Place) -> None:
+        memories = numbered(2)
+        space = place.vectors.prepare(FIRST)
+        add(place.index, *memories)
+        parts = [replace(embedded(memory, clustered(3)), complete=False) for memory in memories]
+        place.vectors.add(parts)
+        place.remove(memories[:1])
+        add(place.index, memories[0])
+        assert place.vectors.count_pieces(space, memories[0].id) == 0
+        place.rebuild(memories)
+        assert place.vectors.count_pieces(place.space(), memories[1].id) == 0
+        assert place.space().missing == 2
+
     # -- Following the memories
 
     def test_another_text_loses_the_vectors(self, place: Place) -> None:

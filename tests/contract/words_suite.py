@@ -92,6 +92,7 @@ class WordsContract:
         [
             Filter(project="small"), Filter(kinds=("decision",)), Filter(sectors=("emotional",)), Filter(tiers=("global",)),
             Filter(session="s"), Filter(keywords=("k",)), Filter(files=("f",)), Filter(min_salience=0.9), Filter(ids=(ident(1000),)),
+            Filter(trusted=False),
         ],
         ids=repr,
     )  # fmt: skip
@@ -111,6 +112,7 @@ class WordsContract:
             session_id="s",
             keywords=("k",),
             files=("f",),
+            trusted=False,
         )
         add(index, *crowd, rare)
         assert find_ids(index, "apple", where, limit=1) == [rare.id]

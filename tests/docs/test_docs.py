@@ -20,7 +20,9 @@ def _blocks(page: Path, language: str) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/conversations.md", "docs/chat-bot.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/conversations.md", "docs/chat-bot.md", "docs/users.md"]
+)
 def test_python_examples_run(page: str, tmp_path: Path) -> None:
     blocks = _blocks(ROOT / page, "python")
     assert blocks

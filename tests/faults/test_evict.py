@@ -169,11 +169,7 @@ def test_G4_what_changes_between_choosing_and_moving_stays(
 ) -> None:
     with bootstrap.open(vault, clock=clock) as memory, bootstrap.open(vault, clock=clock) as other:
         why = fill(memory, clock, 120)
-        of_ended = [
-            m.id
-            for m in memory.list(limit=None, session_id="ended")
-            if m.session_id == "ended" and not why[m.id]
-        ]
+        of_ended = [m.id for m in memory.list(limit=None, session="ended") if not why[m.id]]
         chosen = of_ended[0]
         choose = clean._choose_evicted
 

@@ -18,7 +18,7 @@ from tests.conftest import FakeClock
 from tests.tiers import steps
 
 from .crash import ACKNOWLEDGED, killed_at
-from .scenarios import LINKING, MERGING, NEARLY, SUCCESSOR, TARGET, prepared
+from .scenarios import LINKING, MERGING, NEARLY, SUCCESSOR, TARGET, prepared, target
 from .starve import FailingDisk
 
 SUPERSEDE, UNLINK, UNMERGE = LINKING[0], LINKING[2], MERGING[2]
@@ -49,6 +49,35 @@ def test_H2_killed_and_repeated_later_and_taken_back(tmp_path: Path, clock: Fake
             UNLINK.act(memory)
             assert current(memory) == [SUCCESSOR, TARGET], f"killed at step {k}"
         clock.forward(hours=-6)
+        shutil.rmtree(vault)
+        if answer == ACKNOWLEDGED:
+            assert k > 3
+            return
+    pytest.fail("it did not end")
+
+
+def test_H2_a_save_that_replaces_is_killed_and_repeated(tmp_path: Path, clock: FakeClock) -> None:
+    """The new file alone says which is current, so that no step leaves two current memories."""
+
+    def act(memory: Muisti) -> None:
+        memory.save(SUCCESSOR, kind="fact", replaces=target(memory))
+
+    ready = prepared(MERGING[0], tmp_path, clock)  # a vault with the target
+    for k in steps(200):
+        vault = ready.copy(tmp_path / "killed")
+        answer = killed_at(k, vault, clock, act)
+        clock.forward(hours=3)
+        shutil.rmtree(vault / ".muisti")
+        with bootstrap.open(vault, clock=clock) as memory:
+            if SUCCESSOR in current(memory):
+                successor = memory.superseding(target(memory))
+                assert successor is not None, f"killed at step {k}"
+                assert successor.content == SUCCESSOR
+            else:
+                assert current(memory) == [TARGET], f"killed at step {k}"
+            act(memory)
+            assert current(memory) == [SUCCESSOR], f"killed at step {k}"
+        clock.forward(hours=-3)
         shutil.rmtree(vault)
         if answer == ACKNOWLEDGED:
             assert k > 3

@@ -26,7 +26,12 @@ positive_data_acceptance.expected-statuses = ["2xx", "401", "403", "404", "409",
 
 # These name a second memory in their body, and report which of the two is missing.
 [[operations]]
-include-path = ["/api/memories/{memory_id}/supersede", "/api/memories/{memory_id}/links"]
+include-path = [
+    "/api/memories/{memory_id}/supersede",
+    "/api/memories/{memory_id}/links",
+    "/api/review/links/confirm",
+    "/api/review/links/reject",
+]
 checks.ensure_resource_availability.enabled = false
 """
 

@@ -38,7 +38,8 @@ def test_J3_all_fields_are_camel_case_and_come_back(client: TestClient) -> None:
     assert told["validFrom"] == "2025-12-31T22:00:00Z"
     assert {key: told[key] for key in sent} == {**sent, "validFrom": "2025-12-31T22:00:00Z"}
     assert not any("_" in key for key in told)
-    assert client.get(made.headers["Location"]).json() == told
+    marks = {"outdated": False, "supersededBy": None}
+    assert client.get(made.headers["Location"]).json() == {**told, **marks}
 
 
 def test_J3_lists_are_paged(client: TestClient, known: list[str]) -> None:
@@ -253,6 +254,23 @@ def test_J3_supersede_and_history(client: TestClient, known: list[str], clock: F
     assert client.get(f"/api/memories/{old}/superseding").json() == {"memory": None}
     assert client.post(f"/api/memories/{old}/supersede", json={"newId": new}).json()["validUntil"]
     assert client.get(f"/api/memories/{old}/superseding").json()["memory"]["id"] == new
+    listed = client.get("/api/memories").json()["items"]
+    found = client.get("/api/search", params={"query": "PostgreSQL orders"}).json()["results"]
+    compact = client.get("/api/search/compact", params={"query": "PostgreSQL orders"}).json()
+    neighbours = client.get(f"/api/search/timeline/{old}").json()
+    details = client.post("/api/search/details", json={"ids": [old, new]}).json()
+    one = client.get(f"/api/memories/{old}").json()
+    found = [{**result, "id": result["memory"]["id"]} for result in found]
+    for marked in ([one], listed, found, compact, neighbours, details):
+        (entry,) = [entry for entry in marked if entry["id"] == old]
+        assert (entry["outdated"], entry["supersededBy"]) == (True, new)
+        for entry in marked:
+            assert entry["id"] == old or (entry["outdated"], entry["supersededBy"]) == (False, None)
+    asked: dict[str, object] = {"query": "PostgreSQL orders"}
+    block = client.post("/api/context", json=asked).json()["context"]
+    assert (new in block, f'id="{old}"' in block) == (True, False)
+    block = client.post("/api/context", json={**asked, "includeOutdated": True}).json()["context"]
+    assert f'outdated="yes" replaced_by="{new}"' in block
     assert "superseded" in {
         one["what"] for one in client.get(f"/api/memories/{old}/history").json()
     }
@@ -272,3 +290,38 @@ def test_J3_unmerge(client: TestClient) -> None:
         "The authentication module is located in src/auth/index.ts",
         True,
     )
+
+
+def test_J3_a_saved_memory_replaces_another(client: TestClient, known: list[str]) -> None:
+    sent = {"content": "The office moved to Helsinki", "replaces": known[3]}
+    made = client.post("/api/memories", json=sent)
+    assert made.status_code == 201
+    old = client.get(f"/api/memories/{known[3]}").json()
+    assert old["validUntil"] is not None
+    links = client.get(f"/api/memories/{known[3]}/links").json()
+    assert (links[0]["source"], links[0]["type"]) == (made.json()["id"], "SUPERSEDES")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "name"),
+    [
+        ({"replaces": "01a1e3f4-56a5-7eb0-88a4-75f4e0a2e806"}, 404, "memory-not-found"),
+        ({"replaces": 7}, 422, "invalid-request"),
+        ({"replaces": ""}, 422, "invalid-request"),
+    ],
+)
+def test_J3_what_does_not_exist_is_not_replaced(
+    client: TestClient, known: list[str], sent: dict[str, object], status: int, name: str
+) -> None:
+    before = client.get("/api/memories").json()
+    check_problem(
+        client.post("/api/memories", json={"content": "The office moved", **sent}), status, name
+    )
+    assert client.get("/api/memories").json() == before
+
+
+def test_J3_a_memory_does_not_replace_itself(client: TestClient, known: list[str]) -> None:
+    before = client.get("/api/memories").json()
+    sent = {"content": TOPICS[0], "replaces": known[0]}
+    check_problem(client.post("/api/memories", json=sent), 422, "invalid-request")
+    assert client.get("/api/memories").json() == before

@@ -54,7 +54,8 @@ def test_J3_compact_timeline_and_details(client: TestClient, known: str) -> None
     compact = client.get(
         "/api/search/compact", params={"query": "database", "source": "memory"}
     ).json()
-    assert list(compact[0]) == ["id", "title", "kind", "score", "createdAt"]
+    fields = ["id", "title", "kind", "score", "createdAt", "outdated", "supersededBy"]
+    assert list(compact[0]) == fields
     around = client.get(f"/api/search/timeline/{known}", params={"before": 1, "after": 0}).json()
     assert [one["id"] for one in around][-1] == known
     whole = client.post("/api/search/details", json={"ids": [known]}).json()

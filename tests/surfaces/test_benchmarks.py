@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from benchmarks import (
+    confidence,
+    confidence_data,
     datasets,
     order,
     order_tables,
@@ -139,3 +142,33 @@ def test_quality_scores_a_ranking() -> None:
 )
 def test_evidence_is_normalised(written: str, meant: list[str]) -> None:
     assert datasets._turn_ids(written) == meant
+
+
+def test_confidence_without_data_says_what_to_get(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert confidence.main(["--data", str(tmp_path)]) == 1
+    assert "locomo_dev.json is missing" in capsys.readouterr().err
+
+
+def test_confidence_measures_order_and_calibration() -> None:
+    scores, right = [0.1, 0.2, 0.8, 0.9], [False, False, True, True]
+    assert confidence.measure_auc(scores, right) == 1.0
+    assert confidence.measure_auc([0.5] * 4, right) == 0.5
+    assert confidence.measure_ece([0.5] * 40, [True, False] * 20) == pytest.approx(0.0)
+    assert confidence.measure_ece([0.9] * 40, [False] * 40) == pytest.approx(0.9)
+
+
+def test_confidence_finds_the_weights_of_a_logistic_function() -> None:
+    rng = np.random.default_rng(1)
+    numbers = np.c_[np.ones(20_000), rng.normal(size=(20_000, 2))]
+    weights = np.array([-1.0, 2.0, 0.5])
+    right = (rng.random(20_000) < confidence.logistic(numbers @ weights)).astype(float)
+    found = confidence.fit_logistic(numbers, right, np.ones(20_000))
+    assert found == pytest.approx(weights, abs=0.1)
+
+
+def test_confidence_asks_in_one_or_two_words() -> None:
+    question = "When did Melanie run a charity race?"
+    assert confidence_data.shorten(question, 1, {"Melanie"}) == "charity"
+    assert confidence_data.shorten(question, 2, {"Melanie"}) == "charity race"

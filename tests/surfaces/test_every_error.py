@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import pkgutil
+import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -17,12 +19,16 @@ from starlette.testclient import TestClient
 import muisti
 from muisti import Muisti, bootstrap, errors
 from muisti.surfaces.cli import group
+from muisti.surfaces.cli.main import MODULES
 from muisti.surfaces.hooks.run import describe_error as logged
+from muisti.surfaces.mcp.errors import STEPS, describe_error
 from muisti.surfaces.mcp.vault import LazyVault
 from muisti.surfaces.setup.errors import ConfigurationProblem
 from tests.rest.conftest import client_of
 from tests.surfaces.mcp.clients import call_failing_tool, connect_in_process, run
 
+COMMAND = re.compile(rf"muisti (?:{'|'.join(MODULES)})\b")
+"""A command that only a person can run."""
 QUOTED = "the lamp is green"
 """What only an error that may quote a memory says."""
 MADE: dict[type[errors.MuistiError], errors.MuistiError] = {
@@ -145,14 +151,52 @@ def test_rest_page_and_agents_tell_the_same(
 
     async def asked() -> str:
         async with connect_in_process(LazyVault(fail)) as agent:  # type: ignore[arg-type]
-            return await call_failing_tool(agent, "core_get")
+            return await call_failing_tool(agent, "memory_core_get")
 
     message = run(asked)
     assert message.startswith(f"{kind.title}: ")
-    assert kind.next_step in message
+    steps = [STEPS[one] for one in kind.__mro__ if one in STEPS]
+    assert not steps or steps[0] in message
     assert ("Tell the user" in message) == (
         kind.status in (403, 500, 501, 503, 507) and not kind.is_temporary
     )
+
+
+@every_error
+def test_J4_agents_are_told_no_command(kind: type[errors.MuistiError]) -> None:
+    """A model cannot run `muisti …`: neither its own steps nor those for people may name it."""
+    assert kind.next_step == "" or not COMMAND.search(describe_error(_made(kind)))
+    if kind in (errors.MemoryNotFound, errors.SessionNotFound, *MADE):
+        told = describe_error(_made(kind))
+    else:
+        told = describe_error(kind(f"{QUOTED}; run `muisti reindex` and try again"))
+    assert not COMMAND.search(told)
+    assert told.startswith(f"{kind.title}: ")
+    assert not any(COMMAND.search(step) for step in STEPS.values())
+
+
+def test_J4_agents_are_told_no_command_of_any_message() -> None:
+    """Every message of the source that names a command, whole, as an error for an agent."""
+    found = 0
+    for file in Path(muisti.__file__).parent.rglob("*.py"):
+        nodes = list(ast.walk(ast.parse(file.read_text("utf-8"))))
+        joined = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+        inside = {id(part) for node in joined for part in node.values}
+        for node in nodes:
+            if id(node) in inside:
+                continue
+            if isinstance(node, ast.JoinedStr):
+                parts = [one.value if isinstance(one, ast.Constant) else "x" for one in node.values]
+                text = "".join(str(part) for part in parts)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = node.value
+            else:
+                continue
+            if "`muisti " in text and "\n" not in text:
+                found += 1
+                told = describe_error(errors.MuistiError(text))
+                assert not COMMAND.search(told), f"{file}: {text}"
+    assert found > 20
 
 
 @every_error

@@ -61,6 +61,16 @@ def test_opens_and_closes(steps: str, expected: str) -> None:
     assert " ".join(seen) == expected
 
 
+@pytest.mark.parametrize(("seconds", "is_open"), [(0.9, False), (1.0, True), (30.0, True)])
+def test_a_call_that_fails_slowly_opens_it_at_once(seconds: float, is_open: bool) -> None:
+    clock = Seconds()
+    breaker = Breaker(EMBEDDER, clock=clock)
+    with pytest.raises(EmbedderProblem), breaker.watch():
+        clock.at += seconds
+        raise EmbedderProblem("did not respond")
+    assert breaker.is_open is is_open
+
+
 def test_the_refusal_says_why_and_when() -> None:
     clock = Seconds()
     breaker = Breaker(EMBEDDER, failures=1, clock=clock)

@@ -11,6 +11,7 @@ import pytest
 from muisti.errors import ExtractorUnavailable
 from muisti.models.http.json_client import JsonClient
 from muisti.models.http.purpose import EMBEDDER, EXTRACTOR, Purpose
+from muisti.ports.waiting import get_wait_left, limit_wait
 from tests.chat_server import ChatServer, saying, serving
 
 KEY = "sk-very-secret-0123456789"
@@ -49,6 +50,17 @@ def test_a_client_that_was_closed_meanwhile(server: ChatServer) -> None:
     with pytest.raises(ExtractorUnavailable, match="was closed"):
         post({})
     post.close()
+    assert post({})
+    post.close()
+
+
+def test_an_operation_that_has_no_time_left_sends_nothing(server: ChatServer) -> None:
+    post = JsonClient(f"{server.url}/api/chat", EXTRACTOR)
+    with limit_wait(3600.0), limit_wait(0.0), limit_wait(3600.0):
+        assert get_wait_left() == 0.0
+        with pytest.raises(ExtractorUnavailable, match="no time left"):
+            post({})
+    assert (server.requests, get_wait_left()) == ([], None)
     assert post({})
     post.close()
 

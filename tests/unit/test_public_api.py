@@ -15,10 +15,10 @@ from muisti.deprecation import RENAMED_METHODS
 PUBLIC = [
     "KINDS", "BrokenFile", "CompactResult", "Conflict", "Conversation", "CoreEntryNotFound",
     "CoreMemory", "DocumentSource", "Draft", "EmbedderProblem", "EntryType", "Explanation",
-    "Extracted", "ExtractorProblem", "Graph", "HistoryEntry", "ImportFailed", "InvalidMemory",
+    "Extracted", "ExtractorProblem", "ForgetReport", "Graph", "HistoryEntry", "ImportFailed", "InvalidMemory",
     "InvalidRequest", "Kind", "Link", "LinkType", "Memory", "MemoryNotFound", "MemoryService",
-    "Message", "Metrics", "Muisti", "MuistiError", "NotFound", "QueueStatus", "SearchResult",
-    "SearchResults", "Sector", "Session", "SessionAction", "SessionNotFound", "SettingsError",
+    "Message", "Metrics", "Muisti", "MuistiError", "NotFound", "QueueStatus", "ReviewCount",
+    "ReviewItem", "SearchResult", "SearchResults", "Sector", "Session", "SessionAction", "SessionNotFound", "SettingsError",
     "Signal", "Stats", "SyncReport", "Tier", "Unsupported", "UpkeepReport", "Utterance",
     "VaultError", "VerifyReport", "__version__",
 ]  # fmt: skip

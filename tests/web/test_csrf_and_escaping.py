@@ -25,7 +25,15 @@ from tests.web.conftest import ADDRESS, Browser, Filled, Parsed
 from tests.web.test_pages import PAGES
 
 DATA = Path("/work/shared/data")
-OURS = {"htmx.min.js", "app.js", "cytoscape.min.js", "graph.js", "uPlot.iife.min.js", "stats.js"}
+OURS = {
+    "htmx.min.js",
+    "app.js",
+    "cytoscape.min.js",
+    "graph.js",
+    "uPlot.iife.min.js",
+    "stats.js",
+    "review.js",
+}
 TAGS = set(
     """html head meta title link script body a img header nav ul ol li svg use span p kbd main h1 h2 h3 h4 h5 h6 form label div
     input select option noscript button details summary table thead tbody tr th td section mark code article textarea fieldset

@@ -17,6 +17,7 @@ PAGES = [
     "/",
     "/?q=pilot",
     "/new",
+    "/review",
     "/timeline",
     "/graph",
     "/stats",
@@ -105,6 +106,14 @@ def test_J5_one_memory_with_its_links_history_and_neighbours(filled: Filled) -> 
     assert "Merged text" in history.text
     assert "History of" in filled.get(f"/memory/{filled.decision.id}/history").text
     assert "No human has confirmed this memory" in filled.get(f"/memory/{filled.guess.id}").text
+
+
+def test_H4_pages_mark_what_is_outdated_and_link_to_what_replaced_it(filled: Filled) -> None:
+    for path in ("/?q=pilot+deadline", "/", "/timeline"):
+        page = filled.get(path)
+        assert "outdated, replaced by Pilot deadline moved" in page.text, path
+        links = [one.get("href", "") for one in page.all("a")]
+        assert sum(filled.newer.id in href for href in links) >= 2, path
 
 
 def test_J5_deleted_and_archived_memories_are_readable(filled: Filled) -> None:

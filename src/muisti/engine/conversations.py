@@ -9,12 +9,12 @@ from typing import Unpack
 
 from muisti.deprecation import renamed_argument
 from muisti.engine.embedding import Embedding
-from muisti.errors import InvalidRequest
+from muisti.errors import InvalidRequest, SessionNotFound
 from muisti.model import Conversation, DocumentSource, EntryType, Message, SearchResults
-from muisti.recall.filters import FilterOptions, Mode
+from muisti.recall.filters import FilterOptions, Mode, is_among
 from muisti.recall.lookups import validate_limit
 from muisti.remember import conversations
-from muisti.remember.validate import validate_line, validate_project
+from muisti.remember.validate import validate_line, validate_project, validate_user
 from muisti.text.redact import check_name
 
 
@@ -32,14 +32,26 @@ class Conversations(Embedding):
         meta: Mapping[str, object] | None = None,
         at: datetime | None = None,
         id: str | None = None,
-    ) -> Message:
+        project: str | None = None,
+        user: str | None = None,
+    ) -> Message:  # shape: one argument for each option
         """Append a message to a conversation, such as `telegram_123456`, and return it.
 
-        It is on the disk before this returns. A call with the same `id` writes it once. Raises
-        InvalidRequest.
+        It is on the disk before this returns. A call with the same `id` writes it once. Project and
+        user are fixed by the first message that names them, or by the session with the
+        conversation's name; later messages need not repeat them. Raises InvalidRequest.
         """
         message = conversations.make_message(
-            self._services, conversation, role, content, type=type, meta=meta, at=at, id=id
+            self._services,
+            conversation,
+            role,
+            content,
+            type=type,
+            meta=meta,
+            at=at,
+            id=id,
+            project=project,
+            user=user,
         )
         return self._append(message)
 
@@ -55,12 +67,29 @@ class Conversations(Embedding):
         return written
 
     @renamed_argument("chat", "conversation")
-    def window(self, conversation: str, limit: int = 20, *, whole: bool = False) -> list[Message]:
+    def window(
+        self,
+        conversation: str,
+        limit: int = 20,
+        *,
+        whole: bool = False,
+        project: str | None = None,
+        user: str | None = None,
+    ) -> list[Message]:
         """Return the latest messages of a conversation since its last session break, oldest first.
 
-        `whole` includes what came before the break, and the breaks. Raises InvalidRequest.
+        `whole` includes what came before the break, and the breaks. Raises InvalidRequest, and
+        SessionNotFound if the conversation belongs to another project or user than the given one.
         """
         validate_limit(limit)
+        if project is not None or user is not None:
+            known = None
+            if isinstance(conversation, str):
+                known = self._read(lambda services: services.index.conversation(conversation))
+            if known is not None and (known.project or known.user):
+                of_other_user = known.user and not is_among(user, known.user)
+                if of_other_user or not is_among(project, known.project):
+                    raise SessionNotFound(conversation)
         messages: list[Message] = []
         if isinstance(conversation, str):
             messages = self._read(
@@ -68,7 +97,12 @@ class Conversations(Embedding):
             )
         if not messages:
             self._check_conversation(conversation)
-        return messages
+        return [
+            message
+            for message in messages
+            if (not message.user or is_among(user, message.user))
+            and (not message.project or is_among(project, message.project))
+        ]
 
     def _check_conversation(self, name: str) -> None:
         """Raises InvalidRequest for a name that is not valid, unless a conversation has it.
@@ -81,9 +115,26 @@ class Conversations(Embedding):
         if not exists:
             conversations.validate_conversation(name)
 
-    def list_conversations(self) -> list[Conversation]:
-        """Return all conversations, the latest first."""
-        return self._read(lambda services: services.index.list_conversations())
+    def list_conversations(
+        self, *, project: str | None = None, user: str | None = None
+    ) -> list[Conversation]:
+        """Return all conversations, or those of a project and a user; the latest first."""
+        found = self._read(lambda services: services.index.list_conversations())
+        return [one for one in found if is_among(project, one.project) and is_among(user, one.user)]
+
+    def assign_conversation(
+        self, conversation: str, *, project: str | None = None, user: str | None = None
+    ) -> Conversation:
+        """Give a conversation that belongs to nobody a project, a user or both.
+
+        For conversations that were written without them: until then only unscoped searches and
+        the session of the same name find their messages. Raises InvalidRequest.
+        """
+        if not project and not user:
+            raise InvalidRequest("project, user", "", "must not both be empty")
+        project = check_name("project", validate_project(project or ""), self.settings)
+        user = check_name("user", validate_user(user or ""), self.settings)
+        return self._write(conversations.assign, conversation, project, user)
 
     @renamed_argument("chat", "conversation")
     def search_messages(
@@ -108,13 +159,14 @@ class Conversations(Embedding):
         source: str | None = None,
         *,
         project: str | None = None,
+        user: str | None = None,
         trusted: bool | None = None,
     ) -> DocumentSource:
         """Index a Markdown file, or all in a folder, section by section, and keep it up to date.
 
         The files stay where they are. `source` is the name that results show, by default the file's
-        name. An argument that is not given is unchanged; at first there is no project, and the text
-        is unconfirmed. Raises InvalidRequest.
+        name. An argument that is not given is unchanged; at first there is no project and no user,
+        so that all see it, and the text is unconfirmed. Raises InvalidRequest.
         """
         if source is not None:
             source = validate_line("source", source, 200).strip()
@@ -124,9 +176,10 @@ class Conversations(Embedding):
         if trusted is not None and not isinstance(trusted, bool):
             raise InvalidRequest("trusted", trusted, "must be true or false")
         project = None if project is None else validate_project(project)
+        user = None if user is None else check_name("user", validate_user(user), self.settings)
         indexed = self._write(
             lambda services: services.reconciler.index_path(
-                _validate_path(path), source, project, trusted=trusted
+                _validate_path(path), source, project, trusted=trusted, user=user
             )
         )
         self._embed_later()

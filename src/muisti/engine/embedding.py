@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Concatenate
 
+from muisti.engine.runtime import P, R
 from muisti.engine.search import Search
 from muisti.errors import EmbedderProblem
 from muisti.model import Memory
 from muisti.ports import Progress, Services
+from muisti.ports.waiting import limit_wait
 from muisti.remember.embedding_worker import EmbeddingWorker
 
 
@@ -29,6 +33,21 @@ class Embedding(Search):
             self._embedding_worker.close()
         super().close()
 
+    @property
+    def embedding_postponed(self) -> bool:
+        """Whether memories are left to be embedded by another process. For the command line."""
+        return self._embedding_worker.postponed
+
+    def _read_index(
+        self, operation: Callable[Concatenate[Services, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """Run an operation that does not wait for background work or, for long, for a server."""
+        with (
+            self._embedding_worker.give_way(),
+            limit_wait(self.settings.embedder_query_timeout),
+        ):
+            return super()._read_index(operation, *args, **kwargs)
+
     def _embed_missing(self) -> None:
         """Embed what is missing, if it is little; otherwise in the background."""
         with suppress(EmbedderProblem):  # the results have it as `degraded`
@@ -45,10 +64,14 @@ class Embedding(Search):
         """Embed saved memories and return them. If that fails, they are embedded later."""
         missing = [one for one in memories if one.embedding_model is None and not one.index_pending]
         if not missing or not self.settings.embed_on_save or self.settings.embedder == "none":
+            if self.settings.embedder != "none":
+                self._embedding_worker.postpone(missing)
             if progress:
                 progress(len(memories), len(memories))
             return memories
         self._embedding_worker.embed_now(missing, progress)
+        if progress:
+            progress(len(memories), len(memories))
         stored = self._services.index.get_many([memory.id for memory in missing])
         embedded = {memory.id: memory for memory in stored}
         return [embedded.get(memory.id, memory) for memory in memories]

@@ -10,17 +10,31 @@ from datetime import datetime
 from pathlib import Path
 
 from muisti.engine.memories import Memories
-from muisti.errors import InvalidRequest
+from muisti.errors import IndexProblem, InvalidRequest, SessionNotFound, VaultError
 from muisti.lifecycle import core_memory as core
+from muisti.lifecycle.sessions import start_session
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Metrics, Utterance
 from muisti.ports import Services
-from muisti.remember.extraction_worker import ExtractionWorker, extract_from, to_drafts
+from muisti.remember.extraction_worker import (
+    EVERYWHERE,
+    ExtractionWorker,
+    extract_from,
+    to_drafts,
+)
 from muisti.remember.identity import make_id
-from muisti.remember.validate import validate_line, validate_name, validate_project, validate_time
-from muisti.text.redact import redact_text
+from muisti.remember.validate import (
+    validate_line,
+    validate_name,
+    validate_project,
+    validate_time,
+    validate_user,
+)
+from muisti.text.redact import check_name, redact_exchange, redact_text
 
 PATIENCE = 5.0
-"""Seconds that closing waits for extraction; the rest stays in the queue on disk."""
+"""Seconds that closing waits for extraction, unless the extractor is down. The rest stays in the
+queue on disk.
+"""
 log = logging.getLogger("muisti")
 
 
@@ -47,19 +61,30 @@ class Extraction(Memories):
     def close(self) -> None:
         """Wait a few seconds for extraction, and close the vault."""
         if not self._closed:
-            self._extraction_worker.flush(timeout=PATIENCE)
+            self._extraction_worker.finish(PATIENCE)
             self._extraction_worker.close()
         super().close()
 
-    def core_get(self) -> CoreMemory:
-        """Return core memory, with the sections `user` and `agent`. Raises BrokenFile."""
-        return self._read(lambda services: services.store.core())
+    def core_get(self, *, user: str | None = None) -> CoreMemory:
+        """Return core memory, with the sections `user` and `agent`. Raises BrokenFile.
 
-    def core_update(self, section: str, key: str, value: str) -> CoreMemory:
+        For a user: the facts about this user, and the vault's section `agent`.
+        """
+        owner = self._choose_core(user)
+        return self._read(lambda services: services.store.core(owner))
+
+    def _choose_core(self, user: str | None) -> str:
+        return self.settings.user if user is None else validate_user(user)
+
+    def core_update(
+        self, section: str, key: str, value: str, *, user: str | None = None
+    ) -> CoreMemory:
         """Set one entry.
 
-        Raises InvalidRequest for an unknown section, an empty value, or if it does not fit.
+        Raises InvalidRequest for an unknown section, an empty value, or if it does not fit; with a
+        user also for the section `agent`, which all users share.
         """
+        owner = check_name("user", self._choose_core(user), self.settings)
         safe = redact_text(value, self.settings) if isinstance(value, str) else value
         if isinstance(value, str) and value.strip() and not safe.strip():
             raise InvalidRequest("value", "<private>…", "must have text outside of <private>")
@@ -69,13 +94,13 @@ class Extraction(Memories):
                 "…",
                 "must not contain private text or secrets",
             )
-        return self._write(core.core_update, section, key, safe)
+        return self._write(core.core_update, section, key, safe, user=owner)
 
-    def core_delete(self, section: str, key: str) -> CoreMemory:
+    def core_delete(self, section: str, key: str, *, user: str | None = None) -> CoreMemory:
         """Remove one entry. Raises CoreEntryNotFound, InvalidRequest."""
-        return self._write(core.core_delete, section, key)
+        return self._write(core.core_delete, section, key, user=self._choose_core(user))
 
-    def core_init(self, source: str | os.PathLike[str]) -> CoreMemory:
+    def core_init(self, source: str | os.PathLike[str], *, user: str | None = None) -> CoreMemory:
         """Fill the section `user`, if it is empty, from a text or a file such as `USER.md`.
 
         Raises InvalidRequest if the text has no entries, or too many.
@@ -87,7 +112,8 @@ class Extraction(Memories):
             except (OSError, UnicodeDecodeError) as error:
                 reason = f"must be a readable UTF-8 text file ({error})"
                 raise InvalidRequest("source", str(path), reason) from error
-        return self._write(core.core_init, redact_text(source, self.settings))
+        owner = check_name("user", self._choose_core(user), self.settings)
+        return self._write(core.core_init, redact_text(source, self.settings), user=owner)
 
     def extract(self, talk: Sequence[Utterance], *, mode: str = "default") -> list[Extracted]:
         """Return the memories that a conversation contains, found by rules or by a model.
@@ -108,10 +134,13 @@ class Extraction(Memories):
         *,
         session_id: str | None = None,
         project: str | None = None,
+        user: str | None = None,
         said_at: datetime | None = None,
     ) -> list[Memory]:
         """Save extracted memories, dated when they were said. They are unconfirmed."""
-        drafts = to_drafts(found, session_id=session_id, project=project, said_at=said_at)
+        drafts = to_drafts(
+            found, session_id=session_id, project=project, user=user, said_at=said_at
+        )
         return self._remember(drafts) if drafts else []
 
     def extract_and_save(
@@ -123,13 +152,17 @@ class Extraction(Memories):
         *,
         speaker: str = "User",
         project: str | None = None,
+        user: str | None = None,
         at: datetime | None = None,
-    ) -> bool:
+        preferences_everywhere: bool = False,
+    ) -> bool:  # shape: one argument for each option
         """Extract and save memories from one exchange, in the background.
 
         Returns True once the exchange is on disk, so that it survives a crash. Returns False, and
-        logs a warning, if the queue or the disk is full. `metrics` counts later failures. Raises
-        InvalidRequest, InvalidMemory.
+        logs a warning, if the queue or the disk is full. `metrics` counts later failures. An
+        unknown session is started with this project and user. With `preferences_everywhere`, what
+        the user prefers is saved for all projects. Raises InvalidRequest,
+        InvalidMemory; SessionNotFound if the session belongs to another user.
         """
         for name, text in (
             ("user_message", user_message),
@@ -152,8 +185,32 @@ class Extraction(Memories):
             mode=_validate_mode(mode),
             speaker=validate_line("speaker", speaker, 100),
             project=None if project is None else validate_project(project),
+            owner=None if user is None else validate_user(user),
+            preferences=EVERYWHERE if preferences_everywhere else "",
         )
+        exchange = redact_exchange(exchange, self.settings)
+        if not self._closed:
+            self._start_unknown(exchange)
         return self._extraction_worker.accept(exchange)
+
+    def _start_unknown(self, exchange: Exchange) -> None:
+        """Start the session of an exchange if it is unknown, so that reads know its scope."""
+        session = self._read_index(lambda services: services.index.session(exchange.session_id))
+        if session is not None:
+            if session.user and exchange.owner not in (None, session.user):
+                raise SessionNotFound(exchange.session_id)
+            return
+        try:
+            self._write(
+                start_session,
+                exchange.session_id,
+                exchange.project,
+                exchange.owner,
+                implicit=True,
+            )
+        except (VaultError, IndexProblem) as error:
+            # The chat goes on; the session starts when its first memory is saved.
+            log.warning("session %s is not started: %s", exchange.session_id, error)
 
     def resume_extraction(self) -> None:
         """Continue with exchanges of processes that have ended. `Muisti.open` does it itself."""

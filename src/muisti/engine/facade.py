@@ -7,14 +7,27 @@ import os
 from muisti.deprecation import renamed_methods
 from muisti.engine.conversations import Conversations
 from muisti.engine.extraction import Extraction
+from muisti.engine.forgetting import Forgetting
 from muisti.engine.lifecycle import Lifecycle
 from muisti.engine.location import VaultInfo
 from muisti.engine.maintenance import Maintenance
+from muisti.engine.prompts import Prompts
+from muisti.engine.review import Review
 from muisti.engine.sessions import Sessions
 
 
 @renamed_methods
-class Muisti(Conversations, Extraction, Sessions, Lifecycle, Maintenance, VaultInfo):
+class Muisti(
+    Conversations,
+    Extraction,
+    Prompts,
+    Review,
+    Sessions,
+    Forgetting,
+    Lifecycle,
+    Maintenance,
+    VaultInfo,
+):
     """An open vault, safe to use from several threads.
 
     Create one with `Muisti.open(path)`; call `close` or use `with`.

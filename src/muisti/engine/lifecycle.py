@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Unpack
 
-from muisti.engine.runtime import Runtime
-from muisti.lifecycle import links, retention
-from muisti.lifecycle.history import build_history, list_merged, unmerge
+from muisti.engine.search import Search
+from muisti.lifecycle import links, retention, visible
+from muisti.lifecycle.history import list_merged, unmerge
 from muisti.model import Filter, Graph, HistoryEntry, Link, Memory, UpkeepReport
+from muisti.recall.filters import ScopeOptions
 from muisti.recall.lookups import check_page
 
+Listed = list
+"""The built-in type: within the class, `list` is the method."""
 
-class Lifecycle(Runtime):
+
+class Lifecycle(Search):
     """Links, history, decay, trash and archive."""
 
     def link(
@@ -46,9 +51,13 @@ class Lifecycle(Runtime):
         """Remove a link, or reject a suggested one. Raises MemoryNotFound, InvalidRequest."""
         self._write(links.unlink, source_id, target_id, links.parse_link_type(type))
 
-    def links(self, memory_id: str) -> list[Link]:
-        """Return the links from and to a memory, oldest first. Raises MemoryNotFound."""
-        return self._read(links.list_links, memory_id)
+    def links(self, memory_id: str, **scope: Unpack[ScopeOptions]) -> Listed[Link]:
+        """Return the links from and to a memory, oldest first.
+
+        With a scope, without links to memories outside it. Raises MemoryNotFound, also for one
+        outside the scope; SessionNotFound.
+        """
+        return self._read(visible.list_visible_links, memory_id, self._make_scope(scope))
 
     def supersede(self, old_id: str, new_id: str) -> Memory:
         """Replace an outdated memory with a new one, and return the outdated one.
@@ -57,23 +66,28 @@ class Lifecycle(Runtime):
         """
         return self._write(links.supersede, old_id, new_id)
 
-    def superseding(self, memory_id: str) -> Memory | None:
-        """Return the memory that replaced this one, or None. Raises MemoryNotFound."""
-        return self._read(links.find_successor, memory_id)
+    def superseding(self, memory_id: str, **scope: Unpack[ScopeOptions]) -> Memory | None:
+        """Return the memory that replaced this one, or None, also if it is outside the scope.
 
-    def graph(self, memory_id: str, *, depth: int = 1) -> Graph:
-        """Return the memories within `depth` links of one, and the links.
-
-        Raises MemoryNotFound, InvalidRequest.
+        Raises MemoryNotFound, also for one outside the scope; SessionNotFound.
         """
-        return self._read(links.build_graph, memory_id, depth)
+        return self._read(visible.find_visible_successor, memory_id, self._make_scope(scope))
 
-    def history(self, memory_id: str) -> list[HistoryEntry]:
+    def graph(self, memory_id: str, *, depth: int = 1, **scope: Unpack[ScopeOptions]) -> Graph:
+        """Return the memories within `depth` links of one, and the links, within the scope.
+
+        Raises MemoryNotFound, also for one outside the scope; InvalidRequest, SessionNotFound.
+        """
+        where = self._make_scope(scope)
+        return self._read(visible.build_visible_graph, memory_id, depth, where)
+
+    def history(self, memory_id: str, **scope: Unpack[ScopeOptions]) -> Listed[HistoryEntry]:
         """Return a memory's versions, merges, links and uses, oldest first.
 
-        Raises MemoryNotFound.
+        With a scope, without entries about memories outside it. Raises MemoryNotFound, also for
+        one outside the scope; SessionNotFound.
         """
-        return self._read(build_history, memory_id)
+        return self._read(visible.build_visible_history, memory_id, self._make_scope(scope))
 
     def unmerge(self, memory_id: str) -> Memory:
         """Undo the last merge into a memory, and return the memory that was merged into it.
@@ -89,7 +103,7 @@ class Lifecycle(Runtime):
         """
         return self._write(retention.decay_salience, dry_run=dry_run)
 
-    def cleanup(self, min_salience: float = 0.1, *, dry_run: bool = False) -> list[Memory]:
+    def cleanup(self, min_salience: float = 0.1, *, dry_run: bool = False) -> Listed[Memory]:
         """Move memories below this salience to the trash, and return them.
 
         Decisions and pinned memories stay.
@@ -98,7 +112,7 @@ class Lifecycle(Runtime):
 
     def evict(
         self, max_bytes: int | None = None, *, to: float | None = None, dry_run: bool = False
-    ) -> list[Memory]:
+    ) -> Listed[Memory]:
         """If the vault is larger than this, archive the longest unused memories and return them.
 
         Decisions, pinned memories and those of an active session stay. `to` is the share of the
@@ -115,7 +129,7 @@ class Lifecycle(Runtime):
         """Run maintenance: decay, cleanup and eviction, as set. `dry_run` only reports."""
         return self._write(retention.upkeep, dry_run=dry_run)
 
-    def list_trash(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
+    def list_trash(self, *, limit: int | None = None, offset: int = 0) -> Listed[Memory]:
         """Return the memories in the trash, of all projects, the last deleted first.
 
         `restore` brings one back. Raises InvalidRequest.
@@ -128,7 +142,7 @@ class Lifecycle(Runtime):
             )
         )
 
-    def list_archive(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
+    def list_archive(self, *, limit: int | None = None, offset: int = 0) -> Listed[Memory]:
         """Return the memories in the archive, which no search finds, the latest first.
 
         `restore` brings one back. Broken files are left out. Raises InvalidRequest.
@@ -136,7 +150,7 @@ class Lifecycle(Runtime):
         check_page(limit, offset)
         return self._read(lambda services: services.store.archived(limit, offset))
 
-    def merged(self, *, limit: int | None = None, offset: int = 0) -> list[Memory]:
+    def merged(self, *, limit: int | None = None, offset: int = 0) -> Listed[Memory]:
         """Return the memories that other texts were merged into, the latest merge first.
 
         Trash and archive are included. `history` has the texts, and `unmerge` undoes a merge.

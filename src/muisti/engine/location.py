@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 
 from muisti.engine.runtime import Runtime
-from muisti.model import QueueStatus
+from muisti.model import Filter, QueueStatus
 from muisti.ports import FileWatch, Notebook
+from muisti.recall.filters import ALL
+from muisti.recall.scope import find_hint
 
 
 class VaultInfo(Runtime):
@@ -52,3 +54,13 @@ class VaultInfo(Runtime):
     def queue_status(self) -> QueueStatus:
         """Return the state of the extraction queue, of all processes."""
         return self._services.store.queue.status()
+
+    def scope_hint(self, project: str | None = None, user: str | None = None) -> str:
+        """Return advice if no memory, message or session has this project or user; else "".
+
+        For example: there is no project 'shp'; did you mean 'shop'?
+        """
+        named = Filter(
+            project=None if project == ALL else project, user=None if user == ALL else user
+        )
+        return self._read_index(find_hint, named)

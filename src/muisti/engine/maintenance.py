@@ -9,18 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
-from muisti.engine.runtime import Runtime
+from muisti.engine.search import Search
 from muisti.errors import EmbedderProblem
 from muisti.model import Problem, Stats, SyncReport, VerifyReport
 from muisti.ports import Progress
-from muisti.recall.filters import FilterOptions, reject_source, to_filter
+from muisti.recall.filters import FilterOptions, reject_source
 from muisti.remember.embedding_worker import embed_missing
 from muisti.remember.importing import import_memories
 
 log = logging.getLogger("muisti")
 
 
-class Maintenance(Runtime):
+class Maintenance(Search):
     """Statistics, import, export, sync, reindexing and verification."""
 
     def get_stats(self) -> Stats:
@@ -33,10 +33,10 @@ class Maintenance(Runtime):
     def export_memories(self, *, format: str = "markdown", **options: Unpack[FilterOptions]) -> str:
         """Return all memories, or those that match the filter, as a text for `import_memories`.
 
-        Raises InvalidRequest.
+        Raises InvalidRequest, SessionNotFound.
         """
         reject_source(options)
-        where = to_filter(self.settings, options, all_sessions=True)
+        where = self._make_filter(options, all_sessions=True)
         memories = self._read(
             lambda services: services.index.select(where, order="created_at", limit=None)
         )

@@ -3,29 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Unpack
 
 from muisti.engine.embedding import Embedding
-from muisti.errors import InvalidRequest
+from muisti.errors import IndexBusy, InvalidRequest
 from muisti.lifecycle import reinforcement
-from muisti.model import Draft, Memory
+from muisti.lifecycle.links import supersede
+from muisti.model import Draft, LinkType, Memory
 from muisti.model.salience import DEEMPHASIZE, REINFORCE
-from muisti.ports import Progress
+from muisti.ports import Progress, Services
+from muisti.ports.lookups import require_stored
 from muisti.remember import change
 from muisti.remember.embedding_worker import split_progress
 from muisti.remember.options import SaveOptions, UpdateOptions, parse_draft, to_draft
-from muisti.remember.pipeline import remember
+from muisti.remember.pipeline import remember, remember_replacement
+
+
+def _save_replacement(services: Services, draft: Draft, replaces: str) -> Memory:
+    """Save a memory and mark another as superseded by it. May be repeated after an error."""
+    saved = remember_replacement(services, draft, replaces)
+    links = [link for link in saved.links if link.target == replaces and not link.proposed]
+    is_linked = any(link.type is LinkType.SUPERSEDES for link in links)
+    if saved.index_pending:
+        if not is_linked:
+            raise IndexBusy("the memory is saved, but the old one is not marked as outdated yet")
+        return saved
+    # The file, as the index knows from the link alone that the old memory has ended.
+    if not is_linked or require_stored(services, replaces).memory.valid_until is None:
+        supersede(services, replaces, saved.id)
+    return services.index.get(saved.id) or replace(saved, index_pending=True)
 
 
 class Memories(Embedding):
     """Save, update, delete and restore memories."""
 
-    def save(self, content: str, **options: Unpack[SaveOptions]) -> Memory:
+    def save(
+        self, content: str, *, replaces: str | None = None, **options: Unpack[SaveOptions]
+    ) -> Memory:
         """Save a memory and return it. A duplicate reinforces the one that exists.
 
-        Raises InvalidMemory.
+        `replaces` is the ID of an outdated memory: it is marked as superseded by the new one. If it
+        does not exist, belongs to another user or has the same content, nothing is saved. Raises
+        InvalidMemory, and with `replaces` MemoryNotFound and InvalidRequest.
         """
-        return self._remember([to_draft(content, options)])[0]
+        draft = to_draft(content, options)
+        if replaces is None:
+            return self._remember([draft])[0]
+        with self._meter.measure("save"):
+            saved = self._write(_save_replacement, draft, replaces)
+            self._embed_saved([saved])
+        self._meter.count("memory.saved.count")
+        return saved
 
     def save_batch(
         self, items: Iterable[Draft | str | dict[str, Any]], *, progress: Progress | None = None

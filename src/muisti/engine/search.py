@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 from muisti.engine.runtime import Runtime
-from muisti.errors import InvalidRequest
 from muisti.model import (
     CompactResult,
     EntryType,
@@ -17,9 +17,20 @@ from muisti.model import (
     SearchResult,
     SearchResults,
 )
+from muisti.ports.scope import check_owner, filter_visible, fix_scope
 from muisti.recall import lookups, pipeline
-from muisti.recall.filters import FilterOptions, Mode, reject_source, to_filter, to_order, to_utc
+from muisti.recall.filters import (
+    ALL,
+    FilterOptions,
+    Mode,
+    ScopeOptions,
+    reject_source,
+    to_filter,
+    to_order,
+    to_utc,
+)
 from muisti.recall.query import validate_mode
+from muisti.recall.scope import hint_for_results
 from muisti.text.redact import redact_text
 
 if TYPE_CHECKING:
@@ -33,12 +44,22 @@ class Search(Runtime):
     """Search and read memories."""
 
     def get(
-        self, memory_id: str, *, include_deleted: bool = False, include_archived: bool = False
+        self,
+        memory_id: str,
+        *,
+        include_deleted: bool = False,
+        include_archived: bool = False,
+        **scope: Unpack[ScopeOptions],
     ) -> Memory | None:
         """Return one memory, message or document section, or None if there is none with this id.
 
-        `include_deleted` and `include_archived` look into the trash and the archive too.
+        `include_deleted` and `include_archived` look into the trash and the archive too. With a
+        project, a user or a session: None if it is outside that scope. Raises SessionNotFound.
         """
+        if any(value is not None for value in scope.values()):
+            where = replace(self._make_scope(scope), include_deleted=include_deleted)
+            if not self._read(filter_visible, [memory_id], where):
+                return None
         memory = self._read(
             lambda services: services.index.get(
                 memory_id, include_deleted=include_deleted, any_origin=True
@@ -60,7 +81,7 @@ class Search(Runtime):
         """Return memories of all sessions, sorted. Raises InvalidRequest."""
         lookups.check_page(limit, offset)
         reject_source(options)
-        where = to_filter(self.settings, options, all_sessions=True)
+        where = self._make_filter(options, all_sessions=True)
         by = to_order(order_by, order)
         return self._read(
             lambda services: services.index.select(where, order=by, limit=limit, offset=offset)
@@ -90,12 +111,25 @@ class Search(Runtime):
         self._meter.count("memory.retrieved.count", len(results))
         return results
 
-    def _make_filter(self, options: FilterOptions) -> Filter:
-        """Return the filter of a search. Raises InvalidRequest, also for an unknown document."""
-        where = to_filter(self.settings, options)
+    def _make_filter(self, options: FilterOptions, *, all_sessions: bool = False) -> Filter:
+        """Return the filter of a search or a list.
+
+        Raises InvalidRequest, also for an unknown document, and SessionNotFound.
+        """
+        where = to_filter(self.settings, options, all_sessions=all_sessions)
+        if where.session_id is not None:
+            everywhere = options.get("project") == ALL
+            where = self._read_index(fix_scope, where, all_projects=everywhere)
         if where.documents:
-            self._read(lookups.check_sources, where.documents)
+            self._read(lookups.check_sources, where)
         return where
+
+    def _make_scope(self, scope: ScopeOptions) -> Filter:
+        """Return the filter of a look-up by ID. Without a scope it accepts all that is there."""
+        if all(value is None for value in scope.values()):
+            return Filter(all_sessions=True)
+        options = cast("FilterOptions", scope)
+        return self._make_filter(options, all_sessions=scope.get("session_id") is None)
 
     def _record(self, memories: Sequence[Memory], session_id: str | None) -> None:
         """Record a recall of the memories, not of messages and documents: those do not decay."""
@@ -115,7 +149,15 @@ class Search(Runtime):
             self._embed_missing()
         safe = self._redact(query)
         with self._meter.measure("search"):
-            return self._read_index(pipeline.search, safe, where, limit, mode, asked_at)
+            results = self._read_index(pipeline.search, safe, where, limit, mode, asked_at)
+        # Only names that the caller gave may be misspelled.
+        named = Filter(
+            project=where.project if options.get("project") else None,
+            user=where.user if options.get("user") else None,
+        )
+        if named.project or named.user:
+            results.hint = self._read_index(hint_for_results, named, results)
+        return results
 
     def _redact(self, query: str) -> str:
         """Remove private text: the query may be sent to a remote embedder."""
@@ -124,37 +166,17 @@ class Search(Runtime):
     def _embed_missing(self) -> None:
         """Embed what is missing. Hooks only search, so this does nothing here."""
 
-    def context(
-        self, query: str, *, budget: int = 2000, limit: int = 20, **options: Unpack[FilterOptions]
-    ) -> str:
-        """Return core memory and the best memories as one block for a prompt, fenced as data.
+    def find_outdated(
+        self, ids: Sequence[str], **scope: Unpack[ScopeOptions]
+    ) -> dict[str, Memory | None]:
+        """Return the outdated memories among these, by id, each with the memory that replaced it.
 
-        It has at most `budget` tokens. Raises InvalidRequest if core memory alone does not fit.
+        None for a memory that only expired, or whose successor is outside the scope. Raises
+        InvalidRequest.
         """
-        if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
-            raise InvalidRequest("budget", budget, "must be a number of tokens of at least 1")
-        if not options.get("source"):
-            # Not messages: the prompt has the conversation itself.
-            options = {**options, "source": (EntryType.MEMORY, EntryType.DOCUMENT)}
-        from muisti.recall.prompt_context import compose_context
-
-        results = self.search(query, limit=limit, **options)
-        memories = [result.memory for result in results]
-        return compose_context(self._services.store.core(), memories, budget)
-
-    def get_relevant_memories(self, session_id: str, query: str, limit: int = 5) -> Listed[Memory]:
-        """Return the memories that match a query, best first.
-
-        Those of the session, of its project and global ones.
-        """
-        results = self.search(query, limit=limit, session_id=session_id, source=EntryType.MEMORY)
-        return [result.memory for result in results]
-
-    def build_memory_context(self, memories: Sequence[Memory]) -> str:
-        """Return memories as a list for a system prompt, each with kind and importance."""
-        from muisti.recall.prompt_context import format_list
-
-        return format_list(memories)
+        # A successor that only its session sees is not named to others.
+        where = replace(self._make_scope(scope), all_sessions=False)
+        return self._read(lookups.find_outdated, ids, where)
 
     def search_compact(
         self,
@@ -167,17 +189,28 @@ class Search(Runtime):
         """Search, but return only IDs, titles and scores. Not recorded as a recall."""
         return lookups.to_compact(self._search(query, limit, mode, options))
 
-    def timeline(self, memory_id: str, *, before: int = 5, after: int = 5) -> Listed[CompactResult]:
+    def timeline(
+        self,
+        memory_id: str,
+        *,
+        before: int = 5,
+        after: int = 5,
+        **scope: Unpack[ScopeOptions],
+    ) -> Listed[CompactResult]:
         """Return the memories before and after one in its project, oldest first.
 
-        Raises MemoryNotFound, InvalidRequest.
+        Raises MemoryNotFound, also for one outside the scope; InvalidRequest, SessionNotFound.
         """
-        return self._read(lookups.build_timeline, memory_id, before, after)
+        where = self._make_scope(scope)
+        return self._read(lookups.build_timeline, memory_id, where, before, after)
 
-    def details(self, ids: Sequence[str], *, session_id: str | None = None) -> Listed[Memory]:
-        """Return full memories by their ids. Raises MemoryNotFound."""
-        found = self._read(lookups.get_details, ids)
-        self._record(found, session_id)
+    def details(self, ids: Sequence[str], **scope: Unpack[ScopeOptions]) -> Listed[Memory]:
+        """Return full memories by their ids.
+
+        Raises MemoryNotFound, also for one outside the scope; SessionNotFound.
+        """
+        found = self._read(lookups.get_details, ids, self._make_scope(scope))
+        self._record(found, scope.get("session_id"))
         return found
 
     def search_by_keywords(
@@ -191,7 +224,7 @@ class Search(Runtime):
     ) -> Listed[Memory]:
         """Return memories with any, or all, of these keywords. Raises InvalidRequest."""
         reject_source(options)
-        where = to_filter(self.settings, options)
+        where = self._make_filter(options)
         found = self._read(
             lookups.search_by_keywords, keywords, where, match_all=match_all, limit=limit
         )
@@ -209,14 +242,29 @@ class Search(Runtime):
 
         Raises MemoryNotFound, InvalidRequest.
         """
-        return self._read(pipeline.find_related, memory_id, self._make_filter(options), limit)
+        where = self._make_filter(options)
+        self._read(check_owner, memory_id, where)
+        return self._read(pipeline.find_related, memory_id, where, limit)
 
     def explain(
-        self, query: str, memory_id: str, *, mode: Mode = "hybrid", **options: Unpack[FilterOptions]
+        self,
+        query: str,
+        memory_id: str,
+        *,
+        mode: Mode = "hybrid",
+        asked_at: datetime | None = None,
+        **options: Unpack[FilterOptions],
     ) -> Explanation:
-        """Explain why a memory is, or is not, among the results. Raises MemoryNotFound."""
+        """Explain why a memory is, or is not, among the results of a search with these options.
+
+        Rank, score and signals are those of the search. Raises InvalidRequest, and MemoryNotFound,
+        also for a memory of another user, or one that the session does not see.
+        """
         from muisti.recall.explain import explain
 
         where = self._make_filter(options)
-        self._embed_missing()
-        return self._read(explain, self._redact(query), memory_id, where, mode)
+        self._read(check_owner, memory_id, where)
+        at = to_utc("asked_at", asked_at)
+        if validate_mode(mode) != "keyword":
+            self._embed_missing()
+        return self._read_index(explain, self._redact(query), memory_id, where, mode, at)

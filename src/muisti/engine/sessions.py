@@ -6,8 +6,9 @@ from muisti.engine.runtime import Runtime
 from muisti.errors import InvalidRequest
 from muisti.lifecycle import sessions
 from muisti.model import Memory, Session, SessionAction, SessionUse
+from muisti.recall.filters import ALL
 from muisti.remember.identity import make_id
-from muisti.remember.validate import validate_name, validate_project
+from muisti.remember.validate import validate_name, validate_project, validate_user
 from muisti.text.redact import check_name, redact_text
 
 
@@ -15,16 +16,26 @@ class Sessions(Runtime):
     """Sessions and their use of memories."""
 
     def start_session(
-        self, project: str | None = None, *, session_id: str | None = None
+        self,
+        project: str | None = None,
+        *,
+        session_id: str | None = None,
+        user: str | None = None,
     ) -> Session:
-        """Start a session, with a new id unless one is given. Raises InvalidRequest."""
-        project = validate_project(self.settings.project if project is None else project)
-        check_name("project", project, self.settings)
+        """Start a session, with a new id unless one is given. It fixes project and user.
+
+        A session that was started before continues. Raises InvalidRequest; SessionNotFound if it
+        belongs to another project or user.
+        """
+        project = None if project is None else validate_project(project)
+        user = None if user is None else validate_user(user)
+        check_name("project", project or "", self.settings)
+        check_name("user", user or "", self.settings)
         if session_id is None:
             session_id = make_id(self._services.clock.now())
         else:
             session_id = self._validate_session_id(session_id)
-        return self._write(sessions.start_session, session_id, project)
+        return self._write(sessions.start_session, session_id, project, user)
 
     def _validate_session_id(self, session_id: str) -> str:
         return check_name("session_id", validate_name("session_id", session_id), self.settings)
@@ -40,9 +51,13 @@ class Sessions(Runtime):
         """Return a session. Raises SessionNotFound."""
         return self._read(sessions.require_session, session_id)
 
-    def list_sessions(self, project: str | None = None, *, limit: int = 50) -> list[Session]:
+    def list_sessions(
+        self, project: str | None = None, *, user: str | None = None, limit: int = 50
+    ) -> list[Session]:
         """Return sessions, the latest first."""
-        return self._read(lambda services: services.index.sessions(project, limit))
+        project = None if project == ALL else project
+        user = None if user == ALL else user
+        return self._read(lambda services: services.index.sessions(project, limit, user))
 
     def link_to_session(self, memory_id: str, session_id: str, use: str = "recalled") -> None:
         """Record that a session created, recalled, updated or reinforced a memory.

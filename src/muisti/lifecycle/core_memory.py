@@ -17,40 +17,42 @@ _LINE = re.compile(
 _HEADING = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*$")
 
 
-def core_update(services: Services, section: str, key: str, value: str) -> CoreMemory:
-    """Set one entry. Raises InvalidRequest, and then changes nothing."""
-    section, key = validate_section(section), validate_key(key)
+def core_update(
+    services: Services, section: str, key: str, value: str, *, user: str = ""
+) -> CoreMemory:
+    """Set one entry, of a user or of the vault. Raises InvalidRequest, and changes nothing then."""
+    section, key = validate_section(section, user), validate_key(key)
     if not isinstance(value, str) or not value.strip():
         raise InvalidRequest(
             "value", value, "must be text that is not empty; to remove the entry, delete it"
         )
     with services.store.lock():
-        _check_size(services, section, {key: value})
-        services.store.commit(ChangeSet(core={section: {key: value}}))
-    return services.store.core()
+        _check_size(services, section, {key: value}, user)
+        services.store.commit(ChangeSet(core={section: {key: value}}, core_user=user))
+    return services.store.core(user)
 
 
-def core_delete(services: Services, section: str, key: str) -> CoreMemory:
+def core_delete(services: Services, section: str, key: str, *, user: str = "") -> CoreMemory:
     """Remove one entry. Raises CoreEntryNotFound."""
-    section = validate_section(section)
+    section = validate_section(section, user)
     with services.store.lock():
-        known = getattr(services.store.core(), section)
+        known = getattr(services.store.core(user), section)
         if key not in known:
             raise CoreEntryNotFound(section, key, tuple(known))
-        services.store.commit(ChangeSet(core={section: {key: None}}))
-    return services.store.core()
+        services.store.commit(ChangeSet(core={section: {key: None}}, core_user=user))
+    return services.store.core(user)
 
 
-def core_init(services: Services, text: str) -> CoreMemory:
+def core_init(services: Services, text: str, *, user: str = "") -> CoreMemory:
     """Fill the section `user` from the text of a USER.md, unless it has entries already."""
     entries = parse_entries(text)
     if not entries:
         raise InvalidRequest("text", text[:40], "must have lines like `- Name: Anna`")
     with services.store.lock():
-        if not services.store.core().user:
-            _check_size(services, "user", entries)
-            services.store.commit(ChangeSet(core={"user": entries}))
-    return services.store.core()
+        if not services.store.core(user).user:
+            _check_size(services, "user", entries, user)
+            services.store.commit(ChangeSet(core={"user": entries}, core_user=user))
+    return services.store.core(user)
 
 
 def parse_entries(text: str) -> dict[str, str]:
@@ -71,10 +73,13 @@ def _make_key(text: str) -> str:
     return re.sub(r"\W+", "_", text.strip().casefold()).strip("_")[:MAX_KEY] or "about"
 
 
-def validate_section(section: str) -> str:
+def validate_section(section: str, user: str = "") -> str:
     """Return the name of a section. Raises InvalidRequest."""
     if section not in CORE_SECTIONS:
         raise InvalidRequest("section", section, f"must be one of {', '.join(CORE_SECTIONS)}")
+    if user and section != "user":
+        reason = f"must be user for the user {user}; leave the user out to change it for all users"
+        raise InvalidRequest("section", section, reason)
     return section
 
 
@@ -85,9 +90,9 @@ def validate_key(key: str) -> str:
     return key.strip()
 
 
-def _check_size(services: Services, section: str, added: dict[str, str]) -> None:
+def _check_size(services: Services, section: str, added: dict[str, str], user: str) -> None:
     """Raise InvalidRequest if core memory would get too long: it is part of every prompt."""
-    known, limit = services.store.core(), services.settings.core_max_bytes
+    known, limit = services.store.core(user), services.settings.core_max_bytes
     after = {name: dict(getattr(known, name)) for name in CORE_SECTIONS}
     after[section] |= added
     size = sum(

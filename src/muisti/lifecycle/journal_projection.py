@@ -7,9 +7,19 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from muisti.model import DocumentSource, Event, EventName, Session, SessionAction, SessionUse, Usage
+from muisti.model import (
+    DocumentSource,
+    Event,
+    EventName,
+    Message,
+    Session,
+    SessionAction,
+    SessionUse,
+    Usage,
+)
 from muisti.model.salience import fold_event, parse_count
-from muisti.ports.search import JournalChanges
+from muisti.ports.rows import JournalChanges
+from muisti.ports.store import Removal
 
 _DAY = timedelta(days=1)
 _USES = {
@@ -46,6 +56,7 @@ def project_events(
     sessions: dict[str, Session | None] = {}
     uses: list[SessionUse] = []
     sources: dict[str, DocumentSource | None] = {}
+    assignments: dict[str, tuple[str, str]] = {}
     for event in events:
         counted = event
         if decayed_at is not None and event.at < decayed_at < event.at + _DAY:
@@ -67,6 +78,9 @@ def project_events(
                     for memory_id in event.memory_ids
                 ]
         _fold_source(sources, event)
+        conversation = event.data.get("conversation")
+        if event.name == EventName.CONVERSATION_ASSIGNED and isinstance(conversation, str):
+            assignments[conversation] = (_get_text(event, "project"), _get_text(event, "user"))
         if event.name == EventName.DECAYED:
             # A record of more than a day ahead came from a wrong clock: the new one counts.
             if decayed_at is None or decayed_at > event.at + _DAY:
@@ -79,16 +93,65 @@ def project_events(
         sessions=[session for session in sessions.values() if session is not None],
         uses=uses,
         sources=sources,
+        assignments=assignments,
         decayed_at=decayed_at,
     )
 
 
+def remove_from_event(event: Event, removal: Removal) -> Event | None:
+    """Return an event without what is removed; None if nothing else is in it."""
+    is_session_event = event.name in (EventName.SESSION_STARTED, EventName.SESSION_ENDED)
+    if event.session_id in removal.sessions and (is_session_event or removal.hard):
+        if is_session_event or not event.memory_ids:
+            return None
+        event = replace(event, session_id=None)
+    if not removal.hard:
+        return event
+    conversation = event.data.get("conversation")
+    if conversation is not None and removal.messages.get(str(conversation), ()) is None:
+        return None
+    owner = _get_text(event, "project"), _get_text(event, "user")
+    is_source = removal.is_source is not None and removal.is_source(*owner)
+    if event.name == EventName.DOCUMENTS_ADDED and is_source:
+        # A call that was killed may have removed the source from the index already.
+        return None
+    if event.data.get("path") in removal.paths and event.data.get("path") is not None:
+        return None
+    if not removal.memories & set(event.memory_ids):
+        return event
+    left = tuple(id_ for id_ in event.memory_ids if id_ not in removal.memories)
+    return replace(event, memory_ids=left) if left else None
+
+
+def assign_messages(messages: Sequence[Message], events: Sequence[Event]) -> list[Message]:
+    """Return messages with the owner that their conversation was assigned to by an event."""
+    owners = {
+        event.data.get("conversation"): (_get_text(event, "project"), _get_text(event, "user"))
+        for event in events
+        if event.name == EventName.CONVERSATION_ASSIGNED
+    }
+    assigned = []
+    for message in messages:
+        project, user = message.project, message.user
+        if not project and not user:
+            project, user = owners.get(message.conversation, ("", ""))
+        assigned.append(replace(message, project=project, user=user))
+    return assigned
+
+
 def _fold_session(session: Session | None, event: Event) -> Session | None:
     if event.name == EventName.SESSION_STARTED:
+        is_implicit = bool(event.data.get("implicit"))
         if session is not None:
             return replace(session, status="active", ended_at=None)
-        project = str(event.data.get("project") or "")
-        return Session(id=str(event.session_id), project=project, started_at=event.at)
+        return Session(
+            id=str(event.session_id),
+            project=_get_text(event, "project"),
+            user=_get_text(event, "user"),
+            status="completed" if is_implicit else "active",
+            started_at=event.at,
+            ended_at=event.at if is_implicit else None,
+        )
     if event.name == EventName.SESSION_ENDED and session is not None:
         return replace(
             session,
@@ -105,8 +168,16 @@ def _fold_source(sources: dict[str, DocumentSource | None], event: Event) -> Non
     if not isinstance(path, str):
         return
     if event.name == EventName.DOCUMENTS_ADDED:
-        name = str(event.data.get("source") or "")
-        project = str(event.data.get("project") or "")
-        sources[path] = DocumentSource(path, name, project, bool(event.data.get("trusted")))
+        sources[path] = DocumentSource(
+            path,
+            _get_text(event, "source"),
+            _get_text(event, "project"),
+            bool(event.data.get("trusted")),
+            user=_get_text(event, "user"),
+        )
     elif event.name == EventName.DOCUMENTS_DROPPED:
         sources[path] = None
+
+
+def _get_text(event: Event, name: str) -> str:
+    return str(event.data.get(name) or "")

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from muisti.errors import InvalidRequest
 from muisti.model import Event, EventName, Graph, Link, LinkSource, LinkType, Memory
+from muisti.model.validity import compute_link_end, get_start, is_end_of_link
 from muisti.ports import ChangeSet, Services, Stored, Update
 from muisti.ports.lookups import make_memory_error, require_memory, require_stored
 
@@ -22,12 +23,18 @@ def link(services: Services, wanted: Link) -> Link:
     """Link two memories, or confirm a proposed link. Raises InvalidRequest, MemoryNotFound."""
     _check(wanted)
     with services.store.lock():
-        _check_end(services, "source", wanted.source)
-        _check_end(services, "target", wanted.target)
+        new = _check_end(services, "source", wanted.source)
+        old = _check_end(services, "target", wanted.target)
+        if wanted.type is LinkType.SUPERSEDES and new.user != old.user:
+            raise InvalidRequest(
+                "user",
+                new.user,
+                "must be the same for both memories: a memory is only replaced by one of its own "
+                "user; `update` the user of one of them first",
+            )
         wanted = replace(wanted, created_at=services.clock.now())
-        is_open = not wanted.proposed and wanted.valid_until is None
-        if wanted.type is LinkType.SUPERSEDES and is_open:
-            _supersede(services, wanted)
+        if wanted.supersedes:
+            wanted = _supersede(services, wanted)
         else:
             update = _add_link(services, wanted)
             events = [_make_event(EventName.LINKED, wanted)]
@@ -52,7 +59,7 @@ def unlink(services: Services, source: str, target: str, type_: LinkType) -> Non
         updates = []
         if type_ is LinkType.SUPERSEDES and not gone.proposed and services.index.get(target):
             old = require_stored(services, target)
-            if old.memory.valid_until == _compute_end(old.memory, gone):
+            if is_end_of_link(old.memory, gone):
                 updates.append(Update(replace(old.memory, valid_until=None), old.revision))
         kept = tuple(one for one in stored.memory.links if one is not gone)
         updates.append(Update(replace(stored.memory, links=kept), stored.revision))
@@ -61,7 +68,7 @@ def unlink(services: Services, source: str, target: str, type_: LinkType) -> Non
 
 
 def supersede(services: Services, old: str, new: str) -> Memory:
-    """Replace a memory with another. Returns the old one, which is outdated from now on.
+    """Replace a memory with another. Returns the old one, which ends when the new one starts.
 
     Raises InvalidRequest, MemoryNotFound.
     """
@@ -121,33 +128,37 @@ def build_graph(services: Services, memory_id: str, depth: int = 1) -> Graph:
 # -- Writing
 
 
-def _supersede(services: Services, wanted: Link) -> None:
-    """Write the link into the new file first: it alone says which is current. Then end the old."""
+def _supersede(services: Services, wanted: Link) -> Link:
+    """Write the link into the new file first: it alone says which is current. Then end the old.
+
+    The end in the old file is for its readers. The index follows the new memory's start, which may
+    be changed later. Returns the link as it was written.
+    """
     _check_no_cycle(services, wanted)
     old = require_stored(services, wanted.target)
+    new = require_stored(services, wanted.source)
     if _find_confirmed(old, LinkType.SUPERSEDES, wanted.source):  # the file may be newer
         raise _make_cycle_error(wanted)
+    updates = []
     begun = None
     if old.memory.valid_until is None:
         # An earlier attempt may have failed after the first file.
-        new = require_stored(services, wanted.source)
         begun = _find_confirmed(new, wanted.type, wanted.target)
-    updates = [] if begun else [_add_link(services, wanted)]
-    if old.memory.valid_until is None:
-        ended = replace(old.memory, valid_until=_compute_end(old.memory, begun or wanted))
-        updates.append(Update(ended, old.revision))
+        if begun is None and wanted.valid_from is None:
+            wanted = replace(wanted, valid_from=get_start(new.memory))
+        end = compute_link_end(old.memory, begun or wanted)
+        updates.append(Update(replace(old.memory, valid_until=end), old.revision))
+        # Kept with the link, so that the end in the old file is known to be the link's.
+        wanted = replace(wanted, valid_from=None if end == wanted.created_at else end)
+    if begun is None:
+        updates.insert(0, _add_link(services, wanted))
     data = {"by": wanted.source}
     events = [
         _make_event(EventName.LINKED, wanted),
         Event(EventName.SUPERSEDED, wanted.created_at, (wanted.target,), None, data),
     ]
     services.store.commit(ChangeSet(updated=updates, events=events, durable=False))
-
-
-def _compute_end(old: Memory, by: Link) -> datetime:
-    """Return the end that a link sets, which is not before the old memory's `valid_from`."""
-    end = by.valid_from or by.created_at
-    return max(end, old.valid_from or end)
+    return begun or wanted
 
 
 def _add_link(services: Services, wanted: Link) -> Update:
@@ -204,12 +215,14 @@ def _check(wanted: Link) -> None:
         )
 
 
-def _check_end(services: Services, option: str, memory_id: str) -> None:
+def _check_end(services: Services, option: str, memory_id: str) -> Memory:
+    """Return the memory at one end of a link. Raises MemoryNotFound, InvalidRequest."""
     found = services.index.get(memory_id, include_deleted=True)
     if found is None:
         raise make_memory_error(services, memory_id)
     if found.deleted_at is not None:
         raise InvalidRequest(option, memory_id, "is in the trash; `muisti restore` it first")
+    return found
 
 
 def _check_no_cycle(services: Services, wanted: Link) -> None:

@@ -31,12 +31,14 @@ def decay_salience(services: Services, *, dry_run: bool = False) -> int:
 def cleanup(services: Services, min_salience: float, *, dry_run: bool = False) -> list[Memory]:
     """Move memories below this salience to the trash, and return them.
 
-    Pinned memories and those of a protected kind or an active session stay. Raises InvalidRequest.
+    Pinned memories and those of a protected kind or an active session stay, and so do those that
+    replaced a memory that stays. Raises InvalidRequest.
     """
     if not _is_share(min_salience):
         raise InvalidRequest("min_salience", min_salience, "must be a number between 0 and 1")
     protected = _list_protected_kinds(services)
-    weak = services.index.get_many(services.index.weakest(min_salience, protected))
+    weakest = services.index.get_many(services.index.weakest(min_salience, protected))
+    weak = _drop_replacements(services, weakest)
     if dry_run:
         return weak
     trashed: list[Memory] = []
@@ -45,6 +47,7 @@ def cleanup(services: Services, min_salience: float, *, dry_run: bool = False) -
             # Check again under the lock: a memory may have been used in the meantime.
             still_weak = services.index.weakest(min_salience, protected, ids)
             batch = _drop_protected(services, services.index.get_many(still_weak))
+            batch = _drop_replacements(services, batch)
             if batch:
                 batch_ids = tuple(memory.id for memory in batch)
                 data: dict[str, str | float] = {"reason": "cleanup", "below": min_salience}
@@ -133,6 +136,20 @@ def _choose_evicted(longest_unused: Sequence[Footprint], surplus: int) -> list[s
 def _split_ids(memories: Sequence[Memory]) -> list[list[str]]:
     ids = [memory.id for memory in memories]
     return [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
+
+
+def _drop_replacements(services: Services, memories: Sequence[Memory]) -> list[Memory]:
+    """Leave out memories that replaced one that stays: that one would be current again."""
+    moved = {memory.id: memory for memory in memories}
+    dropped = True
+    while dropped:  # a memory that stays may itself have replaced one
+        dropped = False
+        for memory in list(moved.values()):
+            replaced = [link.target for link in memory.links if link.supersedes]
+            if any(old not in moved and services.index.get(old) for old in replaced):
+                del moved[memory.id]
+                dropped = True
+    return list(moved.values())
 
 
 def _drop_protected(services: Services, memories: Sequence[Memory]) -> list[Memory]:

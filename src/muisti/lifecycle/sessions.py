@@ -3,26 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from muisti.errors import InvalidRequest, SessionNotFound
 from muisti.model import Event, EventName, Filter, Memory, Session, SessionAction, SessionUse
+from muisti.model.journal import make_start_event
 from muisti.ports import ChangeSet, Services
 from muisti.ports.lookups import make_memory_error
+from muisti.ports.scope import filter_visible, find_session_scopes, fix_scope
 
 CHARS_PER_TOKEN = 4
 MAX_SUMMARY = 20_000
 
 
-def start_session(services: Services, session_id: str, project: str) -> Session:
-    """Start a session, or continue one that had ended. Starting an active one changes nothing."""
+def start_session(
+    services: Services,
+    session_id: str,
+    project: str | None,
+    user: str | None,
+    *,
+    implicit: bool = False,
+) -> Session:
+    """Start a session, or continue one that had ended. Starting an active one changes nothing.
+
+    None: the project and the user of the existing session, of the conversation with its name, or
+    else the vault's. Raises SessionNotFound if the session has others.
+    """
     with services.store.lock():
         known = services.index.session(session_id)
+        scopes = find_session_scopes(services, session_id)
+        owned = scopes if known is not None else [one for one in scopes if any(one)]
+        if owned:  # a conversation has the session of its name
+            matching = [
+                one for one in owned if project in (None, one[0]) and user in (None, one[1])
+            ]
+            if not matching:
+                raise SessionNotFound(session_id)
+            project, user = matching[0]
+        project = services.settings.project if project is None else project
+        user = services.settings.user if user is None else user
         if known is None or known.status != "active":
-            now, data = services.clock.now(), {"project": project}
-            event = Event(EventName.SESSION_STARTED, now, (), session_id, data)
+            now = services.clock.now()
+            event = make_start_event(session_id, project, user, now, implicit=implicit)
             services.store.commit(ChangeSet(events=[event]))
     return services.index.session(session_id) or Session(
-        id=session_id, project=project, started_at=services.clock.now()
+        id=session_id, project=project, user=user, started_at=services.clock.now()
     )
 
 
@@ -81,13 +106,19 @@ def list_session_uses(services: Services, session_id: str) -> list[SessionUse]:
 def get_by_session(services: Services, session_id: str) -> list[Memory]:
     """Return the memories a session created or used, by first use. Raises SessionNotFound."""
     ids = dict.fromkeys(use.memory_id for use in list_session_uses(services, session_id))
-    return services.index.get_many(list(ids))
+    return services.index.get_many(filter_visible(services, list(ids), _see(services, session_id)))
 
 
 def get_session_context(services: Services, session_id: str) -> list[Memory]:
     """Return the memories a session created, oldest first. Raises SessionNotFound."""
     list_session_uses(services, session_id)  # raises SessionNotFound
-    return services.index.select(Filter(session=session_id), order="created_at", limit=None)
+    where = replace(_see(services, session_id), session=session_id)
+    return services.index.select(where, order="created_at", limit=None)
+
+
+def _see(services: Services, session_id: str) -> Filter:
+    """Return the filter for what a session sees. Its project does not restrict it."""
+    return fix_scope(services, Filter(session_id=session_id), all_projects=True)
 
 
 def join_contents(memories: Sequence[Memory]) -> str:

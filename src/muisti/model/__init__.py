@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Tier,
     )
     from muisti.model.reports import (
+        ForgetReport,
         Histogram,
         Metrics,
         ModelState,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         SearchResults,
         Signal,
     )
+    from muisti.model.review import ReviewCount, ReviewItem
 
 _MODULES = {
     "conversations": (
@@ -70,9 +72,10 @@ _MODULES = {
         " Sector Tier"
     ),
     "reports": (
-        "Histogram Metrics ModelState Problem QueueStatus Stats SyncReport UpkeepReport"
-        " VerifyReport"
+        "ForgetReport Histogram Metrics ModelState Problem QueueStatus Stats SyncReport"
+        " UpkeepReport VerifyReport"
     ),
+    "review": "ReviewCount ReviewItem",
     "results": "CompactResult Explanation Filter Graph SearchResult SearchResults Signal",
 }
 """Which module defines each name."""
@@ -95,6 +98,7 @@ __all__ = [
     "Explanation",
     "Extracted",
     "Filter",
+    "ForgetReport",
     "Graph",
     "Histogram",
     "HistoryEntry",
@@ -108,6 +112,8 @@ __all__ = [
     "ModelState",
     "Problem",
     "QueueStatus",
+    "ReviewCount",
+    "ReviewItem",
     "SearchResult",
     "SearchResults",
     "Sector",

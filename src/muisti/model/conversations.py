@@ -28,6 +28,10 @@ class Message:
     """None for an ordinary message; else `session_break` or `subagent_result`."""
     meta: Mapping[str, object] = field(default_factory=dict)
     """Other data: `model`, `tokens_in`, `tool` …"""
+    project: str = ""
+    """The project it belongs to: its own, or that of its conversation."""
+    user: str = ""
+    """The user it belongs to: its own, or that of its conversation."""
     index_pending: bool = False
     """True if the line is on disk but not indexed yet: it becomes searchable later."""
 
@@ -42,6 +46,8 @@ class Conversation:
     last_at: datetime
     since_break: int
     """How many messages came after the last session break."""
+    project: str = ""
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,8 @@ class DocumentSource:
     trusted: bool = False
     documents: int = 0
     """How many files were found in it."""
+    user: str = ""
+    """The user who sees it; empty: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,10 @@ class Exchange:
     """The name that replaces the user's "I"."""
     project: str | None = None
     """None: the session's project, or else the vault's."""
+    owner: str | None = None
+    """The user that the memories belong to. None: the session's user."""
+    preferences: str = ""
+    """`everywhere`: save preferences for all projects."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,8 @@ class EventName(StrEnum):
     SESSION_ENDED = "session_ended"
     DOCUMENTS_ADDED = "documents_added"
     DOCUMENTS_DROPPED = "documents_dropped"
+    CONVERSATION_ASSIGNED = "conversation_assigned"
+    """A conversation got a project and a user."""
 
 
 class SessionAction(StrEnum):
@@ -58,6 +60,7 @@ class Session:
 
     id: str
     project: str = ""
+    user: str = ""
     status: str = "active"
     started_at: datetime
     ended_at: datetime | None = None
@@ -84,6 +87,22 @@ class Event:
     memory_ids: tuple[str, ...] = ()
     session_id: str | None = None
     data: Mapping[str, str | int | float | None] = field(default_factory=dict)
+
+
+def make_start_event(
+    session_id: str, project: str, user: str, at: datetime, *, implicit: bool = False
+) -> Event:
+    """Return the event that starts a session.
+
+    Implicit: a write named it, but nobody started it, and so nobody will end it. It counts as
+    completed: an active session protects its memories from maintenance.
+    """
+    data: dict[str, str | int | float | None] = {"project": project}
+    if user:
+        data["user"] = user
+    if implicit:
+        data["implicit"] = 1
+    return Event(EventName.SESSION_STARTED, at, (), session_id, data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,12 @@ class Link:
         """Whether it is an unconfirmed suggestion: it is shown but has no effect."""
         return self.extracted_by is LinkSource.SYSTEM and self.confidence < 1
 
+    @property
+    def supersedes(self) -> bool:
+        """Whether it replaces its target: a confirmed SUPERSEDES link that has not ended."""
+        is_open = not self.proposed and self.valid_until is None
+        return self.type is LinkType.SUPERSEDES and is_open
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -317,7 +323,13 @@ FIELDS = describe(
         Given.UPDATE,
         help="Whether the memory is exempt from maintenance.",
     ),
-    trusted=Field(ValueType.FLAG, Given.UPDATE, help="Whether agents may rely on the memory."),
+    trusted=Field(
+        ValueType.FLAG,
+        Given.UPDATE,
+        help="Whether agents may rely on the memory.",
+        match=Match.EXACT,
+        match_help="Only memories that a person wrote or confirmed, or only the others.",
+    ),
     links=Field(ValueType.LINKS, Given.IMPORT, versioned=True),
     deleted_at=Field(ValueType.TIME, versioned=True),
     content_hash=Field(ValueType.LINE),

@@ -53,6 +53,31 @@ class VerifyReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetReport:
+    """What `forget` removed or, in a dry run, would remove."""
+
+    dry_run: bool
+    hard: bool
+    memories: tuple[str, ...] = ()
+    """IDs of memories, with all their versions."""
+    messages: int = 0
+    conversations: tuple[str, ...] = ()
+    """The conversations that lose messages."""
+    documents: tuple[str, ...] = ()
+    """Paths that are no longer indexed. The files outside the vault stay."""
+    sessions: tuple[str, ...] = ()
+    core_entries: int = 0
+    exchanges: int = 0
+    """Exchanges that waited for extraction."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to remove."""
+        found = (self.memories, self.messages, self.documents, self.sessions)
+        return not any((*found, self.core_entries, self.exchanges))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepReport:
     """What maintenance did or, in a dry run, would do."""
 

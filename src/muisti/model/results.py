@@ -35,6 +35,8 @@ class Filter:
     """Only memories of this user and those without a user."""
     agent: str | None = None
     """Only memories that this agent wrote."""
+    trusted: bool | None = None
+    """Only trusted memories, or only those that no person has confirmed."""
     keywords: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     min_salience: float = 0.0
@@ -54,6 +56,15 @@ class Filter:
     documents: tuple[str, ...] = ()
     """Of documents, only those with these sources."""
 
+    @property
+    def is_scoped(self) -> bool:
+        """Whether the filter is for one project, user or session: not the owner's view.
+
+        A message without a project and a user belongs to nobody. It is left out then, unless it
+        is of the named session or conversation.
+        """
+        return not (self.project is None and self.user is None and self.session_id is None)
+
 
 @dataclass(frozen=True, slots=True)
 class Signal:
@@ -71,9 +82,9 @@ class SearchResult:
 
     memory: Memory
     score: float
-    """Between 0 and 1, larger is better."""
-    distance: float
-    """1 − score: smaller is better."""
+    """The probability that this answers the query. It never rises down the list."""
+    distance: float | None
+    """The cosine distance of its best chunk to the query; None if no vector was compared."""
     matched_snippet: str
     matched_keywords: tuple[str, ...] = ()
     why: tuple[Signal, ...] = ()
@@ -81,19 +92,36 @@ class SearchResult:
     """The type of the entry: `memory`, `document` or `message`."""
     message: Message | None = None
     """The message, if the entry is one."""
+    weak: bool = False
+    """Whether the score is below the floor: probably not an answer."""
+    superseded_by: str | None = None
+    """The ID of the memory that replaced this one, if it is outdated."""
+    outdated: bool = False
+    """Whether it was replaced, or its validity ended, by the time of the question."""
 
 
 class SearchResults(list[SearchResult]):
     """The results of one search, best first, and how they were found."""
 
     def __init__(
-        self, results: Iterable[SearchResult] = (), mode: str = "hybrid", degraded: str = ""
+        self,
+        results: Iterable[SearchResult] = (),
+        mode: str = "hybrid",
+        degraded: str = "",
+        hint: str = "",
     ) -> None:
         super().__init__(results)
         self.mode = mode
         """The search mode that was used: `hybrid`, `vector` or `keyword`."""
         self.degraded = degraded
         """Why another mode than the requested one was used; empty if it was not."""
+        self.hint = hint
+        """Advice about the request, such as the nearest name of an unknown project; or empty."""
+
+    @property
+    def has_good_match(self) -> bool:
+        """Whether at least one result is not weak."""
+        return any(not result.weak for result in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +133,10 @@ class CompactResult:
     kind: str
     score: float
     created_at: datetime
+    outdated: bool = False
+    """Whether it was replaced or its validity has ended."""
+    superseded_by: str | None = None
+    """The ID of the memory that replaced it, if it is outdated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +151,10 @@ class Explanation:
     matched: tuple[str, ...]
     reasons: tuple[str, ...]
     signals: tuple[Signal, ...] = ()
+    score: float | None = None
+    """The score of the result, as in a search; None if it is not found."""
+    weak: bool = False
+    """Whether the score is below the floor."""
 
 
 @dataclass(frozen=True, slots=True)

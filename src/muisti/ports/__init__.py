@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from muisti.ports.language import LanguageModel
     from muisti.ports.location import FileWatch, Location, Notebook, NotebookEntry
-    from muisti.ports.search import (
-        Candidate,
-        Footprint,
-        Frequencies,
+    from muisti.ports.review import ReviewOrder, Unconfirmed
+    from muisti.ports.rows import (
         IndexChanges,
         JournalChanges,
         MemoryRow,
         MessageLine,
         MessagePlace,
+        TextRow,
+        Words,
+    )
+    from muisti.ports.search import (
+        Candidate,
+        Footprint,
+        Frequencies,
         Order,
         SearchIndex,
         Term,
-        TextRow,
         WordMatch,
-        Words,
     )
     from muisti.ports.services import (
         ImportedMemory,
@@ -76,10 +79,9 @@ class Embedders(Protocol):
 _MODULES = {
     "language": "LanguageModel",
     "location": "FileWatch Location Notebook NotebookEntry",
-    "search": (
-        "Candidate Footprint Frequencies IndexChanges JournalChanges MemoryRow MessageLine"
-        " MessagePlace Order SearchIndex Term TextRow WordMatch Words"
-    ),
+    "rows": "IndexChanges JournalChanges MemoryRow MessageLine MessagePlace TextRow Words",
+    "search": "Candidate Footprint Frequencies Order SearchIndex Term WordMatch",
+    "review": "ReviewOrder Unconfirmed",
     "services": "ImportExport ImportedMemory MemoryCodec Reconciler Services",
     "store": "ChangeSet Clock Committed ExtractionQueue Store Stored StoredVersion Update",
     "vectors": "Embedded Embedder Identity Matrix Piece Space Vector VectorHit VectorIndex",
@@ -116,6 +118,7 @@ __all__ = [
     "Piece",
     "Progress",
     "Reconciler",
+    "ReviewOrder",
     "SearchIndex",
     "Services",
     "Space",
@@ -124,6 +127,7 @@ __all__ = [
     "StoredVersion",
     "Term",
     "TextRow",
+    "Unconfirmed",
     "Update",
     "Vector",
     "VectorHit",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+from muisti.ports.duplicates import DuplicateFinder
+from muisti.ports.review import ReviewReader
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
         Stats,
         Usage,
     )
+    from muisti.ports.rows import IndexChanges, Words
 
 Order = Literal[
     "created_at",
@@ -33,113 +37,6 @@ Order = Literal[
     "last_accessed_asc",
     "deleted_at",
 ]
-
-
-# -- Rows: what an index stores. `muisti.remember.index_rows` creates them.
-
-
-class Words(NamedTuple):
-    """The index words of a text, separated by spaces, in three fields of different weight."""
-
-    title: str = ""
-    labels: str = ""
-    body: str = ""
-
-
-class MemoryRow(NamedTuple):
-    """A memory with everything that the index derives from it."""
-
-    memory: Memory
-    words: Words
-    labels: tuple[tuple[str, str], ...]
-    """Keywords and files, case-folded, for filters: ("keyword", "auth")."""
-    bands: tuple[int, ...]
-    """Parts of the simhash, by which near-duplicates are found."""
-    source_hash: str
-    """Identifies the text that is embedded: vectors stay valid while it is unchanged."""
-
-
-class MessageLine(NamedTuple):
-    """One line of a conversation's file."""
-
-    place: int
-    """The line's position in its file; ascending."""
-    id: str
-    at: datetime
-    role: str
-    content: str
-    type: str | None
-    meta: Mapping[str, object]
-
-
-class MessagePlace(NamedTuple):
-    """Where a message stands in its conversation."""
-
-    conversation: str
-    place: int
-    """The position in the file: messages are ordered by path, then by place."""
-    message_id: str
-    at: int
-    """Microseconds since 1970."""
-    role: str
-    type: str | None
-    meta: str
-    """JSON, or empty."""
-
-
-class TextRow(NamedTuple):
-    """A message or a section of a document. A tuple: there may be hundreds of thousands."""
-
-    origin: str
-    """message or document."""
-    id: str
-    project: str
-    session_id: str | None
-    """The conversation of a message; None for a session break and for a section."""
-    created_at: int
-    """Microseconds since 1970; ascending within a file: sorting by it keeps the line order."""
-    updated_at: int
-    source: str
-    path: str
-    title: str
-    content: str
-    trusted: bool
-    content_hash: str
-    source_hash: str
-    words: Words
-    message: MessagePlace | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JournalChanges:
-    """What new journal events change: usage, sessions and document sources."""
-
-    restart: bool = False
-    """Delete what earlier events produced first: the journal was replaced."""
-    usage: Mapping[str, Usage] = field(default_factory=dict)
-    """New usage by memory ID; replaces the stored usage."""
-    sessions: Sequence[Session] = ()
-    """New or changed sessions."""
-    uses: Sequence[SessionUse] = ()
-    """Appended to the stored ones."""
-    sources: Mapping[str, DocumentSource | None] = field(default_factory=dict)
-    """Document sources by path; None removes one."""
-    decayed_at: datetime | None = None
-    """The time up to which decay was recorded; None: unchanged."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexChanges:
-    """One transaction of the index."""
-
-    memories: Sequence[MemoryRow] = ()
-    """Each replaces the row with its ID, and keeps its vectors if `source_hash` is unchanged."""
-    removed: Sequence[str] = ()
-    """IDs of memories to remove, with their words, links and vectors."""
-    texts: Sequence[TextRow] = ()
-    emptied: Sequence[tuple[str, str]] = ()
-    """Origins and paths whose texts are removed before `texts` are written."""
-    journal: JournalChanges | None = None
 
 
 # -- Input for ranking
@@ -187,7 +84,7 @@ class Candidate:
     created_at: datetime
     valid_from: datetime | None
     valid_until: datetime | None
-    """Its own end of validity, or the time at which a memory that supersedes it became valid."""
+    """Its own end of validity, or the start of a memory that superseded it, directly or not."""
     importance: float
     salience: float
     opening: str
@@ -202,6 +99,7 @@ class Candidate:
     """memory, document or message."""
     allowed: bool
     """Whether the filter accepts it. A neighbour that is not accepted still serves as context."""
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,11 +157,14 @@ class MemoryReader(Protocol):
         """
         ...
 
-    def get_neighbours(self, memory: Memory, before: int, after: int) -> list[Memory]:
+    def get_neighbours(
+        self, memory: Memory, before: int, after: int, where: Filter
+    ) -> list[Memory]:
         """Return the memories before and after this one in time, itself included, oldest first.
 
-        Only memories of its project; session-tier ones only of its session. For a message: of its
-        conversation. For a section: of its document.
+        Only memories of its project that match the filter, and of its user or none if the filter
+        has no user; session-tier ones only of its session. For a message: of its conversation. For
+        a section: of its document.
         """
         ...
 
@@ -285,8 +186,20 @@ class MemoryReader(Protocol):
         """Return one session, or None."""
         ...
 
-    def sessions(self, project: str | None, limit: int) -> list[Session]:
-        """Return the sessions of a project, or of all, the latest start first."""
+    def sessions(self, project: str | None, limit: int, user: str | None = None) -> list[Session]:
+        """Return the sessions of a project and a user, or of all, the latest start first."""
+        ...
+
+    def find_session_scopes(self, session_id: str) -> list[tuple[str, str]]:
+        """Return project and user of the texts that name this session, the earliest first.
+
+        For sessions that were never started. Deleted texts count; each pair is returned once, and
+        that of texts that belong to nobody last.
+        """
+        ...
+
+    def find_scope_names(self) -> tuple[list[str], list[str]]:
+        """Return the names of all projects and of all users that something belongs to, sorted."""
         ...
 
     def session_uses(
@@ -355,43 +268,9 @@ class LinkReader(Protocol):
     def successors(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the IDs of the memories that supersede each of these, the latest last.
 
-        Memories that are not superseded are left out. Suggested and ended links do not count.
-        """
-        ...
-
-
-class DuplicateFinder(Protocol):
-    """Finds existing memories in the scope of a new one that may say the same.
-
-    Deleted memories are ignored. The cost must not grow with the size of the store.
-    """
-
-    def find_same_content(self, memory: Memory) -> Memory | None:
-        """Return the oldest memory with this content, `valid_from` and `valid_until`, or None.
-
-        A superseded memory does not count.
-        """
-        ...
-
-    def find_near_simhash(
-        self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
-    ) -> dict[str, str]:
-        """Return the simhash, by ID, of memories that share a band with this one.
-
-        Only those that differ in at most `most_bits` bits; at most `limit` are compared.
-        """
-        ...
-
-    def find_with_words(
-        self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
-    ) -> dict[str, str]:
-        """Return the simhash, by ID, of up to `limit` memories with any, or all, of these words."""
-        ...
-
-    def filter_current(self, ids: Sequence[str]) -> list[Memory]:
-        """Return the memories among these without an end of validity, in the given order.
-
-        A superseded memory has an end, and so has one with `valid_until`.
+        Memories that are not superseded are left out. Suggested and ended links do not count, nor
+        do links between memories of different users. A deleted memory counts as replaced by the
+        memories that supersede it.
         """
         ...
 
@@ -409,6 +288,10 @@ class MessageReader(Protocol):
 
     def list_conversations(self) -> list[Conversation]:
         """Return all conversations, the one with the latest message first."""
+        ...
+
+    def conversation(self, name: str) -> Conversation | None:
+        """Return one conversation, or None. Its project and user are those of its last message."""
         ...
 
     def messages(self, ids: Sequence[str]) -> dict[str, Message]:
@@ -475,7 +358,14 @@ class Statistics(Protocol):
 
 
 class SearchIndex(
-    MemoryReader, WordIndex, LinkReader, DuplicateFinder, MessageReader, Statistics, Protocol
+    MemoryReader,
+    WordIndex,
+    LinkReader,
+    DuplicateFinder,
+    MessageReader,
+    ReviewReader,
+    Statistics,
+    Protocol,
 ):
     """All queries on an index, and the only way to change it."""
 

@@ -85,7 +85,13 @@ class Reconciler(Protocol):
         ...
 
     def index_path(
-        self, path: str, source: str | None, project: str | None, *, trusted: bool | None
+        self,
+        path: str,
+        source: str | None,
+        project: str | None,
+        *,
+        trusted: bool | None,
+        user: str | None = None,
     ) -> DocumentSource:
         """Index a file or a folder of documents, now and on every sync. Raises InvalidRequest.
 
@@ -144,6 +150,9 @@ class ServiceFactory(Protocol):
 
 class Services:
     """The services of an open vault. Each is created on first use: a hook needs few of them."""
+
+    use_threads = True
+    """False for a single command: what it does not embed is left to another process."""
 
     def __init__(self, settings: Settings, clock: Clock, factory: ServiceFactory) -> None:
         self.settings = settings

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -71,11 +72,33 @@ class ChangeSet:
     """Versions and merged texts to delete."""
     core: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     """Core memory entries by section; None removes one."""
+    core_user: str = ""
+    """Whose core memory `core` changes; empty: the vault's."""
     messages: Sequence[Message] = ()
     """New messages, all of one conversation."""
     events: Sequence[Event] = ()
     durable: bool = True
     """Whether events are synced to disk before `commit` returns. Memories always are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """Texts to remove that are not memories. Memories are removed by a ChangeSet."""
+
+    messages: Mapping[str, Sequence[str] | None] = field(default_factory=dict)
+    """IDs of messages by conversation; None: the whole conversation."""
+    core_users: Sequence[str] = ()
+    """Users whose core memory is removed."""
+    sessions: AbstractSet[str] = frozenset()
+    """Sessions to remove from the journal."""
+    memories: AbstractSet[str] = frozenset()
+    """IDs of memories to remove from the journal; only with `hard`."""
+    paths: AbstractSet[str] = frozenset()
+    """Document sources to remove from the journal; only with `hard`."""
+    is_source: Callable[[str, str], bool] | None = None
+    """Whether a source of this project and user is removed from the journal; only with `hard`."""
+    hard: bool = False
+    """Leave no copy. Otherwise messages and core memory go to the trash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +124,17 @@ class ExtractionQueue(Protocol):
 
     def done(self, exchange_id: str) -> None:
         """Remove an exchange that was processed. An unknown ID is ignored."""
+        ...
+
+    def holds(self, exchange_id: str) -> bool:
+        """Return whether an exchange of this process is still waiting."""
+        ...
+
+    def discard(self, matches: Callable[[Exchange], bool], *, dry_run: bool = False) -> int:
+        """Remove exchanges, with their bytes, and return how many matched.
+
+        Exchanges of other processes that are running are counted, but stay.
+        """
         ...
 
     def status(self) -> QueueStatus:
@@ -150,6 +184,18 @@ class Store(Protocol):
         """
         ...
 
+    def remove(self, removal: Removal) -> None:
+        """Remove messages, core memory and lines of the journal. Call it within `lock`."""
+        ...
+
+    def trashed_messages(self) -> list[Message]:
+        """Return the messages in the trash. Their scope is what they say themselves."""
+        ...
+
+    def restore_messages(self, conversation: str) -> int:
+        """Put a conversation's messages back from the trash, and return how many."""
+        ...
+
     def current(self, memory: Memory) -> Stored | None:
         """Return the stored state of an indexed memory, or None if it is gone. Raises BrokenFile.
 
@@ -181,6 +227,9 @@ class Store(Protocol):
         """Return all journal events that mention a memory, in journal order."""
         ...
 
-    def core(self) -> CoreMemory:
-        """Return the core memory; its sections are empty if there is none. Raises BrokenFile."""
+    def core(self, user: str = "") -> CoreMemory:
+        """Return the core memory; its sections are empty if there is none. Raises BrokenFile.
+
+        For a user: the user's own section `user`, and the vault's section `agent`.
+        """
         ...

@@ -36,6 +36,8 @@ class Embedder(Protocol):
     """The longest text that the model reads; the rest is ignored."""
     unrelated: float
     """A query and a text with at most this cosine are most likely unrelated; −1 if unknown."""
+    is_remote: bool
+    """Whether texts are sent to a server, which may hang. A local model always comes to an end."""
 
     def identity(self) -> Identity:
         """Return the model's identity without loading its weights.
@@ -100,7 +102,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The vectors of one text."""
+    """The vectors of one text, or of a part of a long one."""
 
     memory_id: str
     source: str
@@ -109,6 +111,10 @@ class Embedded:
     pieces: tuple[Piece, ...]
     vectors: Matrix
     """One row for each piece."""
+    first: int = 0
+    """How many pieces of the text come before these, and are stored already."""
+    complete: bool = True
+    """Whether these are the last pieces. Until then the text counts as missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +153,18 @@ class VectorIndex(Protocol):
         ...
 
     def add(self, embedded: Sequence[Embedded]) -> None:
-        """Store vectors whose text is unchanged; drop the others. Call within `Store.lock`."""
+        """Store vectors whose text is unchanged; drop the others. Call within `Store.lock`.
+
+        A part that does not continue the stored pieces is dropped too.
+        """
         ...
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
         """Return the IDs of texts without vectors in this space, oldest row first."""
+        ...
+
+    def count_pieces(self, space: Space, memory_id: str) -> int:
+        """Return how many pieces of a text are stored in this space."""
         ...
 
     def find_nearest(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from muisti.errors import MemoryNotFound
 from muisti.model import Explanation, Filter, Memory
-from muisti.recall.pipeline import search
-from muisti.recall.query import parse_terms, split_query
+from muisti.recall.lookups import MAX_LIMIT
+from muisti.recall.pipeline import find
+from muisti.recall.query import find_terms, split_query
+from muisti.recall.rank import explain_result
 
 if TYPE_CHECKING:
     from muisti.ports import Services
 
-_POOL = 200
 _SEEN_APART = ("session_id", "all_sessions", "include_deleted", "unfiled", "ids")
 """Fields of a filter that are explained separately, or that only widen it."""
 
@@ -24,24 +26,37 @@ def explain(
     memory_id: str,
     where: Filter,
     mode: str = "hybrid",
+    asked_at: datetime | None = None,
 ) -> Explanation:
     """Return the rank of a memory and the reasons. Raises MemoryNotFound, InvalidRequest.
 
-    If the memory is found, its signals are the same as in a search.
+    If the memory is found, rank, score and signals are the same as in a search.
     """
     memory = services.index.get(memory_id, include_deleted=True, any_origin=True)
     if memory is None:
         raise MemoryNotFound(memory_id)
-    results = search(services, query, where, _POOL, mode)
-    stored = set(" ".join(services.index.get_words([memory_id]).get(memory_id, ())).split())
-    terms = parse_terms(services, query)
+    with services.index.snapshot():
+        hits = find(services, query, where, MAX_LIMIT, mode, asked_at).hits
+        stored = set(" ".join(services.index.get_words([memory_id]).get(memory_id, ())).split())
+        words = tuple(split_query(query))
+        terms = find_terms(services, words)
     matched = tuple(one.text for one in terms if stored & {one.text, *one.alternatives})
-    words = tuple(split_query(query))
-    for place, result in enumerate(results, start=1):
-        if result.memory.id == memory_id:
+    for place, hit in enumerate(hits, start=1):
+        if hit.ranked.candidate.memory_id == memory_id:
             reasons = [f"rank {place}"]
+            if hit.weak:
+                reasons.append("a weak match: it probably does not answer the query")
             return Explanation(
-                memory_id, query, True, place, words, matched, tuple(reasons), result.why
+                memory_id,
+                query,
+                True,
+                place,
+                words,
+                matched,
+                tuple(reasons),
+                explain_result(hit.inputs, hit.ranked),
+                hit.score,
+                hit.weak,
             )
     reasons = _find_hiding_filters(services, memory, where)
     missing = [word for word in words if word not in matched]
@@ -53,8 +68,8 @@ def explain(
         reason = f"it matches {', '.join(matched)}"
         if missing:
             reason += f"; it lacks {', '.join(missing)}"
-        if len(results) >= _POOL:
-            reason += f"; {len(results)} others match better"
+        if len(hits) >= MAX_LIMIT:
+            reason += f"; {len(hits)} others match better"
         reasons.append(reason)
     return Explanation(memory_id, query, False, None, words, matched, tuple(reasons))
 

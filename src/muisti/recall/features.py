@@ -17,6 +17,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.model import EntryType, Signal
+from muisti.model.validity import is_outdated
+from muisti.recall.evidence import find_forms, weigh_query
 from muisti.recall.fuse import standardise
 from muisti.recall.speaker import find_speaker, score_speakers
 
@@ -79,6 +81,21 @@ class RankingInputs:
     def vector_ranks(self) -> dict[str, int]:
         """Each memory's rank among the vector hits."""
         return {id_: rank for rank, id_ in enumerate(self.retrieval.vector, start=1)}
+
+    @cached_property
+    def query_weights(self) -> dict[str, float]:
+        """The words of the query that count as evidence, with their weights."""
+        return weigh_query(self)
+
+    @cached_property
+    def query_forms(self) -> dict[str, list[tuple[str, float]]]:
+        """The words of the query that each index word of a text matches, and how well."""
+        return find_forms(self.query_weights, self.query.terms)
+
+    @cached_property
+    def closeness(self) -> Mapping[str, float]:
+        """How close each candidate is to the time that the query names."""
+        return score_time(self)
 
 
 class Ranked(NamedTuple):
@@ -275,11 +292,25 @@ def score_validity(inputs: RankingInputs) -> Mapping[str, float]:
     """Score -1 for a memory that is not valid now."""
     scores = {}
     for id_, candidate in inputs.retrieval.candidates.items():
-        expired = candidate.valid_until is not None and candidate.valid_until <= inputs.now
         not_yet = candidate.valid_from is not None and candidate.valid_from > inputs.now
-        if expired or not_yet:
+        if not_yet or is_outdated(candidate, inputs.now):
             scores[id_] = -1.0
     return scores
+
+
+def note_validity(inputs: RankingInputs, ranked: Ranked) -> Signal | None:
+    """Say since when it is outdated and which memory replaced it, or from when it is valid."""
+    contribution = ranked.contributions.get("validity", 0.0)
+    if not contribution:
+        return None
+    candidate = ranked.candidate
+    if not is_outdated(candidate, inputs.now):
+        note = f"not valid before {candidate.valid_from:%Y-%m-%d}"
+        return Signal("validity", None, contribution, note)
+    successors = inputs.retrieval.successors.get(candidate.memory_id)
+    replaced = f", replaced by {successors[-1]}" if successors else ""
+    note = f"outdated since {candidate.valid_until:%Y-%m-%d}{replaced}"
+    return Signal("validity", None, contribution, note)
 
 
 def score_message(inputs: RankingInputs) -> Mapping[str, float]:
@@ -300,7 +331,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("speaker", 1.0, score_speaker, "said by the person that the query is about"),
     Feature("time", IN_TIME, score_time, "from the time that the query names, or near it"),
     Feature("prior", PRIOR, score_prior, note_prior, about_query=False),
-    Feature("validity", EXPIRED, score_validity, "no longer valid, or not yet", about_query=False),
+    Feature("validity", EXPIRED, score_validity, note_validity, about_query=False),
     Feature(
         "message",
         MESSAGE,

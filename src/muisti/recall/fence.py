@@ -7,7 +7,7 @@ its fence and pass for instructions.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.text.invisible_chars import INVISIBLE, make_hidden_word_pattern
@@ -26,11 +26,23 @@ _TAG = re.compile(
 )
 
 
-def fence_text(memories: Sequence[Memory]) -> str:
-    """Return memories as one block, or "" if there are none. Equal memories give equal bytes."""
+def fence_text(memories: Sequence[Memory], outdated: Mapping[str, str] | None = None) -> str:
+    """Return memories as one block, or "" if there are none. Equal memories give equal bytes.
+
+    Outdated: the IDs of those memories that are outdated, each with the ID of the memory that
+    replaced it, or "" if it only expired. They are marked.
+    """
     if not memories:
         return ""
-    return "\n".join((OPENING, *(fence_memory(memory) for memory in memories), CLOSING))
+    fenced = [fence_memory(memory, outdated) for memory in memories]
+    return "\n".join((OPENING, *fenced, CLOSING))
+
+
+def name_project(block: str, project: str) -> str:
+    """Return a fenced block that names the project it was recalled for; "" stays as it is."""
+    if not project:
+        return block
+    return block.replace("<memories ", f'<memories project="{_escape(project)}" ', 1)
 
 
 def quote_text(text: str) -> str:
@@ -38,8 +50,9 @@ def quote_text(text: str) -> str:
     return _TAG.sub("&lt;", text)
 
 
-def fence_memory(memory: Memory) -> str:
-    """Return one memory within its own fence."""
+def fence_memory(memory: Memory, outdated: Mapping[str, str] | None = None) -> str:
+    """Return one memory within its own fence. Outdated: as `fence_text` takes it."""
+    outdated = outdated or {}
     values = {
         "id": memory.id,
         "kind": memory.kind,
@@ -47,6 +60,8 @@ def fence_memory(memory: Memory) -> str:
         "trust": "trusted" if memory.trusted else "unverified",
         "created": f"{memory.created_at:%Y-%m-%d}",
         "valid_until": f"{memory.valid_until:%Y-%m-%d}" if memory.valid_until else "",
+        "outdated": "yes" if memory.id in outdated else "",
+        "replaced_by": outdated.get(memory.id, ""),
     }
     attributes = " ".join(f'{name}="{_escape(value)}"' for name, value in values.items() if value)
     return f"<memory {attributes}>\n{quote_text(memory.content)}\n</memory>"

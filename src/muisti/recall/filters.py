@@ -15,28 +15,36 @@ if TYPE_CHECKING:
     from muisti.ports import Order
     from muisti.settings import Settings
 
-ALL_PROJECTS = "*"
+ALL = "*"
+"""A project or a user that stands for all of them."""
 Mode = Literal["hybrid", "vector", "keyword"]
 
 
-class FilterOptions(TypedDict, total=False):
-    """Restricts a search or a list. All are optional."""
+class ScopeOptions(TypedDict, total=False):
+    """Whose memories a read sees. Without any: those of all projects and users."""
 
     project: str | None
     """Project-tier memories of this project (global ones are always included); `"*"`: of all."""
+    user: str | None
+    """Memories of this user and those without a user; `""`: only those; `"*"`: of all users."""
+    session_id: str | None
+    """The current session. It fixes project and user; its session-tier memories are included."""
+
+
+class FilterOptions(ScopeOptions, total=False):
+    """Restricts a search or a list. All are optional."""
+
     unfiled: bool
     """With a project: include memories that have no project."""
-    session_id: str | None
-    """The current session; its session-tier memories are included."""
     session: str | None
     """Only memories created in this session."""
     kind: str | Sequence[str] | None
     sector: str | Sequence[str] | None
     tier: str | Sequence[str] | None
-    user: str | None
-    """Memories of this user, and memories without a user."""
     agent: str | None
     """Only memories that this agent wrote."""
+    trusted: bool | None
+    """Only trusted memories, or only those that no person has confirmed."""
     keywords: Sequence[str]
     files: Sequence[str]
     min_salience: float
@@ -50,6 +58,8 @@ class FilterOptions(TypedDict, total=False):
     """Only `memory`, `document`, `message`, or a document's name such as `MEMORY.md`."""
 
 
+OPTIONS = {**ScopeOptions.__annotations__, **FilterOptions.__annotations__}
+"""All options by name."""
 FILTERED = tuple(field for field in FIELDS if field.match is not None)
 """The fields that a list or a search can be filtered by."""
 _ORDERS: dict[tuple[str, str], Order] = {
@@ -64,12 +74,15 @@ _ORDERS: dict[tuple[str, str], Order] = {
 
 def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool = False) -> Filter:
     """Return the options as a validated filter. Raises InvalidRequest with the option's name."""
-    unknown = set(options) - set(FilterOptions.__annotations__)
+    unknown = set(options) - OPTIONS.keys()
     if unknown:
-        known = ", ".join(FilterOptions.__annotations__)
+        known = ", ".join(OPTIONS)
         raise InvalidRequest("option", sorted(unknown)[0], f"must be one of {known}")
-    project = options.get("project")
-    if project is None:
+    project, session_id = options.get("project"), options.get("session_id")
+    for name, value in (("project", project), ("session_id", session_id)):
+        if value is not None and not isinstance(value, str):
+            raise InvalidRequest(name, value, "must be a text")
+    if project is None and session_id is None:
         project = settings.project or None
     least = options.get("min_salience", 0.0)
     if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
@@ -83,10 +96,14 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
         field.filter_name: _parse_field(field, options.get(field.name), settings)
         for field in FILTERED
     }
+    if fields["user"] is None and session_id is None:
+        fields["user"] = settings.user or None
+    if fields["user"] == ALL:
+        fields["user"] = None
     return Filter(
-        project=None if project == ALL_PROJECTS else project,
+        project=None if project == ALL else project,
         unfiled=bool(options.get("unfiled", False)),
-        session_id=options.get("session_id"),
+        session_id=session_id,
         session=options.get("session"),
         all_sessions=all_sessions,
         min_salience=float(least),
@@ -101,8 +118,17 @@ def to_filter(settings: Settings, options: FilterOptions, *, all_sessions: bool 
     )
 
 
+def is_among(wanted: str | None, name: str) -> bool:
+    """Return whether a project or a user is the wanted one; None and `"*"` want all."""
+    return wanted in (None, ALL, name)
+
+
 def _parse_field(field: Field, value: Any, settings: Settings) -> Any:
     """Return the value, or values, of a field that pass the filter. Raises InvalidRequest."""
+    if field.value_type is ValueType.FLAG:
+        if value is not None and not isinstance(value, bool):
+            raise InvalidRequest(field.name, value, "must be true or false")
+        return value
     if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
         if value is not None and not isinstance(value, str):
             raise InvalidRequest(field.name, value, "must be a text")

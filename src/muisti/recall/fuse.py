@@ -25,8 +25,3 @@ def standardise(
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values.values()) / count)
     spread = max(spread, least, 1e-9)
     return {id_: (value - mean) / spread for id_, value in values.items()}
-
-
-def squash_score(total: float) -> float:
-    """Map a total to a number between 0 and 1, by the logistic function."""
-    return 1 / (1 + math.exp(-total / 2))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model import CompactResult, EntryType, Filter, Memory, SearchResult
+from muisti.model.validity import is_outdated
+from muisti.ports.scope import check_visible, filter_visible
 
 if TYPE_CHECKING:
     from muisti.ports import Services
@@ -23,6 +25,8 @@ def to_compact(results: Sequence[SearchResult]) -> list[CompactResult]:
             r.memory.kind,
             round(r.score, 3),
             r.memory.created_at,
+            r.outdated,
+            r.superseded_by,
         )
         for r in results
     ]
@@ -56,30 +60,72 @@ def search_by_keywords(
 
 
 def build_timeline(
-    services: Services, memory_id: str, before: int = 5, after: int = 5
+    services: Services, memory_id: str, where: Filter, before: int = 5, after: int = 5
 ) -> list[CompactResult]:
     """Return the memories before and after one in its project, oldest first.
 
     Raises MemoryNotFound, InvalidRequest.
     """
+    check_visible(services, [memory_id], where)
     anchor = require_entry(services, memory_id)
     for option, value in (("before", before), ("after", after)):
         if not isinstance(value, int) or not 0 <= value <= MAX_LIMIT:
             raise InvalidRequest(option, value, f"must be a number between 0 and {MAX_LIMIT}")
-    around = services.index.get_neighbours(anchor, before, after)
+    around = services.index.get_neighbours(anchor, before, after, where)
+    outdated = _find_successors(services, around)
     return [
         CompactResult(
-            m.id, _shorten(m.title), m.kind, 1.0 if m.id == memory_id else 0.0, m.created_at
+            m.id,
+            _shorten(m.title),
+            m.kind,
+            1.0 if m.id == memory_id else 0.0,
+            m.created_at,
+            m.id in outdated,
+            outdated.get(m.id),
         )
         for m in around
     ]
 
 
-def get_details(services: Services, ids: Sequence[str]) -> list[Memory]:
+def _find_successors(services: Services, memories: Iterable[Memory]) -> dict[str, str | None]:
+    """Return the ID of the latest successor of each outdated memory; None if it only expired."""
+    now = services.clock.now()
+    outdated = [memory.id for memory in memories if is_outdated(memory, now)]
+    successors = services.index.successors(outdated) if outdated else {}
+    return {memory_id: successors.get(memory_id, (None,))[-1] for memory_id in outdated}
+
+
+def find_outdated(
+    services: Services, ids: Sequence[str], where: Filter
+) -> dict[str, Memory | None]:
+    """Return the outdated memories among these, by ID, each with the memory that replaced it.
+
+    None for one that only expired, or was replaced by one outside the scope. Memories in the trash
+    count too; unknown IDs are left out. Raises InvalidRequest.
+    """
+    if isinstance(ids, str):
+        raise InvalidRequest("ids", ids, "must be a list of IDs")
+    with services.index.snapshot():
+        memories = services.index.get_many(list(ids), include_deleted=True)
+        successors = _find_successors(services, memories)
+        new_ids = [new_id for new_id in successors.values() if new_id is not None]
+        if where.is_scoped:
+            new_ids = filter_visible(services, new_ids, where)
+        replacements = {memory.id: memory for memory in services.index.get_many(new_ids)}
+    return {
+        old_id: replacements.get(new_id) if new_id else None
+        for old_id, new_id in successors.items()
+    }
+
+
+def get_details(services: Services, ids: Sequence[str], where: Filter) -> list[Memory]:
     """Return full memories in the given order. Raises MemoryNotFound with all missing IDs."""
     if isinstance(ids, str):
         raise InvalidRequest("ids", ids, "must be a list of IDs")
-    found = services.index.get_many(list(ids)[:MAX_LIMIT], any_origin=True)
+    wanted = list(ids)[:MAX_LIMIT]
+    if where.is_scoped:
+        wanted = filter_visible(services, wanted, where)
+    found = services.index.get_many(wanted, any_origin=True)
     known = {memory.id for memory in found}
     missing = [memory_id for memory_id in ids if memory_id not in known]
     if missing:
@@ -95,13 +141,24 @@ def require_entry(services: Services, memory_id: str) -> Memory:
     return memory
 
 
-def check_sources(services: Services, names: Sequence[str]) -> None:
-    """Raises InvalidRequest for a document name that does not exist."""
-    sources = [source.source for source in services.index.sources() if source.source]
-    known = sorted({*services.index.document_sources(), *sources})
-    for name in names:
+def check_sources(services: Services, where: Filter) -> None:
+    """Raises InvalidRequest for a document name that does not exist.
+
+    The message lists the names that do, without those of other projects and users.
+    """
+    sources = [source for source in services.index.sources() if source.source]
+    known = sorted({*services.index.document_sources(), *(one.source for one in sources)})
+    for name in where.documents:
         if name not in known:
             reason = f"must be one of {', '.join(EntryType)}"
+            if where.is_scoped:
+                visible = [
+                    one.source
+                    for one in sources
+                    if (where.project is None or one.project in (where.project, ""))
+                    and (where.user is None or one.user in (where.user, ""))
+                ]
+                known = sorted(set(visible))
             if known:
                 more = " …" if len(known) > 10 else ""
                 reason += f", or the name of a document: {', '.join(known[:10])}{more}"

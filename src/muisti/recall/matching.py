@@ -8,7 +8,8 @@ from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from muisti.ports.search import Term, WordIndex, WordMatch, Words
+    from muisti.ports.rows import Words
+    from muisti.ports.search import Term, WordIndex, WordMatch
 
 K1 = 1.2
 """The constant of BM25 that limits the weight of one word."""

@@ -1,6 +1,7 @@
 """The read path, as a table of contents.
 
-parse the query → match words → find nearest vectors → add neighbours → rank by features → results
+parse the query → match words → find nearest vectors → add neighbours → rank by features
+→ estimate how probable each answer is → results
 """
 
 from __future__ import annotations
@@ -9,19 +10,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from muisti.model import Filter, SearchResult, SearchResults
-from muisti.recall.features import RankingInputs
+from muisti.recall.confidence import rate_similarity
+from muisti.recall.evidence import choose_background
 from muisti.recall.lookups import require_entry, validate_limit
+from muisti.recall.pages import Hits, find_hits
 from muisti.recall.query import (
     ParsedQuery,
     choose_related_terms,
     clean_query,
     parse_query,
     spell_words,
+    split_query,
     validate_mode,
 )
-from muisti.recall.rank import rank
 from muisti.recall.results import read_results
-from muisti.recall.retrieve import QueryEmbedding, retrieve
+from muisti.recall.retrieve import QueryEmbedding
 
 if TYPE_CHECKING:
     from muisti.ports import Services
@@ -40,21 +43,35 @@ def search(
     "Yesterday" in the query is relative to `asked_at`, or to now if that is None.
     """
     limit = validate_limit(services.settings.search_limit if limit is None else limit)
+    with services.index.snapshot():
+        found = find(services, query, where, limit, mode, asked_at)
+        results = read_results(services, found.hits)
+    used_mode = "keyword" if found.embedding.vector is None else mode
+    return SearchResults(results, used_mode, found.embedding.degraded)
+
+
+def find(
+    services: Services,
+    query: str,
+    where: Filter,
+    limit: int,
+    mode: str,
+    asked_at: datetime | None = None,
+) -> Hits:
+    """Return the hits of a search without reading their memories. Raises InvalidRequest."""
     query = clean_query(query)
     mode = validate_mode(mode)
     now = asked_at or services.clock.now()
-    with services.index.snapshot():
-        parsed = parse_query(services, query, mode, now)
-        retrieval = retrieve(services, parsed, where, limit)
-        if mode == "vector" and retrieval.embedding.vector is None:
-            # Nothing to compare with: fall back to keywords.
-            parsed = parse_query(services, query, "keyword", now)
-            retrieval = retrieve(services, parsed, where, limit, retrieval.embedding)
-        inputs = RankingInputs(parsed, retrieval, now, spell_words(query))
-        best = rank(inputs)[:limit]
-        results = read_results(services, inputs, best)
-    used_mode = "keyword" if retrieval.embedding.vector is None else mode
-    return SearchResults(results, used_mode, retrieval.embedding.degraded)
+    spelling = spell_words(query)
+    parsed = parse_query(services, query, mode, now)
+    found = find_hits(services, parsed, where, limit, now, spelling=spelling)
+    if mode == "vector" and found.embedding.vector is None:
+        # Nothing to compare with: fall back to keywords.
+        parsed = parse_query(services, query, "keyword", now)
+        found = find_hits(
+            services, parsed, where, limit, now, spelling=spelling, embedding=found.embedding
+        )
+    return found
 
 
 def find_related(
@@ -62,7 +79,8 @@ def find_related(
 ) -> list[SearchResult]:
     """Return the memories that share distinctive words with one, or are similar in meaning.
 
-    Raises MemoryNotFound, InvalidRequest, IndexCorrupt.
+    The score is how similar they are, not a probability. Raises MemoryNotFound, InvalidRequest,
+    IndexCorrupt.
     """
     validate_limit(limit)
     with services.index.snapshot():
@@ -72,9 +90,19 @@ def find_related(
         terms = choose_related_terms(services, memory_id)
         if not terms and vector is None:
             return []
-        query = ParsedQuery(memory.title, "hybrid", terms)
-        embedding = QueryEmbedding(vector, space, 1.0)
-        retrieval = retrieve(services, query, where, limit + 1, embedding)
-        inputs = RankingInputs(query, retrieval, services.clock.now())
-        others = [one for one in rank(inputs) if one.candidate.memory_id != memory_id]
-        return read_results(services, inputs, others[:limit])
+        words = [term.text for term in terms] or split_query(memory.title)
+        query = ParsedQuery(memory.title, "hybrid", terms, words=words)
+        embedder = services.embedders(space.identity) if space else None
+        background = choose_background(embedder.unrelated if embedder else -1.0)
+        embedding = QueryEmbedding(vector, space, 1.0, background=background)
+        now = services.clock.now()
+        found = find_hits(
+            services, query, where, limit, now, embedding=embedding, without=memory_id
+        )
+        # A memory is not a question: here the score is how similar they are.
+        scores = rate_similarity([hit.evidence for hit in found.hits])
+        hits = [
+            hit._replace(score=score, weak=False)
+            for hit, score in zip(found.hits, scores, strict=True)
+        ]
+        return read_results(services, hits)

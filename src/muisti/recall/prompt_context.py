@@ -6,10 +6,12 @@ Equal input gives equal bytes, so that prompt caches stay valid.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from muisti.errors import InvalidRequest
 from muisti.model import CORE_SECTIONS, CoreMemory, Memory
+from muisti.model.validity import is_outdated
 from muisti.recall.fence import CLOSING, OPENING, fence_memory, quote_text
 
 _HEAD = "Relevant memories from this session:"
@@ -23,10 +25,16 @@ def count_tokens(text: str) -> int:
     return -(-ascii_count // 4) + len(text) - ascii_count
 
 
-def compose_context(core: CoreMemory, memories: Sequence[Memory], budget: int) -> str:
+def compose_context(
+    core: CoreMemory,
+    memories: Sequence[Memory],
+    budget: int,
+    outdated: Mapping[str, str] | None = None,
+) -> str:
     """Return core memory and as many of the best memories as fit into a budget of tokens.
 
-    Empty if there is nothing to show. Raises InvalidRequest if core memory alone does not fit.
+    Outdated: those memories that are outdated, as `fence_text` takes them. Empty if there is
+    nothing to show. Raises InvalidRequest if core memory alone does not fit.
     """
     sections = _format_core(core)
     if not sections and not memories:
@@ -37,7 +45,7 @@ def compose_context(core: CoreMemory, memories: Sequence[Memory], budget: int) -
         raise InvalidRequest("budget", budget, f"{needed}; allow more, or shorten core memory")
     chosen = []
     for memory in memories:
-        cost = count_tokens(fence_memory(memory)) + 1
+        cost = count_tokens(fence_memory(memory, outdated)) + 1
         if cost <= left:
             chosen.append(memory)
             left -= cost
@@ -45,7 +53,8 @@ def compose_context(core: CoreMemory, memories: Sequence[Memory], budget: int) -
         return ""
     # By age, which unlike the rank does not change with the query: prompt caches stay valid.
     chosen.sort(key=lambda memory: (memory.created_at, memory.id))
-    return "\n".join((OPENING, *sections, *map(fence_memory, chosen), CLOSING))
+    fenced = [fence_memory(memory, outdated) for memory in chosen]
+    return "\n".join((OPENING, *sections, *fenced, CLOSING))
 
 
 def _format_core(core: CoreMemory) -> list[str]:
@@ -60,8 +69,11 @@ def _format_core(core: CoreMemory) -> list[str]:
     return sections
 
 
-def format_list(memories: Sequence[Memory]) -> str:
-    """Return the memories as a list for a system prompt, or "" if there are none."""
+def format_list(memories: Sequence[Memory], now: datetime) -> str:
+    """Return the memories as a list for a system prompt, or "" if there are none.
+
+    Those that are outdated now are marked.
+    """
     if not memories:
         return ""
     lines = [_HEAD]
@@ -70,6 +82,7 @@ def format_list(memories: Sequence[Memory]) -> str:
         content = quote_text(" ".join(memory.content.split()))
         source = " ".join(memory.source.split())
         trust = "" if memory.trusted else f", unverified, from {source}"
-        note = f"importance: {memory.importance:.1f}{trust}"
+        end = f", outdated since {memory.valid_until:%Y-%m-%d}" if is_outdated(memory, now) else ""
+        note = f"importance: {memory.importance:.1f}{trust}{end}"
         lines.append(f"- [{memory.kind.upper()}] {content} ({note})")
     return "\n".join((*lines, "", _FOOT))

@@ -75,6 +75,8 @@ class ParsedQuery:
     mode: str
     terms: Sequence[Term] = ()
     when: When | None = None
+    words: Sequence[str] = ()
+    """All of its index words but stop words, also those that no memory has."""
 
 
 def validate_mode(mode: str) -> str:
@@ -96,8 +98,9 @@ def clean_query(query: str) -> str:
 
 def parse_query(services: Services, query: str, mode: str, now: datetime) -> ParsedQuery:
     """Return the words and the time of a query. `retrieve` embeds it later."""
-    terms = [] if mode == "vector" else parse_terms(services, query)
-    return ParsedQuery(query, mode, terms, parse_when(query, now))
+    words = split_query(query)
+    terms = [] if mode == "vector" else find_terms(services, words)
+    return ParsedQuery(query, mode, terms, parse_when(query, now), words)
 
 
 def parse_when(query: str, now: datetime) -> When | None:
@@ -114,9 +117,8 @@ def parse_when(query: str, now: datetime) -> When | None:
     return question.parse_when(query, now)
 
 
-def parse_terms(services: Services, query: str) -> list[Term]:
-    """Return the words of a query to search for."""
-    words = split_query(query)
+def find_terms(services: Services, words: Sequence[str]) -> list[Term]:
+    """Return those of a query's words to search for, with their weights and alternatives."""
     if not words:
         return []
     find_similar = partial(find_similar_words, services.index)

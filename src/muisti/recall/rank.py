@@ -20,7 +20,10 @@ LIFT = 0.001
 
 
 def rank(inputs: RankingInputs) -> list[Ranked]:
-    """Return the candidates, best first. Equal scores: latest first. Equal texts appear once."""
+    """Return the candidates, best first. Equal scores: latest first.
+
+    Equal texts of one user appear once.
+    """
     contributions = {one.name: one.contributions(inputs) for one in features.FEATURES}
     about_query = [one.name for one in features.FEATURES if one.about_query]
     about_memory = [one.name for one in features.FEATURES if not one.about_query]
@@ -37,16 +40,17 @@ def rank(inputs: RankingInputs) -> list[Ranked]:
     def best_first(one: Ranked) -> tuple[float, float, str]:
         return -one.score, -one.candidate.created_at.timestamp(), one.candidate.memory_id
 
-    best_of_text: dict[str, Ranked] = {}
+    best_of_text: dict[tuple[str, str], Ranked] = {}
     for one in sorted(ranked.values(), key=best_first):
-        best_of_text.setdefault(one.candidate.content_hash, one)
+        best_of_text.setdefault((one.candidate.content_hash, one.candidate.user), one)
     return list(best_of_text.values())
 
 
 def explain_result(inputs: RankingInputs, ranked: Ranked) -> tuple[Signal, ...]:
-    """Return the signals of a result, for `why`."""
+    """Return the signals of a result, for `why`. The last one is the value that it is ranked by."""
     signals = (feature.signal(inputs, ranked) for feature in features.FEATURES)
-    return tuple(signal for signal in signals if signal is not None)
+    fusion = Signal("fusion", None, round(ranked.score, 6), "the sum that results are ranked by")
+    return (*(signal for signal in signals if signal is not None), fusion)
 
 
 def _repeats_query(candidate: Candidate, query: str) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from muisti.errors import IndexCorrupt
 from muisti.model import EntryType, Memory, SearchResult
-from muisti.recall.features import Ranked, RankingInputs
-from muisti.recall.fuse import squash_score
+from muisti.model.validity import is_outdated
 from muisti.recall.rank import explain_result
 from muisti.recall.snippet import make_snippet
 from muisti.text.tokens import tokenize
@@ -16,44 +16,54 @@ from muisti.text.tokens import tokenize
 if TYPE_CHECKING:
     from muisti.model import Message
     from muisti.ports import Services
+    from muisti.recall.pages import Hit
 
 
-def read_results(
-    services: Services, inputs: RankingInputs, best: Sequence[Ranked]
-) -> list[SearchResult]:
+def read_results(services: Services, best: Sequence[Hit]) -> list[SearchResult]:
     """Read the best memories. Raises IndexCorrupt if the index lists one that it does not have."""
-    ids = [ranked.candidate.memory_id for ranked in best]
+    ids = [hit.ranked.candidate.memory_id for hit in best]
     memories = services.index.get_many(ids, include_deleted=True, any_origin=True)
     if len(memories) != len(best):
         raise IndexCorrupt(
             "the index lists memories that it does not have; it is rebuilt from the files"
         )
+    outdated = [
+        memory.id
+        for memory, hit in zip(memories, best, strict=True)
+        if is_outdated(memory, hit.inputs.now)
+    ]
+    successors = services.index.successors(outdated) if outdated else {}
     message_ids = [memory.id for memory in memories if memory.origin is EntryType.MESSAGE]
     messages = services.index.messages(message_ids) if message_ids else {}
-    return [
-        _make_result(inputs, memory, ranked, messages.get(memory.id))
-        for memory, ranked in zip(memories, best, strict=True)
+    results = [
+        _make_result(memory, hit, messages.get(memory.id))
+        for memory, hit in zip(memories, best, strict=True)
     ]
+    for number, result in enumerate(results):
+        if result.memory.id in outdated:
+            newer = successors.get(result.memory.id, (None,))
+            results[number] = replace(result, outdated=True, superseded_by=newer[-1])
+    return results
 
 
-def _make_result(
-    inputs: RankingInputs, memory: Memory, ranked: Ranked, message: Message | None
-) -> SearchResult:
-    word_hit = inputs.retrieval.keyword.get(memory.id)
-    vector_hit = inputs.retrieval.vector.get(memory.id)
+def _make_result(memory: Memory, hit: Hit, message: Message | None) -> SearchResult:
+    retrieval = hit.inputs.retrieval
+    word_hit = retrieval.keyword.get(memory.id)
+    vector_hit = retrieval.vector.get(memory.id)
     found = word_hit.found if word_hit else frozenset()
     text = memory.content
     if word_hit is None and vector_hit is not None:
         text = memory.content[vector_hit.start : vector_hit.end]
     keywords = [keyword for keyword in memory.keywords if found.intersection(tokenize(keyword))]
-    score = squash_score(ranked.score)
+    cosine = retrieval.similarities.get(memory.id)
     return SearchResult(
         memory=memory,
-        score=score,
-        distance=1.0 - score,
+        score=hit.score,
+        distance=None if cosine is None else 1.0 - cosine,
         matched_snippet=make_snippet(text, found),
         matched_keywords=tuple(keywords),
-        why=explain_result(inputs, ranked),
+        why=explain_result(hit.inputs, hit.ranked),
         source=memory.origin.value,
         message=message,
+        weak=hit.weak,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from muisti.errors import EmbedderProblem
+from muisti.recall.evidence import UNKNOWN_BACKGROUND, choose_background
 from muisti.recall.matching import count_occurrences, explain_match, make_literal_hit
 from muisti.recall.neighbours import (
     score_sessions_by_vectors,
@@ -14,17 +15,17 @@ from muisti.recall.neighbours import (
     score_vectors,
     score_words,
 )
-from muisti.recall.query import MAX_QUERY, split_query
+from muisti.recall.query import MAX_QUERY
 from muisti.recall.speaker import find_speaker, remove_names
 
 if TYPE_CHECKING:
     from muisti.model import Filter
-    from muisti.ports import Candidate, Services, Space, Vector, VectorHit
+    from muisti.ports import Candidate, Services, Space, Vector, VectorHit, Words
     from muisti.recall.matching import LexicalHit
     from muisti.recall.query import ParsedQuery
 
 POOL = 50
-"""How many hits of each list become candidates, at least."""
+"""How many hits of each list become candidates of the first results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class QueryEmbedding:
     """The weight of vectors relative to words."""
     unrelated: float = -1.0
     """A hit that is no nearer than this, and has none of the words, is dropped."""
+    background: float = UNKNOWN_BACKGROUND
+    """Up to this cosine a text is most likely unrelated, in every mode."""
     degraded: str = ""
     """Why the results are incomplete, or empty."""
 
@@ -60,20 +63,23 @@ class Retrieval:
     """The best vector score in a candidate's session."""
     successors: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """For each superseded candidate the memories that replaced it, which are candidates too."""
+    similarities: dict[str, float] = field(default_factory=dict)
+    """The cosine of the best chunk, of candidates and their neighbours."""
+    texts: dict[str, Words] = field(default_factory=dict)
+    """The index words of candidates and their neighbours."""
 
 
 def retrieve(
     services: Services,
     query: ParsedQuery,
     where: Filter,
-    limit: int,
+    pool: int = POOL,
     embedding: QueryEmbedding | None = None,
 ) -> Retrieval:
     """Return the best candidates by words and by vectors, scored together with their neighbours.
 
-    The query is embedded unless its embedding is given.
+    `pool` hits of each list become candidates. The query is embedded unless its embedding is given.
     """
-    pool = max(POOL, 2 * limit)
     filters = [where]
     when = query.when
     if when is not None and when.exact and where.since is None and where.until is None:
@@ -104,7 +110,7 @@ def _match_words(
     if query.terms:
         matches = services.index.match(query.terms, where, pool)
         return [explain_match(match, query.terms) for match in matches]
-    if query.mode == "vector" or split_query(query.text):
+    if query.mode == "vector" or query.words:
         return []
     # The query has no words, for example "???": look for its characters.
     ids = services.index.match_literal(query.text, where, pool)
@@ -145,7 +151,8 @@ def _embed_query(
             count = "1 memory is" if space.missing == 1 else f"{space.missing} memories are"
             degraded = f"{count} not embedded yet and found by keyword only"
         unrelated = embedder.unrelated if query.mode == "hybrid" else -1.0
-        return QueryEmbedding(vector, space, weight or 1.0, unrelated, degraded)
+        background = choose_background(embedder.unrelated)
+        return QueryEmbedding(vector, space, weight or 1.0, unrelated, background, degraded)
     except EmbedderProblem as error:
         return QueryEmbedding(degraded=f"by keyword only: {error}")
 
@@ -170,10 +177,8 @@ def _score_candidates(
 
     wanted = [word for term in query.terms for word in (term.text, *term.alternatives)]
     wanted = list(dict.fromkeys(wanted))
-    occurrences = {
-        id_: count_occurrences(words, wanted)
-        for id_, words in services.index.get_words(ids).items()
-    }
+    texts = services.index.get_words(ids)
+    occurrences = {id_: count_occurrences(text, wanted) for id_, text in texts.items()}
     words = {id_: hit.score for id_, hit in keyword.items()}
     session_words: dict[str, float] = {}
     if query.terms:
@@ -192,6 +197,8 @@ def _score_candidates(
         session_words,
         score_sessions_by_vectors(candidates, similarities),
         successors,
+        similarities,
+        texts,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from muisti.text.tokens import split_words
+from muisti.text.tokens import split_words, tokenize
 
 SELF = 3.0
 """Gain of the user's own messages. High, because assistants write long texts about everything."""
@@ -29,6 +29,12 @@ def find_speaker(opening: str) -> str:
     """Return the speaker's name in lower case, or "" if the text has none."""
     match = _PREFIX.match(opening)
     return match[1].casefold() if match else ""
+
+
+def find_names(openings: Iterable[str]) -> set[str]:
+    """Return the index words of the names of speakers; not of roles such as `user`."""
+    speakers = {find_speaker(opening) for opening in openings} - _PERSON - _ASSISTANT
+    return {word for speaker in speakers for word in tokenize(speaker)}
 
 
 def score_speakers(query: str, speakers: Iterable[str]) -> dict[str, float]:

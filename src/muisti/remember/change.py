@@ -11,8 +11,9 @@ from muisti.model import Event, EventName, Memory, Usage
 from muisti.model.fields import Given
 from muisti.model.memory import FIELDS
 from muisti.model.salience import RESTORED, compute_salience, fold_event, make_trace
-from muisti.ports import ChangeSet, Services, Update
-from muisti.ports.lookups import make_memory_error, require_stored
+from muisti.model.validity import compute_link_end, is_end_of_link
+from muisti.ports import ChangeSet, Services, Stored, Update
+from muisti.ports.lookups import find_stored, make_memory_error, require_stored
 from muisti.remember.derive import derive_fields, derive_title
 from muisti.remember.validate import validate_content, validate_memory
 from muisti.text.redact import redact_fields
@@ -52,6 +53,8 @@ def update(
         updated_at = max(now, memory.updated_at)
         wanted = replace(memory, **redacted, updated_at=updated_at)
         validate_content(wanted.content, services.settings)
+        if "valid_from" in changes and "valid_until" not in changes:
+            wanted = _move_link_end(services, stored, wanted)
         retitle = (
             "content" in changes
             and "title" not in changes
@@ -69,6 +72,19 @@ def update(
         )
     known = services.index.get(memory_id) if committed.indexed else None
     return known or replace(committed.memories[memory_id], index_pending=True)
+
+
+def _move_link_end(services: Services, stored: Stored, wanted: Memory) -> Memory:
+    """Return a memory with a new start. An end that a SUPERSEDES link set is not before it."""
+    memory = stored.memory
+    for link in services.index.get_links([memory.id]):
+        is_replaced = link.supersedes and link.target == memory.id
+        if is_replaced and is_end_of_link(memory, link):
+            return replace(wanted, valid_until=compute_link_end(wanted, link))
+    indexed = services.index.get(memory.id) if stored.indexed else None
+    if indexed is not None and indexed.valid_until is None:  # what replaced it is in the trash
+        return replace(wanted, valid_until=None)
+    return wanted
 
 
 def delete(services: Services, memory_id: str, *, hard: bool = False) -> bool:
@@ -105,8 +121,30 @@ def trash(services: Services, memory: Memory, *, reason: str = "") -> None:
 
 
 def _erase(services: Services, memory_id: str) -> None:
+    reopened = _reopen_replaced(services, memory_id)
+    if reopened:
+        services.store.commit(ChangeSet(updated=reopened, durable=False))
     event = Event(EventName.ERASED, services.clock.now(), (memory_id,))
     services.store.commit(ChangeSet(erased=[memory_id], events=[event]))
+
+
+def _reopen_replaced(services: Services, memory_id: str) -> list[Update]:
+    """Return the updates that remove the ends which a memory's SUPERSEDES links set in other files.
+
+    While a memory is in the trash its links are known and have no effect. Once it is gone, an end
+    that its link set would count as given.
+    """
+    known = services.index.get(memory_id, include_deleted=True)
+    if known is None or services.index.successors([memory_id]):
+        return []
+    updates = []
+    for link in known.links:
+        old = services.index.get(link.target) if link.supersedes else None
+        stored = find_stored(services, old) if old else None
+        if stored and is_end_of_link(stored.memory, link):
+            reopened = replace(stored.memory, valid_until=None)
+            updates.append(Update(reopened, stored.revision, optional=True))
+    return updates
 
 
 def restore(services: Services, memory_id: str) -> Memory:

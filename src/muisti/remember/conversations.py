@@ -9,10 +9,17 @@ from dataclasses import replace
 from datetime import datetime
 
 from muisti.errors import InvalidRequest
-from muisti.model import ROLES, SESSION_BREAK, Message
+from muisti.model import ROLES, SESSION_BREAK, Conversation, Event, EventName, Message
 from muisti.ports import ChangeSet, Services
 from muisti.remember.identity import make_id
-from muisti.remember.validate import validate_line, validate_text, validate_time
+from muisti.remember.index_rows import get_own_scope
+from muisti.remember.validate import (
+    validate_line,
+    validate_project,
+    validate_text,
+    validate_time,
+    validate_user,
+)
 from muisti.settings import Settings
 from muisti.text.redact import check_name, redact_meta, redact_text
 
@@ -49,7 +56,9 @@ def make_message(
     meta: Mapping[str, object] | None = None,
     at: datetime | None = None,
     id: str | None = None,
-) -> Message:
+    project: str | None = None,
+    user: str | None = None,
+) -> Message:  # shape: one argument for each option
     """Return a redacted and validated message. Raises InvalidRequest and InvalidMemory."""
     settings, now = services.settings, services.clock.now()
     if role not in ROLES:
@@ -66,18 +75,48 @@ def make_message(
         raise InvalidRequest("id", id, "must be a short text, or be left out")
     else:
         id_ = check_name("id", validate_line("id", id, 120), settings)
+    validate_conversation(conversation)
+    own = _validate_meta({} if meta is None else meta, derive_meta(conversation), settings)
     type_ = None
     if type is not None:
         type_ = check_name("type", validate_line("type", type, 60), settings) or None
+    own_project, own_user = get_own_scope(own)
     return Message(
         id=id_,
-        conversation=validate_conversation(conversation),
+        conversation=conversation,
         role=role,
         content=redacted,
         at=moment,
         type=type_,
-        meta=_validate_meta({} if meta is None else meta, derive_meta(conversation), settings),
+        meta=own,
+        project=validate_project(own_project if project is None else project),
+        user=validate_user(own_user if user is None else user),
     )
+
+
+def _add_scope(services: Services, message: Message) -> Message:
+    """Return the message with its project and user, which its meta names if they are not empty.
+
+    An omitted one is that of the conversation, of the session with its name, or the vault's.
+    Raises InvalidRequest if a given one differs from the conversation's.
+    """
+    fixed = {"project": "", "user": ""}
+    vault = {"project": services.settings.project, "user": services.settings.user}
+    for last in services.index.window(message.conversation, 1, whole=True):
+        fixed = {"project": last.project, "user": last.user}
+    if fixed["project"] or fixed["user"]:
+        vault = fixed
+    elif session := services.index.session(message.conversation):
+        fixed = {"project": session.project, "user": session.user}
+    scope: dict[str, str] = {}
+    for name, value in (("project", message.project), ("user", message.user)):
+        if value and fixed[name] not in ("", value):
+            reason = f"must be that of the conversation, {fixed[name]}; use another conversation"
+            raise InvalidRequest(name, value, reason)
+        scope[name] = check_name(name, value or fixed[name] or vault[name], services.settings)
+    named = {name: value for name, value in scope.items() if value}
+    meta = {**message.meta, **named}
+    return replace(message, meta=meta, project=scope["project"], user=scope["user"])
 
 
 def derive_meta(conversation: str) -> dict[str, str]:
@@ -140,18 +179,42 @@ def append(services: Services, messages: Sequence[Message]) -> list[Message]:
         for message in messages:
             same_id = known.get(message.id)
             if same_id is None:
-                new.append(message)
+                new.append(_add_scope(services, message))
             elif (same_id.role, same_id.content) != (message.role, message.content):
                 reason = f"belongs to another message of {conversation}; leave the ID out"
                 raise InvalidRequest("id", message.id, reason)
         if not new:
             return [known[message.id] for message in messages]
         committed = services.store.commit(ChangeSet(messages=new))
+    written = {message.id: message for message in new} | known
     if not committed.indexed:
-        return [replace(message, index_pending=True) for message in messages]
-    return list(messages)
+        return [replace(written[one.id], index_pending=True) for one in messages]
+    return [written[one.id] for one in messages]
 
 
 def make_session_break(services: Services, conversation: str) -> Message:
     """Return the message that ends a session: the window begins after it."""
     return make_message(services, conversation, "system", "", type=SESSION_BREAK)
+
+
+def assign(services: Services, conversation: str, project: str, user: str) -> Conversation:
+    """Give the messages of a conversation that belong to nobody a project and a user.
+
+    Raises InvalidRequest if there is no such conversation, or if it belongs to others.
+    """
+    with services.store.lock():
+        known = services.index.conversation(conversation)
+        if known is None:
+            raise InvalidRequest(
+                "conversation", conversation, "must be a conversation of the vault"
+            )
+        for name, value, fixed in (
+            ("project", project, known.project),
+            ("user", user, known.user),
+        ):
+            if fixed not in ("", value):
+                raise InvalidRequest(name, value, f"must be that of the conversation, {fixed}")
+        data = {"conversation": conversation, "project": project, "user": user}
+        event = Event(EventName.CONVERSATION_ASSIGNED, services.clock.now(), data=data)
+        services.store.commit(ChangeSet(events=[event]))
+    return services.index.conversation(conversation) or known

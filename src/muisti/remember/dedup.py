@@ -11,6 +11,7 @@ from muisti.errors import EmbedderProblem
 from muisti.model import Link, LinkSource, LinkType, Memory
 from muisti.ports import Services
 from muisti.ports.lookups import find_stored
+from muisti.ports.waiting import limit_wait
 from muisti.remember.candidates import find_similar
 from muisti.text.simhash import compute_bands, hamming_distance, is_far_apart
 from muisti.text.tokens import split_words
@@ -47,18 +48,24 @@ Cosines = Mapping[tuple[str, str], float]
 
 
 def resolve_duplicates(
-    services: Services, prepared: Sequence[Memory], *, near: bool, cosines: Cosines | None = None
+    services: Services,
+    prepared: Sequence[Memory],
+    *,
+    near: bool,
+    cosines: Cosines | None = None,
+    replaces: str | None = None,
 ) -> list[DuplicateDecision]:
     """Return a decision for each new memory.
 
     A duplicate may be in the vault or earlier in this batch. A memory that is none gets links to
     the memories that it seems to contradict. Near: also find texts that are nearly the same.
     Cosines: what `measure_similarity` returned for the undecided memories of the call before.
+    Replaces: the ID of a memory that the new one replaces. Only an identical text duplicates it.
     """
     batch = _Batch()
     decisions = []
     for memory in prepared:
-        decision = _decide(services, batch, memory, cosines, near=near)
+        decision = _decide(services, batch, memory, cosines, near=near, replaces=replaces)
         if decision.duplicate_of is None:
             batch.add(decision.memory)
         decisions.append(decision)
@@ -66,7 +73,13 @@ def resolve_duplicates(
 
 
 def _decide(
-    services: Services, batch: _Batch, memory: Memory, cosines: Cosines | None, *, near: bool
+    services: Services,
+    batch: _Batch,
+    memory: Memory,
+    cosines: Cosines | None,
+    *,
+    near: bool,
+    replaces: str | None,
 ) -> DuplicateDecision:
     exact = batch.find_equal(memory) or services.index.find_same_content(memory)
     if exact is not None and (exact in batch or _is_unchanged(services, exact)):
@@ -76,6 +89,7 @@ def _decide(
         return DuplicateDecision(memory)
     similar = batch.find_similar(memory, CANDIDATES)
     similar += find_similar(services.index, memory, CANDIDATES)
+    similar = [other for other in similar if other.id != replaces]
     words = _split_words(memory)
     if len(words) >= ENOUGH:  # any of the few words of a short text may be misspelled
         related = []
@@ -152,7 +166,8 @@ def measure_similarity(services: Services, decisions: Sequence[DuplicateDecision
         embedder = services.embedders(None) if pairs else None
         if embedder is None or not embedder.is_ready():
             return {}
-        vectors = embedder.embed_documents([text for pair in pairs for text in pair])
+        with limit_wait(services.settings.embedder_query_timeout):
+            vectors = embedder.embed_documents([text for pair in pairs for text in pair])
     except EmbedderProblem:
         return {}
     return {pair: float(vectors[2 * at] @ vectors[2 * at + 1]) for at, pair in enumerate(pairs)}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from muisti.model import EntryType, Memory
-from muisti.ports import Embedded, Embedder, Piece
+from muisti.ports import Embedded, Embedder, Matrix, Piece
 from muisti.remember.chunk import OVERLAP, SIZE, format_for_embedding, split_chunks
 from muisti.remember.derive import derive_title
 
 SPECIAL_TOKENS = 2
 """Models add one before and one after a text."""
+PART = 32
+"""Chunks that are sent to a server in one request, or stored together of a long memory."""
 
 
 def hash_source(memory: Memory) -> str:
@@ -29,28 +31,82 @@ def hash_embedding_input(origin: str, title: str, content: str, content_hash: st
     return hashlib.blake2b(data, digest_size=12).hexdigest()
 
 
-def embed(embedder: Embedder, memories: Sequence[Memory]) -> list[Embedded]:
-    """Return the embeddings of memories. Raises EmbedderProblem."""
-    size = min(SIZE, embedder.max_tokens - SPECIAL_TOKENS)
-    overlap = min(OVERLAP, size // 5)
-    chunked = []
+def embed(
+    embedder: Embedder,
+    memories: Sequence[Memory],
+    *,
+    between: Callable[[], None] | None = None,
+) -> list[Embedded]:
+    """Return the embeddings of memories. Raises EmbedderProblem.
+
+    `between` is called before each chunk, or each request to a server. What it raises ends this.
+    """
+    split = []
     texts: list[str] = []
     for memory in memories:
-        content, title = memory.content, _get_own_title(memory)
-        chunks = split_chunks(
-            content, embedder.count_tokens, title=title, size=size, overlap=overlap
-        )
-        chunked.append(chunks)
-        texts += [format_for_embedding(content, title, chunk) for chunk in chunks]
-    vectors = embedder.embed_documents(texts)
+        if between is not None:
+            between()
+        pieces, own_texts = _split(embedder, memory)
+        split.append(pieces)
+        texts += own_texts
+    vectors = _embed_texts(embedder, texts, between)
     embedded = []
     at = 0
-    for memory, chunks in zip(memories, chunked, strict=True):
-        pieces = tuple(Piece(chunk.start, chunk.end, " > ".join(chunk.heading)) for chunk in chunks)
-        rows = vectors[at : at + len(chunks)]
+    for memory, pieces in zip(memories, split, strict=True):
+        rows = vectors[at : at + len(pieces)]
         embedded.append(Embedded(memory.id, hash_source(memory), embedder.identity(), pieces, rows))
-        at += len(chunks)
+        at += len(pieces)
     return embedded
+
+
+def embed_parts(
+    embedder: Embedder,
+    memory: Memory,
+    first: int = 0,
+    *,
+    between: Callable[[], None] | None = None,
+) -> Iterator[Embedded]:
+    """Yield the embeddings of a long memory in parts, from its piece `first` on.
+
+    A part takes a few seconds: that is what a crash may lose. Raises EmbedderProblem.
+    """
+    pieces, texts = _split(embedder, memory)
+    source = hash_source(memory)
+    if first >= len(pieces):
+        first = 0
+    for start in range(first, max(1, len(pieces)), PART):
+        end = start + PART
+        vectors = _embed_texts(embedder, texts[start:end], between)
+        is_last = end >= len(pieces)
+        yield Embedded(
+            memory.id, source, embedder.identity(), pieces[start:end], vectors, start, is_last
+        )
+
+
+def _split(embedder: Embedder, memory: Memory) -> tuple[tuple[Piece, ...], list[str]]:
+    """Return the pieces of a memory, and what is embedded for each."""
+    size = min(SIZE, embedder.max_tokens - SPECIAL_TOKENS)
+    content, title = memory.content, _get_own_title(memory)
+    chunks = split_chunks(
+        content, embedder.count_tokens, title=title, size=size, overlap=min(OVERLAP, size // 5)
+    )
+    pieces = tuple(Piece(chunk.start, chunk.end, " > ".join(chunk.heading)) for chunk in chunks)
+    return pieces, [format_for_embedding(content, title, chunk) for chunk in chunks]
+
+
+def _embed_texts(
+    embedder: Embedder, texts: Sequence[str], between: Callable[[], None] | None
+) -> Matrix:
+    if between is None:
+        return embedder.embed_documents(texts)
+    import numpy as np  # slow to import
+
+    step = PART if embedder.is_remote else 1
+    parts: list[Matrix] = []
+    for start in range(0, len(texts), step):
+        between()
+        parts.append(embedder.embed_documents(texts[start : start + step]))
+    return np.concatenate(parts) if parts else embedder.embed_documents(())
 
 
 def _get_own_title(memory: Memory) -> str:

@@ -3,72 +3,162 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import threading
+import time
 import weakref
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import accumulate
 
-from muisti.errors import EmbedderProblem, IndexProblem, MuistiError, VaultBusy, VaultError
+from muisti.errors import (
+    EmbedderProblem,
+    EmbedderUnavailable,
+    IndexProblem,
+    MuistiError,
+    VaultBusy,
+    VaultError,
+)
 from muisti.model import Memory
-from muisti.ports import Embedder, Progress, Services, Space
-from muisti.remember.embed import embed
+from muisti.ports import Embedded, Embedder, Progress, Services, Space
+from muisti.ports.waiting import limit_wait
+from muisti.remember.embed import embed, embed_parts
 
 log = logging.getLogger("muisti")
 BATCH = 32
+"""The most memories that are stored in one transaction."""
+SMALL_BATCH = 8
+"""The same for a local model if it may be stopped, which loses the batch, or shows progress."""
+LONG_BATCH = 30_000
+"""The most characters of a batch: a few seconds. A longer text is stored in parts."""
 AT_ONCE = 64
-"""The most memories that a search embeds before it returns; the thread embeds the rest."""
+"""The most memories that a search embeds before it returns."""
+BUDGET = 3000
+"""The most characters, with OVERHEAD for each memory, that a search embeds before it returns: about
+300 ms with the default model, two full chunks or twenty sentences.
+"""
+OVERHEAD = 30
+SAVE_BUDGET = 10_000
+"""The same for `save` of one memory: about a second."""
+LONGEST = 0.3
+"""Seconds of CPU time after which it stops all the same, on a slow machine."""
 LONG = 100_000
-"""Characters. A longer text takes seconds to embed, so the thread does it."""
+"""Characters. A longer text takes seconds to embed, so that also `save_batch` leaves it."""
+PAUSE = 1.0
+"""Seconds that the thread pauses at most while a search runs, so that it comes to an end."""
+LAST_REPLY = 1.0
+"""Seconds that closing waits for a server's reply. A local model is always waited for."""
+
+
+class Stopped(Exception):
+    """Embedding was stopped between two chunks."""
 
 
 def embed_missing(
     services: Services,
     *,
-    limit: int | None = None,
     progress: Progress | None = None,
-    stop: threading.Event | None = None,
+    between: Callable[[], None] | None = None,
     timeout: float | None = None,
 ) -> int:
     """Embed memories that have no vectors of the configured model. Return how many were embedded.
 
-    A vector space that is complete replaces the one that searches used before.
-    Timeout: how long to wait for the store's lock. Raises EmbedderProblem, VaultBusy.
+    A vector space that is complete replaces the one that searches used before. `between` is called
+    before each chunk; what it raises ends this. Timeout: how long to wait for the
+    store's lock. Raises EmbedderProblem, VaultBusy.
     """
     embedder = services.embedders(None)
     if embedder is None:
         return 0
     space = _open_space(services, embedder, timeout)
-    total = space.missing if limit is None else min(limit, space.missing)
+    total = space.missing
+    is_watched = between is not None or progress is not None
+    most = SMALL_BATCH if is_watched and not embedder.is_remote else BATCH
+    if progress and total:
+        progress(0, total)
     done = 0
-    while done < total and not (stop is not None and stop.is_set()):
+    while done < total:
         ids = services.vectors.find_missing(space, min(BATCH, total - done))
         if not ids:
             break
-        _embed_batch(services, embedder, ids, timeout)
-        done += len(ids)
-        if progress:
-            progress(done, total)
+        before = done
+        memories = _load(services, ids)
+        for batch in _split_batches(memories, most):
+            _embed_batch(services, embedder, space, batch, between, timeout)
+            done += len(batch)
+            if progress:
+                progress(done, total)
+        done = before + len(ids)  # some may have been deleted meanwhile
     return done
 
 
-def embed_memories(services: Services, ids: Sequence[str], progress: Progress | None = None) -> int:
+def embed_memories(
+    services: Services, memories: Sequence[Memory], progress: Progress | None = None
+) -> int:
     """Embed these memories now. Return how many others are not embedded. Raises EmbedderProblem."""
     embedder = services.embedders(None)
     if embedder is None:
         return 0
-    _open_space(services, embedder)
-    for start in range(0, len(ids), BATCH):
-        _embed_batch(services, embedder, ids[start : start + BATCH])
-        if progress:
-            progress(min(start + BATCH, len(ids)), len(ids))
+    space = _open_space(services, embedder)
+    done = 0
+    for start in range(0, len(memories), BATCH):
+        ids = [memory.id for memory in memories[start : start + BATCH]]
+        for batch in _split_batches(_load(services, ids), BATCH):
+            _embed_batch(services, embedder, space, batch)
+            done += len(batch)
+            if progress:
+                progress(done, len(memories))
     return _open_space(services, embedder).missing
 
 
 def _embed_batch(
-    services: Services, embedder: Embedder, ids: Sequence[str], timeout: float | None = None
+    services: Services,
+    embedder: Embedder,
+    space: Space,
+    batch: Sequence[Memory],
+    between: Callable[[], None] | None = None,
+    timeout: float | None = None,
 ) -> None:
-    embedded = embed(embedder, services.index.get_many(ids, include_deleted=True, any_origin=True))
+    """Embed and store a batch; a single long memory in parts, after those stored already."""
+    if len(batch) > 1 or _measure(batch[0]) <= LONG_BATCH:
+        _store(services, embed(embedder, batch, between=between), timeout)
+        return
+    stored = services.vectors.count_pieces(space, batch[0].id)
+    for part in embed_parts(embedder, batch[0], stored, between=between):
+        _store(services, [part], timeout)
+
+
+def _load(services: Services, ids: Sequence[str]) -> list[Memory]:
+    return services.index.get_many(ids, include_deleted=True, any_origin=True)
+
+
+def _store(services: Services, embedded: Sequence[Embedded], timeout: float | None) -> None:
     with services.store.lock(timeout):
         services.vectors.add(embedded)
+
+
+def _split_batches(memories: Sequence[Memory], most: int) -> Iterator[list[Memory]]:
+    """Yield batches that are stored together, short texts first: long ones take minutes.
+
+    A crash loses at most one batch. A text longer than LONG_BATCH is a batch of its own.
+    """
+    batch: list[Memory] = []
+    length = 0
+    for memory in sorted(memories, key=_measure):
+        if batch and (len(batch) == most or length + _measure(memory) > LONG_BATCH):
+            yield batch
+            batch, length = [], 0
+        batch.append(memory)
+        length += _measure(memory)
+    if batch:
+        yield batch
+
+
+def _measure(memory: Memory) -> int:
+    """Return how much of BUDGET a memory takes."""
+    return len(memory.title) + len(memory.content) + OVERHEAD
 
 
 def _open_space(services: Services, embedder: Embedder, timeout: float | None = None) -> Space:
@@ -96,11 +186,24 @@ def split_progress(progress: Progress | None) -> tuple[Progress | None, Progress
     return report_saved, report_embedded
 
 
-def _end(thread: threading.Thread, stop: threading.Event, wake: threading.Event) -> None:
+def _end(
+    thread: threading.Thread,
+    stop: threading.Event,
+    wake: threading.Event,
+    remote: threading.Event | None = None,
+) -> None:
+    """Stop the thread and wait for it: a process that exits while a model runs would abort."""
     stop.set()
     wake.set()
     if thread is not threading.current_thread():  # the thread may hold the worker's last reference
-        thread.join(timeout=10)
+        thread.join(timeout=LAST_REPLY if remote is not None and remote.is_set() else 10)
+
+
+def _lower_priority() -> None:
+    """Let other threads run first. Only Linux has priorities of single threads."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
 
 
 class EmbeddingWorker:
@@ -110,46 +213,100 @@ class EmbeddingWorker:
         self._services = services
         self._stop = threading.Event()
         self._wake = threading.Event()
+        self._remote = threading.Event()
+        """Set while the thread may be waiting for a server."""
         self._thread: threading.Thread | None = None
         self._guard = threading.Lock()
         self._embedding = threading.Lock()
+        self._searches = 0
+        self._quiet = threading.Event()
+        """Set while no search runs."""
+        self._quiet.set()
         self._warned = False
         self._busy = False
         self._cold = False
+        self.postponed = False
+        """Whether something was left to another process, because there is no thread."""
 
     def catch_up(self) -> None:
-        """Embed a few memories now and leave the rest to the thread. Raises EmbedderProblem.
+        """Embed what is missing if it is little; otherwise leave it to the thread.
 
-        Never waits for a lock.
+        Never waits for a lock. Raises EmbedderProblem.
         """
         try:
             embedder = self._services.embedders(None)
             if embedder is None:
                 return
-            missing = _open_space(self._services, embedder, timeout=0.0).missing
+            space = _open_space(self._services, embedder, timeout=0.0)
             # Unless another thread embeds already: embedding a text twice at once helps nothing.
-            if missing and not self._busy and self._embedding.acquire(blocking=False):
-                try:
-                    embed_missing(self._services, limit=AT_ONCE, timeout=0.0)
-                finally:
-                    self._embedding.release()
-            if missing > AT_ONCE:
+            if space.missing and not self._busy and not self._embed_few(embedder, space):
                 self.wake()
         except EmbedderProblem as error:
             self._warn(error)
-            self.wake()
+            if self._services.use_threads or isinstance(error, EmbedderUnavailable):
+                self.wake()  # a process cannot fix a missing model either
             raise
         except VaultBusy:  # another process writes: search with the vectors there are
             self.wake()
         except (VaultError, IndexProblem) as error:  # for example a read-only vault
             log.debug("embedding postponed: %s", error)
 
-    def embed_now(self, memories: Sequence[Memory], progress: Progress | None = None) -> None:
-        """Embed new memories; leave long texts, other memories and failures to the thread."""
-        ids = [memory.id for memory in memories if len(memory.content) <= LONG]
+    def _embed_few(self, embedder: Embedder, space: Space) -> bool:
+        """Embed the memories that fit the budget, if few are missing. Return whether all did."""
+        if space.missing > AT_ONCE:
+            return False
+        memories = self._find_short(space)
+        if not memories:
+            return False
+        if not self._embedding.acquire(blocking=False):
+            return True  # another search embeds them
         try:
-            with self._embedding:
-                missing = embed_memories(self._services, ids, progress)
+            embedded: list[Embedded] = []
+            started = None
+            for memory in memories:
+                embedded += embed(embedder, [memory])
+                # CPU time of this thread: other processes do not change what a search embeds. The
+                # first includes loading the model, which the query needs anyway.
+                used = time.thread_time()
+                started = used if started is None else started
+                if used - started > LONGEST:
+                    break
+            _store(self._services, embedded, timeout=0.0)
+        finally:
+            self._embedding.release()
+        return len(embedded) == space.missing
+
+    def _find_short(self, space: Space) -> list[Memory]:
+        """Return missing memories that fit the budget together, the shortest first."""
+        ids = self._services.vectors.find_missing(space, AT_ONCE)
+        found: list[Memory] = []
+        for start in range(0, len(ids), 8):
+            found += _load(self._services, ids[start : start + 8])
+            if sum(map(_measure, found)) > LONG:
+                break  # reading the others would take too long
+        found.sort(key=_measure)
+        used = list(accumulate(map(_measure, found)))
+        return found[: bisect_right(used, BUDGET)]
+
+    def embed_now(self, memories: Sequence[Memory], progress: Progress | None = None) -> None:
+        """Embed new memories; leave long texts, other memories and failures to the thread.
+
+        A single memory is embedded now if it fits SAVE_BUDGET, a batch in any case.
+        """
+        most = SAVE_BUDGET if len(memories) == 1 else LONG
+        now = [memory for memory in memories if _measure(memory) <= most]
+        try:
+            if len(memories) > 1:
+                with self._embedding:
+                    missing = embed_memories(self._services, now, progress)
+            elif now and self._embedding.acquire(timeout=LONGEST):
+                try:
+                    with limit_wait(self._services.settings.embedder_query_timeout):
+                        missing = embed_memories(self._services, now)
+                finally:
+                    self._embedding.release()
+            else:
+                missing = 1
             if missing:
                 self.wake()
         except EmbedderProblem as error:
@@ -158,6 +315,25 @@ class EmbeddingWorker:
         except (VaultError, IndexProblem) as error:
             log.debug("embedding postponed: %s", error)
 
+    def postpone(self, memories: Sequence[Memory]) -> None:
+        """Leave long texts to another process if there is no thread; a search embeds short ones."""
+        if not self._services.use_threads and sum(map(_measure, memories)) > BUDGET:
+            self.postponed = True
+
+    @contextmanager
+    def give_way(self) -> Iterator[None]:
+        """Let the thread pause before the next chunk, while a search runs."""
+        with self._guard:
+            self._searches += 1
+            self._quiet.clear()
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._searches -= 1
+                if not self._searches:
+                    self._quiet.set()
+
     def warm_up(self) -> None:
         """Load the model in the thread."""
         self._cold = True
@@ -165,6 +341,9 @@ class EmbeddingWorker:
 
     def wake(self) -> None:
         """Make the thread look for memories to embed."""
+        if not self._services.use_threads:
+            self.postponed = True
+            return
         with self._guard:
             if self._stop.is_set():
                 return
@@ -175,28 +354,36 @@ class EmbeddingWorker:
                 )
                 self._thread.start()
                 # Without close(), the process must not exit while the model runs: it would abort.
-                weakref.finalize(self, _end, self._thread, self._stop, self._wake)
+                weakref.finalize(self, _end, self._thread, self._stop, self._wake, self._remote)
 
     def close(self) -> None:
-        """Stop the thread after the current batch."""
+        """Stop the thread after the current chunk. A server that hangs is not waited for."""
         self._stop.set()
         self._wake.set()
+        self._quiet.set()
         if self._thread is not None:
-            self._thread.join(timeout=self._services.settings.embedder_timeout)
+            is_remote = self._remote.is_set()
+            timeout = LAST_REPLY if is_remote else self._services.settings.embedder_timeout
+            self._thread.join(timeout=timeout)
 
     def _run(self) -> None:
+        _lower_priority()
         while not self._stop.is_set():
             self._busy = True
             self._wake.clear()  # first, so that a wake() during the work is not lost
             try:
+                embedder = self._services.embedders(None)
+                if embedder is not None and embedder.is_remote:
+                    self._remote.set()
                 if self._cold:
-                    embedder = self._services.embedders(None)
                     if embedder is not None and not embedder.is_ready():
-                        embedder.embed_query("ready?")
+                        embedder.embed_documents(["ready?"])
                     self._cold = False
-                embed_missing(self._services, stop=self._stop)
+                embed_missing(self._services, between=self._check)
                 self._warned = self._busy = False
                 self._wake.wait()
+            except Stopped:
+                return
             except MuistiError as error:
                 self._warn(error)
                 self._stop.wait(self._services.settings.embedder_retry)
@@ -204,8 +391,14 @@ class EmbeddingWorker:
                 log.exception("embedding failed; it is retried")
                 self._stop.wait(self._services.settings.embedder_retry)
 
+    def _check(self) -> None:
+        """Pause while a search runs. Raises Stopped if the vault is being closed."""
+        self._quiet.wait(PAUSE)
+        if self._stop.is_set():
+            raise Stopped
+
     def _warn(self, error: MuistiError) -> None:
         """Log a warning once per outage, not once per search."""
-        if not self._warned:
+        if not self._warned and not self._stop.is_set():
             log.warning("no embeddings for now, searches use keywords only: %s", error)
             self._warned = True

@@ -20,18 +20,32 @@ from muisti.errors import (
     VaultError,
 )
 from muisti.metrics import MetricsRecorder
-from muisti.model import Draft, Event, EventName, Exchange, Extracted, Filter, Memory, Utterance
+from muisti.model import (
+    Draft,
+    Event,
+    EventName,
+    Exchange,
+    Extracted,
+    Filter,
+    Memory,
+    Tier,
+    Utterance,
+)
 from muisti.ports import ChangeSet, Services
 from muisti.remember.change import trash
 from muisti.remember.identity import derive_id
 from muisti.remember.pipeline import prepare, store
-from muisti.text.redact import redact_exchange, redact_text
+from muisti.remember.scope import default_tier
+from muisti.settings import Settings
+from muisti.text.redact import redact_text
 
 log = logging.getLogger("muisti")
 EXTRACTED = "extracted"
 """The source of extracted memories."""
+EVERYWHERE = "everywhere"
+"""The value of `Exchange.preferences` that makes preferences global."""
 LAST_WAIT = 5.0
-"""Seconds that `close` waits for the current exchange."""
+"""Seconds that `close` waits for memories that are being stored."""
 
 
 def extract_from(
@@ -61,6 +75,7 @@ def to_drafts(
     *,
     session_id: str | None,
     project: str | None,
+    user: str | None = None,
     said_at: datetime | None,
 ) -> list[Draft]:
     """Return drafts of extracted memories, created when they were said, and unconfirmed."""
@@ -77,6 +92,7 @@ def to_drafts(
             valid_from=about,
             session_id=session_id,
             project=project,
+            user=user,
             source=EXTRACTED,
             trusted=False,
         )
@@ -99,11 +115,17 @@ def store_extracted(
     settings, now = services.settings, services.clock.now()
     important = [item for item in found if item.importance >= settings.extract_threshold]
     drafts = to_drafts(
-        important, session_id=exchange.session_id, project=exchange.project, said_at=exchange.at
+        important,
+        session_id=exchange.session_id,
+        project=exchange.project,
+        user=exchange.owner,
+        said_at=exchange.at,
     )
     drafts = [
         replace(draft, id=derive_id(exchange.id, number)) for number, draft in enumerate(drafts)
     ]
+    if exchange.preferences == EVERYWHERE:
+        drafts = [_widen_preference(draft, settings) for draft in drafts]
     prepared = prepare(services, drafts, now, skip_invalid=True)  # models return anything
     ids = [memory.id for memory in prepared]
     known = {memory.id for memory in services.index.get_many(ids, include_deleted=True)}
@@ -127,6 +149,13 @@ def store_extracted(
             services.store.commit(ChangeSet(events=[event]))
     trim_session(services, exchange.session_id)
     return saved
+
+
+def _widen_preference(draft: Draft, settings: Settings) -> Draft:
+    """Return a preference as a global memory, and other drafts as they are."""
+    if default_tier(draft.kind, draft.content, settings) is not Tier.GLOBAL:
+        return draft
+    return replace(draft, project="", tier=Tier.GLOBAL.value)
 
 
 def trim_session(services: Services, session_id: str) -> list[Memory]:
@@ -171,15 +200,18 @@ class ExtractionWorker:
         self._thread: threading.Thread | None = None
         self._postponed: list[Exchange] = []
         """Exchanges that the vault could not store; retried after one that it could."""
+        self._writing = threading.Lock()
+        self._asking = False
+        """Whether the thread is waiting for the extractor, which may hang."""
         self._warned_refused = False
-        self._warned_waiting = False
+        self._is_down = False
+        """Whether the extractor failed last. Set and cleared by the thread."""
 
     def accept(self, exchange: Exchange) -> bool:
-        """Write a redacted exchange to the queue on disk. Raises InvalidMemory for a private name.
+        """Write an exchange, which is redacted already, to the queue on disk.
 
         Returns False, with a warning, if the queue or the disk is full.
         """
-        exchange = redact_exchange(exchange, self._services.settings)
         if self._stop.is_set():
             return self._refuse("the vault has been closed")
         if self._queue.unfinished_tasks >= self._services.settings.extract_queue:
@@ -217,15 +249,32 @@ class ExtractionWorker:
             time.sleep(0.005)
         return True
 
+    def finish(self, patience: float) -> None:
+        """Wait for accepted exchanges, but not for an extractor that is down."""
+        end = time.monotonic() + patience
+        while not self._is_down and time.monotonic() < end:
+            is_running = self._thread is not None and self._thread.is_alive()
+            if not is_running or not self._queue.unfinished_tasks:
+                return
+            time.sleep(0.005)
+
     def close(self) -> None:
-        """Stop after the current exchange. The others stay in the queue on disk."""
+        """Stop now. Exchanges that are not finished stay in the queue on disk.
+
+        Waits for memories that are being stored, not for the extractor.
+        """
         self._stop.set()
         self._queue.put(None)
-        if self._thread is not None:
-            self._thread.join(timeout=min(LAST_WAIT, self._services.settings.extractor_timeout))
-            if self._thread.is_alive():
-                # The next process that opens the vault takes the exchange over: not both.
-                self._change = lambda: None
+        end = time.monotonic() + LAST_WAIT
+        is_free = self._writing.acquire(timeout=LAST_WAIT)
+        # The next process that opens the vault takes the exchange over: not both.
+        self._change = lambda: None
+        if is_free:
+            self._writing.release()
+        while self._thread is not None and self._thread.is_alive():
+            if self._asking or time.monotonic() > end:
+                break
+            self._thread.join(timeout=0.02)
         self._services.store.queue.close()
 
     def _refuse(self, why: str) -> bool:
@@ -248,14 +297,14 @@ class ExtractionWorker:
 
     def step(self, exchange: Exchange, *, again: bool) -> None:
         """Process one exchange. If that is not possible now, it is retried after the others."""
-        if self._stop.is_set():
-            return
+        if self._stop.is_set() or not self._services.store.queue.holds(exchange.id):
+            return  # forgotten meanwhile
         try:
             self._process(exchange, again=again)
         except ExtractorUnavailable as error:
-            if not self._warned_waiting:
+            if not self._is_down and not self._stop.is_set():
                 log.warning("extraction is postponed: %s", error)
-            self._warned_waiting = True
+            self._is_down = True
             if not self._stop.wait(self._services.settings.extractor_retry):
                 self._queue.put((exchange, True))
         except (VaultError, IndexProblem) as error:
@@ -263,9 +312,10 @@ class ExtractionWorker:
             with self._guard:
                 self._postponed.append(exchange)
         except Exception as error:  # the thread must go on; the exchange is on disk
-            log.warning("extraction failed; retried when the vault is opened next: %r", error)
+            if not self._stop.is_set():
+                log.warning("extraction failed; retried when the vault is opened next: %r", error)
         else:
-            self._warned_waiting = False
+            self._is_down = False
             self._retry_postponed()
 
     def _retry_postponed(self) -> None:
@@ -295,7 +345,11 @@ class ExtractionWorker:
         )
         conversation = [utterance for utterance in utterances if utterance.text.strip()]
         try:
-            found = _extract(self._services, conversation, exchange.mode)  # redacted by `accept`
+            self._asking = self._services.language_model is not None
+            try:
+                found = _extract(self._services, conversation, exchange.mode)  # already redacted
+            finally:
+                self._asking = False
         except ExtractorUnavailable:
             raise
         except Exception as error:
@@ -318,10 +372,11 @@ class ExtractionWorker:
     def _write(
         self, operation: Callable[..., list[Memory]], *args: object, **kwargs: object
     ) -> list[Memory]:
-        change = self._change()
-        if change is None:
-            raise MuistiError("the vault was closed in the meantime")
-        return change(operation, *args, **kwargs)
+        with self._writing:
+            change = self._change()
+            if change is None:
+                raise MuistiError("the vault was closed in the meantime")
+            return change(operation, *args, **kwargs)
 
 
 def _run(

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from muisti.model import DocumentSource, EntryType, Memory
-from muisti.ports.search import MemoryRow, MessageLine, MessagePlace, TextRow, Words
+from muisti.model import DocumentSource, EntryType, Memory, Tier
+from muisti.ports.rows import MemoryRow, MessageLine, MessagePlace, TextRow, Words
 from muisti.remember.derive import derive_title, hash_content
 from muisti.remember.embed import hash_embedding_input, hash_source
 from muisti.text.simhash import compute_bands
@@ -80,6 +80,17 @@ def make_message_ids(path: str, lines: Sequence[MessageLine]) -> list[str]:
     return [prefix + line.id for line in lines]
 
 
+def get_own_scope(meta: Mapping[str, object]) -> tuple[str, str]:
+    """Return project and user in the meta of a message; empty if it has none."""
+    project, user = meta.get("project"), meta.get("user")
+    return project if isinstance(project, str) else "", user if isinstance(user, str) else ""
+
+
+def get_tier(row: TextRow) -> Tier:
+    """Return the tier of a text: a document without a project is global, a message never is."""
+    return Tier.GLOBAL if row.origin == "document" and not row.project else Tier.PROJECT
+
+
 def project_messages(
     chat: str,
     path: str,
@@ -105,13 +116,14 @@ def project_messages(
             id_ = f"{wanted}~{line.place}"
         at = to_microseconds(line.at)
         latest = max(at, latest + 1)  # so that the order by time is the order of the lines
-        project = line.meta.get("project")
+        project, user = get_own_scope(line.meta)
         meta = json.dumps(line.meta, ensure_ascii=False) if line.meta else ""
         content_hash = hash_content(line.content)
         row = TextRow(
             origin="message",
             id=id_,
-            project=project if isinstance(project, str) else "",
+            project=project,
+            user=user,
             session_id=chat if line.content else None,  # a session break has no neighbours
             created_at=latest,
             updated_at=at,
@@ -147,6 +159,7 @@ def project_document(
             origin=EntryType.DOCUMENT.value,
             id=f"{base_id}#{section.anchor}" if section.anchor else base_id,
             project=source.project,
+            user=source.user,
             session_id=None,
             created_at=at + number,  # so that the order by time is the order of the sections
             updated_at=at,

@@ -14,11 +14,23 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import NewType
 
-from muisti.errors import InvalidMemory
-from muisti.model import Draft, Event, EventName, Memory, Tier
+from muisti.errors import InvalidMemory, InvalidRequest
+from muisti.model import (
+    Draft,
+    Event,
+    EventName,
+    Link,
+    LinkSource,
+    LinkType,
+    Memory,
+    Tier,
+)
+from muisti.model.journal import make_start_event
 from muisti.ports import ChangeSet, Committed, Progress, Services
+from muisti.ports.lookups import require_memory, require_stored
+from muisti.ports.scope import find_session_scopes
 from muisti.remember.classify import classify_kind, classify_sector
-from muisti.remember.dedup import measure_similarity, resolve_duplicates
+from muisti.remember.dedup import DuplicateDecision, measure_similarity, resolve_duplicates
 from muisti.remember.derive import derive_fields, derive_title
 from muisti.remember.identity import make_id
 from muisti.remember.merge import MergePlan, apply_merges, plan_merges
@@ -42,6 +54,33 @@ def remember(
     return store(services, prepared, now, progress, near=near)
 
 
+def remember_replacement(services: Services, draft: Draft, replaces: str) -> Memory:
+    """Save a draft with a link that says which memory it replaces, and return the new memory.
+
+    The caller marks the old one as outdated. The link comes first and alone says which of the two
+    is current, so that a crash in between leaves one current memory. Nothing is written if the old
+    memory does not exist, belongs to another user or has the same text. Raises MemoryNotFound,
+    InvalidMemory, InvalidRequest.
+    """
+    if not isinstance(replaces, str):
+        raise InvalidRequest("replaces", replaces, "must be the ID of a memory")
+    now = services.clock.now()
+    old = require_stored(services, replaces).memory
+    if old.valid_until is None:
+        link = Link(
+            source="",  # `prepare` sets it
+            type=LinkType.SUPERSEDES,
+            target=replaces,
+            created_at=now,
+            extracted_by=LinkSource.SYSTEM,
+        )
+        draft = replace(draft, links=(*draft.links, link))
+    prepared = prepare(services, [draft], now)
+    if prepared[0].user != old.user:
+        raise InvalidRequest("replaces", replaces, "must be a memory of the same user")
+    return store(services, prepared, now, replaces=replaces)[0]
+
+
 Prepared = NewType("Prepared", Memory)
 """A redacted, validated and complete memory. Only `prepare` makes one; only these are stored."""
 
@@ -61,21 +100,14 @@ def prepare(
     """
     prepared: list[Prepared] = []
     problem = None
-    # The project of its session is the default project of a draft.
-    session_ids = {
-        draft.session_id
-        for draft in drafts
-        if draft.project is None and isinstance(draft.session_id, str)
-    }
-    sessions = [services.index.session(id_) for id_ in session_ids if id_.isprintable()]
-    projects: dict[str | None, str] = {
-        session.id: session.project for session in sessions if session and session.project
+    session_ids = {draft.session_id for draft in drafts if isinstance(draft.session_id, str)}
+    scopes: dict[str | None, list[tuple[str, str]]] = {
+        id_: find_session_scopes(services, id_) for id_ in session_ids if id_.isprintable()
     }
     for done, draft in enumerate(drafts):
-        if draft.project is None and draft.session_id in projects:
-            draft = replace(draft, project=projects[draft.session_id])  # noqa: PLW2901
         try:
-            prepared.append(_prepare_draft(draft, services.settings, now))
+            scoped = _apply_session(draft, scopes.get(draft.session_id, []))
+            prepared.append(_prepare_draft(scoped, services.settings, now))
         except InvalidMemory as error:
             if not skip_invalid:
                 raise
@@ -86,6 +118,23 @@ def prepare(
     if problem is not None and not prepared:
         raise problem
     return prepared
+
+
+def _apply_session(draft: Draft, scopes: Sequence[tuple[str, str]]) -> Draft:
+    """Return the draft with the project and the user of its session, unless it names others.
+
+    Scopes: of the session, or of the texts that name it. Raises InvalidMemory if the draft names
+    another user than the session.
+    """
+    if not scopes:
+        return draft
+    matching = [scope for scope in scopes if draft.user in (None, scope[1])]
+    project, user = (matching or scopes)[0]
+    if user and not matching:
+        reason = f"must be the user of session {draft.session_id}, {user}"
+        raise InvalidMemory("user", draft.user, reason)
+    own = draft.project if draft.project is not None else project or None
+    return replace(draft, project=own, user=user or draft.user)
 
 
 _OPTIONAL = frozenset(field.name for field in fields(Draft) if field.default is None)
@@ -111,6 +160,7 @@ def _prepare_draft(draft: Draft, settings: Settings, now: datetime) -> Prepared:
     if draft.sector is None:
         values["sector"] = classify_sector(content, settings)
     values.setdefault("project", settings.project)
+    values.setdefault("user", settings.user)
     values.setdefault("created_at", now)
     values["links"] = tuple(replace(link, source=values["id"]) for link in draft.links)
     memory = validate_memory(Memory(**values, updated_at=values["created_at"]), settings)
@@ -128,21 +178,30 @@ def store(
     near: bool = True,
     reinforce: bool = True,
     events: Sequence[Event] = (),
+    replaces: str | None = None,
 ) -> list[Memory]:
     """Store all memories or none. A duplicate reinforces the memory that is already stored.
 
     Near: False for imports. Then only identical texts are duplicates, and reinforce nothing.
     Reinforce: False if an interrupted call may have reinforced the duplicates before.
     Events: further journal entries of the same write.
+    Replaces: the ID of the memory that the only new one replaces. Raises InvalidRequest if they
+    have the same text.
     """
     cosines = None
     while True:
         with services.store.lock():
             with services.index.snapshot():  # one transaction for all look-ups
-                decisions = resolve_duplicates(services, prepared, near=near, cosines=cosines)
+                decisions = resolve_duplicates(
+                    services, prepared, near=near, cosines=cosines, replaces=replaces
+                )
+            if replaces is not None:
+                _check_replaces(services, replaces, decisions)
             if cosines is not None or not any(decision.undecided for decision in decisions):
                 plan = plan_merges(decisions, now, reinforce=near and reinforce)
                 plan.events.extend(events)
+                if near:
+                    plan.events.extend(_start_sessions(services, prepared, now))
                 committed = _commit(services, plan, now)
                 break
         # Embedding is slow: it runs without the lock, and then all duplicates are resolved again.
@@ -154,6 +213,29 @@ def store(
     indexed = services.index.get_many([memory.id for memory in stored]) if committed.indexed else []
     by_id = {memory.id: memory for memory in indexed}
     return [by_id.get(memory.id) or replace(memory, index_pending=True) for memory in stored]
+
+
+def _start_sessions(services: Services, prepared: Sequence[Prepared], now: datetime) -> list[Event]:
+    """Return an event for each session that is named for the first time."""
+    first = {memory.session_id: memory for memory in reversed(prepared) if memory.session_id}
+    return [
+        make_start_event(session_id, memory.project, memory.user, now, implicit=True)
+        for session_id, memory in first.items()
+        if services.index.session(session_id) is None
+        and not services.index.find_session_scopes(session_id)
+    ]
+
+
+def _check_replaces(
+    services: Services, replaces: str, decisions: Sequence[DuplicateDecision]
+) -> None:
+    """Raises MemoryNotFound, or InvalidRequest if the new text is that of the replaced memory."""
+    require_memory(services, replaces)  # it may have been deleted before the lock was taken
+    known = [decision.duplicate_of for decision in decisions]
+    if any(memory is not None and memory.id == replaces for memory in known):
+        raise InvalidRequest(
+            "replaces", replaces, "must be another memory; this one has the same content already"
+        )
 
 
 def _commit(services: Services, plan: MergePlan, now: datetime) -> Committed:

@@ -48,6 +48,8 @@ def validate_value(field: Field, value: Any, settings: Settings) -> Any:  # noqa
         case ValueType.LINE:
             return validate_line(field.name, value, MAX_TITLE)
         case ValueType.NAME:
+            if field.name == "user":
+                return validate_user(value)
             may_be_empty = field.default == "" and value == ""
             return value if may_be_empty else validate_name(field.name, value)
         case ValueType.KIND:
@@ -135,6 +137,13 @@ def validate_name(field: str, name: str) -> str:
     if not isinstance(name, str) or not name.strip():
         raise InvalidMemory(field, name, "must be a text that is not empty")
     return validate_line(field, name, MAX_NAME)
+
+
+def validate_user(user: str) -> str:
+    """Return the name of a user; empty for none. Raises InvalidMemory."""
+    if user == "*":
+        raise InvalidMemory("user", user, "must not be *, which stands for all users")
+    return user if user == "" else validate_name("user", user)
 
 
 def validate_line(field: str, text: str, most: int) -> str:

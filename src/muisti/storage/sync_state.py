@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from muisti.model import DocumentSource, Event, Memory, Problem, Session, Usage
-    from muisti.ports.search import IndexChanges, MessageLine
+    from muisti.ports.rows import IndexChanges, MessageLine
 
 
 class FileStat(NamedTuple):

@@ -23,6 +23,11 @@ def detect_project(folder: Path) -> str:
     return ""
 
 
+def describe_project(project: str) -> str:
+    """Return how an answer names its project."""
+    return f"in project {project}" if project else "in all projects"
+
+
 def make_project_name(folder_name: str) -> str:
     """Return a valid project name for a folder: invalid characters become hyphens. May be ""."""
     clean = re.sub(r"[^\w .+-]+", "-", folder_name)

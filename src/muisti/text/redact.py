@@ -87,8 +87,9 @@ def redact_exchange(exchange: Exchange, settings: Settings) -> Exchange:
     """
     most = settings.max_content_bytes
     check_name("session_id", exchange.session_id, settings)
-    if exchange.project is not None:
-        check_name("project", exchange.project, settings)
+    for name, value in (("project", exchange.project), ("user", exchange.owner)):
+        if value is not None:
+            check_name(name, value, settings)
     return replace(
         exchange,
         user=redact_text(exchange.user, settings)[:most],

@@ -119,7 +119,8 @@ def test_J2_layers_and_reasons(cli: Cli) -> None:
         cli.run("save", f"Layered memory {n} about otters", "-k", "otter")
     compact = cli.json("compact", "otters")
     assert isinstance(compact, list)
-    assert set(compact[0]) == {"id", "title", "kind", "score", "created_at"}
+    marks = {"outdated", "superseded_by"}
+    assert set(compact[0]) == {"id", "title", "kind", "score", "created_at"} | marks
     memory_id = compact[0]["id"]
     around = cli.json("timeline", memory_id)
     assert isinstance(around, list)
@@ -397,3 +398,15 @@ def test_J2_the_end_of_a_session_id_is_enough(cli: Cli) -> None:
         "web",
         "active",
     )
+
+
+def test_H1_save_replaces_another_memory(cli: Cli) -> None:
+    old = cli.json("save", "Anna lives in Turku")
+    done = cli.run("save", "Anna moved to Espoo", "--replaces", old["id"][-8:])  # type: ignore[index]
+    assert done.stdout.startswith("Saved")
+    assert f"Replaces …{old['id'][-8:]}, which is outdated now." in done.stderr  # type: ignore[index]
+    assert cli.json("show", old["id"])["valid_until"]  # type: ignore[index]
+    for wrong in ("no-such-memory", "x"):
+        cli.run("save", "Something else", "--replaces", wrong, code=1)
+    cli.run("save", "Anna lives in Turku", "--replaces", old["id"], code=0)  # type: ignore[index]
+    assert len(cli.json("list")) == 3  # type: ignore[arg-type]

@@ -233,6 +233,7 @@ def test_J2_index_search_list_forget(cli: Cli) -> None:
         "path": docs,
         "source": "manual",
         "project": "zoo",
+        "user": "",
         "trusted": True,
         "documents": 1,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,38 @@ def test_J2_supersede_and_superseding(cli: Cli, two: tuple[str, str]) -> None:
     assert "supersedes" in cli.run("show", new).stdout
     found = run_json(cli, "search", "otter lake")
     assert [one["memory"]["id"] for one in found] == [new, old]
+
+
+def test_H4_every_command_marks_what_is_outdated(cli: Cli, two: tuple[str, str]) -> None:
+    old, new = two
+    cli.run("supersede", old, new)
+    named = f"replaced by …{new[-8:]} Deploys happen on Fridays"
+    for command in (
+        ("search", "otter"),
+        ("list",),
+        ("show", old),
+        ("timeline", old),
+        ("compact", "otter"),
+        ("details", old),
+    ):
+        said = " ".join(cli.run(*command).stdout.split())
+        assert "outdated" in said, command
+        assert "replaced by" in said, command
+        assert new[-8:] in said, command
+    assert named in " ".join(cli.run("show", old).stdout.split())
+    assert f"replaces …{old[-8:]} The otter swims" in " ".join(cli.run("show", new).stdout.split())
+    shown = run_json(cli, "show", old)
+    assert (shown["outdated"], shown["superseded_by"]) == (True, new)
+    assert f'replaced_by="{new}"' in cli.run("search", "otter", "--for-agent").stdout
+    assert "otter" not in cli.run("context", "otter lake").stdout
+    assert "otter" in cli.run("context", "otter lake", "--include-outdated").stdout
+
+
+def test_H4_supersede_with_a_later_fact_says_from_when(cli: Cli) -> None:
+    old = save(cli, "The otter swims in the lake")
+    new = save(cli, "The otter lives in the river", valid_from=datetime(2099, 1, 2, tzinfo=UTC))
+    assert "Outdated from 2099-01-02: " in cli.run("supersede", old, new).stdout
+    assert "outdated" not in cli.run("show", old).stdout
 
 
 def test_J2_supersede_for_programs(cli: Cli, two: tuple[str, str]) -> None:

@@ -40,7 +40,7 @@ BAD = {
 @pytest.fixture
 def filled(hook: Hook) -> Hook:
     with hook.open() as memory:
-        memory.save("We chose PostgreSQL as our database", kind="decision")
+        memory.save("We chose PostgreSQL as our database", kind="decision", tier="global")
     return hook
 
 

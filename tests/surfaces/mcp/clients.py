@@ -22,16 +22,15 @@ from muisti.surfaces.mcp.vault import LazyVault, make_vault
 T = TypeVar("T")
 AGENT = Implementation(name="test agent", version="1")
 TOOLS = {
-    "save",
-    "search",
-    "timeline",
-    "get",
-    "update",
-    "forget",
-    "link",
-    "core_get",
-    "core_update",
-    "core_delete",
+    "memory_save",
+    "memory_search",
+    "memory_timeline",
+    "memory_get",
+    "memory_update",
+    "memory_forget",
+    "memory_link",
+    "memory_core_get",
+    "memory_core_update",
 }
 
 

@@ -41,16 +41,26 @@ def test_J4_the_same_tools_over_http(memory: Muisti, mode: str) -> None:
     async def work(url: str) -> None:
         async with Client(f"{url}/mcp", client_info=AGENT, mode=mode) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-            saved = await call_tool(client, "save", content="The lamp is green", project="shop")
+            saved = await call_tool(
+                client, "memory_save", content="The lamp is green", project="shop"
+            )
             assert saved["project"] == "shop"
             assert (
-                len((await call_tool(client, "search", query="lamp", project="shop"))["results"])
+                len(
+                    (await call_tool(client, "memory_search", query="lamp", project="shop"))[
+                        "results"
+                    ]
+                )
                 == 1
             )
-            assert len((await call_tool(client, "search", query="lamp"))["results"]) == 1
+            outside = await call_tool(client, "memory_search", query="lamp")
+            assert outside["results"] == []
+            assert "Not in a project" in outside["note"]
+            found = await call_tool(client, "memory_search", query="lamp", scope="everywhere")
+            assert len(found["results"]) == 1
             assert "green" in await read_resource(client, f"memory://{saved['id']}")
-            assert "Search for it" in await call_failing_tool(client, "get", ids=["nothing"])
-            assert "no argument 'text'" in await call_failing_tool(client, "save", text="x")
+            assert "Search for it" in await call_failing_tool(client, "memory_get", ids=["nothing"])
+            assert "no argument 'text'" in await call_failing_tool(client, "memory_save", text="x")
 
     with served(memory) as url:
         run(lambda: work(url))
@@ -69,7 +79,7 @@ def test_K3_the_token_is_required(memory: Muisti) -> None:
                 streamable_http_client(f"{url}/mcp", http_client=shown), client_info=AGENT
             ) as client,
         ):
-            await call_tool(client, "save", content="The lamp is green")
+            await call_tool(client, "memory_save", content="The lamp is green")
 
     with served(memory, token=TOKEN) as url:
         for headers in ({}, {"Authorization": "Bearer wrong"}):
@@ -128,7 +138,7 @@ def test_J4_clients_survive_a_restart(
 ) -> None:
     headers = {**ACCEPT, "Mcp-Protocol-Version": "2025-11-25"}
     for number in range(2):
-        call = {"name": "save", "arguments": {"content": f"Said to server {number}"}}
+        call = {"name": "memory_save", "arguments": {"content": f"Said to server {number}"}}
         with served(memory) as url:
             answer = httpx2.post(
                 f"{url}/mcp",

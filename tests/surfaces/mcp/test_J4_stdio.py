@@ -34,7 +34,7 @@ HELLO = [
 ]  # fmt: skip
 SAVING = {
     "jsonrpc": "2.0", "id": 2, "method": "tools/call",
-    "params": {"name": "save", "arguments": {"content": "Deploys happen on Thursdays"}},
+    "params": {"name": "memory_save", "arguments": {"content": "Deploys happen on Thursdays"}},
 }  # fmt: skip
 
 
@@ -43,56 +43,50 @@ def test_J4_every_tool_works(vault: Path, mode: str) -> None:
     async def work() -> None:
         async with spawn_agent(vault, mode=mode) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-            first = await call_tool(
-                client,
-                "save",
-                content="We chose PostgreSQL for the orders",
-                kind="decision",
-                importance=0.9,
-            )
-            second = await call_tool(
-                client,
-                "save",
-                content="The orders moved to CockroachDB in May",
-                title="Orders moved",
-            )
+            decided = {"content": "We chose PostgreSQL for the orders", "kind": "decision"}
+            moved = {"content": "The orders moved to CockroachDB in May", "title": "Orders moved"}
+            first = await call_tool(client, "memory_save", **decided, importance=0.9)
+            second = await call_tool(client, "memory_save", **moved)
             assert first["kind"] == "decision"
             assert second["title"] == "Orders moved"
-            again = await call_tool(
-                client, "save", content="We chose PostgreSQL for the orders", kind="decision"
-            )
+            again = await call_tool(client, "memory_save", **decided)
             assert again["id"] == first["id"]
             assert "Already known" in again["note"]
-            found = await call_tool(client, "search", query="where are the orders?", limit=5)
+            found = await call_tool(client, "memory_search", query="where are the orders?", limit=5)
             assert {one["id"] for one in found["results"]} == {first["id"], second["id"]}
-            around = await call_tool(client, "timeline", id=first["id"], before=0, after=1)
+            around = await call_tool(client, "memory_timeline", id=first["id"], before=0, after=1)
             assert [one["id"] for one in around["results"]] == [first["id"], second["id"]]
-            whole = await call_tool(client, "get", ids=[second["id"], first["id"][-12:]])
-            assert [one["content"] for one in whole["memories"]] == [
-                "The orders moved to CockroachDB in May", "We chose PostgreSQL for the orders",
-            ]  # fmt: skip
+            whole = await call_tool(client, "memory_get", ids=[second["id"], first["id"][-12:]])
+            contents = [one["content"] for one in whole["memories"]]
+            assert contents == [moved["content"], decided["content"]]
             linked = await call_tool(
-                client, "link", source=second["id"], target=first["id"], type="SUPERSEDES"
+                client, "memory_link", source=second["id"], target=first["id"], type="SUPERSEDES"
             )
             assert linked == {"source": second["id"], "type": "SUPERSEDES", "target": first["id"]}
-            old = (await call_tool(client, "get", ids=[first["id"]]))["memories"][0]
+            old = (await call_tool(client, "memory_get", ids=[first["id"]]))["memories"][0]
             assert old["valid_until"]
             changed = await call_tool(
-                client, "update", id=second["id"], content="The orders moved to CockroachDB in June"
+                client,
+                "memory_update",
+                id=second["id"],
+                content="The orders moved to CockroachDB in June",
             )
             assert changed["id"] == second["id"]
             assert (
                 "June"
-                in (await call_tool(client, "get", ids=second["id"]))["memories"][0]["content"]
+                in (await call_tool(client, "memory_get", ids=second["id"]))["memories"][0][
+                    "content"
+                ]
             )
-            await call_tool(client, "core_update", section="user", key="name", value="Anna")
-            assert (await call_tool(client, "core_get"))["user"] == {"name": "Anna"}
-            await call_tool(client, "core_delete", section="user", key="name")
-            assert (await call_tool(client, "core_get"))["user"] == {}
-            gone = await call_tool(client, "forget", id=first["id"])
-            assert f"muisti restore {first['id']}" in gone["note"]
+            await call_tool(client, "memory_core_update", section="user", key="name", value="Anna")
+            assert (await call_tool(client, "memory_core_get"))["user"] == {"name": "Anna"}
+            await call_tool(client, "memory_core_update", section="user", key="name", value="")
+            assert (await call_tool(client, "memory_core_get"))["user"] == {}
+            gone = await call_tool(client, "memory_forget", id=first["id"])
+            assert gone["note"] == "Moved to the trash; the user can restore it."
             assert [
-                one["id"] for one in (await call_tool(client, "search", query="orders"))["results"]
+                one["id"]
+                for one in (await call_tool(client, "memory_search", query="orders"))["results"]
             ] == [second["id"]]
 
     run(work)
@@ -104,17 +98,17 @@ def test_J4_annotations_say_what_a_tool_may_do(vault: Path) -> None:
             hints = {one.name: one.annotations for one in (await client.list_tools()).tools}
             assert all(one is not None and one.open_world_hint is False for one in hints.values())
             assert {name for name, one in hints.items() if one and one.read_only_hint} == {
-                "search",
-                "get",
-                "timeline",
-                "core_get",
+                "memory_search",
+                "memory_get",
+                "memory_timeline",
+                "memory_core_get",
             }
             harmless = {
                 name
                 for name, one in hints.items()
                 if one and not one.read_only_hint and not one.destructive_hint
             }
-            assert harmless == {"save"}
+            assert harmless == {"memory_save"}
             assert all(one.title and one.description for one in (await client.list_tools()).tools)
 
     run(work)
@@ -123,8 +117,12 @@ def test_J4_annotations_say_what_a_tool_may_do(vault: Path) -> None:
 def test_J4_resources_and_prompts(vault: Path) -> None:
     async def work() -> None:
         async with spawn_agent(vault) as client:
-            saved = await call_tool(client, "save", content="The staging server is called Kaisla")
-            await call_tool(client, "core_update", section="agent", key="tone", value="brief")
+            saved = await call_tool(
+                client, "memory_save", content="The staging server is called Kaisla"
+            )
+            await call_tool(
+                client, "memory_core_update", section="agent", key="tone", value="brief"
+            )
             assert {str(one.uri) for one in (await client.list_resources()).resources} == {
                 "memory://recent",
                 "memory://core",
@@ -160,33 +158,35 @@ def test_J4_errors_say_what_to_do_next(vault: Path) -> None:
     async def work() -> None:
         async with spawn_agent(vault) as client:
             assert "there is no argument 'text'" in await call_failing_tool(
-                client, "save", text="x"
+                client, "memory_save", text="x"
             )
             assert "Arguments: content, title" in await call_failing_tool(
-                client, "save", content="x", colour="red"
+                client, "memory_save", content="x", colour="red"
             )
-            assert "Search for it" in await call_failing_tool(client, "get", ids=["no-such-memory"])
             assert "Search for it" in await call_failing_tool(
-                client, "timeline", id="01a1e3f4-56a5-7eb0-88a4-75f4e0a2e806"
+                client, "memory_get", ids=["no-such-memory"]
+            )
+            assert "Search for it" in await call_failing_tool(
+                client, "memory_timeline", id="01a1e3f4-56a5-7eb0-88a4-75f4e0a2e806"
             )
             assert "1048576" in (
-                told := await call_failing_tool(client, "save", content="x" * 1_048_577)
+                told := await call_failing_tool(client, "memory_save", content="x" * 1_048_577)
             )
             assert "several smaller memories" in told
             assert "kind must be one of decision" in await call_failing_tool(
-                client, "save", content="x", kind="poem"
+                client, "memory_save", content="x", kind="poem"
             )
             assert "at least one of content" in await call_failing_tool(
-                client, "update", id="anything"
+                client, "memory_update", id="anything"
             )
-            assert "Read core memory" in await call_failing_tool(
-                client, "core_delete", section="user", key="shoe size"
+            assert "memory_core_get returns the entries" in await call_failing_tool(
+                client, "memory_core_update", section="user", key="shoe size", value=" "
             )
             assert "Input should be 'user' or 'agent'" in await call_failing_tool(
-                client, "core_update", section="x", key="a", value="b"
+                client, "memory_core_update", section="x", key="a", value="b"
             )
             assert "Unknown tool" in await call_failing_tool(client, "remember", content="x")
-            assert (await call_tool(client, "save", content="It still works"))["id"]
+            assert (await call_tool(client, "memory_save", content="It still works"))["id"]
 
     run(work)
 
@@ -197,7 +197,7 @@ def test_J4_errors_say_what_to_do_next(vault: Path) -> None:
 def test_J4_ids_are_a_short_list_of_texts(vault: Path, arguments: dict[str, object]) -> None:
     async def work() -> None:
         async with connect_in_process(vault) as client:
-            assert "ids" in await call_failing_tool(client, "get", **arguments)
+            assert "ids" in await call_failing_tool(client, "memory_get", **arguments)
 
     run(work)
 
@@ -205,29 +205,33 @@ def test_J4_ids_are_a_short_list_of_texts(vault: Path, arguments: dict[str, obje
 def test_J4_the_project_is_that_of_the_folder(vault: Path, tmp_path: Path) -> None:
     (tmp_path / "shop" / ".git").mkdir(parents=True)
     with Muisti.open(vault) as memory:
-        memory.save("The lamp is green, for everybody")
+        memory.save("The lamp is green, for everybody", tier="global")
+        memory.save("The lamp is grey in no project")
         memory.save("The lamp is red in the other project", project="other")
 
     async def work() -> None:
         async with spawn_agent(vault, cwd=tmp_path / "shop") as client:
-            saved = await call_tool(client, "save", content="The lamp is blue in the shop")
+            saved = await call_tool(client, "memory_save", content="The lamp is blue in the shop")
             assert saved["project"] == "shop"
             everywhere = await call_tool(
-                client, "save", content="Lamps are switched off at night, always", project=""
+                client, "memory_save", content="Lamps are switched off at night, always", project=""
             )
             assert "project" not in everywhere
             titles = [
-                one["title"] for one in (await call_tool(client, "search", query="lamp"))["results"]
+                one["title"]
+                for one in (await call_tool(client, "memory_search", query="lamp"))["results"]
             ]
             assert any("blue" in one for one in titles)
             assert any("green" in one for one in titles)
-            assert not any("red" in one for one in titles)
-            all_of_them = (await call_tool(client, "search", query="lamp", project="*"))["results"]
+            assert not any("red" in one or "grey" in one for one in titles)
+            all_of_them = (await call_tool(client, "memory_search", query="lamp", project="*"))[
+                "results"
+            ]
             assert any("red" in one["title"] for one in all_of_them)
         async with spawn_agent(vault, "--project", "other", cwd=tmp_path / "shop") as client:
             assert any(
                 "red" in one["title"]
-                for one in (await call_tool(client, "search", query="lamp"))["results"]
+                for one in (await call_tool(client, "memory_search", query="lamp"))["results"]
             )
 
     run(work)
@@ -237,10 +241,16 @@ def test_J4_read_only_offers_no_tool_that_changes_anything(vault: Path) -> None:
     async def work() -> None:
         async with spawn_agent(vault, "--read-only") as client:
             offered = {one.name for one in (await client.list_tools()).tools}
-            assert offered == {"search", "get", "timeline", "core_get"}
-            answer = await client.call_tool("save", {"content": "x"})
-            assert answer.is_error
-            assert "Unknown tool" in get_text(answer)
+            assert offered == {
+                "memory_search",
+                "memory_get",
+                "memory_timeline",
+                "memory_core_get",
+            }
+            for name in ("memory_save", "save"):
+                answer = await client.call_tool(name, {"content": "x"})
+                assert answer.is_error
+                assert "Unknown tool" in get_text(answer)
 
     run(work)
 

@@ -49,7 +49,7 @@ def test_J4_the_list_of_tools_is_short(vault: Path) -> None:
     async def work() -> str:
         async with connect_in_process(vault) as client:
             listed = (await client.list_tools()).tools
-            assert len(listed) == 10
+            assert len(listed) <= 10
             as_json = [
                 one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in listed
             ]
@@ -91,8 +91,8 @@ def test_J4_ten_results_stay_below_a_thousand_tokens(
     filled(vault, title, body, source.strip()[:200])
 
     async def work() -> tuple[str, str]:
-        async with connect_in_process(vault) as client:
-            found = await client.call_tool("search", {"query": "export"})
+        async with connect_in_process(vault, project="p" * 90) as client:
+            found = await client.call_tool("memory_search", {"query": "export"})
             assert found.structured_content is not None
             assert len(found.structured_content["results"]) == 10
             return render_both(found)
@@ -116,7 +116,7 @@ def test_J4_documents_with_long_paths_stay_below_it_too(vault: Path, tmp_path: P
 
     async def work() -> tuple[str, str]:
         async with connect_in_process(vault) as client:
-            found = await client.call_tool("search", {"query": "export"})
+            found = await client.call_tool("memory_search", {"query": "export"})
             assert found.structured_content is not None
             assert found.structured_content["results"]
             assert "left out" in found.structured_content["note"]
@@ -132,7 +132,7 @@ def test_J4_long_memories_are_cut(vault: Path) -> None:
 
     async def work() -> None:
         async with connect_in_process(vault) as client:
-            both = await call_tool(client, "get", ids=[long.id, short.id])
+            both = await call_tool(client, "memory_get", ids=[long.id, short.id])
             assert count_tokens(json.dumps(both)) <= 9_000
             assert f"read the resource memory://{long.id}]" in both["memories"][0]["content"]
             assert both["memories"][1]["content"] == "The log is kept for a week"

@@ -26,20 +26,20 @@ from tests.surfaces.mcp.clients import (
 def test_K2_a_vault_that_disappears_and_returns(vault: Path) -> None:
     async def work() -> None:
         async with spawn_agent(vault) as client:
-            await call_tool(client, "save", content="The lamp is green")
+            await call_tool(client, "memory_save", content="The lamp is green")
             vault.rename(vault.with_name("away"))
             for tool, arguments in (
-                ("search", {"query": "lamp"}),
-                ("save", {"content": "x"}),
-                ("core_get", {}),
+                ("memory_search", {"query": "lamp"}),
+                ("memory_save", {"content": "x"}),
+                ("memory_core_get", {}),
             ):
                 message = await call_failing_tool(client, tool, **arguments)
                 assert "Vault not found" in message
                 assert "continue without memory" in message
             assert not vault.exists()
             vault.with_name("away").rename(vault)
-            assert len((await call_tool(client, "search", query="lamp"))["results"]) == 1
-            await call_tool(client, "save", content="The lamp is back")
+            assert len((await call_tool(client, "memory_search", query="lamp"))["results"]) == 1
+            await call_tool(client, "memory_save", content="The lamp is back")
 
     run(work)
 
@@ -53,9 +53,9 @@ def test_K2_a_read_only_vault_is_searched_and_not_written(
 
     async def work() -> None:
         async with connect_in_process(vault) as client:
-            message = await call_failing_tool(client, "save", content="The lamp is red")
+            message = await call_failing_tool(client, "memory_save", content="The lamp is red")
             assert "Reading and searching still work" in message
-            assert len((await call_tool(client, "search", query="lamp"))["results"]) == 1
+            assert len((await call_tool(client, "memory_search", query="lamp"))["results"]) == 1
 
     run(work)
 
@@ -66,7 +66,7 @@ def test_K2_broken_settings_are_reported_and_can_be_fixed(vault: Path) -> None:
 
     async def work() -> None:
         async with connect_in_process(vault) as client:
-            assert "muisti.toml" in await call_failing_tool(client, "search", query="lamp")
+            assert "muisti.toml" in await call_failing_tool(client, "memory_search", query="lamp")
             with pytest.raises(Exception, match="muisti.toml"):
                 await read_resource(client, "memory://recent")
             recalled = await client.get_prompt(
@@ -74,7 +74,7 @@ def test_K2_broken_settings_are_reported_and_can_be_fixed(vault: Path) -> None:
             )
             assert "Memory is not available" in recalled.messages[0].content.text  # type: ignore[union-attr]
             (vault / "muisti.toml").write_text(good)
-            assert (await call_tool(client, "search", query="lamp"))["results"] == []
+            assert (await call_tool(client, "memory_search", query="lamp"))["results"] == []
 
     run(work)
 
@@ -86,15 +86,15 @@ def test_B5_external_edits_are_seen_while_the_server_runs(
 
     async def work() -> None:
         async with connect_in_process(vault) as client:
-            await call_tool(client, "save", content="The lamp is green")
+            await call_tool(client, "memory_save", content="The lamp is green")
             file = next(vault.rglob("*lamp*.md"))
             file.write_text(
                 file.read_text().replace("The lamp is green", "The lantern is turquoise")
             )
-            found = (await call_tool(client, "search", query="turquoise"))["results"]
+            found = (await call_tool(client, "memory_search", query="turquoise"))["results"]
             assert len(found) == 1
             file.unlink()
-            assert (await call_tool(client, "search", query="turquoise"))["results"] == []
+            assert (await call_tool(client, "memory_search", query="turquoise"))["results"] == []
 
     run(work)
 
@@ -108,10 +108,10 @@ def test_J4_only_the_default_vault_is_created_if_missing(
     async def work(vault: LazyVault, *, made: bool) -> None:
         async with connect_in_process(vault) as client:
             if made:
-                await call_tool(client, "save", content="The lamp is green")
+                await call_tool(client, "memory_save", content="The lamp is green")
             else:
                 assert "there is no vault" in await call_failing_tool(
-                    client, "save", content="The lamp is green"
+                    client, "memory_save", content="The lamp is green"
                 )
 
     run(lambda: work(make_vault(None), made=True))
@@ -130,7 +130,9 @@ def test_J4_an_unexpected_error_does_not_stop_it(
 
     async def work() -> None:
         async with connect_in_process(vault) as client:
-            assert "failed unexpectedly" in await call_failing_tool(client, "search", query="lamp")
+            assert "failed unexpectedly" in await call_failing_tool(
+                client, "memory_search", query="lamp"
+            )
 
     run(work)
     assert "ZeroDivisionError" in caplog.text
@@ -151,7 +153,9 @@ def test_J4_long_calls_report_progress(vault: Path, monkeypatch: pytest.MonkeyPa
 
     async def work() -> None:
         async with connect_in_process(LazyVault(slowly)) as client:
-            answer = await client.call_tool("search", {"query": "lamp"}, progress_callback=progress)
+            answer = await client.call_tool(
+                "memory_search", {"query": "lamp"}, progress_callback=progress
+            )
             assert not answer.is_error
 
     run(work)
@@ -160,15 +164,15 @@ def test_J4_long_calls_report_progress(vault: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("error", "step"),
     [
-        (errors.MemoryNotFound("a", "b"), "Search for it"),
+        (errors.MemoryNotFound("a", "b"), "memory_search returns the IDs"),
         (errors.Conflict("it changed"), "Read it again"),
         (errors.VaultBusy("held by another"), "Wait a few seconds"),
         (errors.IndexBusy("held by another"), "Wait a few seconds"),
-        (errors.VaultFull("no space"), "free some space"),
+        (errors.VaultFull("no space"), "Nothing was changed. Tell the user"),
         (errors.VaultReadOnly("no"), "still work"),
         (errors.BrokenFile("a.md", "no front matter"), "must fix the file"),
-        (errors.IndexTooNew("later"), "Upgrade muisti"),
-        (errors.CoreEntryNotFound("user", "k", ()), "Read core memory"),
+        (errors.IndexTooNew("later"), "The user must upgrade muisti"),
+        (errors.CoreEntryNotFound("user", "k", ()), "memory_core_get returns the entries"),
         (OSError(5, "Input/output error"), "continue without memory"),
     ],
 )

@@ -53,30 +53,32 @@ async def talk(client: Client, number: int, calls: int) -> Kept:
         )[0]
         text = f"agent{number} step{step} {' '.join(chance.sample(WORDS, 8))}"
         if do == "save" or len(own) < 2:
-            kept.contents[(await call_tool(client, "save", content=text))["id"]] = text
+            kept.contents[(await call_tool(client, "memory_save", content=text))["id"]] = text
         elif do == "search":
-            await call_tool(client, "search", query=" ".join(chance.sample(WORDS, 2)))
+            await call_tool(client, "memory_search", query=" ".join(chance.sample(WORDS, 2)))
         elif do == "get":
             wanted = chance.sample(own, 2)
-            found = (await call_tool(client, "get", ids=wanted))["memories"]
+            found = (await call_tool(client, "memory_get", ids=wanted))["memories"]
             assert [one["content"] for one in found] == [kept.contents[one] for one in wanted]
         elif do == "update":
             changed = chance.choice(own)
-            await call_tool(client, "update", id=changed, content=text)
+            await call_tool(client, "memory_update", id=changed, content=text)
             kept.contents[changed] = text
         elif do == "timeline":
-            await call_tool(client, "timeline", id=chance.choice(own))
+            await call_tool(client, "memory_timeline", id=chance.choice(own))
         elif do == "link":
             ends = chance.sample(own, 2)
-            await call_tool(client, "link", source=ends[0], target=ends[1], type="RELATED_TO")
+            await call_tool(
+                client, "memory_link", source=ends[0], target=ends[1], type="RELATED_TO"
+            )
             kept.links.add((ends[0], ends[1]))
         elif do == "core":
             key = f"key-{number}-{step % 20}"
-            await call_tool(client, "core_update", section="agent", key=key, value=text[:40])
+            await call_tool(client, "memory_core_update", section="agent", key=key, value=text[:40])
             kept.core[key] = text[:40]
         else:
             gone = chance.choice(own)
-            await call_tool(client, "forget", id=gone)
+            await call_tool(client, "memory_forget", id=gone)
             kept.forgotten.add(gone)
     return kept
 
@@ -135,7 +137,8 @@ def test_K1_concurrent_calls_of_one_agent(vault: Path) -> None:
 
         async def save(client: Client, number: int) -> None:
             answer = await client.call_tool(
-                "save", {"content": f"{number} {' '.join(random.Random(number).sample(WORDS, 8))}"}
+                "memory_save",
+                {"content": f"{number} {' '.join(random.Random(number).sample(WORDS, 8))}"},
             )
             assert isinstance(answer, CallToolResult)
             assert not answer.is_error, get_text(answer)

@@ -284,3 +284,21 @@ def test_a_check_that_fails_is_a_finding() -> None:
         (Level.OK, "first"),
         (Level.PROBLEM, "cannot be checked: second (RuntimeError)"),
     ]
+
+
+def test_A3_conversations_that_belong_to_nobody_are_named_once_there_are_owners(
+    home: Home,
+) -> None:
+    root = vault_of(home)
+    for number in range(7):
+        home.run("conversation", "log", f"chan_{number}", "user", "Hello", "--vault", str(root))
+    assert "no project or user" not in about(findings(home), "vault")  # nobody else uses the vault
+    home.run("save", "Anna prefers tea", "--user", "anna", "--vault", str(root))
+    told = about(findings(home), "vault", "note")
+    assert "7 conversations have no project or user" in told
+    assert "chan_2" in told
+    assert "chan_1" not in told  # five of them, the latest first
+    assert "muisti conversation assign" in told
+    names = [f"chan_{number}" for number in range(7)]
+    home.run("conversation", "assign", *names, "--user", "anna", "--vault", str(root))
+    assert "no project or user" not in about(findings(home), "vault")

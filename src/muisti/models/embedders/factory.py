@@ -63,6 +63,8 @@ class SettingsEmbedders:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._made: dict[Identity | None, Embedder | None] = {}
+        self._earlier: dict[tuple[str, str], Embedder | None] = {}
+        """By kind and model, also those that failed: their breakers remember it."""
         self._guard = Lock()
 
     def __call__(self, identity: Identity | None) -> Embedder | None:
@@ -77,9 +79,9 @@ class SettingsEmbedders:
                 try:
                     made = self._get_current()
                     if made is None or made.identity() != identity:
-                        made = _find_earlier(self._settings, identity)
+                        made = self._find_earlier(identity)
                 except EmbedderProblem:
-                    made = _find_earlier(self._settings, identity)
+                    made = self._find_earlier(identity)
                     if made is None:
                         raise  # most likely these are its own vectors: its failure is the reason
                 if made is None:
@@ -93,10 +95,29 @@ class SettingsEmbedders:
             self._made[None] = _make_guarded(settings, settings.embedder, settings.model)
         return self._made[None]
 
+    def _find_earlier(self, identity: Identity) -> Embedder | None:
+        """Return the embedder that made these vectors, if it works without further settings."""
+        settings = self._settings
+        local = [name for name, spec in EMBEDDERS.load_all().items() if spec.is_local]
+        for kind in dict.fromkeys([*local, settings.embedder]):
+            if (kind, identity.model) == (settings.embedder, settings.model):
+                continue  # the current one, which is another or has just failed
+            try:
+                embedder = self._earlier.get((kind, identity.model))
+                if embedder is None:
+                    embedder = _make_guarded(settings, kind, identity.model)
+                    self._earlier[kind, identity.model] = embedder
+                if embedder is not None and embedder.identity() == identity:
+                    return embedder
+            except (EmbedderProblem, SettingsError):
+                pass  # try the next one
+        return None
+
     def close(self) -> None:
         """Close all of them. Using one opens it again."""
         with self._guard:
-            unique = {id(embedder): embedder for embedder in self._made.values()}
+            all_made = (*self._made.values(), *self._earlier.values())
+            unique = {id(embedder): embedder for embedder in all_made}
             for embedder in unique.values():
                 if embedder is not None:
                     embedder.close()
@@ -114,19 +135,3 @@ def _make_guarded(settings: Settings, kind: str, model: str) -> Embedder | None:
     if inner is None:
         return None
     return GuardedEmbedder(inner, Breaker(EMBEDDER, pause=settings.embedder_retry))
-
-
-def _find_earlier(settings: Settings, identity: Identity) -> Embedder | None:
-    """Return the embedder that made these vectors, if it works without further settings."""
-    local = [name for name, spec in EMBEDDERS.load_all().items() if spec.is_local]
-    for kind in dict.fromkeys([*local, settings.embedder]):
-        embedder = None
-        try:
-            embedder = _make_guarded(settings, kind, identity.model)
-            if embedder is not None and embedder.identity() == identity:
-                return embedder
-        except (EmbedderProblem, SettingsError):
-            pass  # try the next one
-        if embedder is not None:
-            embedder.close()
-    return None

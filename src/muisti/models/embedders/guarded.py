@@ -19,6 +19,7 @@ class GuardedEmbedder:
     def __init__(self, inner: Embedder, breaker: Breaker) -> None:
         self.max_tokens = inner.max_tokens
         self.unrelated = inner.unrelated
+        self.is_remote = inner.is_remote
         self._inner = inner
         self._breaker = breaker
         self._identity: Identity | None = None

@@ -33,6 +33,7 @@ class HashingEmbedder:
     max_tokens = 1_000_000
     """No limit: whole texts are read."""
     unrelated = -1.0
+    is_remote = False
 
     def __init__(self, dimensions: int = 256) -> None:
         self._dimensions = dimensions

@@ -30,6 +30,8 @@ _sessions: WeakValueDictionary[tuple[Path, int], InferenceSession] = WeakValueDi
 class OnnxEmbedder:
     """Embeds with one model, loaded on first use or by `load`. Thread-safe."""
 
+    is_remote = False
+
     def __init__(
         self, model: Model, path: Path, *, threads: int = 1, cache: Path | None = None
     ) -> None:

@@ -44,6 +44,7 @@ class RemoteEmbedder(ABC):
 
     extra_fields: Mapping[str, object] = {}
     """Fields of a request besides `model` and `input`."""
+    is_remote = True
 
     def __init__(
         self, client: JsonClient, model: str, *, dimensions: int | None, batch: int, max_tokens: int

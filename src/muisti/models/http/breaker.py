@@ -9,6 +9,9 @@ from threading import Lock
 
 from muisti.models.http.purpose import Purpose
 
+SLOW = 1.0
+"""Seconds. A call that fails only after this opens the breaker at once: the next would hang too."""
+
 
 class Breaker:
     """Closed: calls pass. Open: none, for `pause` seconds. Then half-open: one call decides."""
@@ -47,6 +50,7 @@ class Breaker:
                 again = f"failed {failures}; next attempt in {wait:.0f} s"
                 raise self._purpose.unavailable(f"{self._why} ({again})")
             probe = self._probing = self._opened_at is not None
+            started = self._clock()
         try:
             yield
         except BaseException as error:
@@ -57,7 +61,8 @@ class Breaker:
                 if is_failure and (probe or self._opened_at is None):
                     self._failed += 1
                     self._why = str(error)
-                    if probe or self._failed >= self._allowed:
+                    is_slow = self._clock() - started >= SLOW
+                    if probe or is_slow or self._failed >= self._allowed:
                         self._opened_at = self._clock()
                 if probe:
                     self._probing = False

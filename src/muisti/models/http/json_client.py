@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from muisti.errors import SettingsError
 from muisti.models.http.purpose import Purpose
+from muisti.ports.waiting import get_wait_left
 
 if TYPE_CHECKING:
     import httpx2
@@ -91,11 +92,18 @@ class JsonClient:
         self._client: httpx2.Client | None = None
 
     def __call__(self, body: Mapping[str, object]) -> object:
-        """Return the response's JSON. Raises the purpose's errors."""
+        """Return the response's JSON. Raises the purpose's errors.
+
+        `limit_wait` may shorten the timeout.
+        """
         import stamina  # only remote models need it
 
         logging.getLogger("stamina").setLevel(logging.ERROR)  # we warn ourselves
-        until = self._clock() + self._timeout
+        left = get_wait_left()
+        timeout = self._timeout if left is None else min(self._timeout, left)
+        if timeout <= 0:
+            raise self._purpose.unavailable(f"there was no time left to ask {self.shown}")
+        until = self._clock() + timeout
 
         def wait(error: Exception) -> bool | float:
             if not isinstance(error, _Temporary):
@@ -110,13 +118,14 @@ class JsonClient:
             for attempt in stamina.retry_context(
                 on=wait,
                 attempts=_ATTEMPTS,
-                timeout=self._timeout,
+                timeout=timeout,
                 wait_initial=0.1,
                 wait_max=1.0,
                 wait_jitter=0.1,
             ):
                 with attempt:
-                    response = self._send(data)
+                    rest = timeout if left is None else max(0.001, until - self._clock())
+                    response = self._send(data, rest)
         except _Temporary as last:
             raise self._purpose.unavailable(str(last)) from last.__cause__
         try:
@@ -133,15 +142,15 @@ class JsonClient:
         if client is not None:
             client.close()
 
-    def _send(self, data: bytes) -> bytes:
+    def _send(self, data: bytes, timeout: float) -> bytes:
         import httpx2
 
-        until = self._clock() + self._timeout
+        until = self._clock() + timeout
         client = self._open()
         read = bytearray()
         name = self._purpose.name
         try:
-            with client.stream("POST", self._url, content=data) as response:
+            with client.stream("POST", self._url, content=data, timeout=timeout) as response:
                 for block in response.iter_bytes():
                     read += block
                     if len(read) > self._largest:
@@ -150,10 +159,10 @@ class JsonClient:
                         )
                     if self._clock() > until:
                         raise _Temporary(
-                            f"{self.shown} did not finish its response within {self._timeout:g} s"
+                            f"{self.shown} did not finish its response within {timeout:g} s"
                         )
         except httpx2.TimeoutException as error:
-            raise _Temporary(f"{self.shown} did not respond within {self._timeout:g} s") from error
+            raise _Temporary(f"{self.shown} did not respond within {timeout:.2g} s") from error
         except httpx2.UnsupportedProtocol as error:
             raise SettingsError(f"{self.shown} is not an http or https URL") from error
         except UnicodeError as error:

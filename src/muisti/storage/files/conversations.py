@@ -17,7 +17,7 @@ from typing import Any
 
 from muisti.errors import InvalidRequest, VaultUnusable
 from muisti.model import ROLES, Message, Problem
-from muisti.ports.search import MessageLine
+from muisti.ports.rows import MessageLine
 from muisti.remember.conversations import DEEPEST_META, PRIVATE, collect_texts, derive_meta
 from muisti.settings import Settings
 from muisti.storage.files.disk import Disk, disk_errors

@@ -1,35 +1,80 @@
-"""Core memory on disk: `core_memory.json` with the sections `user` and `agent`."""
+"""Core memory on disk: `core_memory.json` with the sections `user` and `agent`.
+
+The facts about one of several users are in `users/NAME/core_memory.json`.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
+import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from muisti.errors import BrokenFile
+from muisti.errors import BrokenFile, InvalidRequest, VaultUnusable
 from muisti.model import CORE_SECTIONS, CoreMemory
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
 
 NAME = "core_memory.json"
+USERS = "users"
 USER_FILE = "USER.md"
 MAX_USER_FILE = 1_000_000
-PREVIOUS = ".history/core_memory.json"
+PREVIOUS = ".history"
+TRASH = ".trash"
 _FIX = "fix it, or restore the copy in .history"
+_UNSAFE = re.compile(r"[^\w.@+ -]|^[. ]|[. ]$")
+MAX_FOLDER = 150
+"""The most bytes of a folder's name; file systems allow 255."""
+
+
+def make_user_folder(user: str) -> str:
+    """Return the name of a user's folder. Characters that are not safe in a path are escaped."""
+    name = unicodedata.normalize("NFC", user)
+    name = _UNSAFE.sub(lambda found: quote(found[0], safe="").replace(".", "%2E"), name)
+    if len(name.encode()) > MAX_FOLDER:
+        digest = hashlib.sha256(user.encode()).hexdigest()[:16]
+        name = f"{name.encode()[:MAX_FOLDER].decode('utf-8', 'ignore')}~{digest}"
+    return name
 
 
 class FileCoreMemory:
-    """The file, and a copy of the previous one."""
+    """The files, and a copy of the previous version of each."""
 
     def __init__(self, root: Path, disk: Disk | None = None) -> None:
         self._root = root
         self._disk = disk or Disk()
         self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
 
-    def read(self) -> CoreMemory:
-        """Return the core memory. Raises BrokenFile."""
-        table = self._read_table()
+    def read(self, user: str = "") -> CoreMemory:
+        """Return the core memory, of a user or of the vault. Raises BrokenFile."""
+        core = self._read_sections(NAME)
+        if user:
+            core = {**core, "user": self._read_sections(self._find_file(user))["user"]}
+        return CoreMemory(**core)
+
+    def _find_file(self, user: str) -> str:
+        """Return the path of a user's file. Raises VaultUnusable if it is another user's."""
+        folder = make_user_folder(user)
+        with disk_errors(USERS):
+            if any((self._root / part).is_symlink() for part in (USERS, f"{USERS}/{folder}")):
+                raise VaultUnusable(f"{USERS}/{folder} is a symbolic link; replace it by a folder")
+            # A file system that ignores case returns the file of "Anna" for "anna".
+            others = os.listdir(self._root / USERS) if (self._root / USERS).is_dir() else []
+        same = [other for other in others if other.casefold() == folder.casefold()]
+        if folder not in same and same and (self._root / USERS / folder).exists():
+            raise InvalidRequest(
+                "user", user, f"must differ from {same[0]} in more than case on this file system"
+            )
+        return f"{USERS}/{folder}/{NAME}"
+
+    def _read_sections(self, path: str) -> dict[str, dict[str, str]]:
+        table = self._read_table(path)
         sections: dict[str, dict[str, str]] = {}
         for section in CORE_SECTIONS:
             entries = table.get(section, {})
@@ -38,26 +83,44 @@ class FileCoreMemory:
                 key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
                 for key, value in entries.items()
             }
-        return CoreMemory(**sections)
+        return sections
 
-    def write(self, section: str, changes: Mapping[str, str | None]) -> None:
+    def write(self, section: str, changes: Mapping[str, str | None], user: str = "") -> None:
         """Set entries of one section, or remove those with None. Call under the vault's lock."""
-        table = self._read_table()
+        path = self._find_file(user) if user else NAME
+        table = self._read_table(path)
         entries: dict[str, Any] = table.setdefault(section, {})
         for key, value in changes.items():
             if value is None:
                 entries.pop(key, None)
             else:
                 entries[key] = value
-        for known in CORE_SECTIONS:
+        for known in (section,) if user else CORE_SECTIONS:
             table.setdefault(known, {})
-        if (self._root / NAME).exists():
-            with disk_errors(NAME):
-                self._disk.make_folder((self._root / PREVIOUS).parent)
-                previous = (self._root / NAME).read_bytes()
-            self._writer.replace(PREVIOUS, previous)
+        with disk_errors(path):
+            if (self._root / path).exists():
+                previous = (self._root / path).read_bytes()
+                self._disk.make_folder((self._root / PREVIOUS / path).parent)
+                self._writer.replace(f"{PREVIOUS}/{path}", previous)
+            self._disk.make_folder((self._root / path).parent)
         data = json.dumps(table, ensure_ascii=False, indent=2).encode() + b"\n"
-        self._writer.replace(NAME, data)
+        self._writer.replace(path, data)
+
+    def remove(self, user: str, *, hard: bool) -> None:
+        """Move a user's core memory to the trash, or delete it with its copy. Under the lock."""
+        path = self._find_file(user)
+        with disk_errors(path):
+            if hard:
+                for copy in (path, f"{PREVIOUS}/{path}", f"{TRASH}/{path}"):
+                    if (self._root / copy).exists():
+                        self._disk.remove(self._root / copy)
+                        self._disk.sync_folder((self._root / copy).parent)
+                        with suppress(OSError):  # a person may have put other files there
+                            (self._root / copy).parent.rmdir()
+            elif (self._root / path).exists():
+                self._disk.make_folder((self._root / TRASH / path).parent)
+                self._disk.replace(self._root / path, self._root / TRASH / path)
+                self._disk.sync_folder((self._root / TRASH / path).parent)
 
     def read_user_file(self) -> str | None:
         """Return the text of `USER.md`; None if core memory exists already. Raises BrokenFile."""
@@ -72,24 +135,24 @@ class FileCoreMemory:
                 USER_FILE, f"cannot be read ({error}): save it as UTF-8 text"
             ) from error
 
-    def _read_table(self) -> dict[str, Any]:
+    def _read_table(self, path: str) -> dict[str, Any]:
         """Return the parsed file, with everything that a person added to it."""
         try:
-            data = (self._root / NAME).read_bytes()
+            data = (self._root / path).read_bytes()
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise BrokenFile(
-                NAME, f"cannot be read ({error.strerror}): check its permissions"
+                path, f"cannot be read ({error.strerror}): check its permissions"
             ) from error
         try:
             table = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
         except (ValueError, RecursionError) as error:
-            raise BrokenFile(NAME, f"is not valid JSON ({error}): {_FIX}") from error
+            raise BrokenFile(path, f"is not valid JSON ({error}): {_FIX}") from error
         if not isinstance(table, dict) or not all(
             isinstance(table.get(name, {}), dict) for name in CORE_SECTIONS
         ):
             raise BrokenFile(
-                NAME, f'must be an object like {{"user": {{}}, "agent": {{}}}}: {_FIX}'
+                path, f'must be an object like {{"user": {{}}, "agent": {{}}}}: {_FIX}'
             )
         return table

@@ -7,7 +7,7 @@ set back to an earlier month.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from muisti.errors import InvalidRequest
@@ -15,7 +15,12 @@ from muisti.model import Event, Problem
 from muisti.ports import Clock
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
-from muisti.storage.files.jsonl import hash_tail, quarantine_torn_tail, read_complete_lines
+from muisti.storage.files.jsonl import (
+    hash_tail,
+    quarantine_torn_tail,
+    read_complete_lines,
+    replace_file,
+)
 from muisti.storage.files.timestamps import format_time, parse_time
 from muisti.storage.sync_state import JournalDelta, ReadOffset
 
@@ -89,6 +94,29 @@ class FileJournal:
             for event in found
             if memory_id in event.memory_ids or memory_id in event.data.values()
         ]
+
+    def rewrite(self, change: Callable[[Event], Event | None]) -> None:
+        """Replace events, or remove those for which the result is None. Under the vault's lock.
+
+        Lines that are not events stay.
+        """
+        with disk_errors(self._folder):
+            for path in self._list_paths():
+                quarantine_torn_tail(self._disk, path)
+                before = path.read_bytes()
+                lines = []
+                for line in before.splitlines(keepends=True):
+                    try:
+                        event = _parse_line(line)
+                    except (ValueError, TypeError, KeyError, RecursionError, BadFrontMatter):
+                        lines.append(line)
+                        continue
+                    changed = change(event)
+                    if changed is not None:
+                        lines.append(line if changed == event else _format_line(changed))
+                after = b"".join(lines)
+                if after != before:
+                    replace_file(self._disk, path, after)
 
     def _list_paths(self) -> list[Path]:
         return sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -67,3 +68,18 @@ def quarantine_torn_tail(
         disk.sync_folder(path.parent)  # before truncating: a power cut must not lose both
     disk.truncate(path, whole)
     return True
+
+
+def replace_file(disk: Disk, path: Path, data: bytes) -> None:
+    """Replace a file's bytes atomically, or remove the file if there are none left."""
+    if not data:
+        disk.remove(path)
+    else:
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+        disk.write_new(temporary, data)
+        try:
+            disk.replace(temporary, path)
+        except BaseException:
+            disk.discard(temporary)
+            raise
+    disk.sync_folder(path.parent)

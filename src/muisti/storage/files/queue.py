@@ -13,6 +13,7 @@ import os
 import threading
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -48,14 +49,15 @@ class FileQueue:
 
     def put(self, exchange: Exchange) -> None:
         """Append an exchange with one write and one sync."""
+        with self._guard, disk_errors(self._folder):
+            self._write(exchange)
+
+    def _write(self, exchange: Exchange) -> None:
         line = {"at": format_time(exchange.at)} | {key: getattr(exchange, key) for key in _KEYS}
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-        with self._guard, disk_errors(self._folder):
-            path = (
-                self._own if self._own is not None and self._own.exists() else self._create_file()
-            )
-            self._disk.append(path, text.encode("utf-8", "replace") + b"\n", durable=True)
-            self._add(exchange, path)
+        path = self._own if self._own is not None and self._own.exists() else self._create_file()
+        self._disk.append(path, text.encode("utf-8", "replace") + b"\n", durable=True)
+        self._add(exchange, path)
 
     def _add(self, exchange: Exchange, path: Path) -> None:
         self._waiting[exchange.id] = path
@@ -131,6 +133,33 @@ class FileQueue:
         self._waiting = {id_: file for id_, file in self._waiting.items() if file != path}
         del self._left[path]
 
+    def holds(self, exchange_id: str) -> bool:
+        """Return whether an exchange of this process is still waiting."""
+        with self._guard:
+            return exchange_id in self._waiting
+
+    def discard(self, matches: Callable[[Exchange], bool], *, dry_run: bool = False) -> int:
+        """Remove exchanges with their bytes: what is left of a file moves to a new one."""
+        count = 0
+        with self._guard, disk_errors(self._folder):
+            if self._folder.is_symlink() or not self._folder.is_dir():
+                return 0
+            for path in sorted(self._folder.glob("*.jsonl")):
+                waiting, _ = _parse_file(path)
+                everything, _ = _parse_file(path, with_done=True)  # their bytes are still there
+                matching = {exchange.id for exchange in everything if matches(exchange)}
+                count += sum(exchange.id in matching for exchange in waiting)
+                if dry_run or not matching or not (path in self._held or self._hold(path)):
+                    continue
+                if path == self._own:
+                    self._own = None
+                for exchange in waiting:
+                    if exchange.id not in matching:
+                        self._write(exchange)
+                self._disk.remove(path)
+                self._release(path)
+        return count
+
     def status(self) -> QueueStatus:
         """Count the exchanges in the files of all processes."""
         return read_queue_status(self._folder)
@@ -185,10 +214,11 @@ def read_queue_status(folder: Path) -> QueueStatus:
     )
 
 
-def _parse_file(path: Path) -> tuple[list[Exchange], list[bytes]]:
+def _parse_file(path: Path, *, with_done: bool = False) -> tuple[list[Exchange], list[bytes]]:
     """Return the waiting exchanges in order, and the lines that cannot be read.
 
-    A last line without an end is ignored: it was never acknowledged.
+    A last line without an end is ignored: it was never acknowledged. With_done: also exchanges that
+    are done.
     """
     waiting: dict[str, Exchange] = {}
     broken: list[bytes] = []
@@ -198,7 +228,8 @@ def _parse_file(path: Path) -> tuple[list[Exchange], list[bytes]]:
         try:
             parsed = json.loads(line)
             if "done" in parsed:
-                waiting.pop(str(parsed["done"]), None)
+                if not with_done:
+                    waiting.pop(str(parsed["done"]), None)
             else:
                 known = {key: parsed[key] for key in _KEYS if parsed.get(key) is not None}
                 "".join(known.values()).encode()  # raises if a value is not text, or not encodable

@@ -30,13 +30,21 @@ from muisti.errors import (
     VaultFull,
 )
 from muisti.model import CoreMemory, Event, EventName, Memory
-from muisti.ports.store import ChangeSet, Clock, Committed, Stored, StoredVersion, Update
+from muisti.ports.store import (
+    ChangeSet,
+    Clock,
+    Committed,
+    Stored,
+    StoredVersion,
+    Update,
+)
 from muisti.settings import Settings
 from muisti.storage.files.conversations import FileConversations
 from muisti.storage.files.core_memory import FileCoreMemory
 from muisti.storage.files.disk import Disk, ReadOnlyDisk
 from muisti.storage.files.journal import FileJournal
 from muisti.storage.files.queue import FileQueue
+from muisti.storage.files.removal import FileRemoval
 from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.vault import FileVault, ReadOnlyVault, require_path
 from muisti.storage.files.versions import FileVersions
@@ -45,7 +53,7 @@ from muisti.storage.sync_state import StoredFile, SyncedIndex
 log = logging.getLogger("muisti")
 
 
-class FileStore:
+class FileStore(FileRemoval):
     """The files of one vault, with the index that follows them."""
 
     def __init__(
@@ -65,7 +73,8 @@ class FileStore:
         self.journal = FileJournal(root, clock, disk)
         self.conversations = FileConversations(root, settings, disk)
         self.queue = FileQueue(root, disk, writable=writable)
-        self._core = FileCoreMemory(root, disk)
+        self.core_files = FileCoreMemory(root, disk)
+        self.disk = disk or Disk()
         self._clock = clock
         self._preparing = threading.Lock()
         self.catch_up: Callable[[float | None], object] = lambda _: None
@@ -140,10 +149,7 @@ class FileStore:
         for version in changes.dropped:
             self.versions_folder.drop(version.reference)
         if changes.erased and indexed:
-            try:
-                self.index.purge()
-            except IndexProblem as error:
-                log.warning("the memory is deleted, but the index is not purged yet: %s", error)
+            self.purge_index()
         return Committed({file.memory.id: file.memory for file in files}, indexed)
 
     def _write_files(self, changes: ChangeSet, batch: IndexBatch) -> list[StoredFile]:
@@ -177,7 +183,7 @@ class FileStore:
             while archived := self.versions_folder.archived_path(memory_id):
                 self.vault.erase(archived)
         for section, entries in changes.core.items():
-            self._core.write(section, entries)
+            self.core_files.write(section, entries, changes.core_user)
         self.journal.append(events, durable=changes.durable)
         return files
 
@@ -277,10 +283,10 @@ class FileStore:
         """Return all journal events that name a memory, in order."""
         return self.journal.list_events(memory_id)
 
-    def core(self) -> CoreMemory:
-        """Return the core memory. Raises BrokenFile."""
-        return self._core.read()
+    def core(self, user: str = "") -> CoreMemory:
+        """Return the core memory, of a user or of the vault. Raises BrokenFile."""
+        return self.core_files.read(user)
 
     def read_user_file(self) -> str | None:
         """Return the text of `USER.md`; None if core memory exists already. Raises BrokenFile."""
-        return self._core.read_user_file()
+        return self.core_files.read_user_file()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from muisti.model import EntryType, Memory, Sector, Tier
-from muisti.ports.search import IndexChanges, JournalChanges, TextRow
+from muisti.model import EntryType, Memory, Sector
+from muisti.ports.rows import IndexChanges, JournalChanges, TextRow
 from muisti.recall.matching import FIELD_WEIGHTS
-from muisti.remember.index_rows import to_microseconds
+from muisti.remember.index_rows import get_own_scope, get_tier, to_microseconds
 from muisti.storage.memory.tables import Entry, Tables, check_text
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -55,8 +57,12 @@ def apply_changes(tables: Tables, changes: IndexChanges) -> None:
     for space in tables.spaces:
         for id_ in gone:
             space.forget(id_)
+    conversations = {text.message.conversation for text in changes.texts if text.message}
     if changes.journal is not None:
+        conversations |= tables.assignments.keys() | changes.journal.assignments.keys()
         _apply_journal(tables, changes.journal)
+    for conversation in conversations:
+        _assign_scope(tables, conversation)
     if gone or changes.emptied:
         # A removed text may have been the last one missing in another model's space.
         promote_complete_space(tables)
@@ -81,8 +87,9 @@ def _make_text_entry(row: TextRow, number: int) -> Entry:
         # Readers see when a message was sent; `Entry.created_at` is its position.
         created_at=to_time(row.updated_at if origin is EntryType.MESSAGE else row.created_at),
         updated_at=to_time(row.updated_at),
-        tier=Tier.PROJECT if row.project else Tier.GLOBAL,
+        tier=get_tier(row),
         project=row.project,
+        user=row.user,
         session_id=row.session_id,
         source=row.source,
         trusted=row.trusted,
@@ -162,6 +169,7 @@ def promote_complete_space(tables: Tables) -> None:
 def _apply_journal(tables: Tables, changes: JournalChanges) -> None:
     if changes.restart:
         tables.usage, tables.sessions, tables.uses, tables.sources = {}, {}, [], {}
+        tables.assignments = {}
         tables.decayed_at = None
     tables.usage.update(changes.usage)
     for session in changes.sessions:
@@ -173,5 +181,17 @@ def _apply_journal(tables: Tables, changes: JournalChanges) -> None:
             tables.sources.pop(path, None)
         else:
             tables.sources[path] = source
+    tables.assignments |= changes.assignments
     if changes.decayed_at is not None:
         tables.decayed_at = changes.decayed_at
+
+
+def _assign_scope(tables: Tables, conversation: str) -> None:
+    """Give messages without a project and a user those that their conversation was assigned."""
+    project, user = tables.assignments.get(conversation, ("", ""))
+    for id_ in tables.by_conversation[conversation]:
+        entry = tables.entries[id_]
+        meta = json.loads(entry.message.meta) if entry.message and entry.message.meta else {}
+        if not any(get_own_scope(meta)):
+            memory = replace(entry.memory, project=project, user=user)
+            tables.entries[id_] = replace(entry, memory=memory)

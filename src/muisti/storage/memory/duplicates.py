@@ -23,7 +23,7 @@ class MemoryDuplicates:
         span = memory.valid_from, memory.valid_until
         same = []
         for entry in known:
-            known_span = entry.memory.valid_from, entry.memory.valid_until
+            known_span = entry.memory.valid_from, view.own_end(entry.memory)
             if known_span != span or not _is_same_scope(entry, memory):
                 continue
             if memory.valid_until is not None or view.valid_until(entry) is None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from muisti.model import KINDS, RATES, Kind, Sector
-from muisti.ports.search import IndexChanges
+from muisti.ports.rows import IndexChanges
 from muisti.ports.store import Clock
 from muisti.storage.memory.apply import apply_changes, promote_complete_space
 from muisti.storage.memory.duplicates import MemoryDuplicates
 from muisti.storage.memory.links import MemoryLinks
 from muisti.storage.memory.messages import MemoryMessages
 from muisti.storage.memory.reader import MemoryReading
+from muisti.storage.memory.review import MemoryReview
 from muisti.storage.memory.statistics import MemoryStatistics
 from muisti.storage.memory.tables import Database, Tables
 from muisti.storage.memory.view import View
@@ -19,7 +20,13 @@ from muisti.storage.memory.words import MemoryWords
 
 
 class MemoryIndex(
-    MemoryReading, MemoryWords, MemoryLinks, MemoryDuplicates, MemoryMessages, MemoryStatistics
+    MemoryReading,
+    MemoryWords,
+    MemoryLinks,
+    MemoryDuplicates,
+    MemoryMessages,
+    MemoryReview,
+    MemoryStatistics,
 ):
     """A search index in dictionaries, with the same results as the one in SQLite."""
 
@@ -61,6 +68,7 @@ class MemoryIndex(
                     if id_ not in after or after[id_] != before.get(id_):
                         del space.vectors[id_]
                 space.waiting = embeddable - space.vectors.keys()
+                space.parts = {}
             for name in Tables.__slots__:
                 if name not in ("spaces", "last_space"):
                     setattr(tables, name, getattr(rebuilt, name))

@@ -40,8 +40,16 @@ class MemoryLinks:
         view = self.view()
         found = {}
         for id_ in ids:
-            links = [link for link in view.superseding(id_) if view.alive(link.source)]
-            links.sort(key=lambda link: (link.created_at, link.source))
-            if links:
-                found[id_] = tuple(link.source for link in links)
+            links: dict[str, Link] = {}
+            frontier = [id_]
+            while frontier:  # over deleted memories to the next one
+                for link in view.superseding_by_user(frontier.pop()):
+                    if not view.alive(link.source) and link.source not in links:
+                        frontier.append(link.source)
+                    known = links.setdefault(link.source, link)
+                    links[link.source] = min(known, link, key=lambda one: one.created_at)
+            alive = [link for source, link in links.items() if view.alive(source) and source != id_]
+            alive.sort(key=lambda link: (link.created_at, link.source))
+            if alive:
+                found[id_] = tuple(link.source for link in alive)
         return found

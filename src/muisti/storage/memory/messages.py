@@ -49,9 +49,19 @@ class MemoryMessages:
             times = [line.message.at for line in lines]
             count = sum(line.message.type != SESSION_BREAK for line in lines)
             since_break = len(_skip_to_break(lines))
-            found.append(Conversation(name, count, min(times), max(times), since_break))
+            last = lines[-1].message
+            found.append(
+                Conversation(
+                    name, count, min(times), max(times), since_break, last.project, last.user
+                )
+            )
         found.sort(key=lambda conversation: conversation.name)
         return sorted(found, key=lambda conversation: conversation.last_at, reverse=True)
+
+    def conversation(self, name: str) -> Conversation | None:
+        """Return one conversation, or None."""
+        check_text(name)
+        return next((one for one in self.list_conversations() if one.name == name), None)
 
     def messages(self, ids: Sequence[str]) -> dict[str, Message]:
         """Return messages by the IDs that searches return."""
@@ -100,6 +110,8 @@ def _make_line(entry: Entry) -> _Line:
         at=to_time(place.at),
         type=place.type,
         meta=json.loads(place.meta) if place.meta else {},
+        project=entry.memory.project,
+        user=entry.memory.user,
     )
     return _Line(str(entry.memory.file_path), place.place, entry.memory.id, message)
 

@@ -75,13 +75,19 @@ class MemoryReading:
         found.sort(key=lambda entry: (-hits[entry], -entry.created_at))
         return [view.memory(entry) for entry in found[:limit]]
 
-    def get_neighbours(self, memory: Memory, before: int, after: int) -> list[Memory]:
+    def get_neighbours(
+        self, memory: Memory, before: int, after: int, where: Filter
+    ) -> list[Memory]:
         """Return the memories before and after this one in time, itself included."""
         view = self.view()
         anchor = view.tables.entries.get(memory.id)
         if anchor is None:
             return [memory]
-        entries = [entry for entry in view.tables.entries.values() if _is_neighbour(entry, memory)]
+        entries = [
+            entry
+            for entry in view.tables.entries.values()
+            if _is_neighbour(entry, memory, where) and view.allows(where, entry)
+        ]
         entries.sort(key=by_time)
         earlier = [entry for entry in entries if by_time(entry) < by_time(anchor)]
         later = [entry for entry in entries if by_time(entry) > by_time(anchor)]
@@ -118,6 +124,7 @@ class MemoryReading:
                 after=after,
                 origin=memory.origin.value,
                 allowed=view.allows(where, entry),
+                user=memory.user,
             )
         return found
 
@@ -140,12 +147,37 @@ class MemoryReading:
         check_text(session_id)
         return self.view().tables.sessions.get(session_id)
 
-    def sessions(self, project: str | None, limit: int) -> list[Session]:
-        """Return the sessions of a project, or of all, the latest first."""
+    def sessions(self, project: str | None, limit: int, user: str | None = None) -> list[Session]:
+        """Return the sessions of a project and a user, or of all, the latest first."""
         known = self.view().tables.sessions.values()
-        found = [session for session in known if project is None or session.project == project]
+        found = [
+            session
+            for session in known
+            if project in (None, session.project) and user in (None, session.user)
+        ]
         found.sort(key=lambda session: (session.started_at, session.id), reverse=True)
         return found[:limit]
+
+    def find_session_scopes(self, session_id: str) -> list[tuple[str, str]]:
+        """Return project and user of the texts that name this session, the earliest first.
+
+        Texts that belong to nobody come last: they may be older than the session's owner.
+        """
+        entries = self.view().tables.entries.values()
+        found = [entry for entry in entries if entry.memory.session_id == session_id]
+        found.sort(key=lambda entry: (entry.created_at, entry.memory.project, entry.memory.user))
+        scopes = dict.fromkeys((entry.memory.project, entry.memory.user) for entry in found)
+        return sorted(scopes, key=lambda scope: scope == ("", ""))
+
+    def find_scope_names(self) -> tuple[list[str], list[str]]:
+        """Return the names of all projects and of all users."""
+        tables = self.view().tables
+        scopes = {(session.project, session.user) for session in tables.sessions.values()}
+        for entry in tables.entries.values():
+            scopes.add((entry.memory.project, entry.memory.user))
+        projects = {project for project, _ in scopes if project}
+        users = {user for _, user in scopes if user}
+        return sorted(projects), sorted(users)
 
     def session_uses(
         self, *, session_id: str | None = None, memory_id: str | None = None
@@ -199,11 +231,13 @@ def _sort(entries: list[Entry], order: Order, view: View) -> None:
         )
 
 
-def _is_neighbour(entry: Entry, memory: Memory) -> bool:
+def _is_neighbour(entry: Entry, memory: Memory, where: Filter) -> bool:
     """Return whether an entry is in the same project, conversation or document as a memory."""
     other = entry.memory
     if memory.origin is EntryType.MEMORY:
         if not entry.is_memory or other.project != memory.project or other.deleted_at is not None:
+            return False
+        if where.user is None and other.user not in (memory.user, ""):
             return False
         return other.tier != "session" or other.session_id == memory.session_id
     if other.origin is not memory.origin or other.session_id != memory.session_id:

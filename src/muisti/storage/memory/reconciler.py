@@ -54,7 +54,13 @@ class MemoryReconciler:
         )
 
     def index_path(
-        self, path: str, source: str | None, project: str | None, *, trusted: bool | None
+        self,
+        path: str,
+        source: str | None,
+        project: str | None,
+        *,
+        trusted: bool | None,
+        user: str | None = None,
     ) -> DocumentSource:
         """Raise Unsupported: documents are files."""
         raise Unsupported("index_path", _NO_DOCUMENTS)

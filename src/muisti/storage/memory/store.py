@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -26,11 +26,19 @@ from muisti.model import (
     Message,
     QueueStatus,
 )
-from muisti.ports.search import IndexChanges, MessageLine, TextRow
-from muisti.ports.store import ChangeSet, Clock, Committed, Stored, StoredVersion, Update
-from muisti.remember.index_rows import LONG_AGO, make_message_ids, project_memory, project_messages
+from muisti.ports.rows import IndexChanges, MessageLine, TextRow
+from muisti.ports.store import (
+    ChangeSet,
+    Clock,
+    Committed,
+    Stored,
+    StoredVersion,
+    Update,
+)
+from muisti.remember.index_rows import make_message_ids, project_memory, project_messages
 from muisti.settings import Settings
 from muisti.storage.memory.index import MemoryIndex
+from muisti.storage.memory.removal import Day, MemoryRemoval
 from muisti.storage.memory.tables import LONE_SURROGATE, check_text
 
 log = logging.getLogger("muisti")
@@ -58,6 +66,8 @@ class _State:
     core: dict[str, dict[str, str]] = field(
         default_factory=lambda: {section: {} for section in CORE_SECTIONS}
     )
+    user_core: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The section `user` of each user's core memory."""
 
     def copy(self) -> _State:
         """Return a copy that may be changed."""
@@ -67,23 +77,14 @@ class _State:
             dict(self.archive),
             dict(self.versions),
             {section: dict(entries) for section, entries in self.core.items()},
+            {user: dict(entries) for user, entries in self.user_core.items()},
         )
 
 
-@dataclass(slots=True)
-class _Day:
-    """The messages of a conversation on one day: one file in a vault of files."""
-
-    conversation: str
-    lines: list[MessageLine] = field(default_factory=list)
-    texts: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Role and content by the IDs that searches return."""
-    latest: int = LONG_AGO
-    """`created_at` of the last line in the index."""
-
-
-class MemoryStore:
+class MemoryStore(MemoryRemoval):
     """Implements the port Store."""
+
+    _state: _State
 
     def __init__(self, settings: Settings, clock: Clock, index: MemoryIndex) -> None:
         self.queue = MemoryQueue()
@@ -93,8 +94,10 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._state = _State()
         self._events: list[Event] = []
-        self._days: dict[str, _Day] = {}
+        self._days: dict[str, Day] = {}
         """By the path that their file would have."""
+        self._trash: dict[str, list[MessageLine]] = {}
+        """Removed messages, by the same path."""
 
     # -- The index
 
@@ -192,7 +195,8 @@ class MemoryStore:
         if changes.dropped:
             _drop_versions(state, changes.dropped)
         for section, entries in changes.core.items():
-            _write_core(state.core[section], entries)
+            core = state.user_core if changes.core_user else state.core
+            _write_core(core.setdefault(changes.core_user or section, {}), entries)
         return written
 
     def _update(
@@ -229,7 +233,7 @@ class MemoryStore:
         folder = f"conversations/{conversation}/"
         latest = max((path for path in self._days if path.startswith(folder)), default="")
         path = max(f"{folder}{lines[0].at.date().isoformat()}.jsonl", latest)
-        day = self._days.setdefault(path, _Day(conversation))
+        day = self._days.setdefault(path, Day(conversation))
         placed = [line._replace(place=len(day.lines) + number) for number, line in enumerate(lines)]
         rows = project_messages(conversation, path, placed, day.texts, day.latest)
         for id_, line in zip(make_message_ids(path, placed), placed, strict=True):
@@ -282,9 +286,11 @@ class MemoryStore:
             if memory_id in event.memory_ids or memory_id in event.data.values()
         ]
 
-    def core(self) -> CoreMemory:
-        """Return the core memory."""
-        return CoreMemory(**{section: dict(self._state.core[section]) for section in CORE_SECTIONS})
+    def core(self, user: str = "") -> CoreMemory:
+        """Return the core memory, of a user or of the vault."""
+        core = self._state.core
+        facts = self._state.user_core.get(user, {}) if user else core["user"]
+        return CoreMemory(user=dict(facts), agent=dict(core["agent"]))
 
 
 class MemoryQueue:
@@ -304,6 +310,17 @@ class MemoryQueue:
     def done(self, exchange_id: str) -> None:
         """Remove an exchange that was processed."""
         self._waiting.pop(exchange_id, None)
+
+    def holds(self, exchange_id: str) -> bool:
+        """Return whether an exchange is still waiting."""
+        return exchange_id in self._waiting
+
+    def discard(self, matches: Callable[[Exchange], bool], *, dry_run: bool = False) -> int:
+        """Remove exchanges and return how many matched."""
+        matching = [id_ for id_, exchange in list(self._waiting.items()) if matches(exchange)]
+        for id_ in () if dry_run else matching:
+            self._waiting.pop(id_, None)
+        return len(matching)
 
     def status(self) -> QueueStatus:
         """Count the waiting exchanges."""

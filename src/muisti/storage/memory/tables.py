@@ -24,7 +24,7 @@ from muisti.model import (
     SessionUse,
     Usage,
 )
-from muisti.ports.search import MessagePlace, Words
+from muisti.ports.rows import MessagePlace, Words
 
 if TYPE_CHECKING:
     from muisti.ports.vectors import Identity, Matrix, Piece
@@ -113,15 +113,23 @@ class SpaceTable:
     serving: bool
     vectors: dict[str, tuple[tuple[Piece, ...], Matrix]] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
+    parts: dict[str, tuple[tuple[Piece, ...], Matrix]] = field(default_factory=dict)
+    """The first pieces of waiting texts."""
 
     def copy(self) -> SpaceTable:
         """Return a copy."""
-        return replace(self, vectors=dict(self.vectors), waiting=set(self.waiting))
+        return replace(
+            self,
+            vectors=dict(self.vectors),
+            waiting=set(self.waiting),
+            parts=dict(self.parts),
+        )
 
     def forget(self, memory_id: str) -> None:
         """Remove a text's vectors; it no longer waits for any."""
         self.vectors.pop(memory_id, None)
         self.waiting.discard(memory_id)
+        self.parts.pop(memory_id, None)
 
 
 @dataclass(slots=True)
@@ -146,6 +154,8 @@ class Tables:
     sessions: dict[str, Session] = field(default_factory=dict)
     uses: list[SessionUse] = field(default_factory=list)
     sources: dict[str, DocumentSource] = field(default_factory=dict)
+    assignments: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Project and user that were assigned to a conversation."""
     decayed_at: datetime | None = None
     spaces: list[SpaceTable] = field(default_factory=list)
     last_space: int = 0
@@ -167,6 +177,7 @@ class Tables:
             sessions=dict(self.sessions),
             uses=list(self.uses),
             sources=dict(self.sources),
+            assignments=dict(self.assignments),
             spaces=[space.copy() for space in self.spaces],
         )
 

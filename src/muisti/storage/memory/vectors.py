@@ -50,9 +50,25 @@ class MemoryVectors:
             for one in embedded:
                 space = _find(tables, one.identity)
                 entry = tables.entries.get(one.memory_id)
-                if space is not None and entry is not None and entry.source_hash == one.source:
-                    space.vectors[one.memory_id] = (one.pieces, one.vectors.copy())
-                    space.waiting.discard(one.memory_id)
+                if space is None or entry is None or entry.source_hash != one.source:
+                    continue
+                is_part = one.first > 0 or not one.complete
+                if is_part and one.memory_id not in space.waiting:
+                    continue  # another thread has stored all
+                pieces, vectors = one.pieces, one.vectors.copy()
+                if one.first:
+                    stored = space.parts.get(one.memory_id)
+                    if stored is None or len(stored[0]) != one.first:
+                        continue  # another thread has stored more or other parts
+                    import numpy as np
+
+                    pieces = (*stored[0], *pieces)
+                    vectors = np.concatenate([stored[1], vectors])
+                if one.complete:
+                    space.forget(one.memory_id)
+                    space.vectors[one.memory_id] = (pieces, vectors)
+                else:
+                    space.parts[one.memory_id] = (pieces, vectors)
             promote_complete_space(tables)
 
     def find_missing(self, space: Space, limit: int) -> list[str]:
@@ -61,6 +77,14 @@ class MemoryVectors:
         known = _find(tables, space.identity)
         waiting = known.waiting if known is not None else ()
         return sorted(waiting, key=lambda id_: tables.entries[id_].number)[:limit]
+
+    def count_pieces(self, space: Space, memory_id: str) -> int:
+        """Return how many pieces of a text are stored in this space."""
+        known = _find(self._database.tables, space.identity)
+        if known is None:
+            return 0
+        pieces, _ = known.vectors.get(memory_id) or known.parts.get(memory_id) or ((), None)
+        return len(pieces)
 
     def find_nearest(
         self, space: Space, query: Vector, where: Filter, limit: int

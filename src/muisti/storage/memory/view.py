@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from muisti.model import EntryType, Filter, Kind, Link, LinkType, Memory, Sector, Usage
+from muisti.model import EntryType, Filter, Kind, Link, Memory, Sector, Usage
 from muisti.model.fields import Field, Match
 from muisti.model.memory import FIELDS
 from muisti.model.salience import compute_salience, make_trace
+from muisti.model.validity import is_end_of_link
 from muisti.storage.memory.apply import to_time
 from muisti.storage.memory.tables import Entry, Tables
 
@@ -93,19 +94,74 @@ class View:
         """Return the confirmed links by which memories supersede this one, also deleted ones."""
         return [
             link
-            for (source, type_), link in self.tables.links_to[memory_id].items()
-            if type_ is LinkType.SUPERSEDES
-            and source != memory_id
-            and not link.proposed
-            and link.valid_until is None
+            for (source, _), link in self.tables.links_to[memory_id].items()
+            if link.supersedes and source != memory_id
         ]
 
-    def valid_until(self, entry: Entry) -> datetime | None:
-        """Return the memory's own end of validity, or the start of one that supersedes it."""
-        if entry.memory.valid_until is not None:
-            return entry.memory.valid_until
-        links = [link for link in self.superseding(entry.memory.id) if self.alive(link.source)]
-        return min(map(_get_start, links), default=None)
+    def superseding_by_user(self, memory_id: str) -> list[Link]:
+        """Return those links whose source is there and of the same user (contract C3)."""
+        entries = self.tables.entries
+        target = entries.get(memory_id)
+        if target is None:
+            return []
+        return [
+            link
+            for link in self.superseding(memory_id)
+            if (source := entries.get(link.source)) is not None
+            and source.is_memory
+            and source.memory.user == target.memory.user
+        ]
+
+    def own_end(self, memory: Memory) -> datetime | None:
+        """Return the end that was given for a memory, not set by a link.
+
+        An end that a SUPERSEDES link set is only for readers of the file.
+        """
+        is_set_by_link = any(is_end_of_link(memory, link) for link in self.superseding(memory.id))
+        return None if is_set_by_link else memory.valid_until
+
+    def valid_until(self, entry: Entry, known_at: datetime | None = None) -> datetime | None:
+        """Return the end of a memory's validity, as `storage.sqlite.validity` computes it.
+
+        Known at: later links and memories that were saved later do not count.
+        """
+        memory = entry.memory
+        if not self.superseding(memory.id):
+            return memory.valid_until
+        later_ids = self._find_later(memory.id, known_at)
+        if memory.id in later_ids:  # a circle, which only edited files contain, has no effect
+            later_ids = {
+                id_ for id_ in later_ids if memory.id not in self._find_later(id_, known_at)
+            }
+        ends = []
+        for id_ in later_ids:
+            later = self.tables.entries[id_]
+            if later.memory.deleted_at is None:
+                start = _get_start(later)
+                ends.append(max(start, memory.valid_from or start))
+        own = self.own_end(memory)
+        if own is not None:
+            ends.append(own)
+        return min(ends, default=None)
+
+    def _find_later(self, memory_id: str, known_at: datetime | None) -> set[str]:
+        """Return the memories that replaced this one, directly or over others."""
+        later: set[str] = set()
+        frontier = [memory_id]
+        while frontier:
+            for link in self.superseding_by_user(frontier.pop()):
+                source = self.tables.entries[link.source]
+                is_known = known_at is None or (
+                    link.created_at <= known_at and self._saved_at(source) <= known_at
+                )
+                if is_known and link.source not in later:
+                    later.add(link.source)
+                    frontier.append(link.source)
+        return later
+
+    def _saved_at(self, entry: Entry) -> datetime:
+        saved = self.tables.usage.get(entry.memory.id, _NEVER_USED).saved_at
+        return saved or to_time(entry.created_at)
 
     # -- Filters
 
@@ -136,33 +192,18 @@ class View:
 
     def _matches_times(self, where: Filter, entry: Entry) -> bool:
         memory = entry.memory
-        created = to_time(entry.created_at)
         if where.since is not None and memory.created_at < where.since:
             return False
         if where.until is not None and memory.created_at >= where.until:
             return False
-        if where.known_at is not None:
-            saved = self.tables.usage.get(memory.id, _NEVER_USED).saved_at
-            if (saved or created) > where.known_at:
-                return False
+        if where.known_at is not None and self._saved_at(entry) > where.known_at:
+            return False
         if where.as_of is None:
             return True
-        if (memory.valid_from or created) > where.as_of:
+        if _get_start(entry) > where.as_of:
             return False
-        end = self.valid_until(entry)
-        if end is None or end > where.as_of:
-            return True
-        if where.known_at is None:
-            return False
-        # Ignore an end that was set by superseding the memory after `known_at`. Other ends were
-        # known all along.
-        for link in self.superseding(memory.id):
-            start = _get_start(link)
-            link_end = max(start, memory.valid_from or start)
-            by_link = memory.valid_until is None or memory.valid_until == link_end
-            if link.created_at > where.known_at and by_link:
-                return True
-        return False
+        end = self.valid_until(entry, where.known_at)
+        return end is None or end > where.as_of
 
 
 _MATCHED = tuple(field for field in FIELDS if field.match is not None)
@@ -189,6 +230,10 @@ def _is_visible(where: Filter, memory: Memory) -> bool:
         is_unfiled = where.unfiled and memory.project == ""
         if memory.project != where.project and memory.tier != "global" and not is_unfiled:
             return False
+    is_unowned = memory.origin is EntryType.MESSAGE and not memory.project and not memory.user
+    if where.is_scoped and is_unowned:
+        own = memory.session_id
+        return own is not None and own in (where.session_id, where.session)
     if memory.tier != "session":
         return True
     if where.session_id is not None:
@@ -196,8 +241,9 @@ def _is_visible(where: Filter, memory: Memory) -> bool:
     return where.all_sessions or where.session is not None
 
 
-def _get_start(link: Link) -> datetime:
-    return link.valid_from or link.created_at
+def _get_start(entry: Entry) -> datetime:
+    """Return when a memory becomes valid."""
+    return entry.memory.valid_from or to_time(entry.created_at)
 
 
 def by_time(entry: Entry) -> tuple[int, str]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from math import log
 
 from muisti.model import Filter
-from muisti.ports.search import Frequencies, Term, WordMatch, Words
+from muisti.ports.rows import Words
+from muisti.ports.search import Frequencies, Term, WordMatch
 from muisti.recall.matching import K1
 from muisti.storage.memory.reader import OPENING
 from muisti.storage.memory.tables import Tables, check_text

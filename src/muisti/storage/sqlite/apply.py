@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import apsw
 
-from muisti.ports.search import IndexChanges, JournalChanges, MemoryRow
-from muisti.storage.sqlite.entries import Counts, insert_texts, remove_texts
-from muisti.storage.sqlite.rows import STORED, encode_link, encode_value, to_int
+from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow
+from muisti.storage.sqlite.entries import Counts, assign_scopes, insert_texts, remove_texts
+from muisti.storage.sqlite.rows import STORED, encode_link, encode_value, fetch, to_int
 from muisti.storage.sqlite.vector_spaces import (
     delete_vectors,
     mark_unembedded,
@@ -52,8 +52,11 @@ def apply_changes(
         # A negative number of pages merges towards one segment, on which queries are fastest.
         pages = -max(500, len(arriving))
         db.execute("INSERT INTO word_index (word_index, rank) VALUES ('merge', ?)", (pages,))
+    conversations = {text.message.conversation for text in changes.texts if text.message}
     if changes.journal is not None:
-        _apply_journal(db, changes.journal)
+        conversations |= _apply_journal(db, changes.journal)
+    if conversations and db.execute("SELECT 1 FROM assignments LIMIT 1").fetchone():
+        assign_scopes(db, sorted(conversations))
     _apply_state(db, state)
     if earlier.keys() - arriving.keys() or changes.emptied:
         # A removed text may have been the last one missing in another model's space.
@@ -124,9 +127,12 @@ _LINK = "INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # -- The journal
 
 
-def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> None:
+def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> set[str]:
+    """Write what events change. Return the conversations whose assignment may have changed."""
+    assigned = set(changes.assignments)
     if changes.restart:
-        for table in ("usage", "sessions", "uses", "shelves"):
+        assigned |= {chat for (chat,) in fetch(db, "SELECT chat FROM assignments")}
+        for table in ("usage", "sessions", "uses", "shelves", "assignments"):
             db.execute(f"DELETE FROM {table}")
         db.execute("DELETE FROM totals WHERE name = 'decayed_at'")
     for id_, usage in changes.usage.items():
@@ -146,7 +152,7 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> None:
         )
     for session in changes.sessions:
         db.execute(
-            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 session.id,
                 session.project,
@@ -155,6 +161,7 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> None:
                 to_int(session.ended_at),
                 session.summary,
                 session.tool_calls,
+                session.user,
             ),
         )
     db.executemany(
@@ -165,12 +172,17 @@ def _apply_journal(db: apsw.Connection, changes: JournalChanges) -> None:
         if source is None:
             db.execute("DELETE FROM shelves WHERE path = ?", (path,))
         else:
-            cells = (path, source.source, source.project, source.trusted)
-            db.execute("INSERT OR REPLACE INTO shelves VALUES (?, ?, ?, ?)", cells)
+            cells = (path, source.source, source.project, source.trusted, source.user)
+            db.execute("INSERT OR REPLACE INTO shelves VALUES (?, ?, ?, ?, ?)", cells)
+    db.executemany(
+        "INSERT OR REPLACE INTO assignments VALUES (?, ?, ?)",
+        [(chat, *scope) for chat, scope in changes.assignments.items()],
+    )
     if changes.decayed_at is not None:
         db.execute(
             "INSERT OR REPLACE INTO totals VALUES ('decayed_at', ?)", (to_int(changes.decayed_at),)
         )
+    return assigned
 
 
 # -- The state of files

@@ -11,7 +11,7 @@ import apsw
 
 from muisti.errors import IndexBusy
 from muisti.model import DocumentSource, Problem, Session, Usage
-from muisti.ports.search import IndexChanges
+from muisti.ports.rows import IndexChanges
 from muisti.storage.sqlite import file_state
 from muisti.storage.sqlite.apply import apply_changes
 from muisti.storage.sqlite.connect import COMPLETE, Database, connect, sqlite_errors

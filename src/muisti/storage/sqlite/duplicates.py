@@ -9,13 +9,13 @@ from muisti.model import Memory
 from muisti.model.memory import PLACE
 from muisti.storage.sqlite.rows import (
     FROM,
-    VALID_UNTIL,
     Cell,
     decode_memory,
     fetch,
     quote_word,
     to_int,
 )
+from muisti.storage.sqlite.validity import OWN_END, VALID_UNTIL
 from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ class SqliteDuplicates:
 
     def find_same_content(self, memory: Memory) -> Memory | None:
         """Return the oldest memory with this content and validity, or None."""
-        time = (
-            f"m.valid_from IS ? AND m.valid_until IS ? AND (m.valid_until NOT NULL OR {_CURRENT})"
-        )
+        time = f"m.valid_from IS ? AND {OWN_END} IS ? AND ({OWN_END} NOT NULL OR {_CURRENT})"
         same = f"m.content_hash = ? AND {_SAME_PLACE} AND {time}"
         sql = f"SELECT {self._columns} FROM {FROM} WHERE {same} ORDER BY m.created_at LIMIT 1"
         span = to_int(memory.valid_from), to_int(memory.valid_until)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import apsw
 
-from muisti.model import Tier
-from muisti.ports.search import TextRow
+from muisti.ports.rows import TextRow
+from muisti.remember.index_rows import get_tier
 from muisti.storage.sqlite.rows import Cell, fetch
 from muisti.storage.sqlite.vector_spaces import delete_vectors, mark_all_unembedded, to_json
 
@@ -19,8 +19,8 @@ Earlier = dict[str, tuple[int, str]]
 
 _INSERT = """
 INSERT INTO entries (n, origin, kind, sector, id, project, tier, session_id, created_at, updated_at,
-    source, path, title, content_hash, content, source_hash, trusted)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    source, path, title, content_hash, content, source_hash, trusted, user)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SECTORS = {"message": "episodic", "document": "semantic"}
 _OF_PATH = {
@@ -44,11 +44,11 @@ def insert_texts(
         n, source_hash = earlier.pop(text.id, (0, "")) if earlier else (0, "")
         if not n:
             n, next_n = next_n, next_n + 1
-        tier = Tier.PROJECT.value if text.project else Tier.GLOBAL.value
+        tier = get_tier(text).value
         rows.append(
             (n, text.origin, text.origin, _SECTORS[text.origin], text.id, text.project, tier,
              text.session_id, text.created_at, text.updated_at, text.source, text.path, text.title,
-             text.content_hash, text.content, text.source_hash, text.trusted)
+             text.content_hash, text.content, text.source_hash, text.trusted, text.user)
         )  # fmt: skip
         if any(text.words):
             words.append((n, *text.words))
@@ -85,3 +85,21 @@ def remove_texts(db: apsw.Connection, places: Sequence[tuple[str, str]], counts:
 
 
 _WORDS = "SELECT title, labels, body FROM words WHERE n IN (SELECT value FROM json_each(?))"
+
+
+def assign_scopes(db: apsw.Connection, conversations: Sequence[str]) -> None:
+    """Give messages without a project and a user those that their conversation was assigned."""
+    db.execute(_ASSIGN, (to_json(conversations),))
+
+
+_OWN = "iif(json_type(m.meta, '$.{0}') IS 'text', json_extract(m.meta, '$.{0}'), '')"
+_ASSIGN = f"""
+UPDATE entries SET project = s.project, user = s.user
+FROM (
+    SELECT m.n, coalesce(a.project, '') AS project, coalesce(a.user, '') AS user
+    FROM messages m LEFT JOIN assignments a ON a.chat = m.chat
+    WHERE m.chat IN (SELECT value FROM json_each(?))
+    AND (m.meta = '' OR ({_OWN.format("project")} = '' AND {_OWN.format("user")} = ''))
+) s
+WHERE entries.n = s.n AND (entries.project, entries.user) <> (s.project, s.user)
+"""

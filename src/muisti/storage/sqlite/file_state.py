@@ -94,11 +94,12 @@ _PARTS = {
     "words": "SELECT id, w.title, w.labels, w.body FROM words w JOIN entries USING (n) ORDER BY id",
     "lexicon": "SELECT word, memories FROM lexicon ORDER BY word",
     "texts": """SELECT id, origin, project, tier, session_id, created_at, updated_at, source, path,
-        title, content_hash, source_hash, content, trusted
+        title, content_hash, source_hash, content, trusted, user
         FROM entries WHERE origin <> 'memory' ORDER BY id""",
     "messages": """SELECT id, chat, file, place, message_id, at, role, type, meta
         FROM messages JOIN entries USING (n) ORDER BY id""",
     "talk": "SELECT file, size, offset, tail_sha FROM talk ORDER BY file",
+    "assignments": "SELECT * FROM assignments ORDER BY chat",
     "shelves": "SELECT * FROM shelves ORDER BY path",
     "documents": "SELECT path, shelf, size, sha FROM documents ORDER BY path",
     "totals": "SELECT * FROM totals ORDER BY name",

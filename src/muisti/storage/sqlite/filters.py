@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from muisti.model.fields import Field, Match
 from muisti.model.memory import FIELDS
-from muisti.storage.sqlite.rows import SAID_AT, SUPERSEDES, VALID_UNTIL, Cell, to_int
+from muisti.storage.sqlite.rows import SAID_AT, Cell, to_int
+from muisti.storage.sqlite.validity import make_valid_until
 
 if TYPE_CHECKING:
     from muisti.model import Filter
@@ -30,13 +31,7 @@ def build_condition(where: Filter, salience: str) -> Condition:
         add("m.deleted_at IS NOT NULL")
     elif not where.include_deleted:
         add("m.deleted_at IS NULL")
-    if where.project is not None:  # which tiers are visible (contract A3)
-        unfiled = " OR m.project = ''" if where.unfiled else ""
-        add(f"(m.project = ? OR m.tier = 'global'{unfiled})", where.project)
-    if where.session_id is not None:
-        add("(m.tier <> 'session' OR m.session_id = ?)", where.session_id)
-    elif not where.all_sessions and where.session is None:
-        add("m.tier <> 'session'")
+    _add_scope(where, add)
     if where.session is not None:
         add("m.session_id = ?", where.session)
     if where.ids:
@@ -55,6 +50,21 @@ def build_condition(where: Filter, salience: str) -> Condition:
         add(f"{salience} >= ?", where.min_salience)
     _add_times(where, add)
     return " AND ".join(parts) or "1", values
+
+
+def _add_scope(where: Filter, add: Callable[..., None]) -> None:
+    """Add what a project and a session see (contract A3). The user is a field like others."""
+    if where.project is not None:
+        unfiled = " OR m.project = ''" if where.unfiled else ""
+        add(f"(m.project = ? OR m.tier = 'global'{unfiled})", where.project)
+    if where.is_scoped:
+        conversations = [name for name in (where.session_id, where.session) if name is not None]
+        own = f" OR m.session_id IN ({_make_marks(conversations)})" if conversations else ""
+        add(f"(m.origin <> 'message' OR m.project <> '' OR m.user <> ''{own})", *conversations)
+    if where.session_id is not None:
+        add("(m.tier <> 'session' OR m.session_id = ?)", where.session_id)
+    elif not where.all_sessions and where.session is None:
+        add("m.tier <> 'session'")
 
 
 def _add_match(field: Field, wanted: Any, add: Callable[..., None]) -> None:
@@ -84,18 +94,9 @@ def _add_times(where: Filter, add: Callable[..., None]) -> None:
     for sql, at in moments:
         if at is not None:
             add(sql, to_int(at))
-    if where.as_of is None:
-        return
-    ended = f"coalesce({VALID_UNTIL} <= ?, 0)"
-    if where.known_at is None:
-        add(f"NOT {ended}", to_int(where.as_of))
-        return
-    # Ignore an end that was set by superseding the memory after `known_at`. Other ends in the file
-    # were known all along.
-    by_link = """(m.valid_until IS NULL
-        OR m.valid_until = max(l.valid_from, coalesce(m.valid_from, l.valid_from)))"""
-    later = f"EXISTS (SELECT 1 FROM links l WHERE {SUPERSEDES} AND l.created_at > ? AND {by_link})"
-    add(f"NOT ({ended} AND NOT {later})", to_int(where.as_of), to_int(where.known_at))
+    if where.as_of is not None:
+        end = make_valid_until(to_int(where.known_at))
+        add(f"NOT coalesce({end} <= ?, 0)", to_int(where.as_of))
 
 
 def _make_marks(values: Sequence[str]) -> str:

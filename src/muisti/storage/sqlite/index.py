@@ -14,12 +14,13 @@ from muisti.storage.sqlite.index_file import IndexFile
 from muisti.storage.sqlite.links import SqliteLinks
 from muisti.storage.sqlite.messages import SqliteMessages
 from muisti.storage.sqlite.reader import SqliteReader
+from muisti.storage.sqlite.review import SqliteReview
 from muisti.storage.sqlite.rows import fetch, make_columns
 from muisti.storage.sqlite.statistics import SqliteStatistics
 from muisti.storage.sqlite.words import SqliteWords
 
 if TYPE_CHECKING:
-    from muisti.ports.search import IndexChanges
+    from muisti.ports.rows import IndexChanges
     from muisti.storage.sqlite.builder import SqliteIndexBuilder
     from muisti.storage.sqlite.connect import Database
     from muisti.storage.sync_state import ConversationOffset, ReadOffset, SeenFile, StateChanges
@@ -32,6 +33,7 @@ class SqliteIndex(
     SqliteLinks,
     SqliteDuplicates,
     SqliteMessages,
+    SqliteReview,
     SqliteStatistics,
 ):
     """The current index file. Implements SyncedIndex."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from muisti.storage.sqlite.rows import decode_link, fetch
+from muisti.storage.sqlite.validity import COUNTS
 from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
@@ -41,10 +42,17 @@ FROM (SELECT l.* FROM json_each(?1) j JOIN links l ON l.source = j.value
     UNION SELECT l.* FROM json_each(?1) j JOIN links l ON l.target = j.value) l {_ALIVE}
 ORDER BY l.created_at, l.source, l.type, l.target
 """
-_SUCCESSORS = """
-SELECT l.target, l.source
-FROM json_each(?) j JOIN links l ON l.target = j.value AND l.type = 'SUPERSEDES'
-JOIN memories s ON s.id = l.source AND s.deleted_at IS NULL
-WHERE NOT l.proposed AND l.valid_until IS NULL AND l.source <> l.target
-ORDER BY l.created_at, l.source
+_NEXT = f"""links l CROSS JOIN memories s CROSS JOIN memories t
+    WHERE s.id = l.source AND t.id = l.target AND s.user = t.user AND {COUNTS}"""
+# Over deleted memories to the next one: the chain stays whole without them.
+_SUCCESSORS = f"""
+WITH RECURSIVE found(old, id, at) AS (
+    SELECT j.value, l.source, l.created_at
+    FROM json_each(?) j CROSS JOIN {_NEXT} AND l.target = j.value
+    UNION SELECT old, l.source, l.created_at
+    FROM found CROSS JOIN {_NEXT} AND l.target = found.id AND t.deleted_at NOT NULL
+)
+SELECT old, found.id FROM found CROSS JOIN memories m
+WHERE m.id = found.id AND m.deleted_at IS NULL AND m.id <> old
+GROUP BY old, m.id ORDER BY min(at), m.id
 """

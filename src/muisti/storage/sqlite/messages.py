@@ -32,10 +32,13 @@ class SqliteMessages:
         """Return all conversations, the latest first."""
         with self._db.read_transaction() as db:
             rows = fetch(db, _CONVERSATIONS)
-        return [
-            Conversation(name, count, to_time(first), to_time(last), present)
-            for name, count, first, last, present in rows
-        ]
+        return [_decode_conversation(row) for row in rows]
+
+    def conversation(self, name: str) -> Conversation | None:
+        """Return one conversation, or None."""
+        with self._db.read_transaction() as db:
+            rows = fetch(db, _CONVERSATION, (name,))
+        return _decode_conversation(rows[0]) if rows else None
 
     def messages(self, ids: Sequence[str]) -> dict[str, Message]:
         """Return messages by the IDs that searches return."""
@@ -72,16 +75,17 @@ class SqliteMessages:
 def read_sources(db: apsw.Connection) -> list[DocumentSource]:
     """Return the document sources with the number of their documents."""
     return [
-        DocumentSource(path, source, project, bool(trusted), count)
-        for path, source, project, trusted, count in fetch(db, _SOURCES)
+        DocumentSource(path, source, project, bool(trusted), count, user)
+        for path, source, project, trusted, count, user in fetch(db, _SOURCES)
     ]
 
 
 _SOURCES = """
-SELECT path, source, project, trusted, (SELECT count(*) FROM documents d WHERE d.shelf = s.path)
+SELECT path, source, project, trusted, (SELECT count(*) FROM documents d WHERE d.shelf = s.path),
+    user
 FROM shelves s ORDER BY path
 """
-_MESSAGE = "m.message_id, m.chat, m.role, e.content, m.at, m.type, m.meta"
+_MESSAGE = "m.message_id, m.chat, m.role, e.content, m.at, m.type, m.meta, e.project, e.user"
 _BREAK = """FROM messages b WHERE b.chat = {0} AND b.type = 'session_break'
     ORDER BY b.file DESC, b.place DESC LIMIT 1"""
 _SINCE = f"""(m.file, m.place) >
@@ -96,17 +100,27 @@ WHERE m.chat = ?1 AND {{since}} AND NOT {_COPY}
 ORDER BY m.file DESC, m.place DESC LIMIT ?2
 """
 _WINDOW, _WHOLE = _LATEST.format(since=_SINCE.format("?1")), _LATEST.format(since="1")
-_CONVERSATIONS = f"""
+_FIGURES = f"""
 SELECT c.chat, c.count, c.first, c.last,
-    (SELECT count(*) FROM messages m WHERE m.chat = c.chat AND {_SINCE.format("c.chat")})
+    (SELECT count(*) FROM messages m WHERE m.chat = c.chat AND {_SINCE.format("c.chat")}),
+    e.project, e.user
 FROM (SELECT chat, sum(type IS NOT '{SESSION_BREAK}') AS count, min(at) AS first, max(at) AS last
-    FROM messages GROUP BY chat) c
+    FROM messages {{where}} GROUP BY chat) c
+JOIN entries e ON e.n = (SELECT m.n FROM messages m WHERE m.chat = c.chat
+    ORDER BY m.file DESC, m.place DESC LIMIT 1)
 ORDER BY c.last DESC, c.chat
 """
+_CONVERSATIONS = _FIGURES.format(where="")
+_CONVERSATION = _FIGURES.format(where="WHERE chat = ?")
+
+
+def _decode_conversation(row: Sequence[Any]) -> Conversation:
+    name, count, first, last, since_break, project, user = row
+    return Conversation(name, count, to_time(first), to_time(last), since_break, project, user)
 
 
 def _decode_message(row: Sequence[Any]) -> Message:
-    id_, chat, role, content, at, type_, meta, *_ = row
+    id_, chat, role, content, at, type_, meta, project, user, *_ = row
     try:
         known = json.loads(meta) if meta else {}
     except ValueError as error:
@@ -121,4 +135,6 @@ def _decode_message(row: Sequence[Any]) -> Message:
         at=to_time(at),
         type=type_,
         meta=known,
+        project=project,
+        user=user,
     )

@@ -15,7 +15,6 @@ from muisti.storage.sqlite.rows import (
     FROM,
     FROM_ENTRIES,
     SAID_AT,
-    VALID_UNTIL,
     Cell,
     decode_memory,
     decode_session,
@@ -24,6 +23,7 @@ from muisti.storage.sqlite.rows import (
     to_int,
     to_time,
 )
+from muisti.storage.sqlite.validity import VALID_UNTIL
 from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
@@ -100,16 +100,24 @@ class SqliteReader:
             [*values, *wanted, *wanted, len(wanted) if match_all else 1, *wanted, limit],
         )
 
-    def get_neighbours(self, memory: Memory, before: int, after: int) -> list[Memory]:
+    def get_neighbours(
+        self, memory: Memory, before: int, after: int, where: Filter
+    ) -> list[Memory]:
         """Return the memories before and after this one in time, itself included."""
         among = FROM if memory.origin is EntryType.MEMORY else FROM_ENTRIES
         base = (
             "m.project = ? AND m.deleted_at IS NULL AND (m.tier <> 'session' OR m.session_id IS ?)"
         )
         values: list[Cell] = [memory.project, memory.session_id]
+        if where.user is None:
+            base += " AND m.user IN (?, '')"
+            values.append(memory.user)
         if memory.origin is not EntryType.MEMORY:
             base = "m.origin = ? AND m.session_id IS ? AND (m.session_id NOT NULL OR m.path = ?)"
             values = [memory.origin.value, memory.session_id, memory.file_path]
+        condition, further = self._db.conditions(where)
+        base = f"{base} AND {condition}"
+        values += further
         # The row's created_at, not the memory's: it orders messages of the same time.
         position = "(coalesce((SELECT o.created_at FROM entries o WHERE o.id = ?), ?), ?)"
         at: list[Cell] = [memory.id, to_int(memory.created_at), memory.id]
@@ -137,7 +145,7 @@ class SqliteReader:
             )
         found = {}
         for id_, created, valid_from, valid_until, importance, *others in rows:
-            salience, opening, content_hash, session, origin, allowed = others
+            salience, opening, content_hash, session, origin, user, allowed = others
             earlier, later = sides.get(id_, ((), ()))
             found[id_] = Candidate(
                 memory_id=id_,
@@ -153,6 +161,7 @@ class SqliteReader:
                 before=tuple(earlier),
                 after=tuple(later),
                 allowed=bool(allowed),
+                user=user,
             )
         return found
 
@@ -161,13 +170,34 @@ class SqliteReader:
         with self._db.read_transaction() as db:
             return read_session(db, session_id)
 
-    def sessions(self, project: str | None, limit: int) -> list[Session]:
-        """Return the sessions of a project, or of all, the latest first."""
-        sql = """SELECT * FROM sessions WHERE ?1 IS NULL OR project = ?1
-                 ORDER BY started_at DESC, id DESC LIMIT ?2"""
+    def sessions(self, project: str | None, limit: int, user: str | None = None) -> list[Session]:
+        """Return the sessions of a project and a user, or of all, the latest first."""
+        sql = """SELECT * FROM sessions
+                 WHERE (?1 IS NULL OR project = ?1) AND (?2 IS NULL OR user = ?2)
+                 ORDER BY started_at DESC, id DESC LIMIT ?3"""
         with self._db.read_transaction() as db:
-            rows = fetch(db, sql, (project, limit))
+            rows = fetch(db, sql, (project, user, limit))
         return [decode_session(row) for row in rows]
+
+    def find_session_scopes(self, session_id: str) -> list[tuple[str, str]]:
+        """Return project and user of the texts that name this session, the earliest first.
+
+        Texts that belong to nobody come last: they may be older than the session's owner.
+        """
+        sql = """SELECT project, user FROM entries WHERE session_id = ?
+                 GROUP BY project, user
+                 ORDER BY project = '' AND user = '', min(created_at), project, user"""
+        with self._db.read_transaction() as db:
+            return [(project, user) for project, user in fetch(db, sql, (session_id,))]
+
+    def find_scope_names(self) -> tuple[list[str], list[str]]:
+        """Return the names of all projects and of all users."""
+        sql = """SELECT {0} FROM entries WHERE {0} <> '' UNION SELECT {0} FROM sessions
+                 WHERE {0} <> '' ORDER BY 1"""
+        with self._db.read_transaction() as db:
+            projects = [name for (name,) in fetch(db, sql.format("project"))]
+            users = [name for (name,) in fetch(db, sql.format("user"))]
+        return projects, users
 
     def session_uses(
         self, *, session_id: str | None = None, memory_id: str | None = None
@@ -250,7 +280,8 @@ FROM json_each(?) j JOIN entries m ON m.id = j.value WHERE m.session_id IS NOT N
 """
 _CANDIDATES = """
 SELECT m.id, {said_at}, m.valid_from, {valid_until}, m.importance, {salience},
-    substr(m.content, 1, 80), m.content_hash, m.session_id, m.origin, ({condition})
+    substr(m.content, 1, 80), m.content_hash, m.session_id, m.origin, m.user,
+    ({condition})
 FROM json_each(?) j JOIN entries m ON m.id = j.value LEFT JOIN usage u ON u.id = m.id
 """.replace("{valid_until}", VALID_UNTIL).replace("{said_at}", SAID_AT)
 

@@ -13,19 +13,13 @@ from muisti.errors import IndexCorrupt
 from muisti.model import Link, LinkSource, LinkType, Memory, Session
 from muisti.model.fields import Field, ValueType
 from muisti.model.memory import FIELDS
+from muisti.storage.sqlite.validity import VALID_UNTIL
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 Cell = str | int | float | None
 
-SUPERSEDES = """(l.target = m.id AND l.source <> m.id AND l.type = 'SUPERSEDES'
-    AND NOT l.proposed AND l.valid_until IS NULL)"""
-"""A confirmed link `l` by which another memory supersedes `m`."""
-# The file's value, or else the start of a memory that supersedes it: there is one current version
-# even if a crash came between writing the two files.
-VALID_UNTIL = f"""coalesce(m.valid_until, (SELECT min(l.valid_from) FROM links l
-    JOIN memories s ON s.id = l.source AND s.deleted_at IS NULL WHERE {SUPERSEDES}))"""
 SAID_AT = "iif(m.origin = 'message', m.updated_at, m.created_at)"
 """When a memory was created or a message was sent. A message's created_at is its order."""
 _COLUMN_NAMES = {"file_path": "path"}
@@ -183,10 +177,11 @@ def decode_link(row: Sequence[Any]) -> Link:
 
 def decode_session(row: Sequence[Any]) -> Session:
     """Return the session in a row of the table sessions."""
-    id_, project, status, started_at, ended_at, summary, tool_calls = row
+    id_, project, status, started_at, ended_at, summary, tool_calls, user = row
     return Session(
         id=str(id_),
         project=str(project),
+        user=str(user),
         status=str(status),
         started_at=to_time(started_at),
         ended_at=time_or_none(ended_at),

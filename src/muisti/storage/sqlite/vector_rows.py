@@ -53,6 +53,11 @@ INSERT INTO vectors (space, n, first, last, heading, scale, codes, rest)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 
+_STORED = """
+SELECT (SELECT count(*) FROM vectors WHERE space = ?1 AND n = ?2),
+       EXISTS (SELECT 1 FROM unembedded WHERE space = ?1 AND n = ?2)
+"""
+
 
 def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
     """Store the vectors of texts that have not changed since; drop the others."""
@@ -65,7 +70,12 @@ def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
         if space is None or row is None or row[1] != embedded.source:
             continue
         n = int(row[0])
-        delete_vectors(db, [n], space)
+        if embedded.first or not embedded.complete:
+            [(stored, is_missing)] = fetch(db, _STORED, (space, n))
+            if not is_missing or (embedded.first and stored != embedded.first):
+                continue  # another process has stored all, more or other parts
+        if not embedded.first:
+            delete_vectors(db, [n], space)
         if embedded.pieces:
             codes, scales = quantize(embedded.vectors)
             rests = compute_residuals(embedded.vectors, codes, scales)
@@ -76,7 +86,12 @@ def store_vectors(db: apsw.Connection, arriving: Sequence[Embedded]) -> None:
                 db.execute(_INSERT, (*place, *numbers))
                 signs = (db.last_insert_rowid(), space, bits[at].tobytes())
                 db.execute("INSERT INTO signs VALUES (?, ?, ?)", signs)
-        db.execute("INSERT INTO embedded VALUES (?, ?, ?)", (space, n, len(embedded.pieces)))
+        if embedded.complete:
+            pieces = embedded.first + len(embedded.pieces)
+            db.execute("DELETE FROM unembedded WHERE space = ? AND n = ?", (space, n))
+            db.execute("INSERT INTO embedded VALUES (?, ?, ?)", (space, n, pieces))
+        else:
+            db.execute("INSERT OR IGNORE INTO unembedded VALUES (?, ?)", (space, n))
         touched.add(space)
     for space in touched:
         _recentre(db, space)

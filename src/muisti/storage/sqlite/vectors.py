@@ -62,6 +62,13 @@ class SqliteVectors:
         with self._db.read_transaction() as db:
             return [id_ for (id_,) in fetch(db, sql, (space.number, limit))]
 
+    def count_pieces(self, space: Space, memory_id: str) -> int:
+        """Return how many pieces of a text are stored in this space."""
+        sql = """SELECT count(*) FROM vectors v JOIN entries m USING (n)
+                 WHERE m.id = ? AND v.space = ?"""
+        with self._db.read_transaction() as db:
+            return int(fetch(db, sql, (memory_id, space.number))[0][0])
+
     def find_nearest(
         self, space: Space, query: Vector, where: Filter, limit: int
     ) -> list[VectorHit]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from muisti.ports.search import Frequencies, Term, WordMatch, Words
+from muisti.ports.rows import Words
+from muisti.ports.search import Frequencies, Term, WordMatch
 from muisti.storage.sqlite.rows import FROM_ENTRIES, fetch, quote_word
 from muisti.storage.sqlite.vector_spaces import to_json
 

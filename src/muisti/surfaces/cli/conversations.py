@@ -16,9 +16,11 @@ from muisti.surfaces.cli import render, render_conversations
 from muisti.surfaces.cli.shared import (
     Time,
     common_options,
+    confirm_deletion,
     filter_options,
     mode_option,
     note,
+    note_scope,
     open_vault,
     print_json,
     read_stdin,
@@ -49,6 +51,12 @@ def conversation() -> None:
 @click.option(
     "--id", "message_id", help="ID of the message elsewhere; the same message is logged once."
 )
+@click.option(
+    "--project",
+    help="Project of the conversation, fixed by its first message. Default: the repository of the "
+    "current folder.",
+)
+@click.option("--user", help="User of the conversation, fixed by its first message.")
 @common_options
 def log(
     name: str,
@@ -58,6 +66,8 @@ def log(
     meta: str | None,
     at: datetime | None,
     message_id: str | None,
+    project: str | None,
+    user: str | None,
     vault: str | None,
     as_json: bool,
 ) -> None:  # shape: one argument for each option
@@ -77,14 +87,24 @@ def log(
             metadata = json.loads(meta)
         if not isinstance(metadata, dict):
             raise InvalidRequest("meta", meta, 'must be a JSON object such as {"model": "…"}')
-    with open_vault(vault, create=True) as memory:
+    with open_vault(vault, create=True, in_project=True) as memory:
         message = memory.append_message(
-            name, role, content, type=type_, meta=metadata, at=at, id=message_id
+            name,
+            role,
+            content,
+            type=type_,
+            meta=metadata,
+            at=at,
+            id=message_id,
+            project=project,
+            user=user,
         )
     if as_json:
         print_json(message)
     else:
         click.echo(f"Logged to {name}.")
+        if message.project and project is None:
+            note(f"In project {message.project}.")
 
 
 @conversation.command(name="break")
@@ -92,7 +112,7 @@ def log(
 @common_options
 def break_(name: str, vault: str | None, as_json: bool) -> None:
     """Start a new section; `window` shows only what follows."""
-    with open_vault(vault, create=True) as memory:
+    with open_vault(vault, create=True, in_project=True) as memory:
         message = memory.session_break(name)
     if as_json:
         print_json(message)
@@ -144,8 +164,10 @@ def search(
     text = " ".join(query)
     if name is None:
         name = chat
-    with open_vault(vault) as memory:
+    with open_vault(vault, in_project=name is None) as memory:
         results = memory.search_messages(text, conversation=name, **options, **filters)
+        if not as_json:
+            note_scope(memory, filters, results.hint)
     if as_json:
         print_json(results)
     elif results:
@@ -155,16 +177,97 @@ def search(
     warn_if_degraded(results)
 
 
-@conversation.command(name="list")
+@conversation.command()
+@click.argument("names", metavar="CONVERSATION...", nargs=-1, required=True)
+@click.option("--project", help="Project the conversations belong to.")
+@click.option("--user", help="User the conversations belong to.")
 @common_options
-def list_(vault: str | None, as_json: bool) -> None:
+def assign(
+    names: tuple[str, ...],
+    project: str | None,
+    user: str | None,
+    vault: str | None,
+    as_json: bool,
+) -> None:
+    """Give conversations that belong to nobody a project or a user.
+
+    Searches in a project or for a user find only messages that belong to them. `muisti doctor`
+    names conversations that belong to nobody.
+    """
+    with open_vault(vault) as memory:
+        assigned = [memory.assign_conversation(one, project=project, user=user) for one in names]
+    if as_json:
+        print_json(assigned)
+    else:
+        for one in assigned:
+            owners = [f"project {one.project}"] if one.project else []
+            owners += [f"user {one.user}"] if one.user else []
+            click.echo(f"{one.name} belongs to {' and '.join(owners)}.")
+
+
+@conversation.command()
+@_name_argument
+@click.argument("message_ids", metavar="[MESSAGE_ID]...", nargs=-1)
+@click.option("--hard", is_flag=True, help="Delete permanently.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@common_options
+def delete(
+    name: str,
+    message_ids: tuple[str, ...],
+    hard: bool,
+    yes: bool,
+    vault: str | None,
+    as_json: bool,
+) -> None:
+    """Move a conversation, or some of its messages, to the trash.
+
+    Memories that were extracted from it stay; `muisti forget --conversation` removes them too.
+    """
+    with open_vault(vault) as memory:
+        if hard:
+            what = render.format_count(len(message_ids), "message") if message_ids else name
+            confirm_deletion(what, "--hard", yes=yes)
+        if message_ids:
+            count = memory.delete_messages(name, message_ids, hard=hard)
+        else:
+            count = memory.delete_conversation(name, hard=hard)
+    if as_json:
+        print_json({"conversation": name, "deleted": count, "hard": hard})
+    elif hard:
+        click.echo(f"Deleted {render.format_count(count, 'message')} permanently.")
+    else:
+        number = render.format_count(count, "message")
+        click.echo(f"Moved {number} to the trash. Undo: muisti conversation restore {name}")
+
+
+@conversation.command()
+@_name_argument
+@common_options
+def restore(name: str, vault: str | None, as_json: bool) -> None:
+    """Put a conversation's messages back from the trash."""
+    with open_vault(vault) as memory:
+        restored = memory.restore_conversation(name)
+    if as_json:
+        print_json(restored)
+    else:
+        click.echo(f"Restored {name}: {render.format_count(restored.messages, 'message')}.")
+
+
+@conversation.command(name="list")
+@click.option("--project", help="Only conversations of this project.")
+@click.option("--user", help="Only conversations of this user.")
+@common_options
+def list_(project: str | None, user: str | None, vault: str | None, as_json: bool) -> None:
     """List conversations, latest first."""
     with open_vault(vault) as memory:
-        found = memory.list_conversations()
+        found = memory.list_conversations(project=project, user=user)
+        hint = memory.scope_hint(project, user) if not found and not as_json else ""
     if as_json:
         print_json(found)
     elif found:
         render_conversations.print_conversations(found, render.current_time())
+    elif project is not None or user is not None:
+        note(f"Note: {hint}" if hint else "No matching conversations.")
     else:
         note("No conversations yet. Start one: muisti conversation log cli_main user Hello")
 

@@ -8,7 +8,13 @@ import click
 
 from muisti.errors import InvalidRequest
 from muisti.surfaces.cli import render, render_conversations
-from muisti.surfaces.cli.shared import common_options, note, open_vault, print_json
+from muisti.surfaces.cli.shared import (
+    common_options,
+    embed_or_leave,
+    note,
+    open_vault,
+    print_json,
+)
 
 
 @click.command()
@@ -17,6 +23,7 @@ from muisti.surfaces.cli.shared import common_options, note, open_vault, print_j
 @click.option(
     "--project", help="Project the documents belong to. Default: unchanged, or all projects."
 )
+@click.option("--user", help="User who sees the documents. Default: unchanged, or all users.")
 @click.option(
     "--trusted/--untrusted", default=None, help="Whether agents may rely on the documents."
 )
@@ -26,17 +33,19 @@ def index(
     path: str | None,
     source: str | None,
     project: str | None,
+    user: str | None,
     trusted: bool | None,
     forget: bool,
     vault: str | None,
     as_json: bool,
-) -> None:
+) -> None:  # shape: one argument for each option
     """Add a Markdown file or folder to the search.
 
-    The files stay in PATH and are read again when they change. Without PATH: list what is indexed.
+    The files stay in PATH and are read again when they change. Ctrl+C while they are embedded
+    leaves the rest to the next search. Without PATH: list what is indexed.
     """
     if path is None:
-        if forget or source or project or trusted:
+        if forget or source or project or user or trusted:
             raise InvalidRequest("path", "", "must name a Markdown file or a folder")
         with open_vault(vault) as memory:
             sources = memory.list_document_sources()
@@ -51,7 +60,8 @@ def index(
         if forget:
             indexed = memory.forget_path(path)
         else:
-            indexed = memory.index_path(path, source, project=project, trusted=trusted)
+            indexed = memory.index_path(path, source, project=project, user=user, trusted=trusted)
+            embed_or_leave(memory, vault, quiet=as_json)
         prefix = f"{indexed.path}/"
         problems = [
             replace(problem, path=problem.path.removeprefix(prefix) or problem.path)

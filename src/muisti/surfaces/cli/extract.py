@@ -46,6 +46,7 @@ _ROLES = {
 @click.option("--at", type=Time(), help="Time of the conversation, for words like yesterday.")
 @click.option("--session-id", "--session", metavar="ID", help="Session of the memories.")
 @click.option("--project", help="Project of the memories.")
+@click.option("--user", help="User the memories belong to.")
 @common_options
 def extract(
     source: Path | None,
@@ -55,6 +56,7 @@ def extract(
     at: datetime | None,
     session_id: str | None,
     project: str | None,
+    user: str | None,
     vault: str | None,
     as_json: bool,
 ) -> None:  # shape: one argument for each option
@@ -64,7 +66,7 @@ def extract(
     lines with `role` and `content`. Works without a language model.
     """
     utterances = [replace(one, at=at) for one in parse_transcript(_read_source(source))]
-    with open_vault(vault, create=True) as memory:
+    with open_vault(vault, create=True, in_project=True) as memory:
         found = [
             extracted
             for extracted in memory.extract(utterances, mode=mode)
@@ -72,8 +74,11 @@ def extract(
         ]
         known_ids, saved = set(), []
         if save:
-            known_ids = {known.id for known in memory.list(limit=None, project="*")}
-            saved = memory.save_extracted(found, session_id=session_id, project=project, said_at=at)
+            known = memory.list(limit=None, project="*", user="*")
+            known_ids = {one.id for one in known}
+            saved = memory.save_extracted(
+                found, session_id=session_id, project=project, user=user, said_at=at
+            )
     if as_json:
         print_json(saved if save else found)
         return

@@ -7,10 +7,12 @@ from datetime import datetime
 import click
 
 from muisti.model import LinkType
+from muisti.model.validity import is_outdated
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
     Time,
     common_options,
+    find_replaced,
     note,
     open_vault,
     print_json,
@@ -113,7 +115,8 @@ def links(memory_id: str, vault: str | None, as_json: bool) -> None:
 def supersede(old: str, new: str, vault: str | None, as_json: bool) -> None:
     """Replace OLD with NEW; OLD is marked outdated.
 
-    OLD and NEW are IDs of memories. OLD stays in the vault and ranks below NEW in searches.
+    OLD and NEW are IDs of memories. OLD ends when NEW starts: at its `valid_from`, or when it was
+    created. It stays in the vault and ranks below NEW in searches.
     """
     with open_vault(vault) as memory:
         new_id = resolve_id(memory, new)
@@ -124,7 +127,10 @@ def supersede(old: str, new: str, vault: str | None, as_json: bool) -> None:
         return
     old_title = render.replace_unprintable(outdated.title)
     new_title = render.replace_unprintable(current.title if current else "")
-    click.echo(f"Outdated: {render.short_id(outdated.id)}  {old_title}")
+    since = ""
+    if not is_outdated(outdated, render.current_time()):
+        since = f" from {outdated.valid_until:%Y-%m-%d}"
+    click.echo(f"Outdated{since}: {render.short_id(outdated.id)}  {old_title}")
     click.echo(f"  replaced by {render.short_id(new_id)}  {new_title}")
     note(f"Undo: muisti unlink {new_id[-8:]} supersedes {outdated.id[-8:]}")
 
@@ -136,12 +142,14 @@ def superseding(memory_id: str, vault: str | None, as_json: bool) -> None:
     """Show the memory that replaced this one."""
     with open_vault(vault) as memory:
         found = memory.superseding(resolve_id(memory, memory_id))
+        outdated = memory.find_outdated([found.id] if found else [])
+        replaced = find_replaced(memory, found) if found else []
     if as_json:
         print_json(found)
     elif found is None:
         note("Not replaced: this memory is current.")
     else:
-        render.print_memory(found)
+        render.print_memory(found, outdated, replaced)
 
 
 @click.command()

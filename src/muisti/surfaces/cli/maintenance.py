@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
-from muisti.errors import EmbedderProblem
 from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
     common_options,
+    embed_with_bar,
     filter_options,
     note,
     open_vault,
@@ -194,15 +193,12 @@ def import_(
     SOURCE is an export, a JSON or Markdown file, or a folder of Markdown files. Duplicates are
     merged.
     """
-    with (
-        open_vault(vault, create=True) as memory,
-        progress_bar("Importing", quiet=as_json) as progress,
-    ):
-        number = memory.import_memories(
-            source, kind=kind, project=project, trusted=trusted, progress=progress
-        )
-        with suppress(EmbedderProblem):  # then the next search creates them
-            memory.reindex_missing(progress=progress)
+    with open_vault(vault, create=True) as memory:
+        with progress_bar("Importing", quiet=as_json) as progress:
+            number = memory.import_memories(
+                source, kind=kind, project=project, trusted=trusted, progress=progress
+            )
+        embed_with_bar(memory, quiet=as_json)
     if as_json:
         print_json({"imported": number})
     else:

@@ -19,8 +19,14 @@ from muisti.surfaces.project import detect_project
     metavar="NAME",
     help="Project of saves and searches. Default: the repository of the current folder.",
 )
+@click.option(
+    "--user",
+    metavar="NAME",
+    help="User of saves and searches. Default: the setting `user`; if empty, memories of users are "
+    "not visible.",
+)
 @click.option("--read-only", is_flag=True, help="Offer only the tools that change nothing.")
-def mcp(vault: str | None, project: str | None, read_only: bool) -> None:
+def mcp(vault: str | None, project: str | None, user: str | None, read_only: bool) -> None:
     """Serve the vault over MCP on standard input and output.
 
     Agents start this command themselves. `muisti serve` offers the same tools at /mcp.
@@ -30,7 +36,7 @@ def mcp(vault: str | None, project: str | None, read_only: bool) -> None:
     from muisti.surfaces.mcp.stdio import run  # takes a second to import
     from muisti.surfaces.mcp.vault import make_vault
 
-    run(make_vault(vault), project=name, read_only=read_only)
+    run(make_vault(vault), project=name, user=user, read_only=read_only)
 
 
 COMMANDS = {"mcp": mcp}

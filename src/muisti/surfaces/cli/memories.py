@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -12,13 +14,18 @@ from muisti.errors import InvalidRequest, MemoryNotFound
 from muisti.model import Memory
 from muisti.model.fields import ValueType
 from muisti.model.memory import FIELDS
+from muisti.remember.scope import default_scope
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
     Time,
     common_options,
     confirm_deletion,
     filter_options,
+    find_replaced,
+    flag_names,
+    get_scope,
     note,
+    note_scope,
     open_vault,
     option_names,
     print_json,
@@ -27,6 +34,8 @@ from muisti.surfaces.cli.shared import (
     warn_of_problems,
 )
 from muisti.text.redact import redact_text
+
+_FIELD_NAMES = tuple(field.name for field in FIELDS)
 
 
 def _print_result(memory: Memory, as_json: bool, verb: str) -> None:
@@ -40,6 +49,14 @@ def _print_result(memory: Memory, as_json: bool, verb: str) -> None:
         note("The index is busy; the file is saved and searchable after the next command.")
 
 
+def _note_scope(memory: Memory, given: Mapping[str, Any]) -> None:
+    """Say which scope a memory got, unless it was given."""
+    if memory.tier == "global" and "tier" not in given:
+        note("For all projects.")
+    elif memory.project and not given.keys() & {"project", "tier"}:
+        note(f"In project {memory.project}.")
+
+
 def _field_options(function: Any, *, with_default: bool = True) -> Any:
     """Add an option for each field that `save` and `update` can set."""
     for field in reversed([field for field in FIELDS if field.help]):
@@ -47,7 +64,7 @@ def _field_options(function: Any, *, with_default: bool = True) -> Any:
         settings: dict[str, Any] = {}
         match field.value_type:
             case ValueType.FLAG:
-                names = (f"--{field.name}/--not-{field.name}",)
+                names = flag_names(field)
                 settings["default"] = None
             case ValueType.LIST:
                 settings["multiple"] = True
@@ -80,21 +97,32 @@ def _read_content(words: tuple[str, ...]) -> str:
 @click.command()
 @click.argument("text", nargs=-1)
 @_field_options
+@click.option("--replaces", metavar="ID", help="Mark this memory as outdated, replaced by TEXT.")
 @common_options
-def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any) -> None:
+def save(
+    text: tuple[str, ...], replaces: str | None, vault: str | None, as_json: bool, **fields: Any
+) -> None:
     """Save TEXT as a memory; - reads standard input.
 
     The first save creates your vault. A duplicate is merged into the memory that exists.
     """
     content = _read_content(text)
     given = _drop_unset(fields)
-    with open_vault(vault, create=True) as memory:
+    with open_vault(vault, create=True, in_project=True) as memory:
         started_at = render.current_time()
-        saved = memory.save(content, **given)
+        scope: dict[str, Any] = {}
+        if not given.keys() & {"project", "tier", "session_id"}:
+            project = memory.settings.project
+            chosen = default_scope(project, given.get("kind"), content, memory.settings)
+            scope = {"project": chosen.project, "tier": chosen.tier}
+        if replaces is not None:
+            replaces = given["replaces"] = resolve_id(memory, replaces)
+        saved = memory.save(content, **given, **scope)
         redacted = redact_text(content, memory.settings)
         is_known = saved.created_at < started_at
         suggestions = []
-        for link in () if is_known else saved.links:
+        proposed = [link for link in saved.links if link.proposed]
+        for link in () if is_known else proposed:
             target = memory.get(link.target)
             suggestions.append(render.format_suggestion(link, target.title if target else ""))
     is_merged = is_known and saved.content.split() != redacted.split()
@@ -105,12 +133,16 @@ def save(text: tuple[str, ...], vault: str | None, as_json: bool, **fields: Any)
     else:
         verb = "Saved"
     _print_result(saved, as_json, verb)
+    if not as_json and not is_known:
+        _note_scope(saved, given)
+    if replaces is not None:
+        note(f"Replaces {render.short_id(replaces)}, which is outdated now.")
     if redacted != content:
         note("Private or secret text was redacted.")
     short = saved.id[-8:]
     if is_merged:
         note(f"Not a duplicate? Undo: muisti unmerge {short}")
-    elif is_known and given:
+    elif is_known and given.keys() - {"replaces"}:
         note(f"Its fields are unchanged; to change them: muisti update {short} …")
     for suggestion in suggestions:
         note(suggestion)
@@ -132,14 +164,19 @@ def show(
         found = memory.get(resolve_id(memory, memory_id), include_deleted=include_deleted)
         if found is None:
             raise MemoryNotFound(memory_id)
-        is_closed = found.valid_until is not None and found.deleted_at is None
-        replacement = memory.superseding(found.id) if is_closed else None
+        outdated = memory.find_outdated([found.id])
+        replaced = find_replaced(memory, found)
     if as_json:
-        print_json(found)
+        replacement = outdated.get(found.id)
+        marks = {
+            "outdated": found.id in outdated,
+            "superseded_by": replacement.id if replacement else None,
+        }
+        print_json({**{name: getattr(found, name) for name in _FIELD_NAMES}, **marks})
     elif raw:
         click.echo(found.content)
     else:
-        render.print_memory(found, replacement)
+        render.print_memory(found, outdated, replaced)
 
 
 @click.command(name="list")
@@ -158,13 +195,17 @@ def show(
 @common_options
 def list_(filters: dict[str, Any], vault: str | None, as_json: bool, **page: Any) -> None:
     """List memories, newest first."""
-    with open_vault(vault) as memory:
+    with open_vault(vault, in_project=True) as memory:
         found = memory.list(**page, **filters)
+        if not as_json:
+            hint = memory.scope_hint(filters["project"], filters["user"])
+            note_scope(memory, filters, hint)
+        outdated = memory.find_outdated([one.id for one in found], **get_scope(memory, filters))
         warn_of_problems(memory)
     if as_json:
         print_json(found)
     elif found:
-        render.print_memories(found, render.current_time())
+        render.print_memories(found, render.current_time(), outdated)
         if len(found) == page["limit"]:
             note(f"The first {len(found)}; use --limit or --offset for more.")
     elif page["offset"] or page["limit"] == 0 or any(filters.values()):
@@ -207,6 +248,10 @@ def delete(
         ids = [resolve_id(memory, part) for part in memory_ids]
         if hard:
             confirm_deletion(render.format_count(len(ids), "memory"), "--hard", yes=yes)
+        sources = []
+        for memory_id in ids if hard else ():
+            with suppress(MemoryNotFound):
+                sources += memory.find_source_messages(memory_id)
         missing = [memory_id for memory_id in ids if not memory.delete(memory_id, hard=hard)]
     if missing:
         raise MemoryNotFound(*missing)
@@ -219,6 +264,11 @@ def delete(
             click.echo(f"Deleted …{short} permanently.")
         else:
             click.echo(f"Moved …{short} to the trash. Undo: muisti restore {short}")
+    for source in sources:
+        note(
+            "The message it came from is still there; to delete it: muisti conversation delete "
+            f"{source.conversation} {source.id} --hard"
+        )
 
 
 @click.command()

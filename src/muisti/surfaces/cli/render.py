@@ -26,6 +26,7 @@ from muisti.model import (
 )
 from muisti.model.fields import Redaction
 from muisti.model.memory import FIELDS
+from muisti.model.validity import is_outdated
 from muisti.recall.snippet import make_snippet
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 SNIPPET_LENGTH = 240
 LONGEST_NAME = 16
-"""Characters of a project's name in a table. The title needs the room."""
+"""Characters of the name of a project or user in a table. The title needs the room."""
 _RATIOS = {"memory": 1, "title": 1, "summary": 1, "reason": 2, "file": 1, "path": 1}
 """The columns that share what is left of a table's width, and wrap."""
 _UNITS = (
@@ -142,7 +143,22 @@ def new_table(*columns: str) -> Table:
     return table
 
 
-def print_results(results: Sequence[SearchResult], now: datetime) -> None:
+Outdated = Mapping[str, Memory | None]
+"""Memories that are outdated, by ID, each with the memory that replaced it: `find_outdated`."""
+
+
+def format_outdated(memory_id: str, outdated: Outdated | None) -> str:
+    """Return the mark of an outdated memory, with the memory that replaced it, if known."""
+    replacement = outdated.get(memory_id) if outdated else None
+    if replacement is None:
+        return "outdated"
+    title = replace_unprintable(replacement.title)
+    return f"outdated, replaced by {short_id(replacement.id)}  {title}"
+
+
+def print_results(
+    results: Sequence[SearchResult], now: datetime, outdated: Outdated | None = None
+) -> None:
     """Print search results: score, title and snippet, kind, age, end of the ID."""
     from rich.text import Text
 
@@ -152,8 +168,8 @@ def print_results(results: Sequence[SearchResult], now: datetime) -> None:
         matched = result.why[0].note.removeprefix("matched ") if result.why else ""
         stems = frozenset(matched.split(", "))
         cell = Text(replace_unprintable(memory.title), style="bold")
-        if _is_outdated(memory, now):
-            cell.append(" (outdated)", style="not bold dim")
+        if result.outdated:
+            cell.append(f"\n{format_outdated(memory.id, outdated)}", style="not bold red")
         snippet = make_snippet(memory.content, stems, SNIPPET_LENGTH)
         body = replace_unprintable(" ".join(snippet.split()))
         for title in (memory.title, memory.title.rpartition(" > ")[2]):
@@ -170,14 +186,11 @@ def print_results(results: Sequence[SearchResult], now: datetime) -> None:
     new_console().print(table)
 
 
-def _is_outdated(memory: Memory, now: datetime) -> bool:
-    return memory.valid_until is not None and memory.valid_until <= now
-
-
 def _format_kind(memory: Memory) -> str:
-    """Return the kind, and below it the project or document source."""
+    """Return the kind, and below it the project and the user, or the document source."""
     is_document = memory.origin is EntryType.DOCUMENT
-    name = memory.source if is_document else memory.project
+    owners = ", ".join(name for name in (memory.project, memory.user) if name)
+    name = memory.source if is_document else owners
     if not name:
         return memory.kind
     if len(name) > LONGEST_NAME and is_document:
@@ -187,15 +200,17 @@ def _format_kind(memory: Memory) -> str:
     return f"{memory.kind}\n[dim]{escape(name)}[/]"
 
 
-def print_memories(memories: Sequence[Memory], now: datetime) -> None:
+def print_memories(
+    memories: Sequence[Memory], now: datetime, outdated: Outdated | None = None
+) -> None:
     """Print a list of memories."""
     table = new_table("title", "kind", "salience", "recalls", "created", "ID")
     for memory in memories:
         title = escape(memory.title)
         if memory.deleted_at:
             title = f"[dim strike]{title}[/] (deleted)"
-        elif _is_outdated(memory, now):
-            title = f"{title} [dim](outdated)[/]"
+        elif is_outdated(memory, now):
+            title += f"\n[red]{escape(format_outdated(memory.id, outdated))}[/]"
         table.add_row(
             title,
             _format_kind(memory),
@@ -208,20 +223,28 @@ def print_memories(memories: Sequence[Memory], now: datetime) -> None:
 
 
 def print_compact(
-    results: Sequence[CompactResult], now: datetime, anchor: str | None = None
+    results: Sequence[CompactResult],
+    now: datetime,
+    outdated: Outdated | None = None,
+    anchor: str | None = None,
 ) -> None:
     """Print compact results with their scores, or a timeline with its anchor marked."""
     table = new_table("score" if anchor is None else "", "title", "kind", "created", "ID")
     for result in results:
         mark = "→" if result.id == anchor else ""
         first = f"{result.score:.2f}" if anchor is None else mark
+        title = escape(result.title)
+        if result.outdated:
+            title += f"\n[red]{escape(format_outdated(result.id, outdated))}[/]"
         age = format_age(result.created_at, now)
-        table.add_row(first, escape(result.title), result.kind, age, escape(short_id(result.id)))
+        table.add_row(first, title, result.kind, age, escape(short_id(result.id)))
     new_console().print(table)
 
 
-def print_memory(memory: Memory, replacement: Memory | None = None) -> None:
-    """Print one memory in full, and which one replaced it."""
+def print_memory(
+    memory: Memory, outdated: Outdated | None = None, replaced: Sequence[Memory] = ()
+) -> None:
+    """Print one memory in full, which one replaced it, and which ones it replaced."""
     from rich.markdown import Markdown
 
     out = new_console()
@@ -242,9 +265,8 @@ def print_memory(memory: Memory, replacement: Memory | None = None) -> None:
         "created": f"{memory.created_at:%Y-%m-%d %H:%M} UTC by {memory.source}",
         "updated": f"{updated:%Y-%m-%d %H:%M} UTC" if updated else None,
         "valid": f"{valid_from} {valid_until}".strip(),
-        "outdated": f"replaced by {short_id(replacement.id)}  {replacement.title}"
-        if replacement
-        else None,
+        "outdated": _format_replacement(memory, outdated or {}),
+        "replaces": "; ".join(f"{short_id(one.id)}  {one.title}" for one in replaced),
         "pinned": "yes; maintenance never moves it" if memory.pinned else None,
         "trust": None if memory.trusted else "unconfirmed",
         "links": "; ".join(map(format_link, memory.links)),
@@ -258,6 +280,16 @@ def print_memory(memory: Memory, replacement: Memory | None = None) -> None:
     out.print(Markdown(replace_unprintable(memory.content)))
 
 
+def _format_replacement(memory: Memory, outdated: Outdated) -> str:
+    """Return which memory replaced this one; "" for a memory that is current."""
+    if memory.id not in outdated:
+        return ""
+    replacement = outdated[memory.id]
+    if replacement is None:
+        return "yes; its validity has ended"
+    return f"replaced by {short_id(replacement.id)}  {replacement.title}"
+
+
 def print_explanation(explanation: Explanation) -> None:
     """Print why a memory was found or not."""
     out = new_console()
@@ -265,6 +297,8 @@ def print_explanation(explanation: Explanation) -> None:
     out.print(f"[bold]{verdict}[/] for {escape(explanation.query)!r}")
     out.print(f"[dim] searched[/]  {escape(', '.join(explanation.terms))}")
     out.print(f"[dim]  matched[/]  {escape(', '.join(explanation.matched)) or 'nothing'}")
+    if explanation.score is not None:
+        out.print(f"[dim]    score[/]  {explanation.score:.2f}")
     for reason in explanation.reasons:
         out.print(f"[dim]   reason[/]  {escape(reason)}")
     for signal in explanation.signals:
@@ -359,11 +393,12 @@ def print_extracted(extracted: Sequence[Extracted]) -> None:
 
 def print_sessions(sessions: Sequence[Session], now: datetime) -> None:
     """Print a list of sessions."""
-    table = new_table("ID", "project", "status", "started", "tool calls", "summary")
+    owners = ["project", *(["user"] if any(session.user for session in sessions) else [])]
+    table = new_table("ID", *owners, "status", "started", "tool calls", "summary")
     for session in sessions:
         table.add_row(
             short_id(session.id),
-            session.project,
+            *(escape(getattr(session, name)) for name in owners),
             session.status,
             format_age(session.started_at, now),
             str(session.tool_calls or ""),

@@ -8,6 +8,8 @@ from datetime import datetime
 from muisti.model import Conversation, DocumentSource, Message
 from muisti.surfaces.cli.render import escape, format_age, new_console, new_table
 
+OWNERS = ("project", "user")
+"""Columns that are shown if one of the rows has a value."""
 _STYLES = {"user": "bold cyan", "assistant": "bold green"}
 
 
@@ -25,11 +27,13 @@ def print_messages(messages: Sequence[Message]) -> None:
 
 def print_conversations(conversations: Sequence[Conversation], now: datetime) -> None:
     """Print a list of conversations."""
-    table = new_table("title", "messages", "since break", "latest")
+    owners = [name for name in OWNERS if any(getattr(one, name) for one in conversations)]
+    table = new_table("title", *owners, "messages", "since break", "latest")
     table.columns[0].header = "conversation"
     for conversation in conversations:
         table.add_row(
             escape(conversation.name),
+            *(escape(getattr(conversation, name)) for name in owners),
             str(conversation.messages),
             str(conversation.since_break),
             format_age(conversation.last_at, now),
@@ -39,13 +43,14 @@ def print_conversations(conversations: Sequence[Conversation], now: datetime) ->
 
 def print_document_sources(sources: Sequence[DocumentSource]) -> None:
     """Print the indexed files and folders."""
-    table = new_table("path", "documents", "name", "project", "trusted")
+    owners = ["project", *(["user"] if any(source.user for source in sources) else [])]
+    table = new_table("path", "documents", "name", *owners, "trusted")
     for source in sources:
         table.add_row(
             escape(source.path),
             str(source.documents),
             escape(source.source or "by file"),
-            escape(source.project),
+            *(escape(getattr(source, name)) for name in owners),
             "yes" if source.trusted else "no",
         )
     new_console().print(table)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from muisti.model import Memory, SearchResults
 from muisti.recall.fence import fence_text
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
+    Time,
     common_options,
     filter_options,
+    find_replaced,
+    get_scope,
     mode_option,
     note,
+    note_scope,
     open_vault,
     print_json,
     resolve_id,
@@ -28,6 +34,9 @@ _limit_option = click.option(
 _search_limit_option = click.option(
     "--limit", "-n", type=int, help="Maximum number of results. Default: 10."
 )
+_asked_at_option = click.option(
+    "--asked-at", type=Time(), help="Time that words like yesterday refer to. Default: now."
+)
 
 
 def _suggest_next(query: str) -> None:
@@ -36,12 +45,27 @@ def _suggest_next(query: str) -> None:
     note(f"To see why one was not found: muisti explain {shlex.quote(query)} ID")
 
 
+def _print_by_strength(results: SearchResults, outdated: Mapping[str, Memory | None]) -> None:
+    """Print the good matches, then the weak ones below a heading."""
+    now = render.current_time()
+    good = [result for result in results if not result.weak]
+    weak = [result for result in results if result.weak]
+    if good:
+        render.print_results(good, now, outdated)
+    else:
+        click.echo("No good match.")
+    if weak:
+        click.echo("Weak matches:")
+        render.print_results(weak, now, outdated)
+
+
 @click.command()
 @click.argument("query", nargs=-1, required=True)
 @filter_options
 @source_option
 @_search_limit_option
 @mode_option
+@_asked_at_option
 @click.option("--for-agent", is_flag=True, help="Output one prompt block, fenced as data.")
 @common_options
 def search(
@@ -57,16 +81,23 @@ def search(
     Narrow the search with filters, for example --kind decision or --since 2026-01-31.
     """
     text = " ".join(query)
-    with open_vault(vault) as memory:
+    with open_vault(vault, in_project=True) as memory:
         results = memory.search(text, **options, **filters)
         if as_json:
             print_json(results)
         elif for_agent and results:
-            click.echo(fence_text([result.memory for result in results]))
+            good = [result for result in results if not result.weak]
+            marks = {one.memory.id: one.superseded_by or "" for one in good if one.outdated}
+            block = fence_text([result.memory for result in good], marks)
+            click.echo(block or "No good match.")
         elif results:
-            render.print_results(results, render.current_time())
+            ids = [one.memory.id for one in results]
+            outdated = memory.find_outdated(ids, **get_scope(memory, filters))
+            _print_by_strength(results, outdated)
         else:
             _suggest_next(text)
+        if not as_json:
+            note_scope(memory, filters, results.hint)
         warn_if_degraded(results)
         warn_of_problems(memory)
 
@@ -85,12 +116,16 @@ def keywords(
     **options: Any,
 ) -> None:
     """Find memories by keyword."""
-    with open_vault(vault) as memory:
+    with open_vault(vault, in_project=True) as memory:
         found = memory.search_by_keywords(wanted, **options, **filters)
+        if not as_json:
+            hint = memory.scope_hint(filters["project"], filters["user"])
+            note_scope(memory, filters, hint)
+        outdated = memory.find_outdated([one.id for one in found], **get_scope(memory, filters))
     if as_json:
         print_json(found)
     elif found:
-        render.print_memories(found, render.current_time())
+        render.print_memories(found, render.current_time(), outdated)
     else:
         note(f"No memories have the keywords {', '.join(wanted)}. Try: muisti search {wanted[0]}")
 
@@ -114,12 +149,15 @@ def compact(
     `muisti timeline` and `muisti details` show more about a result.
     """
     text = " ".join(query)
-    with open_vault(vault) as memory:
+    with open_vault(vault, in_project=True) as memory:
         results = memory.search_compact(text, **options, **filters)
+        outdated = memory.find_outdated([one.id for one in results], **get_scope(memory, filters))
+        if not as_json:
+            note_scope(memory, filters, memory.scope_hint(filters["project"], filters["user"]))
     if as_json:
         print_json(results)
     elif results:
-        render.print_compact(results, render.current_time())
+        render.print_compact(results, render.current_time(), outdated)
     else:
         _suggest_next(text)
 
@@ -134,10 +172,11 @@ def timeline(memory_id: str, before: int, after: int, vault: str | None, as_json
     with open_vault(vault) as memory:
         anchor = resolve_id(memory, memory_id)
         found = memory.timeline(anchor, before=before, after=after)
+        outdated = memory.find_outdated([one.id for one in found])
     if as_json:
         print_json(found)
     else:
-        render.print_compact(found, render.current_time(), anchor)
+        render.print_compact(found, render.current_time(), outdated, anchor)
 
 
 @click.command()
@@ -147,11 +186,13 @@ def details(memory_ids: tuple[str, ...], vault: str | None, as_json: bool) -> No
     """Show full memories."""
     with open_vault(vault) as memory:
         memories = memory.details([resolve_id(memory, part) for part in memory_ids])
+        outdated = memory.find_outdated([found.id for found in memories])
+        replaced = {found.id: find_replaced(memory, found) for found in memories}
     if as_json:
         print_json(memories)
         return
     for found in memories:
-        render.print_memory(found)
+        render.print_memory(found, outdated, replaced[found.id])
 
 
 @click.command()
@@ -162,10 +203,11 @@ def related(memory_id: str, limit: int, vault: str | None, as_json: bool) -> Non
     """Find similar memories."""
     with open_vault(vault) as memory:
         results = memory.related(resolve_id(memory, memory_id), limit=limit)
+        outdated = memory.find_outdated([one.memory.id for one in results])
     if as_json:
         print_json(results)
     elif results:
-        render.print_results(results, render.current_time())
+        render.print_results(results, render.current_time(), outdated)
     else:
         note("No similar memories.")
 
@@ -174,7 +216,9 @@ def related(memory_id: str, limit: int, vault: str | None, as_json: bool) -> Non
 @click.argument("query")
 @click.argument("memory_id", metavar="ID")
 @filter_options
+@source_option
 @mode_option
+@_asked_at_option
 @common_options
 def explain(
     query: str,
@@ -188,7 +232,7 @@ def explain(
 
     Pass the same filters as to the search, so that they are explained too.
     """
-    with open_vault(vault) as memory:
+    with open_vault(vault, in_project=True) as memory:
         found = memory.explain(query, resolve_id(memory, memory_id), **options, **filters)
     if as_json:
         print_json(found)
@@ -201,21 +245,23 @@ def explain(
 @filter_options
 @source_option
 @click.option("--budget", type=int, default=2000, show_default=True, help="Maximum size in tokens.")
+@click.option("--include-outdated", is_flag=True, help="Include outdated memories, marked.")
 @common_options
 def context(
     query: tuple[str, ...],
     filters: dict[str, Any],
-    source: tuple[str, ...],
-    budget: int,
     vault: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Build a prompt block from memories that match QUERY.
 
     The block starts with core memory. Memories are fenced as data, with their source and trust.
     """
-    with open_vault(vault) as memory:
-        block = memory.context(" ".join(query), budget=budget, source=source, **filters)
+    with open_vault(vault, in_project=True) as memory:
+        block = memory.context(" ".join(query), **options, **filters)
+        if not as_json:
+            note_scope(memory, filters, memory.scope_hint(filters["project"], filters["user"]))
     if as_json:
         print_json({"context": block})
     else:

@@ -21,13 +21,22 @@ def session() -> None:
 
 
 @session.command()
-@click.option("--project", help="Project of the session.")
+@click.option(
+    "--project", help="Project of the session. Default: the repository of the current folder."
+)
+@click.option("--user", help="User of the session.")
 @click.option("--id", "session_id", help="ID of the session. Default: a new one.")
 @common_options
-def start(project: str | None, session_id: str | None, vault: str | None, as_json: bool) -> None:
-    """Start a session and print its ID."""
-    with open_vault(vault, create=True) as memory:
-        started = memory.start_session(project, session_id=session_id)
+def start(
+    project: str | None,
+    user: str | None,
+    session_id: str | None,
+    vault: str | None,
+    as_json: bool,
+) -> None:
+    """Start a session and print its ID. It fixes project and user."""
+    with open_vault(vault, create=True, in_project=True) as memory:
+        started = memory.start_session(project, session_id=session_id, user=user)
     if as_json:
         print_json(started)
     else:
@@ -54,18 +63,24 @@ def end(
 
 @session.command(name="list")
 @click.option("--project", help="Only sessions of this project.")
+@click.option("--user", help="Only sessions of this user.")
 @click.option(
     "--limit", "-n", type=int, default=20, show_default=True, help="Maximum number of sessions."
 )
 @common_options
-def list_(project: str | None, limit: int, vault: str | None, as_json: bool) -> None:
+def list_(
+    project: str | None, user: str | None, limit: int, vault: str | None, as_json: bool
+) -> None:
     """List sessions, latest first."""
     with open_vault(vault) as memory:
-        found = memory.list_sessions(project, limit=limit)
+        found = memory.list_sessions(project, user=user, limit=limit)
+        hint = memory.scope_hint(project, user) if not found and not as_json else ""
     if as_json:
         print_json(found)
     elif found:
         render.print_sessions(found, render.current_time())
+    elif project is not None or user is not None:
+        note(f"Note: {hint}" if hint else "No matching sessions.")
     else:
         note("No sessions yet. Start one: muisti session start")
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from muisti.engine import Muisti
-from muisti.errors import InvalidRequest, MemoryNotFound
-from muisti.model.fields import Field, Match
+from muisti.errors import EmbedderProblem, InvalidRequest, MemoryNotFound
+from muisti.model import Memory
+from muisti.model.fields import Field, Match, ValueType
 from muisti.model.jsonable import to_jsonable
 from muisti.ports import Progress
-from muisti.recall.filters import FILTERED, FilterOptions
+from muisti.recall.filters import ALL, FILTERED, OPTIONS, ScopeOptions
+from muisti.settings import is_foreign
+from muisti.surfaces.cli import embedding_process
+from muisti.surfaces.project import detect_project
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -51,9 +56,20 @@ def common_options(function: Function) -> Function:
 
 def filter_options(function: Function) -> Function:
     """Add the options that filter memories; they are passed as one dictionary, `filters`."""
+    everything = (
+        ["--all-projects"] if function.__name__ == "keywords" else ["--all", "--all-projects"]
+    )
     options = (
         click.option(
-            "--project", help="Only this project's memories and global ones; * for all projects."
+            "--project",
+            help="Only this project's memories and global ones; * for all projects. Default: the "
+            "repository of the current folder.",
+        ),
+        click.option(
+            *everything,
+            "everything",
+            is_flag=True,
+            help="Memories of all projects and, without --user, of all users.",
         ),
         click.option(
             "--unfiled", is_flag=True, help="With --project: also memories without a project."
@@ -64,14 +80,7 @@ def filter_options(function: Function) -> Function:
             help="Search as this session: include its session-tier memories.",
         ),
         click.option("--session", metavar="ID", help="Only memories created in this session."),
-        *(
-            click.option(
-                *option_names(field),
-                multiple=field.match in (Match.ANY_OF, Match.ALL_OF),
-                help=field.match_help,
-            )
-            for field in FILTERED
-        ),
+        *(_filter_option(field) for field in FILTERED),
         click.option(
             "--min-salience",
             type=float,
@@ -84,17 +93,34 @@ def filter_options(function: Function) -> Function:
         click.option("--known-at", type=Time(), help="Only memories already saved at this time."),
         click.option("--include-deleted", is_flag=True, help="Include the trash."),
     )
-    names = tuple(name for name in FilterOptions.__annotations__ if name != "source")
+    names = tuple(name for name in OPTIONS if name != "source")
 
     @functools.wraps(function)
     def with_filters(**arguments: Any) -> Any:
         filters = {name: arguments.pop(name) for name in names}
+        if arguments.pop("everything"):
+            if filters["project"] not in (None, ALL):
+                raise click.UsageError("pass either --project or --all-projects, not both")
+            filters["project"] = ALL
+            filters["user"] = ALL if filters["user"] is None else filters["user"]
         return function(filters=filters, **arguments)
 
     decorated: Any = with_filters
     for option in reversed(options):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
+
+
+def _filter_option(field: Field) -> Callable[[Function], Function]:
+    if field.value_type is ValueType.FLAG:
+        return click.option(*flag_names(field), default=None, help=field.match_help)
+    multiple = field.match in (Match.ANY_OF, Match.ALL_OF)
+    return click.option(*option_names(field), multiple=multiple, help=field.match_help)
+
+
+def flag_names(field: Field) -> tuple[str, ...]:
+    """Return the flags of a yes-or-no field: to set it, and to unset it."""
+    return (f"--{field.name}/--not-{field.name}",)
 
 
 def option_names(field: Field) -> tuple[str, ...]:
@@ -118,13 +144,45 @@ def mode_option(function: Function) -> Function:
 
 
 @contextmanager
-def open_vault(vault: str | None, *, create: bool = False, sync: bool = True) -> Iterator[Muisti]:
-    """Open the vault for one command. Without sync, external changes are not picked up."""
+def open_vault(
+    vault: str | None, *, create: bool = False, sync: bool = True, in_project: bool = False
+) -> Iterator[Muisti]:
+    """Open the vault for one command. Without sync, external changes are not picked up.
+
+    In project: the default project is the repository of the working folder, unless the vault's
+    settings name one. What the command does not embed is embedded by a process that it leaves
+    behind.
+    """
     from muisti import bootstrap
 
     settings = None if sync else {"sync_on_open": False}
-    with bootstrap.open(vault, role="cli", create=create, settings=settings) as memory:
+    project = detect_project(Path.cwd()) if in_project else ""
+    with bootstrap.open(
+        vault, role="cli", create=create, settings=settings, project=project
+    ) as memory:
         yield memory
+    if memory.embedding_postponed:
+        root = Path(memory.location)
+        embedding_process.start(root, foreign=is_foreign(root, vault))
+
+
+def get_scope(memory: Muisti, filters: Mapping[str, Any]) -> ScopeOptions:
+    """Return the scope of a command: that of its options, or the default project and user."""
+    if filters["session_id"] is not None:
+        return {"project": filters["project"], "session_id": filters["session_id"]}
+    return {
+        "project": filters["project"] or memory.settings.project or None,
+        "user": filters["user"] or memory.settings.user or None,
+    }
+
+
+def note_scope(memory: Muisti, filters: dict[str, Any], hint: str = "") -> None:
+    """Print which project a search or a list was restricted to by default, and a hint."""
+    if hint:
+        note(f"Note: {hint}")
+    is_default = filters.get("project") is None and filters.get("session_id") is None
+    if is_default and memory.settings.project:
+        note(f"In project {memory.settings.project}; --all-projects for all.")
 
 
 def resolve_id(memory: Muisti, part: str) -> str:
@@ -165,14 +223,23 @@ def read_stdin() -> str:
         raise InvalidRequest("stdin", "", f"is not UTF-8 (byte {error.start})") from error
 
 
-def confirm_deletion(what: str, option: str, *, yes: bool) -> None:
-    """Ask before something is deleted permanently. Raises InvalidRequest without a terminal."""
+def confirm_deletion(what: str, option: str, *, yes: bool, is_hard: bool = True) -> None:
+    """Ask before something is deleted. Raises InvalidRequest without a terminal."""
     if yes:
         return
     if not sys.stdin.isatty():
         reason = "asks for confirmation, but stdin is not a terminal; add --yes to confirm"
         raise InvalidRequest(option, "", reason)
-    click.confirm(f"Delete {what} permanently? This cannot be undone", abort=True)
+    if is_hard:
+        click.confirm(f"Delete {what} permanently? This cannot be undone", abort=True)
+    else:
+        click.confirm(f"Remove {what}?", abort=True)
+
+
+def find_replaced(memory: Muisti, found: Memory) -> list[Memory]:
+    """Return the memories that this one replaced."""
+    ids = [link.target for link in found.links if link.supersedes]
+    return [old for old in map(memory.get, ids) if old is not None]
 
 
 def print_json(value: object) -> None:
@@ -220,3 +287,25 @@ def progress_bar(title: str, *, quiet: bool) -> Iterator[Progress | None]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def embed_with_bar(memory: Muisti, *, quiet: bool) -> None:
+    """Embed what is missing. If that fails or is interrupted, searches embed the rest."""
+    try:
+        with progress_bar("Embedding", quiet=quiet) as progress:
+            memory.reindex_missing(progress=progress)
+    except EmbedderProblem as error:
+        note(f"Note: not all texts are embedded, and found by keyword only: {error}")
+    except KeyboardInterrupt:
+        note("Stopped. What is not embedded yet is found by keyword; a search embeds the rest.")
+
+
+def embed_or_leave(memory: Muisti, vault: str | None, *, quiet: bool) -> None:
+    """Embed what is missing with a progress bar or, without a terminal, in the background."""
+    if memory.settings.embedder == "none":
+        return
+    if sys.stderr.isatty() and not quiet:
+        embed_with_bar(memory, quiet=quiet)
+    else:
+        root = Path(memory.location)
+        embedding_process.start(root, foreign=is_foreign(root, vault))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 
 from muisti.engine import Muisti
+from muisti.errors import SessionNotFound
+from muisti.model import Session
 from muisti.surfaces.hooks import novelty, spool, transcript
 from muisti.surfaces.hooks.relevance import is_command
 from muisti.surfaces.hooks.strip_recalled import strip_recalled
@@ -25,6 +28,7 @@ Prompts = list[tuple[float, str]]
 
 def capture(memory: Muisti, entry: spool.Entry) -> None:
     """Store an entry. Safe to repeat. Raises MuistiError."""
+    entry.project = memory.settings.project or entry.project
     conversation = f"{entry.agent}_{entry.session}"
     prompts = []
     for at, text in entry.prompts:
@@ -73,14 +77,20 @@ def _store_exchange(
     """Append the messages, and queue what is new in them for extraction."""
     project = entry.project or None
     answered_at = datetime.fromtimestamp(entry.at, UTC)
-    memory.start_session(project, session_id=entry.session)
+    session = _start_session(memory, entry)
+    append = partial(
+        memory.append_message,
+        conversation,
+        project=session.project or None,
+        user=session.user or None,
+    )
     for number, (at, text) in enumerate(prompts):
         asked_at = datetime.fromtimestamp(at, UTC)
         message_id = f"{entry.id}{part}-u{number}"
-        memory.append_message(conversation, "user", text, at=asked_at, id=message_id)
+        append("user", text, at=asked_at, id=message_id)
     if answer:
         message_id = f"{entry.id}{part}-a"
-        memory.append_message(conversation, "assistant", answer, at=answered_at, id=message_id)
+        append("assistant", answer, at=answered_at, id=message_id)
     found = [memory.get(memory_id) for memory_id in spool.read_recalled(entry.agent, entry.session)]
     recalled = [f"{one.title}\n{one.content}" for one in found if one is not None]
     prompt = "\n\n".join(text for _, text in prompts)
@@ -88,7 +98,13 @@ def _store_exchange(
     answer = novelty.remove_known(answer, recalled, novelty.AGENT)
     if prompt.strip() or answer.strip():
         memory.extract_and_save(
-            entry.session, prompt, answer, MODE, project=project, at=answered_at
+            entry.session,
+            prompt,
+            answer,
+            MODE,
+            project=project,
+            at=answered_at,
+            preferences_everywhere=True,
         )
 
 
@@ -125,12 +141,20 @@ def _end_session(memory: Muisti, entry: spool.Entry, conversation: str) -> None:
     tool_calls = spool.get_tool_calls(entry.agent, entry.session)
     if not messages and not tool_calls:
         return  # nothing happened in it
-    memory.start_session(entry.project or None, session_id=entry.session)
+    _start_session(memory, entry)
     memory.flush(timeout=FLUSH_TIMEOUT)  # the summary includes what was extracted
     summary = summarize_session(
         [one for one in messages if one.type is None], memory.get_session_context(entry.session)
     )
     memory.end_session(entry.session, summary or None, tool_calls=tool_calls)
+
+
+def _start_session(memory: Muisti, entry: spool.Entry) -> Session:
+    """Start the entry's session, or continue it in the project in which it began."""
+    try:
+        return memory.start_session(entry.project or None, session_id=entry.session)
+    except SessionNotFound:  # the agent moved to another project
+        return memory.start_session(session_id=entry.session)
 
 
 def _normalize(text: str) -> str:

@@ -73,6 +73,7 @@ def _start_session(options: Options, call: Call, vault: Path, outcome: Outcome) 
         if spool.list_entries():
             worker.start()
         return
+    outcome.project = memory.settings.project or outcome.project
     _sync_briefly(memory)
     since = spool.get_recall_time(options.agent, call.session) if call.session else None
     budget = options.budget or recall.START_BUDGET
@@ -126,6 +127,7 @@ def _handle_prompt(
     except VaultNotFound:
         return
     recalled = spool.read_recalled(options.agent, call.session) if call.session else set()
+    outcome.project = memory.settings.project or outcome.project
     with memory:
         text, ids = recall_for_prompt(memory, query, outcome.project, call.session, recalled)
         _reply(options, call, outcome, text, ids)
@@ -138,7 +140,8 @@ def _reply(options: Options, call: Call, outcome: Outcome, text: str, ids: list[
         spool.record_recalled(options.agent, call.session, ids)
     outcome.reply = events.build_reply(call.name, text)
     outcome.done = True
-    outcome.detail = f"{len(ids)} {'memory' if len(ids) == 1 else 'memories'} recalled"
+    where = f" in project {outcome.project}" if outcome.project else ""
+    outcome.detail = f"{len(ids)} {'memory' if len(ids) == 1 else 'memories'} recalled{where}"
 
 
 def _capture(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from muisti.recall.fence import CLOSING, OPENING, fence_memory, fence_text
+from muisti.errors import SessionNotFound
+from muisti.recall.fence import CLOSING, OPENING, fence_memory, fence_text, name_project
 from muisti.recall.prompt_context import count_tokens
 from muisti.recall.query import split_query
 from muisti.surfaces.hooks import relevance
 
 if TYPE_CHECKING:
     from muisti.engine.search import Search
-    from muisti.model import Memory, SearchResult
+    from muisti.model import Memory, SearchResult, SearchResults
 
 BUDGET = 500
 """Tokens of the whole block."""
@@ -37,24 +37,29 @@ def recall_for_prompt(
 
     Recalled: IDs of memories that the session's context has already.
     """
-    results = memory.search(
-        query,
-        limit=MAX_MEMORIES + 3,
-        mode="keyword",
-        record=False,
-        project=project,
-        unfiled=True,
-        session_id=session or None,
-        source=("memory", "document"),
-    )
-    now = datetime.now(UTC)
+
+    def search(session_id: str | None) -> SearchResults:
+        return memory.search(
+            query,
+            limit=MAX_MEMORIES + 3,
+            mode="keyword",
+            record=False,
+            project=project,
+            user=memory.settings.user,
+            session_id=session_id,
+            source=("memory", "document"),
+        )
+
+    try:
+        results = search(session or None)
+    except SessionNotFound:  # nothing of it is stored yet, or it began in another project
+        results = search(None)
     candidates = [
         one
         for one in results
-        if one.memory.id not in recalled
-        and (one.memory.valid_until is None or one.memory.valid_until > now)
+        if not one.weak and not one.outdated and one.memory.id not in recalled
     ]
-    left = BUDGET - count_tokens(OPENING) - count_tokens(CLOSING) - 2
+    left = BUDGET - count_tokens(name_project(OPENING, project)) - count_tokens(CLOSING) - 2
     kept: list[Memory] = []
     for result in _select_relevant(memory, query, candidates):
         found = result.memory
@@ -64,7 +69,7 @@ def recall_for_prompt(
         if cost <= left:
             kept.append(found)
             left -= cost
-    return fence_text(kept), [one.id for one in kept]
+    return name_project(fence_text(kept), project), [one.id for one in kept]
 
 
 def _select_relevant(

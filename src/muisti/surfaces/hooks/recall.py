@@ -9,7 +9,8 @@ from pathlib import Path
 from muisti.engine import Muisti
 from muisti.errors import BrokenFile, VaultNotFound
 from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Tier
-from muisti.recall.fence import CLOSING, OPENING, quote_text
+from muisti.model.validity import is_outdated
+from muisti.recall.fence import CLOSING, OPENING, name_project, quote_text
 from muisti.recall.prompt_context import compose_context, count_tokens
 from muisti.surfaces.hooks.paths import READ_SETTINGS
 
@@ -43,6 +44,7 @@ def recall_for_session(
     Since: when the session's context last got memories. Then only newer ones are returned, from
     other sessions; None for a new session.
     """
+    budget -= count_tokens(name_project(OPENING, project)) - count_tokens(OPENING)
     memories = [one for one in _rank_memories(memory, project) if one.session_id != session]
     if since is None:
         core = _fit_core(memory, int(budget * CORE_SHARE))
@@ -56,7 +58,7 @@ def recall_for_session(
     if summary:
         opening = text.removesuffix(CLOSING) if text else f"{OPENING}\n"
         text = f"{opening}{summary}\n{CLOSING}"
-    return text, ids
+    return name_project(text, project), ids
 
 
 def _fit_core(memory: Muisti, budget: int) -> CoreMemory:
@@ -79,8 +81,9 @@ def _fit_core(memory: Muisti, budget: int) -> CoreMemory:
 def _rank_memories(memory: Muisti, project: str) -> list[Memory]:
     """Return salient and recent memories, the best first; no outdated or session-only ones."""
     now = datetime.now(UTC)
-    salient = memory.list(project=project, unfiled=True, order_by="salience", limit=CANDIDATES)
-    latest = memory.list(project=project, unfiled=True, limit=CANDIDATES // 2)
+    user = memory.settings.user
+    salient = memory.list(project=project, user=user, order_by="salience", limit=CANDIDATES)
+    latest = memory.list(project=project, user=user, limit=CANDIDATES // 2)
     candidates = {one.id: one for one in (*salient, *latest)}
 
     def score(one: Memory) -> float:
@@ -90,16 +93,14 @@ def _rank_memories(memory: Muisti, project: str) -> list[Memory]:
         return 0.5 * one.importance + 0.3 * one.salience + 0.2 * recency + 0.1 * one.pinned + own
 
     current = [
-        one
-        for one in candidates.values()
-        if one.tier != Tier.SESSION and (one.valid_until is None or one.valid_until > now)
+        one for one in candidates.values() if one.tier != Tier.SESSION and not is_outdated(one, now)
     ]
     return sorted(current, key=lambda one: (-score(one), one.id))
 
 
 def _summarize_last_session(memory: Muisti, project: str, session: str, budget: int) -> str:
     """Return the summary of the project's latest other session, fenced; "" if there is none."""
-    for last in memory.list_sessions(project, limit=10):
+    for last in memory.list_sessions(project, user=memory.settings.user, limit=10):
         if last.summary and last.id != session:
             break
     else:

@@ -1,9 +1,11 @@
 """Decide whether a memory that a search found is relevant to a prompt. Pure.
 
-A search always returns its best results, but most prompts are not about anything remembered. So a
-memory must contain at least two significant words of the prompt, close together. Weighted by how
-rare each word is, they must cover most of the prompt, and be rarer together than chance explains.
-In a question one word is enough if hardly any other memory has it: "who is Sanna?".
+A search always returns its best results, but most prompts are not about anything remembered. Weak
+results, those below the floor of `muisti.recall.confidence`, are left out before. That floor is
+for questions, but many prompts are instructions. So a memory must also contain at least two
+significant words of the prompt, close together. Weighted by how rare each word is, they must cover
+much of the prompt, and be rarer together than chance explains. In a question one word is enough if
+hardly any other memory has it: "who is Sanna?".
 The constants were measured with `benchmarks/hooks.py`.
 """
 
@@ -16,7 +18,7 @@ from functools import cache
 
 from muisti.text.tokens import stem, tokenize
 
-MIN_COVERAGE = 0.45
+MIN_COVERAGE = 0.4
 """The share of the prompt that a memory must contain, weighted by how rare the words are."""
 MIN_RARITY = 1.0
 """How rare the words must be together; 1 means that one memory of all has them."""

@@ -7,16 +7,14 @@ extract from wait in the vault's own queue.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
+from muisti.surfaces import detached
 from muisti.surfaces.hooks import spool
 from muisti.surfaces.hooks.log import Run, record
 from muisti.surfaces.hooks.paths import create_folder
@@ -33,48 +31,27 @@ def start(vault: str = "", *, foreign: bool = False) -> None:
 
     Vault: also update the index of this vault.
     """
-    import subprocess
-
-    # -P: nothing in the agent's working folder is imported.
-    command = [sys.executable, "-P", "-m", "muisti.surfaces.hooks.worker"]
-    if vault:
-        command.append(vault)
-        if foreign:
-            command.append("foreign")
-    subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=create_folder(spool.get_spool_folder()),
-        start_new_session=True,
-        close_fds=True,
-    )
+    arguments = [vault, "foreign"] if vault and foreign else [vault] if vault else []
+    folder = create_folder(spool.get_spool_folder())
+    detached.start_process("muisti.surfaces.hooks.worker", *arguments, folder=folder)
 
 
 def main() -> None:
     """Process all waiting entries, with a low priority."""
-    with suppress(AttributeError, ValueError, OSError):
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        os.nice(5)
+    detached.lower_priority()
     process_entries(sys.argv[1] if len(sys.argv) > 1 else "", foreign=sys.argv[2:] == ["foreign"])
 
 
 def process_entries(vault: str = "", *, foreign: bool = False) -> None:
     """Process all waiting entries, unless another worker is running: it will find them too."""
-    from muisti.storage.files.lock import try_lock
-
     lock = create_folder(spool.get_spool_folder()) / "worker.lock"
     failed: set[Path] = set()
     while True:
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            if not try_lock(fd):
+        with detached.hold_lock(lock) as is_only_one:
+            if not is_only_one:
                 return
             failed |= _process_vaults(vault, foreign)
             spool.delete_old_files(KEEP_DAYS)
-        finally:
-            os.close(fd)
         vault = ""
         # An entry may have been added by a hook whose worker found this one running.
         if not set(spool.list_entries()) - failed:

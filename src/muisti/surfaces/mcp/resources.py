@@ -23,25 +23,30 @@ from muisti.errors import MuistiError, NotFound
 from muisti.recall.fence import fence_text
 from muisti.surfaces.mcp import results
 from muisti.surfaces.mcp.errors import describe_error
-from muisti.surfaces.mcp.tools import make_project_filter, resolve_id
+from muisti.surfaces.mcp.reads import list_overview, make_entries, read_visible, resolve_id
+from muisti.surfaces.mcp.scope import AgentScope
 from muisti.surfaces.mcp.vault import LazyVault
 
 Reference = PromptReference | ResourceTemplateReference
 RECENT = 20
 
 
-def add_resources(server: MCPServer, vault: LazyVault, project: str) -> None:
-    """Add the resources to a server. Project: whose recent memories to list; "": all."""
+def add_resources(
+    server: MCPServer, vault: LazyVault, project: str, user: str | None = None
+) -> None:
+    """Add the resources to a server. Project and user: see AgentScope."""
 
     @server.resource(
         "memory://recent", name="recent", title="Recent memories", mime_type="text/plain"
     )
     async def recent() -> str:
-        """The latest memories, newest first: IDs and titles."""
+        """Pinned memories and the latest ones: IDs and titles."""
         with _translate_errors():
             memory = await vault.connect()
-            found = await memory.list(limit=RECENT, **make_project_filter(project or None))
-            content = results.render_list(found).content[0]
+            agent = AgentScope(memory.settings, project, user)
+            filters = agent.make_filter(agent.project)
+            found = await list_overview(memory, agent, filters, RECENT)
+            content = results.render_list(await make_entries(memory, found)).content[0]
             assert isinstance(content, TextContent)
             return content.text
 
@@ -50,14 +55,18 @@ def add_resources(server: MCPServer, vault: LazyVault, project: str) -> None:
         """Permanent facts about the user and standing instructions for the agent."""
         with _translate_errors():
             memory = await vault.connect()
-            return results.format_core(await memory.core_get())
+            agent = AgentScope(memory.settings, project, user)
+            return results.format_core(await memory.core_get(user=agent.user))
 
     @server.resource("memory://{id}", name="memory", title="One memory", mime_type="text/plain")
     async def memory(id: str) -> str:
         """A full memory by its ID, with its source and trust."""
         with _translate_errors():
             memory = await vault.connect()
-            return fence_text(await memory.details([await resolve_id(memory, id)]))
+            agent = AgentScope(memory.settings, project, user)
+            full_id = await resolve_id(memory, id)
+            found = await read_visible(memory, agent, full_id)
+            return fence_text(await memory.details([found.id]))
 
     # The SDK leaves this decorator untyped.
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
@@ -69,7 +78,11 @@ def add_resources(server: MCPServer, vault: LazyVault, project: str) -> None:
             return Completion(values=[])
         with _translate_errors():
             memory = await vault.connect()
-            return Completion(values=await memory.find_ids(argument.value))
+            agent = AgentScope(memory.settings, project, user)
+            ids = await memory.find_ids(argument.value)
+            scope = agent.make_scope(agent.project)
+            found = [await memory.get(one, **scope) for one in ids]
+            return Completion(values=[one.id for one in found if one and agent.shows(one)])
 
 
 @contextmanager

@@ -13,9 +13,10 @@ from muisti.surfaces.mcp.server import build_server
 from muisti.surfaces.mcp.vault import LazyVault
 
 
-def run(vault: LazyVault, *, project: str, read_only: bool) -> None:
+def run(vault: LazyVault, *, project: str, user: str | None, read_only: bool) -> None:
     """Serve until standard input closes or a signal arrives. Saved memories are on disk by then."""
-    asyncio.run(_serve(build_server(vault, project=project, read_only=read_only), vault))
+    server = build_server(vault, project=project, user=user, read_only=read_only)
+    asyncio.run(_serve(server, vault))
 
 
 async def _serve(server: MCPServer, vault: LazyVault) -> None:

@@ -26,6 +26,7 @@ from muisti.surfaces.rest.routes import (
     links,
     maintenance,
     memories,
+    review,
     search,
     session_memories,
     sessions,
@@ -38,7 +39,17 @@ from muisti.surfaces.rest.security import (
 from muisti.surfaces.rest.watcher import VaultWatcher
 
 __all__ = ["ServerConfig", "create_app"]
-ROUTERS = (session_memories, memories, links, search, sessions, conversations, maintenance, health)
+ROUTERS = (
+    session_memories,
+    memories,
+    review,
+    links,
+    search,
+    sessions,
+    conversations,
+    maintenance,
+    health,
+)
 WEB_MODULE = "muisti.surfaces.web"
 MCP_MODULE = "muisti.surfaces.mcp.http"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING
 from dataclasses import fields as dataclass_fields
 from datetime import UTC, datetime
@@ -241,10 +241,33 @@ class Memory(ResponseModel):
     """A memory."""
 
 
+class MemoryDetails(Memory):
+    """A memory, and whether it is still true."""
+
+    outdated: bool = Field(description="Whether it was replaced or its validity has ended.")
+    superseded_by: str | None = Field(
+        description="The ID of the memory that replaced it, if it is outdated."
+    )
+
+
+def make_details(
+    memories: Sequence[model.Memory], outdated: Mapping[str, model.Memory | None]
+) -> list[MemoryDetails]:
+    """Return memories with their marks. Outdated: what `find_outdated` returned for them."""
+    details = []
+    for one in memories:
+        replacement = outdated.get(one.id)
+        values = Memory.model_validate(one).model_dump()
+        values["outdated"] = one.id in outdated
+        values["superseded_by"] = replacement.id if replacement else None
+        details.append(MemoryDetails.model_validate(values))
+    return details
+
+
 class MemoryPage(ResponseModel):
     """One page of a list of memories."""
 
-    items: list[Memory]
+    items: list[MemoryDetails]
     next_offset: int | None = Field(
         default=None, description="The offset of the next page; null on the last one."
     )
@@ -253,6 +276,15 @@ class MemoryPage(ResponseModel):
 @add_fields(_SAVE_FIELDS, _define_save_field)
 class NewMemory(RequestModel):
     """A memory to save. Omitted fields are inferred."""
+
+
+class SaveMemory(NewMemory):
+    """A memory to save, and the one that it replaces."""
+
+    replaces: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        default=None,
+        description="The ID of an outdated memory, which is marked as superseded by the new one.",
+    )
 
 
 class NewMemoryBatch(RequestModel):
@@ -285,11 +317,29 @@ class MemoryReplacement(RequestModel):
 
 def define_filter_field(field: MemoryField) -> tuple[Any, Any]:
     """Return type and default of a filter."""
+    if field.value_type is ValueType.FLAG:
+        return Flag | None, Field(default=None, description=field.match_help)
     if field.match in (Match.EXACT, Match.EXACT_OR_EMPTY):
         return NameOrEmpty | None, Field(default=None, description=field.match_help)
     given = Line if field.value_type is ValueType.LIST else _request_type(field)
     many = list[given]  # type: ignore[valid-type]  # a type that is built at run time
     return many, Field(default=[], description=field.match_help)
+
+
+UserName = Annotated[str, Field(max_length=200)]
+
+
+class ScopeQuery(QueryModel):
+    """Whose memories a request sees. Omitted: those of all projects and users."""
+
+    project: Annotated[str, Field(max_length=200)] | None = None
+    user: UserName | None = None
+
+
+class SessionScopeQuery(ScopeQuery):
+    """Whose memories a request sees. A session fixes project and user."""
+
+    session_id: Name | None = None
 
 
 @add_fields(FILTERED, define_filter_field)
@@ -332,7 +382,7 @@ class ListQuery(FilterQuery):
     include_deleted: Flag = False
 
 
-class GetQuery(QueryModel):
+class GetQuery(SessionScopeQuery):
     """Where to look for a memory."""
 
     include_deleted: Flag = Field(default=False, description="Also look in the trash.")

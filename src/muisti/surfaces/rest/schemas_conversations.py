@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, computed_field
 
 from muisti.surfaces.rest.schemas import (
+    Flag,
     Fraction,
     Integer,
     Name,
@@ -15,7 +16,9 @@ from muisti.surfaces.rest.schemas import (
     QueryModel,
     RequestModel,
     ResponseModel,
+    ScopeQuery,
     Timestamp,
+    UserName,
 )
 
 RoleName = Literal["user", "assistant", "system", "tool"]
@@ -23,6 +26,12 @@ ExtractionMode = Literal["default", "coding", "research"]
 SectionName = Literal["user", "agent"]
 Count = Annotated[int, Field(ge=0, le=2**31)]
 ProjectName = Annotated[str, Field(max_length=100)]
+
+
+class UserQuery(QueryModel):
+    """Whose core memory it is. Omitted: the vault's."""
+
+    user: UserName | None = None
 
 
 class SessionMemory(ResponseModel):
@@ -48,9 +57,10 @@ class NewSessionMemory(RequestModel):
 
 
 class NewSession(RequestModel):
-    """A session to start."""
+    """A session to start. It fixes project and user."""
 
     project: ProjectName | None = None
+    user: UserName | None = None
     session_id: Name | None = None
 
 
@@ -66,6 +76,7 @@ class Session(ResponseModel):
 
     id: str
     project: str
+    user: str
     status: Literal["active", "completed"]
     started_at: datetime
     ended_at: datetime | None
@@ -77,6 +88,7 @@ class SessionsQuery(QueryModel):
     """The sessions to list."""
 
     project: ProjectName | None = None
+    user: UserName | None = None
     limit: Annotated[Integer, Field(ge=1, le=1000)] = 50
 
 
@@ -113,6 +125,8 @@ class Message(ResponseModel):
     at: datetime
     type: str | None
     meta: dict[str, Any]
+    project: str
+    user: str
     index_pending: bool
 
     @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
@@ -133,6 +147,10 @@ class NewMessage(RequestModel):
     id: Annotated[str, Field(min_length=1, max_length=120)] | None = Field(
         default=None, description="Makes a repeated request safe."
     )
+    project: ProjectName | None = Field(
+        default=None, description="The first message that names one fixes that of the conversation."
+    )
+    user: UserName | None = None
 
 
 class Conversation(ResponseModel):
@@ -143,10 +161,50 @@ class Conversation(ResponseModel):
     first_at: datetime
     last_at: datetime
     since_break: int
+    project: str
+    user: str
 
 
-class MessagesQuery(QueryModel):
-    """How many messages to return."""
+class Assignment(RequestModel):
+    """The project and the user that a conversation belongs to."""
+
+    project: ProjectName | None = None
+    user: UserName | None = None
+
+
+class HardQuery(QueryModel):
+    """Whether to delete permanently."""
+
+    hard: Flag = False
+
+
+class ForgetRequest(RequestModel):
+    """What to forget. All given values must match."""
+
+    project: ProjectName | None = None
+    user: UserName | None = None
+    conversation: Name | None = None
+    before: Timestamp | None = None
+    hard: bool = False
+    dry_run: bool = Field(default=False, description="Only return what would be removed.")
+
+
+class ForgetReport(ResponseModel):
+    """What was removed or, in a dry run, would be."""
+
+    dry_run: bool
+    hard: bool
+    memories: list[str]
+    messages: int
+    conversations: list[str]
+    documents: list[str]
+    sessions: list[str]
+    core_entries: int
+    exchanges: int
+
+
+class MessagesQuery(ScopeQuery):
+    """How many messages to return, and whose."""
 
     limit: Annotated[Integer, Field(ge=1, le=1000)] = 20
 
@@ -178,6 +236,7 @@ class DocumentSource(ResponseModel):
     project: str
     trusted: bool
     documents: int
+    user: str
 
 
 class NewDocumentSource(RequestModel):
@@ -186,6 +245,7 @@ class NewDocumentSource(RequestModel):
     path: Annotated[str, Field(min_length=1, max_length=4000)]
     source: Annotated[str, Field(max_length=200)] | None = None
     project: ProjectName | None = None
+    user: UserName | None = None
     trusted: bool | None = None
 
 
@@ -204,6 +264,7 @@ class Exchange(RequestModel):
     mode: ExtractionMode = "default"
     speaker: Annotated[str, Field(min_length=1, max_length=100)] = "User"
     project: ProjectName | None = None
+    user: UserName | None = None
     at: Timestamp | None = None
 
 

@@ -19,6 +19,7 @@ from muisti.surfaces.rest.schemas import (
     QueryModel,
     RequestModel,
     ResponseModel,
+    SessionScopeQuery,
     Timestamp,
 )
 from muisti.surfaces.rest.schemas_conversations import ProjectName
@@ -67,7 +68,7 @@ class DeemphasizeRequest(RequestModel):
     amount: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
-class GraphQuery(QueryModel):
+class GraphQuery(SessionScopeQuery):
     """How far to follow links."""
 
     depth: Annotated[Integer, Field(ge=1, le=5)] = 1

@@ -17,10 +17,11 @@ from muisti.surfaces.rest.schemas import (
     Memory,
     Name,
     NonBlankText,
-    QueryModel,
     RequestModel,
     ResponseModel,
+    SessionScopeQuery,
     Timestamp,
+    UserName,
     add_fields,
     define_filter_field,
 )
@@ -63,9 +64,16 @@ class ExplainQuery(FilterQuery):
     query: Query
     memory_id: Name
     mode: ModeName = "hybrid"
+    asked_at: Timestamp | None = Field(
+        default=None, description="The time that “yesterday” is relative to. Default: now."
+    )
+    source: list[Name] = Field(
+        default=[], description="memory, document, message, or the name of a document source."
+    )
+    include_deleted: Flag = False
 
 
-class TimelineQuery(QueryModel):
+class TimelineQuery(SessionScopeQuery):
     """How many neighbours in time to return."""
 
     before: Annotated[Integer, Field(ge=0, le=MAX_LIMIT)] = 5
@@ -106,13 +114,19 @@ class ContextRequest(RequestModel):
     budget: Annotated[int, Field(ge=1, le=1_000_000)] = 2000
     limit: Annotated[int, Field(ge=1, le=MAX_LIMIT)] = 20
     project: Annotated[str, Field(max_length=200)] | None = None
+    user: UserName | None = None
     session_id: Name | None = None
+    include_outdated: bool = Field(
+        default=False, description="Include replaced and expired memories, marked as outdated."
+    )
 
 
 class DetailsRequest(RequestModel):
     """The memories to read."""
 
     ids: Annotated[list[Name], Field(min_length=1, max_length=100)]
+    project: Annotated[str, Field(max_length=200)] | None = None
+    user: UserName | None = None
     session_id: Name | None = None
 
 
@@ -129,13 +143,20 @@ class SearchResult(ResponseModel):
     """A search result, and why it matched."""
 
     memory: Memory
-    score: float
-    distance: float
+    score: float = Field(description="The probability that this answers the query.")
+    distance: float | None = Field(
+        description="Cosine distance of the best chunk; null if no vector was compared."
+    )
     matched_snippet: str
     matched_keywords: list[str]
     why: list[Signal]
     source: Literal["memory", "document", "message"]
     message: Message | None
+    outdated: bool = Field(description="Whether it was replaced or its validity has ended.")
+    superseded_by: str | None = Field(
+        description="The ID of the memory that replaced it, if it is outdated."
+    )
+    weak: bool = Field(description="Whether the score is below the floor.")
 
 
 class SearchResults(ResponseModel):
@@ -144,6 +165,8 @@ class SearchResults(ResponseModel):
     results: list[SearchResult]
     mode: str = Field(description="The mode that was used: hybrid, vector or keyword.")
     degraded: str = Field(description="Why a lesser mode than requested was used; empty if not.")
+    hint: str = Field(description="Advice, such as the nearest name of an unknown project.")
+    has_good_match: bool = Field(description="Whether at least one result is not weak.")
 
 
 class CompactResult(ResponseModel):
@@ -154,6 +177,10 @@ class CompactResult(ResponseModel):
     kind: str
     score: float
     created_at: datetime
+    outdated: bool = Field(description="Whether it was replaced or its validity has ended.")
+    superseded_by: str | None = Field(
+        description="The ID of the memory that replaced it, if it is outdated."
+    )
 
 
 class Explanation(ResponseModel):
@@ -167,6 +194,8 @@ class Explanation(ResponseModel):
     matched: list[str]
     reasons: list[str]
     signals: list[Signal]
+    score: float | None = Field(description="As in a search; null if it is not found.")
+    weak: bool
 
 
 class PromptContext(ResponseModel):

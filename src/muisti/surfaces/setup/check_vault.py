@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from muisti.bootstrap import list_models
+from muisti.engine import Muisti
 from muisti.errors import IndexTooNew, MuistiError
 from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
 from muisti.storage.files.queue import FOLDER as QUEUE
@@ -143,6 +144,7 @@ def _check_counts(root: Path) -> Iterator[Finding]:
     try:
         with bootstrap.open(root, role="cli", settings={"sync_on_open": False}) as memory:
             stats = memory.get_stats()
+            unowned = _find_unowned(memory)
     except IndexTooNew as error:
         yield Finding("index", PROBLEM, str(error))
         return
@@ -158,6 +160,15 @@ def _check_counts(root: Path) -> Iterator[Finding]:
             f"{count_noun(waiting, 'memory is', 'memories are')} not embedded yet",
             fix,
         )
+    if unowned:
+        count = count_noun(len(unowned), "conversation has", "conversations have")
+        names = ", ".join(unowned[:MOST_PROBLEMS]) + (", …" if len(unowned) > MOST_PROBLEMS else "")
+        yield Finding(
+            "vault",
+            NOTE,
+            f"{count} no project or user: {names}; searches in a project or for a user skip them",
+            f"muisti conversation assign {unowned[0]} --user NAME, or --project NAME",
+        )
     for problem in stats.problems[:MOST_PROBLEMS]:
         yield Finding(
             "vault",
@@ -168,6 +179,21 @@ def _check_counts(root: Path) -> Iterator[Finding]:
     if len(stats.problems) > MOST_PROBLEMS:
         more = count_noun(len(stats.problems) - MOST_PROBLEMS, "more file", "more files")
         yield Finding("vault", PROBLEM, f"{more} like these", "muisti verify")
+
+
+def _find_unowned(memory: Muisti) -> list[str]:
+    """Return the conversations that belong to nobody, if the vault has projects or users."""
+    conversations = memory.list_conversations()
+    unowned = [one.name for one in conversations if not one.project and not one.user]
+    sessions = memory.list_sessions(limit=100_000)
+    is_shared = (
+        not unowned
+        or any(one.project or one.user for one in conversations)
+        or any(one.project or one.user for one in sessions)
+        or any(memory.get_stats().by_project)
+        or any(one.user for one in memory.list(limit=None))
+    )
+    return unowned if is_shared else []
 
 
 def _check_embedder(settings: Settings) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, HTTPException, Request, Response
 
 from muisti.model import SearchResults
-from muisti.recall.filters import ALL_PROJECTS
+from muisti.recall.filters import ALL
 from muisti.surfaces.web.page_context import Context
 from muisti.surfaces.web.paging import clamp_offset, link_pages
 from muisti.surfaces.web.render import PageRoute, render
@@ -45,7 +45,7 @@ def show_conversation(
     results = SearchResults()
     if q.strip():
         results = context.memory.search_messages(
-            q[:2000], conversation=name, limit=50, project=ALL_PROJECTS
+            q[:2000], conversation=name, limit=50, project=ALL, user=ALL
         )
     more = 0
     if len(messages) == limit:

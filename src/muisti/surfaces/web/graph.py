@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from muisti.model import Link, Memory
-from muisti.recall.filters import ALL_PROJECTS
+from muisti.recall.filters import ALL
 from muisti.surfaces.web.page_context import Context, PageContext
 from muisti.surfaces.web.render import PageRoute, hue_class, memory_url, render
 
@@ -79,7 +79,7 @@ def _load_graph(context: PageContext, around: str, depth: int) -> GraphView:
     if around:
         graph = context.memory.graph(around, depth=max(1, min(depth, MAX_DEPTH)))
         return select_most_linked(graph.memories, graph.links)
-    memories = context.memory.list(limit=MAX_READ, project=ALL_PROJECTS)
+    memories = context.memory.list(limit=MAX_READ, project=ALL, user=ALL)
     return select_most_linked(memories, [link for one in memories for link in one.links])
 
 

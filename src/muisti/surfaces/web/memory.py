@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from muisti.errors import MemoryNotFound, NotFound
 from muisti.model import EntryType, Link, LinkType, Memory
-from muisti.recall.filters import ALL_PROJECTS
+from muisti.recall.filters import ALL
 from muisti.surfaces.web.page_context import Context, PageContext
 from muisti.surfaces.web.render import PageRoute, is_fragment, memory_url, redirect, render
 
@@ -58,9 +58,15 @@ def show_history(request: Request, context: Context, memory_id: str) -> Response
 @router.get("/memory/{memory_id}/related")
 def show_similar(request: Request, context: Context, memory_id: str) -> Response:
     """Show similar memories."""
-    results = context.memory.related(memory_id, limit=6, project=ALL_PROJECTS)
+    results = context.memory.related(memory_id, limit=6, project=ALL, user=ALL)
     template = "parts/similar.html" if is_fragment(request) else "similar.html"
-    return render(request, template, results=results, memory=context.get_memory(memory_id))
+    return render(
+        request,
+        template,
+        results=results,
+        memory=context.get_memory(memory_id),
+        outdated=context.memory.find_outdated([result.memory.id for result in results]),
+    )
 
 
 def _load_links(context: PageContext, memory: Memory) -> dict[str, Any]:

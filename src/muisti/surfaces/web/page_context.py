@@ -12,6 +12,7 @@ from muisti.engine import Muisti
 from muisti.errors import MemoryNotFound
 from muisti.model import Memory
 from muisti.surfaces.web.jobs import ReindexJob
+from muisti.surfaces.web.review_counter import ReviewCounter
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class PageContext:
 
     memory: Muisti
     reindex_job: ReindexJob
+    review_counter: ReviewCounter
     get_revision: Callable[[], int | str] | None = None
 
     def get_memory(self, memory_id: str) -> Memory:

@@ -16,6 +16,7 @@ from muisti.surfaces.web import (
     links,
     not_found,
     old_addresses,
+    review,
     search,
     static,
     stats,
@@ -28,6 +29,7 @@ from muisti.surfaces.web import (
 )
 from muisti.surfaces.web.jobs import ReindexJob
 from muisti.surfaces.web.page_context import PageContext
+from muisti.surfaces.web.review_counter import ReviewCounter
 
 
 def create_router(
@@ -38,10 +40,12 @@ def create_router(
     `get_revision` returns a value that changes whenever the vault does. Open pages poll it and
     reload what they show. Without it they do not refresh.
     """
-    context = PageContext(memory, ReindexJob(memory), get_revision)
+    context = PageContext(memory, ReindexJob(memory), ReviewCounter(memory), get_revision)
 
     async def attach_context(request: Request) -> None:
         request.state.page_context = context
+        if request.method == "POST":
+            context.review_counter.forget()
         memory.check_available()
 
     router = APIRouter(include_in_schema=False)
@@ -52,6 +56,7 @@ def create_router(
         versions,
         edit,
         links,
+        review,
         timeline,
         graph,
         stats,

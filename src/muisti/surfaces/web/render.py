@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Coroutine
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from muisti import errors
 from muisti.model import Memory
+from muisti.model.validity import is_outdated
 from muisti.surfaces.web.csrf import HEADERS, get_token, set_token_cookie
 from muisti.surfaces.web.highlight import highlight, strip_markdown
 from muisti.surfaces.web.markdown import render_markdown
@@ -41,6 +42,11 @@ FLASHES = {
     "reinforced": "Reinforced.",
     "deemphasized": "De-emphasized.",
     "unmerged": "Merge undone.",
+    "confirmed": "Confirmed.",
+    "edited": "Saved and confirmed.",
+    "replaced": "Replaced; the old text is marked as outdated.",
+    "link-confirmed": "Link confirmed.",
+    "link-rejected": "Link rejected. Both memories stay.",
     "core": "Core memory updated.",
     "synced": "Files rescanned.",
 }
@@ -86,6 +92,7 @@ def render(request: Request, template: str, status: int = 200, **values: object)
         csrf=token,
         flash=FLASHES.get(request.query_params.get("flash", ""), ""),
         path=request.url.path,
+        count_review=context.review_counter.count if context is not None else lambda: 0,
         auto_refresh=context is not None and context.get_revision is not None,
         **values,
     )
@@ -209,6 +216,7 @@ _ENVIRONMENT.filters.update(
     times=format_times,
     bytes=format_bytes,
     decimal=lambda number: f"{number:.2f}",
+    is_outdated=lambda memory: is_outdated(memory, datetime.now(UTC)),
 )
 _ENVIRONMENT.globals.update(asset_url=asset_url, highlight=highlight, zip=zip)
 _ENVIRONMENT.globals["m"] = _ENVIRONMENT.get_template("macros.html").module

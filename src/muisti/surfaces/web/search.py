@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from muisti.engine import Muisti
 from muisti.model import EntryType, SearchResult, SearchResults
-from muisti.recall.filters import ALL_PROJECTS, FilterOptions
+from muisti.recall.filters import ALL, FilterOptions
 from muisti.surfaces.web.page_context import Context
 from muisti.surfaces.web.render import PageRoute, is_fragment, render
 
@@ -39,7 +39,7 @@ class SearchParams:
     @property
     def filters(self) -> FilterOptions:
         """The filters as the engine takes them."""
-        filters: FilterOptions = {"project": self.project or ALL_PROJECTS}
+        filters: FilterOptions = {"project": self.project or ALL, "user": ALL}
         if self.kind:
             filters["kind"] = self.kind
         if self.source:
@@ -74,6 +74,7 @@ def show_search(
     values: dict[str, Any] = {
         "params": params,
         "results": results,
+        "outdated": context.memory.find_outdated([result.memory.id for result in results]),
         "milliseconds": (time.perf_counter() - start) * 1000,
     }
     if is_fragment(request):
@@ -103,11 +104,11 @@ def list_latest(memory: Muisti, params: SearchParams) -> SearchResults:
     """Return the newest memories as results. Messages and documents need a query."""
     if params.source not in ("", EntryType.MEMORY):
         return SearchResults()
-    filters: FilterOptions = {"project": params.project or ALL_PROJECTS}
+    filters: FilterOptions = {"project": params.project or ALL, "user": ALL}
     if params.kind:
         filters["kind"] = params.kind
     found = memory.list(limit=params.limit, **filters)
-    return SearchResults([SearchResult(one, 0.0, 1.0, one.content[:400]) for one in found])
+    return SearchResults([SearchResult(one, 0.0, None, one.content[:400]) for one in found])
 
 
 @router.get("/revision")

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from muisti.model import Memory
 from muisti.model.jsonable import Jsonable
-from muisti.recall.filters import ALL_PROJECTS
+from muisti.recall.filters import ALL
 from muisti.surfaces.web.page_context import Context
 from muisti.surfaces.web.render import PageRoute, render
 
@@ -26,7 +26,7 @@ MOST_RECALLED = 10
 def show_stats(request: Request, context: Context) -> Response:
     """Show totals, plots and the memories recalled most."""
     stats = context.memory.get_stats()
-    memories = context.memory.list(limit=MAX_COUNTED, project=ALL_PROJECTS)
+    memories = context.memory.list(limit=MAX_COUNTED, project=ALL, user=ALL)
     recalled = [one for one in memories if one.access_count]
     recalled.sort(key=lambda one: one.access_count, reverse=True)
     return render(

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from muisti.engine import Muisti
 from muisti.errors import InvalidRequest
-from muisti.recall.filters import ALL_PROJECTS, FilterOptions
+from muisti.recall.filters import ALL, FilterOptions
 from muisti.surfaces.web.page_context import Context
 from muisti.surfaces.web.paging import clamp_offset, link_pages
 from muisti.surfaces.web.render import PageRoute, render
@@ -28,7 +28,7 @@ def show_timeline(
     offset: int = 0,
 ) -> Response:
     """Show memories by day, the latest first, or starting at a given day."""
-    filters: FilterOptions = {"project": project or ALL_PROJECTS}
+    filters: FilterOptions = {"project": project or ALL, "user": ALL}
     if kind:
         filters["kind"] = kind
     stats = context.memory.get_stats()
@@ -48,6 +48,7 @@ def show_timeline(
         request,
         "timeline.html",
         days=days,
+        outdated=context.memory.find_outdated([one.id for one in found]),
         pages=link_pages(
             "/timeline", offset, PAGE, more=len(found) > PAGE, kind=kind, project=project
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from muisti.lifecycle.journal_projection import project_events
-from muisti.ports.search import IndexChanges, JournalChanges, MemoryRow, TextRow
+from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow, TextRow
 from muisti.remember.index_rows import (
     LONG_AGO,
     make_message_ids,

@@ -254,7 +254,13 @@ class FileReconciler:
     # -- Document sources
 
     def index_path(
-        self, path: str, source: str | None, project: str | None, *, trusted: bool | None
+        self,
+        path: str,
+        source: str | None,
+        project: str | None,
+        *,
+        trusted: bool | None,
+        user: str | None = None,
     ) -> DocumentSource:
         """Index a file or a folder from now on, and record that in the journal.
 
@@ -269,6 +275,7 @@ class FileReconciler:
                 source=before.source if source is None else source,
                 project=before.project if project is None else project,
                 trusted=before.trusted if trusted is None else trusted,
+                user=before.user if user is None else user,
             )
             if wanted != known:
                 data: dict[str, str | int | float | None] = {
@@ -277,6 +284,8 @@ class FileReconciler:
                     "project": wanted.project,
                     "trusted": int(wanted.trusted),
                 }
+                if wanted.user:
+                    data["user"] = wanted.user
                 event = Event(EventName.DOCUMENTS_ADDED, self._clock.now(), data=data)
                 self._store.commit(ChangeSet(events=[event]))
             self._read_sources()

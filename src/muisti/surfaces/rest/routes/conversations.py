@@ -12,7 +12,9 @@ from muisti.surfaces.rest.concurrency import ThreadedRoute
 from muisti.surfaces.rest.dependencies import Id, MemoryDep
 from muisti.surfaces.rest.folders import resolve_allowed_path
 from muisti.surfaces.rest.problems import HttpProblem, document_errors
+from muisti.surfaces.rest.schemas import ScopeQuery
 from muisti.surfaces.rest.schemas_conversations import (
+    Assignment,
     Conversation,
     CoreMemory,
     CoreText,
@@ -23,11 +25,15 @@ from muisti.surfaces.rest.schemas_conversations import (
     ExtractedMemory,
     ExtractionAccepted,
     ExtractionPreview,
+    ForgetReport,
+    ForgetRequest,
+    HardQuery,
     Message,
     MessagesQuery,
     NewDocumentSource,
     NewMessage,
     SectionName,
+    UserQuery,
 )
 
 router = APIRouter(route_class=ThreadedRoute)
@@ -38,9 +44,23 @@ Key = Annotated[str, Path(min_length=1, max_length=100)]
 
 @router.get("/api/chats", include_in_schema=False)
 @router.get("/api/conversations", tags=["Conversations"], responses=document_errors())
-def list_conversations(memory: MemoryDep) -> list[Conversation]:
-    """List all conversations, latest first."""
-    return [Conversation.model_validate(one) for one in memory.list_conversations()]
+def list_conversations(
+    memory: MemoryDep, query: Annotated[ScopeQuery, Query()]
+) -> list[Conversation]:
+    """List conversations, latest first."""
+    found = memory.list_conversations(project=query.project, user=query.user)
+    return [Conversation.model_validate(one) for one in found]
+
+
+@router.post(
+    "/api/conversations/{conversation}/assign",
+    tags=["Conversations"],
+    responses=document_errors("write", "body"),
+)
+def assign_conversation(memory: MemoryDep, conversation: Id, body: Assignment) -> Conversation:
+    """Give a conversation that belongs to nobody a project or a user."""
+    assigned = memory.assign_conversation(conversation, project=body.project, user=body.user)
+    return Conversation.model_validate(assigned)
 
 
 @router.get("/api/chats/{conversation}/messages", include_in_schema=False)
@@ -53,7 +73,8 @@ def list_messages(
     memory: MemoryDep, conversation: Id, query: Annotated[MessagesQuery, Query()]
 ) -> list[Message]:
     """Return the latest messages since the last session break, oldest first."""
-    return [Message.model_validate(one) for one in memory.window(conversation, query.limit)]
+    found = memory.window(conversation, query.limit, project=query.project, user=query.user)
+    return [Message.model_validate(one) for one in found]
 
 
 @router.post("/api/chats/{conversation}/messages", status_code=201, include_in_schema=False)
@@ -80,34 +101,85 @@ def add_session_break(memory: MemoryDep, conversation: Id) -> Message:
     return Message.model_validate(memory.session_break(conversation))
 
 
+@router.delete(
+    "/api/conversations/{conversation}",
+    tags=["Conversations"],
+    status_code=204,
+    responses=document_errors("write"),
+)
+def delete_conversation(
+    memory: MemoryDep, conversation: Id, query: Annotated[HardQuery, Query()]
+) -> None:
+    """Move a conversation to the trash; with `hard`, delete it permanently."""
+    memory.delete_conversation(conversation, hard=query.hard)
+
+
+@router.delete(
+    "/api/conversations/{conversation}/messages/{message_id}",
+    tags=["Conversations"],
+    status_code=204,
+    responses=document_errors("write"),
+)
+def delete_message(
+    memory: MemoryDep, conversation: Id, message_id: Id, query: Annotated[HardQuery, Query()]
+) -> None:
+    """Move a message to the trash; with `hard`, delete it permanently."""
+    memory.delete_messages(conversation, [message_id], hard=query.hard)
+
+
+@router.post(
+    "/api/conversations/{conversation}/restore",
+    tags=["Conversations"],
+    responses=document_errors("write"),
+)
+def restore_conversation(memory: MemoryDep, conversation: Id) -> Conversation:
+    """Put a conversation's messages back from the trash."""
+    return Conversation.model_validate(memory.restore_conversation(conversation))
+
+
+@router.post("/api/forget", tags=["Maintenance"], responses=document_errors("write", "body"))
+def forget(memory: MemoryDep, body: ForgetRequest) -> ForgetReport:
+    """Remove everything of a project, a user or a conversation."""
+    return ForgetReport.model_validate(memory.forget(**body.given_fields()))
+
+
 @router.get("/api/core", tags=["Core memory"], responses=document_errors(also=[409]))
-def get_core_memory(memory: MemoryDep) -> CoreMemory:
+def get_core_memory(memory: MemoryDep, query: Annotated[UserQuery, Query()]) -> CoreMemory:
     """Return core memory: facts about the user and standing instructions."""
-    return CoreMemory.model_validate(memory.core_get())
+    return CoreMemory.model_validate(memory.core_get(user=query.user))
 
 
 @router.post("/api/core", tags=["Core memory"], responses=document_errors("write", "body"))
-def fill_core_memory(memory: MemoryDep, body: CoreText) -> CoreMemory:
+def fill_core_memory(
+    memory: MemoryDep, body: CoreText, query: Annotated[UserQuery, Query()]
+) -> CoreMemory:
     """Fill the section `user` from a text such as USER.md, if the section is empty."""
-    return CoreMemory.model_validate(memory.core_init(body.text))
+    return CoreMemory.model_validate(memory.core_init(body.text, user=query.user))
 
 
 @router.put(
     "/api/core/{section}/{key}", tags=["Core memory"], responses=document_errors("write", "body")
 )
 def set_core_entry(
-    memory: MemoryDep, section: SectionName, key: Key, body: CoreValue
+    memory: MemoryDep,
+    section: SectionName,
+    key: Key,
+    body: CoreValue,
+    query: Annotated[UserQuery, Query()],
 ) -> CoreMemory:
     """Set one entry. Returns core memory."""
-    return CoreMemory.model_validate(memory.core_update(section, key, body.value))
+    core = memory.core_update(section, key, body.value, user=query.user)
+    return CoreMemory.model_validate(core)
 
 
 @router.delete(
     "/api/core/{section}/{key}", tags=["Core memory"], responses=document_errors("item", "write")
 )
-def delete_core_entry(memory: MemoryDep, section: SectionName, key: Key) -> CoreMemory:
+def delete_core_entry(
+    memory: MemoryDep, section: SectionName, key: Key, query: Annotated[UserQuery, Query()]
+) -> CoreMemory:
     """Delete one entry. Returns core memory."""
-    return CoreMemory.model_validate(memory.core_delete(section, key))
+    return CoreMemory.model_validate(memory.core_delete(section, key, user=query.user))
 
 
 @router.get("/api/documents", tags=["Documents"], responses=document_errors())

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from muisti.surfaces.rest.concurrency import ThreadedRoute
 from muisti.surfaces.rest.dependencies import Id, MemoryDep
 from muisti.surfaces.rest.problems import document_errors
-from muisti.surfaces.rest.schemas import Link, Memory
+from muisti.surfaces.rest.schemas import Link, Memory, SessionScopeQuery
 from muisti.surfaces.rest.schemas_maintenance import (
     Graph,
     GraphQuery,
@@ -21,13 +21,15 @@ from muisti.surfaces.rest.schemas_maintenance import (
 )
 from muisti.surfaces.rest.schemas_search import RelatedQuery, SearchResult
 
+ScopeDep = Annotated[SessionScopeQuery, Query()]
 router = APIRouter(tags=["Links and history"], route_class=ThreadedRoute)
 
 
 @router.get("/api/memories/{memory_id}/links", responses=document_errors("item"))
-def list_links(memory: MemoryDep, memory_id: Id) -> list[Link]:
+def list_links(memory: MemoryDep, memory_id: Id, query: ScopeDep) -> list[Link]:
     """List the links from and to a memory, oldest first."""
-    return [Link.model_validate(one) for one in memory.links(memory_id)]
+    found = memory.links(memory_id, **query.given_fields())
+    return [Link.model_validate(one) for one in found]
 
 
 @router.post(
@@ -59,22 +61,23 @@ def supersede_memory(memory: MemoryDep, memory_id: Id, body: SupersedeRequest) -
 
 
 @router.get("/api/memories/{memory_id}/superseding", responses=document_errors("item"))
-def get_superseding_memory(memory: MemoryDep, memory_id: Id) -> SupersedingMemory:
+def get_superseding_memory(memory: MemoryDep, memory_id: Id, query: ScopeDep) -> SupersedingMemory:
     """Return the memory that replaced this one, or null."""
-    found = memory.superseding(memory_id)
+    found = memory.superseding(memory_id, **query.given_fields())
     return SupersedingMemory(memory=None if found is None else Memory.model_validate(found))
 
 
 @router.get("/api/memories/{memory_id}/graph", responses=document_errors("item"))
 def get_graph(memory: MemoryDep, memory_id: Id, query: Annotated[GraphQuery, Query()]) -> Graph:
     """Return the memories that can be reached through links, and the links."""
-    return Graph.model_validate(memory.graph(memory_id, depth=query.depth))
+    return Graph.model_validate(memory.graph(memory_id, **query.given_fields()))
 
 
 @router.get("/api/memories/{memory_id}/history", responses=document_errors("item"))
-def get_history(memory: MemoryDep, memory_id: Id) -> list[HistoryEntry]:
+def get_history(memory: MemoryDep, memory_id: Id, query: ScopeDep) -> list[HistoryEntry]:
     """Return a memory's history: versions, merges, links and uses, oldest first."""
-    return [HistoryEntry.model_validate(one) for one in memory.history(memory_id)]
+    found = memory.history(memory_id, **query.given_fields())
+    return [HistoryEntry.model_validate(one) for one in found]
 
 
 @router.post("/api/memories/{memory_id}/unmerge", responses=document_errors("item", "write"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,13 +12,14 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from muisti.errors import ImportFailed
+from muisti.model.validity import is_outdated
 from muisti.surfaces.rest.concurrency import ThreadedRoute
 from muisti.surfaces.rest.dependencies import MemoryDep
 from muisti.surfaces.rest.events import EVENT_SCHEMA
 from muisti.surfaces.rest.problems import document_errors
 from muisti.surfaces.rest.reindexing import ReindexJob
 from muisti.surfaces.rest.routes.memories import make_page
-from muisti.surfaces.rest.schemas import Memory, MemoryPage, PageQuery
+from muisti.surfaces.rest.schemas import MemoryPage, PageQuery, make_details
 from muisti.surfaces.rest.schemas_maintenance import (
     EmptyTrashReport,
     ExportQuery,
@@ -56,7 +58,7 @@ def get_stats(memory: MemoryDep) -> Stats:
 def list_trash(memory: MemoryDep, query: Annotated[PageQuery, Query()]) -> MemoryPage:
     """List deleted memories, latest first."""
     found = memory.list_trash(limit=query.limit + 1, offset=query.offset)
-    return make_page(found, query.offset, query.limit)
+    return make_page(memory, found, query.offset, query.limit)
 
 
 @router.delete("/api/trash", responses=document_errors("write"))
@@ -72,8 +74,10 @@ def list_archive(memory: MemoryDep, query: Annotated[PageQuery, Query()]) -> Mem
     found = memory.list_archive(limit=query.limit, offset=query.offset)
     next_offset = query.offset + query.limit
     has_more = memory.count_archive() > next_offset
+    now = datetime.now(UTC)
+    outdated = {one.id: None for one in found if is_outdated(one, now)}
     return MemoryPage(
-        items=[Memory.model_validate(one) for one in found],
+        items=make_details(found, outdated),
         next_offset=next_offset if has_more else None,
     )
 

@@ -19,11 +19,13 @@ from muisti.surfaces.rest.schemas import (
     GetQuery,
     ListQuery,
     Memory,
+    MemoryDetails,
     MemoryPage,
     MemoryReplacement,
     MemoryUpdate,
-    NewMemory,
     NewMemoryBatch,
+    SaveMemory,
+    make_details,
 )
 from muisti.surfaces.rest.schemas_maintenance import DeemphasizeRequest, ReinforceRequest
 
@@ -38,19 +40,21 @@ IfMatch = Annotated[
 ]
 _ETAG: dict[str, Any] = {"description": "The version.", "schema": {"type": "string"}}
 _LOCATION: dict[str, Any] = {"description": "The memory's path.", "schema": {"type": "string"}}
-_WITH_ETAG: dict[str, Any] = {"headers": {"ETag": _ETAG}}
-_CREATED: dict[str, Any] = {"headers": {"ETag": _ETAG, "Location": _LOCATION}}
+WITH_ETAG: dict[str, Any] = {"headers": {"ETag": _ETAG}}
+CREATED: dict[str, Any] = {"headers": {"ETag": _ETAG, "Location": _LOCATION}}
 
 
-def make_page(found: Sequence[model.Memory], offset: int, limit: int) -> MemoryPage:
+def make_page(memory: Muisti, found: Sequence[model.Memory], offset: int, limit: int) -> MemoryPage:
     """Return one page. Found: one more memory than the limit, if there is a next page."""
+    shown = found[:limit]
     return MemoryPage(
-        items=[Memory.model_validate(one) for one in found[:limit]],
+        items=make_details(shown, memory.find_outdated([one.id for one in shown])),
         next_offset=offset + limit if len(found) > limit else None,
     )
 
 
-def _with_etag(memory: model.Memory, response: Response) -> Memory:
+def with_etag(memory: model.Memory, response: Response) -> Memory:
+    """Return the response body, and set the ETag header."""
     response.headers["ETag"] = etags.make_etag(memory)
     return Memory.model_validate(memory)
 
@@ -59,17 +63,23 @@ def _with_etag(memory: model.Memory, response: Response) -> Memory:
 def list_memories(memory: MemoryDep, query: Annotated[ListQuery, Query()]) -> MemoryPage:
     """List memories, newest first."""
     found = memory.list(**{**query.given_fields(), "limit": query.limit + 1})
-    return make_page(found, query.offset, query.limit)
+    return make_page(memory, found, query.offset, query.limit)
 
 
 @router.post(
-    "/api/memories", status_code=201, responses={201: _CREATED, **document_errors("write", "body")}
+    "/api/memories",
+    status_code=201,
+    responses={201: CREATED, **document_errors("item", "write", "body")},
 )
-def save_memory(memory: MemoryDep, body: NewMemory, response: Response) -> Memory:
-    """Save a memory. A duplicate reinforces the existing memory and returns it."""
+def save_memory(memory: MemoryDep, body: SaveMemory, response: Response) -> Memory:
+    """Save a memory. A duplicate reinforces the existing memory and returns it.
+
+    With `replaces`, another memory is marked as outdated; if there is none with that ID, nothing is
+    saved.
+    """
     saved = memory.save(**body.given_fields())
     response.headers["Location"] = f"/api/memories/{saved.id}"
-    return _with_etag(saved, response)
+    return with_etag(saved, response)
 
 
 @router.post("/api/memories/batch", status_code=201, responses=document_errors("write", "body"))
@@ -79,15 +89,16 @@ def save_batch(memory: MemoryDep, body: NewMemoryBatch) -> list[Memory]:
     return [Memory.model_validate(one) for one in saved]
 
 
-@router.get("/api/memories/{memory_id}", responses={200: _WITH_ETAG, **document_errors("item")})
+@router.get("/api/memories/{memory_id}", responses={200: WITH_ETAG, **document_errors("item")})
 def get_memory(
     memory: MemoryDep, memory_id: Id, query: Annotated[GetQuery, Query()], response: Response
-) -> Memory:
+) -> MemoryDetails:
     """Return one memory. IDs from a search also find messages and sections of documents."""
     found = memory.get(memory_id, **query.given_fields())
     if found is None:
         raise MemoryNotFound(memory_id)
-    return _with_etag(found, response)
+    response.headers["ETag"] = etags.make_etag(found)
+    return make_details([found], memory.find_outdated([memory_id]))[0]
 
 
 def _update(
@@ -105,7 +116,7 @@ def _update(
 
 @router.patch(
     "/api/memories/{memory_id}",
-    responses={200: _WITH_ETAG, **document_errors("item", "write", "body", also=[412])},
+    responses={200: WITH_ETAG, **document_errors("item", "write", "body", also=[412])},
 )
 def update_memory(
     memory: MemoryDep,
@@ -115,12 +126,12 @@ def update_memory(
     if_match: IfMatch = None,
 ) -> Memory:
     """Update a memory; omitted fields are unchanged."""
-    return _with_etag(_update(memory, memory_id, body.given_fields(), if_match), response)
+    return with_etag(_update(memory, memory_id, body.given_fields(), if_match), response)
 
 
 @router.put(
     "/api/memories/{memory_id}",
-    responses={200: _WITH_ETAG, **document_errors("item", "write", "body", also=[412])},
+    responses={200: WITH_ETAG, **document_errors("item", "write", "body", also=[412])},
 )
 def replace_memory(
     memory: MemoryDep,
@@ -131,7 +142,7 @@ def replace_memory(
 ) -> Memory:
     """Replace the memory: omitted fields are reset. Keeps kind, sector, tier, project and trust."""
     fields = {name: getattr(body, name) for name in MemoryReplacement.model_fields}
-    return _with_etag(_update(memory, memory_id, fields, if_match), response)
+    return with_etag(_update(memory, memory_id, fields, if_match), response)
 
 
 @router.delete(
@@ -145,11 +156,11 @@ def delete_memory(memory: MemoryDep, memory_id: Id, query: Annotated[DeleteQuery
 
 @router.post(
     "/api/memories/{memory_id}/restore",
-    responses={200: _WITH_ETAG, **document_errors("item", "write")},
+    responses={200: WITH_ETAG, **document_errors("item", "write")},
 )
 def restore_memory(memory: MemoryDep, memory_id: Id, response: Response) -> Memory:
     """Restore a memory from the trash or the archive."""
-    return _with_etag(memory.restore(memory_id), response)
+    return with_etag(memory.restore(memory_id), response)
 
 
 @router.post("/api/memories/{memory_id}/touch", responses=document_errors("item", "write"))

@@ -10,7 +10,7 @@ from muisti import model
 from muisti.surfaces.rest.concurrency import ThreadedRoute
 from muisti.surfaces.rest.dependencies import Id, MemoryDep
 from muisti.surfaces.rest.problems import document_errors
-from muisti.surfaces.rest.schemas import Memory
+from muisti.surfaces.rest.schemas import MemoryDetails, make_details
 from muisti.surfaces.rest.schemas_search import (
     CompactQuery,
     CompactResult,
@@ -34,6 +34,8 @@ def _to_response(results: model.SearchResults) -> SearchResults:
         results=[SearchResult.model_validate(one) for one in results],
         mode=results.mode,
         degraded=results.degraded,
+        hint=results.hint,
+        has_good_match=results.has_good_match,
     )
 
 
@@ -63,15 +65,15 @@ def get_timeline(
     memory: MemoryDep, memory_id: Id, query: Annotated[TimelineQuery, Query()]
 ) -> list[CompactResult]:
     """Return the memories before and after this one in its project."""
-    found = memory.timeline(memory_id, before=query.before, after=query.after)
+    found = memory.timeline(memory_id, **query.given_fields())
     return [CompactResult.model_validate(one) for one in found]
 
 
 @router.post("/api/search/details", responses=document_errors("item", "body"))
-def get_details(memory: MemoryDep, body: DetailsRequest) -> list[Memory]:
+def get_details(memory: MemoryDep, body: DetailsRequest) -> list[MemoryDetails]:
     """Return full memories."""
-    found = memory.details(body.ids, session_id=body.session_id)
-    return [Memory.model_validate(one) for one in found]
+    found = memory.details(**body.given_fields())
+    return make_details(found, memory.find_outdated(**body.given_fields()))
 
 
 @router.get("/api/search/explain", responses=document_errors("item"))

@@ -9,8 +9,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from muisti.engine import Muisti
-from muisti.errors import MemoryNotFound, SessionNotFound
+from muisti.errors import MemoryNotFound
 from muisti.model import Memory, SessionAction
+from muisti.recall.filters import ALL
 from muisti.surfaces.rest.concurrency import ThreadedRoute
 from muisti.surfaces.rest.dependencies import Id, MemoryDep
 from muisti.surfaces.rest.problems import document_errors
@@ -28,7 +29,9 @@ def _list_ids(memory: Muisti, session_id: str) -> list[str]:
 
 
 def _get_memory(memory: Muisti, session_id: str, memory_id: str) -> Memory:
-    found = memory.get(memory_id) if memory_id in _list_ids(memory, session_id) else None
+    found = None
+    if memory_id in _list_ids(memory, session_id):
+        found = memory.get(memory_id, project=ALL, session_id=session_id)
     if found is None:
         raise MemoryNotFound(memory_id)
     return found
@@ -63,17 +66,12 @@ def save_session_memory(
     memory: MemoryDep, session_id: Id, body: NewSessionMemory, response: Response
 ) -> SessionMemory:
     """Save a memory in a session."""
-    try:
-        project = memory.get_session(session_id).project or None
-    except SessionNotFound:
-        memory.session_uses(session_id)  # raises unless the session was used without being started
-        project = None
+    memory.session_uses(session_id)  # raises SessionNotFound
     saved = memory.save(
         body.content,
         kind=body.type,
         importance=body.importance,
         session_id=session_id,
-        project=project,
     )
     response.headers["Location"] = f"/api/memories/{saved.id}"
     return _to_response(saved, session_id)

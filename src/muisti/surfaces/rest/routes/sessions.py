@@ -26,14 +26,14 @@ router = APIRouter(tags=["Sessions"], route_class=ThreadedRoute)
 @router.get("/api/sessions", responses=document_errors())
 def list_sessions(memory: MemoryDep, query: Annotated[SessionsQuery, Query()]) -> list[Session]:
     """List sessions, latest first."""
-    found = memory.list_sessions(query.project, limit=query.limit)
+    found = memory.list_sessions(query.project, user=query.user, limit=query.limit)
     return [Session.model_validate(one) for one in found]
 
 
 @router.post("/api/sessions", status_code=201, responses=document_errors("write", "body"))
 def start_session(memory: MemoryDep, body: NewSession) -> Session:
     """Start a session. Without an ID, it gets a new one."""
-    started = memory.start_session(body.project, session_id=body.session_id)
+    started = memory.start_session(body.project, session_id=body.session_id, user=body.user)
     return Session.model_validate(started)
 
 

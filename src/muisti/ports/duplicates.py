@@ -1,0 +1,45 @@
+"""Finds memories that say the same as a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from muisti.model import Memory
+
+
+class DuplicateFinder(Protocol):
+    """Finds existing memories in the scope of a new one that may say the same.
+
+    Deleted memories are ignored. The cost must not grow with the size of the store.
+    """
+
+    def find_same_content(self, memory: Memory) -> Memory | None:
+        """Return the oldest memory with this content, `valid_from` and `valid_until`, or None.
+
+        A superseded memory does not count.
+        """
+        ...
+
+    def find_near_simhash(
+        self, memory: Memory, bands: Sequence[int], most_bits: int, limit: int
+    ) -> dict[str, str]:
+        """Return the simhash, by ID, of memories that share a band with this one.
+
+        Only those that differ in at most `most_bits` bits; at most `limit` are compared.
+        """
+        ...
+
+    def find_with_words(
+        self, memory: Memory, words: Sequence[str], limit: int, *, all_of_them: bool
+    ) -> dict[str, str]:
+        """Return the simhash, by ID, of up to `limit` memories with any, or all, of these words."""
+        ...
+
+    def filter_current(self, ids: Sequence[str]) -> list[Memory]:
+        """Return the memories among these without an end of validity, in the given order.
+
+        A superseded memory has an end, and so has one with `valid_until`.
+        """
+        ...

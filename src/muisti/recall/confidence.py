@@ -1,0 +1,158 @@
+"""How probable it is that a search result answers the query. Pure.
+
+The probability is a product of two:
+
+- topic: the vault has something about the query at all. By the best evidence among the first
+  results: an off-topic query and gibberish find nothing that is near, or has many of the words.
+- answer: this result is the one, and not another. By its lead over the other results.
+
+Both are logistic functions of a few numbers. No number depends on the size of the vault: words
+have fixed weights, and cosines are measured from the model's background. The constants were fitted
+with `benchmarks/confidence.py`; decision 19 has the measurements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from muisti.recall.evidence import Evidence
+
+FIRST = 10
+"""How many results are compared with one another. Further ones hardly ever answer."""
+LONG_TURN = 30
+"""Words from which the length of a turn no longer matters. "Yes, great!" answers nothing."""
+
+
+FURTHER = 0.2
+"""The share of the floor that further results must reach. On LoCoMo, 83 % of the questions then
+have a right turn among those that are not weak, instead of 72 % with the whole floor."""
+ALL_WORDS = 0.999
+"""The share of the query's words from which a text counts as having all of them."""
+
+
+class Constants(NamedTuple):
+    """The constants of one kind of search. A weight is 0 where its number is not available."""
+
+    topic: Sequence[float]
+    """Of the numbers of `describe_topic`."""
+    first: Sequence[float]
+    """Of the numbers of `describe_answer`, for the first result."""
+    further: Sequence[float]
+    """The same for further results: most are wrong whatever speaks for them."""
+    floor: float
+    """A result with a lower score is weak: few right first results are, most off-topic ones are."""
+
+
+HYBRID = Constants(
+    topic=(-11.72, 13.55, 7.78, 3.43, 1.41),
+    first=(2.56, -1.98, 0.57, -0.09, 1.79, 2.74, 1.54, 0.72, -0.81, -3.12, -2.48, 0.0),
+    further=(-2.28, 0.31, 0.12, 1.46, -0.03, 0.31, 1.39, 0.8, 0.98, 1.82, -0.61, -1.31),
+    floor=0.05,
+)
+"""Words and vectors. Nearness decides most: off-topic texts share words by chance."""
+WORDS = Constants(
+    topic=(-11.82, 0.0, 7.08, 7.51, 0.0),
+    first=(2.64, -1.78, 0.52, -1.43, 2.95, 3.22, 0.0, 0.74, 0.0, -3.42, -2.16, 0.0),
+    further=(-0.83, -0.41, -0.51, 1.54, 0.46, 1.29, 0.0, 0.66, 0.0, 1.71, -0.74, -1.37),
+    floor=0.065,
+)
+"""No vectors: the mode keyword, hooks, and hybrid without a model. Two matched words must do."""
+VECTOR = Constants(
+    topic=(-8.58, 10.26, 8.43, 1.39, 1.32),
+    first=(0.79, -0.39, 0.33, -0.79, 1.46, 2.87, 3.52, 0.34, 0.79, -1.81, -2.68, 0.0),
+    further=(-2.24, -0.54, 0.6, 0.21, 1.92, 1.84, 2.16, 0.75, 1.66, 0.81, -1.1, -0.61),
+    floor=0.045,
+)
+"""Found by vectors only, but shared words still count as evidence."""
+
+
+def choose_constants(mode: str, evidence: Sequence[Evidence]) -> Constants:
+    """Return the constants for a search; those of words if no vector was compared."""
+    if all(one.nearness is None for one in evidence[:FIRST]):
+        return WORDS
+    return VECTOR if mode == "vector" else HYBRID
+
+
+def describe_topic(evidence: Sequence[Evidence]) -> tuple[float, ...]:
+    """Return the numbers that show whether the vault has anything about the query."""
+    first = evidence[:FIRST]
+    return (
+        1.0,  # without any evidence there is nothing about the query
+        # Unrelated texts are hardly nearer than the background.
+        max((one.nearness or 0.0 for one in first), default=0.0),
+        # "Yes, last May!" has the words of the query next to it.
+        max((one.share_around for one in first), default=0.0),
+        # One word of a short query matches by chance, several do not.
+        math.log1p(max((one.matched for one in first), default=0.0)),
+        # Turns are short: what they have of a query is rarely chance.
+        float(bool(first) and first[0].is_turn),
+    )
+
+
+def describe_answer(evidence: Sequence[Evidence], place: int) -> tuple[float, ...]:
+    """Return the numbers that show whether the result at this place is the answer."""
+    one = evidence[place]
+    others = [other for at, other in enumerate(evidence[:FIRST]) if at != place]
+    nearest = max((other.nearness or 0.0 for other in others), default=0.0)
+    shares = [other.share for other in others]
+    most_matched = max((other.matched for other in others), default=0.0)
+    short = 0.0
+    if one.is_turn:
+        short = math.log(LONG_TURN / min(LONG_TURN, 1 + one.length))
+    return (
+        1.0,
+        one.share,  # in `topic` already, so that here it corrects
+        math.log1p(one.matched),  # a long query that matches is a specific one
+        one.share - max(shares, default=0.0),  # another result has these words too
+        one.share - math.fsum(shares) / (FIRST - 1),  # all results have them
+        math.log1p(one.matched) - math.log1p(most_matched),  # the lead in rare words
+        0.0 if one.nearness is None else one.nearness - nearest,  # words and vectors agree
+        float(one.is_speaker),  # a query about Anna is answered by Anna
+        one.nearer_neighbour,  # the answer may be the text beside it
+        float(one.is_turn),  # of many similar turns one is right; a saved fact stands alone
+        short,  # short turns rarely say anything
+        math.log1p(place),
+    )
+
+
+def estimate(evidence: Sequence[Evidence], constants: Constants) -> list[float]:
+    """Return the score of each result, best first. It never rises down the list.
+
+    A text that has all the words of the query is never weak, even if others have them too.
+    """
+    topic = _logistic(constants.topic, describe_topic(evidence))
+    scores = []
+    lowest = 1.0
+    for place, one in enumerate(evidence):
+        weights = constants.further if place else constants.first
+        score = topic * _logistic(weights, describe_answer(evidence, place))
+        if one.share >= ALL_WORDS:
+            score = max(score, constants.floor)
+        lowest = min(lowest, score)
+        scores.append(lowest)
+    return scores
+
+
+def find_weak(scores: Sequence[float], constants: Constants) -> list[bool]:
+    """Return which results are weak. All of them are if the first is below the floor.
+
+    Below a good first result the floor is lower: of several results few are right, so that even
+    right ones have a low score.
+    """
+    is_good = bool(scores) and scores[0] >= constants.floor
+    floor = constants.floor * FURTHER if is_good else constants.floor
+    return [score < floor for score in scores]
+
+
+def rate_similarity(evidence: Sequence[Evidence]) -> list[float]:
+    """Return how similar each text is, by words or by meaning. It never rises down the list."""
+    ratings = (max(one.share, one.nearness or 0.0) for one in evidence)
+    return list(accumulate(ratings, min))
+
+
+def _logistic(weights: Sequence[float], numbers: Sequence[float]) -> float:
+    total = math.fsum(weight * number for weight, number in zip(weights, numbers, strict=True))
+    return 1 / (1 + math.exp(-total))

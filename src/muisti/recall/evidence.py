@@ -1,0 +1,187 @@
+"""What speaks for a hit by itself, whatever else the vault holds. Pure.
+
+`confidence` turns this into a probability. Scores of features cannot be used for that: they are
+relative to the other candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from muisti.recall.speaker import find_names
+from muisti.recall.word_weights import weigh_word
+from muisti.text.tokens import tokenize
+
+if TYPE_CHECKING:
+    from muisti.ports import Term
+    from muisti.recall.features import Ranked, RankingInputs
+
+UNKNOWN_BACKGROUND = 0.5
+"""The background of a model that was not measured. Most models have a lower one: rather too low a
+score than confidence in unrelated texts."""
+LOOSE = 0.9
+"""How well an alternative matches: other forms of a word mean the same, words that only contain it
+may not."""
+TIME = 2.0
+"""The weight of the time that a query names, in words: a date says more than one word."""
+PASSAGE = 60
+"""Words of a passage. A long text has many words of any query, but not close together."""
+
+
+class Evidence(NamedTuple):
+    """What speaks for one hit."""
+
+    nearness: float | None
+    """From 0, the model's background, to 1, the same text; None if no vector was compared."""
+    share: float
+    """The weighted share of the query's words that it has."""
+    share_around: float
+    """The same of it together with its neighbours in the conversation."""
+    matched: float
+    """The weight of the words that it has: two rare words say more than one common word."""
+    is_speaker: bool
+    """Whether the person said it whom the query is about."""
+    nearer_neighbour: float
+    """How much nearer the next text in the conversation is."""
+    is_turn: bool
+    """Whether it stands between others in a conversation or session."""
+    length: int
+    """Its number of words."""
+
+
+def choose_background(unrelated: float) -> float:
+    """Return the background of an embedder: its `unrelated`, or a guess if that is unknown."""
+    return unrelated if unrelated > -1.0 else UNKNOWN_BACKGROUND
+
+
+def weigh_query(inputs: RankingInputs) -> dict[str, float]:
+    """Return the query's words that a text should have, with their weights.
+
+    Names of speakers are left out: half of a conversation has them. So are the words of a time.
+    """
+    query = inputs.query
+    words = query.words or [query.text]
+    left_out = find_names(one.opening for one in inputs.retrieval.candidates.values())
+    if query.when is not None:
+        left_out |= set(tokenize(query.when.phrase))
+    kept = [word for word in words if word not in left_out]
+    if not kept and query.when is None:
+        kept = list(words)
+    return {word: weigh_word(word) for word in kept}
+
+
+def find_forms(words: Iterable[str], terms: Sequence[Term]) -> dict[str, list[tuple[str, float]]]:
+    """Return for each index word the words of a query that it matches: 1, or LOOSE."""
+    alternatives = {term.text: term.alternatives for term in terms}
+    forms: dict[str, list[tuple[str, float]]] = {}
+    for word in words:
+        forms.setdefault(word, []).append((word, 1.0))
+        for other in alternatives.get(word, ()):
+            forms.setdefault(other, []).append((word, LOOSE))
+    return forms
+
+
+def measure_evidence(inputs: RankingInputs, ranked: Ranked) -> Evidence:
+    """Return what speaks for a hit. A successor has the evidence of the memory it replaced too."""
+    own = _measure(inputs, ranked.candidate.memory_id, ranked)
+    if not ranked.instead_of:
+        return own
+    old = _measure(inputs, ranked.instead_of, ranked)
+    if own.nearness is None or old.nearness is None:
+        nearness = own.nearness if old.nearness is None else old.nearness
+    else:
+        nearness = max(own.nearness, old.nearness)
+    return Evidence(
+        nearness,
+        max(own.share, old.share),
+        max(own.share_around, old.share_around),
+        max(own.matched, old.matched),
+        own.is_speaker,
+        min(own.nearer_neighbour, old.nearer_neighbour),
+        own.is_turn,
+        own.length,
+    )
+
+
+def _measure(inputs: RankingInputs, memory_id: str, ranked: Ranked) -> Evidence:
+    retrieval = inputs.retrieval
+    weights = inputs.query_weights
+    total = sum(weights.values())
+    in_time = 0.0
+    if inputs.query.when is not None:
+        total += TIME
+        in_time = TIME * inputs.closeness.get(memory_id, 0.0)
+    candidate = retrieval.candidates.get(memory_id, ranked.candidate)
+    around = (*candidate.before, *candidate.after)
+    own = match_passage(inputs, memory_id)
+    together = dict(own)
+    for neighbour in around:
+        if _count_words(inputs, neighbour) <= PASSAGE:
+            for word, part in match_passage(inputs, neighbour).items():
+                together[word] = max(part, together.get(word, 0.0))
+    matched = sum(weights[word] * part for word, part in own.items()) + in_time
+    matched_around = sum(weights[word] * part for word, part in together.items()) + in_time
+
+    nearness = _scale(inputs, memory_id)
+    nearer = 0.0
+    if nearness is not None:
+        next_to = (_scale(inputs, id_) for id_ in (*candidate.before[:1], *candidate.after[:1]))
+        nearer = max((near - nearness for near in next_to if near is not None), default=0.0)
+    return Evidence(
+        nearness,
+        matched / total if total else 0.0,
+        matched_around / total if total else 0.0,
+        matched,
+        ranked.contributions.get("speaker", 0.0) > 0,
+        nearer,
+        bool(around),
+        _count_words(inputs, memory_id),
+    )
+
+
+def _scale(inputs: RankingInputs, memory_id: str) -> float | None:
+    """Return where a cosine lies between the model's background, 0, and 1."""
+    cosine = inputs.retrieval.similarities.get(memory_id)
+    if cosine is None:
+        return None
+    background = inputs.retrieval.embedding.background
+    return min(1.0, max(0.0, (cosine - background) / (1 - background)))
+
+
+def _count_words(inputs: RankingInputs, memory_id: str) -> int:
+    text = inputs.retrieval.texts.get(memory_id)
+    return len(text.body.split()) if text else 0
+
+
+def match_passage(inputs: RankingInputs, memory_id: str) -> dict[str, float]:
+    """Return the words of the query in the best passage of a text; LOOSE for an alternative.
+
+    Words of title and labels belong to every passage.
+    """
+    text = inputs.retrieval.texts.get(memory_id)
+    hit = inputs.retrieval.keyword.get(memory_id)
+    if text is None:
+        return dict.fromkeys(inputs.query_weights.keys() & (hit.matched if hit else set()), 1.0)
+    forms = inputs.query_forms
+    always: dict[str, float] = {}
+    for token in f"{text.title} {text.labels}".split():
+        for word, part in forms.get(token, ()):
+            always[word] = max(part, always.get(word, 0.0))
+    if hit is not None:  # a single character that a longer word begins with
+        always |= dict.fromkeys(inputs.query_weights.keys() & hit.loose - forms.keys(), LOOSE)
+    blocks: dict[int, dict[str, float]] = {}
+    for at, token in enumerate(text.body.split()):
+        for word, part in forms.get(token, ()):
+            block = blocks.setdefault(at // (PASSAGE // 2), {})
+            block[word] = max(part, block.get(word, 0.0))
+    best, best_weight = always, -1.0
+    for number, block in blocks.items():  # a passage is a block with the one before it
+        found = dict(always)
+        for part_of in (block, blocks.get(number - 1, {})):
+            for word, part in part_of.items():
+                found[word] = max(part, found.get(word, 0.0))
+        weight = sum(inputs.query_weights[word] * part for word, part in found.items())
+        if weight > best_weight:
+            best, best_weight = found, weight
+    return best
