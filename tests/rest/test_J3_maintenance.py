@@ -207,3 +207,31 @@ def test_J3_every_route_is_described_with_its_errors(client: TestClient) -> None
                 or {"400", "413", "415", "422"} <= operation["responses"].keys()
             ), where
     assert "HTTPValidationError" not in told["components"]["schemas"]
+
+
+def test_J3_every_route_that_takes_a_session_may_not_find_it(client: TestClient) -> None:
+    told = client.get("/openapi.json").json()
+
+    def names_a_session(part: object) -> bool:
+        """Whether a parameter or a body, or a schema that it refers to, has a session ID."""
+        if isinstance(part, list):
+            return any(map(names_a_session, part))
+        if not isinstance(part, dict):
+            return False
+        if "$ref" in part:
+            name = part["$ref"].removeprefix("#/components/schemas/")
+            return names_a_session(told["components"]["schemas"][name])
+        if part.get("name") in ("sessionId", "session_id") or "sessionId" in part.get(
+            "properties", {}
+        ):
+            return True
+        return any(map(names_a_session, part.values()))
+
+    taking = {
+        f"{method} {path}": operation["responses"]
+        for path, item in told["paths"].items()
+        for method, operation in item.items()
+        if names_a_session([operation.get("parameters", []), operation.get("requestBody")])
+    }
+    assert {"post /api/context", "get /api/search", "post /api/memories/batch"} <= taking.keys()
+    assert [route for route, responses in taking.items() if "404" not in responses] == []

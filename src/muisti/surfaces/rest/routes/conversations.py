@@ -225,7 +225,7 @@ def remove_document_source(
     "/api/extract",
     tags=["Extraction"],
     status_code=202,
-    responses=document_errors("write", "body"),
+    responses=document_errors("item", "write", "body"),
 )
 def extract_memories(memory: MemoryDep, body: Exchange) -> ExtractionAccepted:
     """Extract memories from an exchange in the background. It is on disk when this returns."""

@@ -115,7 +115,9 @@ async def rebuild_index(
     return StreamingResponse(stream, media_type="text/event-stream")
 
 
-@router.get("/api/export", response_class=Response, responses={200: _EXPORT, **document_errors()})
+@router.get(
+    "/api/export", response_class=Response, responses={200: _EXPORT, **document_errors("item")}
+)
 def export_memories(memory: MemoryDep, query: Annotated[ExportQuery, Query()]) -> Response:
     """Export memories in a format that `import` reads."""
     filters = query.given_fields()

@@ -59,7 +59,7 @@ def with_etag(memory: model.Memory, response: Response) -> Memory:
     return Memory.model_validate(memory)
 
 
-@router.get("/api/memories", responses=document_errors())
+@router.get("/api/memories", responses=document_errors("item"))
 def list_memories(memory: MemoryDep, query: Annotated[ListQuery, Query()]) -> MemoryPage:
     """List memories, newest first."""
     found = memory.list(**{**query.given_fields(), "limit": query.limit + 1})
@@ -82,7 +82,9 @@ def save_memory(memory: MemoryDep, body: SaveMemory, response: Response) -> Memo
     return with_etag(saved, response)
 
 
-@router.post("/api/memories/batch", status_code=201, responses=document_errors("write", "body"))
+@router.post(
+    "/api/memories/batch", status_code=201, responses=document_errors("item", "write", "body")
+)
 def save_batch(memory: MemoryDep, body: NewMemoryBatch) -> list[Memory]:
     """Save many memories: all of them or, if one is invalid, none."""
     saved = memory.save_batch([item.given_fields() for item in body.items])

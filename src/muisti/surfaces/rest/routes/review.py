@@ -24,7 +24,7 @@ from muisti.surfaces.rest.schemas_review import (
 router = APIRouter(tags=["Review"], route_class=ThreadedRoute)
 
 
-@router.get("/api/review", responses=document_errors())
+@router.get("/api/review", responses=document_errors("item"))
 def list_review(memory: MemoryDep, query: Annotated[ReviewQuery, Query()]) -> ReviewPage:
     """List unconfirmed memories and suggested links, newest first."""
     filters = query.given_fields()

@@ -39,19 +39,19 @@ def _to_response(results: model.SearchResults) -> SearchResults:
     )
 
 
-@router.get("/api/search", responses=document_errors())
+@router.get("/api/search", responses=document_errors("item"))
 def search(memory: MemoryDep, query: Annotated[SearchQuery, Query()]) -> SearchResults:
     """Search memories, messages and documents, best first, with snippets and reasons."""
     return _to_response(memory.search(**query.given_fields()))
 
 
-@router.post("/api/search", responses=document_errors("body"))
+@router.post("/api/search", responses=document_errors("item", "body"))
 def search_with_body(memory: MemoryDep, body: SearchRequest) -> SearchResults:
     """Search with a query that is too long or too private for a URL."""
     return _to_response(memory.search(**body.given_fields()))
 
 
-@router.get("/api/search/compact", responses=document_errors())
+@router.get("/api/search/compact", responses=document_errors("item"))
 def search_compact(
     memory: MemoryDep, query: Annotated[CompactQuery, Query()]
 ) -> list[CompactResult]:
@@ -82,7 +82,7 @@ def explain_result(memory: MemoryDep, query: Annotated[ExplainQuery, Query()]) -
     return Explanation.model_validate(memory.explain(**query.given_fields()))
 
 
-@router.post("/api/context", responses=document_errors("body"))
+@router.post("/api/context", responses=document_errors("item", "body"))
 def compose_context(memory: MemoryDep, body: ContextRequest) -> PromptContext:
     """Return core memory and the best memories for a prompt, fenced, within a token budget."""
     return PromptContext(context=memory.context(**body.given_fields()))

@@ -30,7 +30,7 @@ def list_sessions(memory: MemoryDep, query: Annotated[SessionsQuery, Query()]) -
     return [Session.model_validate(one) for one in found]
 
 
-@router.post("/api/sessions", status_code=201, responses=document_errors("write", "body"))
+@router.post("/api/sessions", status_code=201, responses=document_errors("item", "write", "body"))
 def start_session(memory: MemoryDep, body: NewSession) -> Session:
     """Start a session. Without an ID, it gets a new one."""
     started = memory.start_session(body.project, session_id=body.session_id, user=body.user)
