@@ -20,15 +20,15 @@ from tests.conftest import FakeClock, Opener
 def test_B1_a_new_vault_is_a_folder_that_git_takes_without_its_index(
     memory: Muisti, vault: Path
 ) -> None:
-    memory.save("Kept in git", kind="decision")
-    memory.save("Of a project", kind="fact", project="web")
+    kept = memory.save("Kept in git", kind="decision")
+    filed = memory.save("Of a project", kind="fact", project="web")
     assert (vault / "muisti.toml").is_file()
     subprocess.run(["git", "init", "-q", str(vault)], check=True)
     tracked = subprocess.run(
         ["git", "-C", vault, "add", "-An"], check=True, capture_output=True, text=True
     ).stdout
-    assert "decisions/2026-03-10_kept_in_git.md" in tracked
-    assert "projects/web/facts/2026-03-10_of_a_project.md" in tracked
+    assert f"decisions/2026-03-10_kept_in_git_{kept.id[-6:]}.md" in tracked
+    assert f"projects/web/facts/2026-03-10_of_a_project_{filed.id[-6:]}.md" in tracked
     assert "journal/2026-03.jsonl" in tracked
     assert ".muisti" not in tracked
 
@@ -57,7 +57,7 @@ def test_B2_a_memory_is_a_readable_file(memory: Muisti, vault: Path) -> None:
         "# Python + FastAPI\n\n**Why:** the SDK.\n", kind="decision", keywords=["python", "no"]
     )
     text = (vault / str(saved.file_path)).read_text()
-    assert saved.file_path == "decisions/2026-03-10_python_fastapi.md"
+    assert saved.file_path == f"decisions/2026-03-10_python_fastapi_{saved.id[-6:]}.md"
     assert text == (
         f"---\nid: {saved.id}\ntitle: Python + FastAPI\nkind: decision\nsector: semantic\nsource: user\n"
         'importance: 0.5\nkeywords:\n  - python\n  - "no"\ncreated_at: 2026-03-10T12:00:00Z\n'
@@ -90,6 +90,14 @@ def test_B2_two_memories_of_one_title_never_collide(memory: Muisti, vault: Path)
     paths = {memory.save(f"Text {n}", title="Same title", kind="note").file_path for n in range(12)}
     assert len(paths) == 12
     assert len(list(vault.glob("notes/*.md"))) == 12
+
+
+def test_B2_two_clones_give_two_memories_two_names(clock: FakeClock, tmp_path: Path) -> None:
+    names = set()
+    for clone in ("here", "there"):
+        with bootstrap.open(tmp_path / clone, clock=clock) as memory:
+            names.add(memory.save(f"What was said {clone}", title="Standup").file_path)
+    assert len(names) == 2
 
 
 @pytest.mark.parametrize(
@@ -271,14 +279,14 @@ def test_B5_a_copied_file_is_reported_and_becomes_a_memory_without_its_id(
     opened: Opener, vault: Path
 ) -> None:
     saved = opened().save("The original", kind="fact")
-    copy = vault / "facts" / "the copy of the original file.md"
+    copy = vault / "facts" / "the copy of the file of the original memory.md"
     shutil.copy(vault / str(saved.file_path), copy)
     again = opened()
     assert [found.file_path for found in again.list()] == [saved.file_path]
     assert "same ID" in again.problems()[0].reason
     (vault / str(saved.file_path)).unlink()
     assert [found.file_path for found in opened().list()] == [
-        "facts/the copy of the original file.md"
+        "facts/the copy of the file of the original memory.md"
     ]
 
 

@@ -23,6 +23,7 @@ VARYING = {
     "date": r"\d{4}-\d\d-\d\d",
     "clock": r"\d\d:\d\d",
     "port": r"\d+",
+    "id": r"[0-9a-f]{6}",
 }
 FREE_TEXT = ("reason", "restart", "filter")
 """Placeholders for lines that other parts of muisti write."""
@@ -101,7 +102,7 @@ def to_pattern(expected: str, known: dict[str, str]) -> str:
             pattern += "(?s:.*?)"
         elif name in FREE_TEXT:
             pattern += ".+"
-        elif name in ("score", "time", "date", "clock"):
+        elif name in ("score", "time", "date", "clock", "id"):
             pattern += f"(?:{VARYING[name]})"
         elif name in named:
             pattern += f"(?P={name})"

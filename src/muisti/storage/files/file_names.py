@@ -1,4 +1,4 @@
-"""File names of memories: the date and the title, in any script."""
+"""File names of memories: the date, the title in any script, and the end of the ID."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ MAX_BYTES = 120
 
 
 def make_file_name(memory: Memory, settings: Settings) -> str:
-    """Return the preferred path of a memory: `projects/NAME/decisions/2026-01-31_title.md`."""
+    """Return the preferred path of a memory: `projects/NAME/decisions/2026-01-31_title_a1b2c3.md`.
+
+    The end of the ID keeps two clones of a vault from using one name for two memories.
+    """
     kind = settings.kinds[memory.kind]
     above = f"projects/{memory.project}/" if memory.project else ""
-    return f"{above}{kind.folder}/{memory.created_at:%Y-%m-%d}_{make_slug(memory.title)}.md"
+    name = f"{memory.created_at:%Y-%m-%d}_{make_slug(memory.title)}_{memory.id[-6:]}.md"
+    return f"{above}{kind.folder}/{name}"
 
 
 def make_slug(title: str) -> str:
