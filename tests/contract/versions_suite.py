@@ -205,11 +205,10 @@ class VersionsContract:
     ) -> None:
         old = created(vault, 1, "Old", title="Same")
         versions.archive({str(old.file_path): old.id})
-        new = created(vault, 2, "New", title="Same")
-        assert new.file_path == old.file_path
+        raw.put(str(old.file_path), b"New\n")
         back = versions.unarchive(str(versions.archived_path(old.id)), old.id)
-        assert back != new.file_path
-        assert raw.get(str(new.file_path)).endswith(b"New\n")
+        assert back != old.file_path
+        assert raw.get(str(old.file_path)).endswith(b"New\n")
         assert raw.get(back).endswith(b"Old\n")
         found = vault.read(back)
         assert found is not None
