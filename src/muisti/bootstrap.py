@@ -18,6 +18,7 @@ from muisti.errors import (
     VaultBusy,
     VaultNotFound,
 )
+from muisti.filesystem import Tree, UnsafeFile
 from muisti.ports.services import Services
 from muisti.settings import IN_MEMORY, Settings, Value, find_vault, is_foreign, load_settings
 from muisti.storage.clock import SystemClock
@@ -399,7 +400,9 @@ def _get_log() -> logging.Logger:
 
 def _is_writable(root: Path) -> bool:
     folders = [root]
-    if (root / ".muisti").exists():
+    if os.path.lexists(root / ".muisti"):
+        if not Tree(root).is_folder(".muisti"):
+            return False  # a link: the index is a private copy
         folders.append(root / ".muisti")
     return all(os.access(folder, os.W_OK | os.X_OK) for folder in folders)
 
@@ -410,11 +413,14 @@ def _copy_index(index: Path) -> Path:
     import tempfile
 
     private = Path(tempfile.mkdtemp(prefix="muisti-"))
+    tree = Tree(index.parent)
     # If it cannot be copied, it is built from the files.
-    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-        for file in index.iterdir():
-            if file.is_file() and file.name.startswith(("current", "index-")):
-                shutil.copy(file, private / file.name)
+    with suppress(FileNotFoundError, NotADirectoryError, PermissionError, UnsafeFile):
+        for name in tree.list_files(index, ""):
+            if name.startswith(("current", "index-")):
+                fd, _ = tree.open(index / name, os.O_RDONLY)
+                with os.fdopen(fd, "rb") as source, (private / name).open("xb") as copy:
+                    shutil.copyfileobj(source, copy)
     return private
 
 

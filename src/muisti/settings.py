@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from muisti.errors import SettingsError
+from muisti.filesystem import UnsafeFile, is_occupied, read_file
 from muisti.model import KINDS, RATES, Kind, Sector
 from muisti.safe_regex import find_fault
 
 SETTINGS_FILE = "muisti.toml"
+MAX_SETTINGS = 1_000_000
+"""The most bytes of a settings file."""
 IN_MEMORY = ":memory:"
 """The location of a vault that is kept in memory only."""
 TABLES = ("kinds", "classify")
@@ -261,7 +264,7 @@ def find_vault(
         return Path(named).expanduser().absolute()
     current = (start or Path.cwd()).absolute()
     for folder in (current, *current.parents):
-        if (folder / SETTINGS_FILE).is_file():
+        if is_occupied(folder / SETTINGS_FILE):
             return folder
     import platformdirs  # 20 ms to import, and rarely needed
 
@@ -280,9 +283,12 @@ def is_foreign(root: Path, explicit: str | os.PathLike[str] | None = None) -> bo
 def _read_file(path: Path) -> dict[str, Any]:
     """Return the settings in a file. Raises SettingsError."""
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
+        data, _ = read_file(path, MAX_SETTINGS)
+        text = data.decode("utf-8-sig")  # some editors write a byte order mark
     except FileNotFoundError:
         return {}
+    except UnsafeFile as error:
+        raise SettingsError(f"{path} cannot be read: it {error.reason}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(
             f"{path}: cannot be read ({error}); make it a readable UTF-8 text file"

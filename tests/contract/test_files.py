@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from muisti.errors import VaultNotFound
+from muisti.filesystem import Tree
 from muisti.ports import Location
 from muisti.settings import Settings
 from muisti.storage.files.conversations import FileConversations
@@ -47,13 +48,13 @@ class OnDisk(Bytes):
 def noted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[Path]:
     """The paths of which this is asked from now on; they go on answering."""
     asked: list[Path] = []
-    answer = getattr(Path, name)
+    answer = getattr(Tree, name)
 
-    def noting(path: Path) -> object:
-        asked.append(path)
-        return answer(path)
+    def noting(tree: Tree, path: Path, *rest: object) -> object:
+        asked.append(tree.root.joinpath(*tree.split(path)))
+        return answer(tree, path, *rest)
 
-    monkeypatch.setattr(Path, name, noting)
+    monkeypatch.setattr(Tree, name, noting)
     return asked
 
 
@@ -106,7 +107,7 @@ class TestFileVersions(VersionsContract):
                 [a_memory(number, f"text {number}", created_at=NOON + timedelta(days=number))]
             )[0].memory
             versions.archive({str(one.file_path): one.id})
-        read = noted(monkeypatch, "read_bytes")
+        read = noted(monkeypatch, "read")
         assert [one.content for one in versions.archived(2, 3)] == ["text 5", "text 4"]
         assert len(read) == 2
         assert versions.archived_memory(a_memory(7).id) is not None

@@ -64,7 +64,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("x")
     (tmp_path / "link").symlink_to(outside)
-    with pytest.raises(OSError, match="Too many levels"):
+    with pytest.raises(OSError, match="symbolic link"):
         Disk().append(tmp_path / "link", b"y", durable=False)
     with pytest.raises(FileExistsError):
         Disk().write_new(tmp_path / "link", b"y")

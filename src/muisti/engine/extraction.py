@@ -11,6 +11,7 @@ from pathlib import Path
 
 from muisti.engine.memories import Memories
 from muisti.errors import IndexProblem, InvalidRequest, SessionNotFound, VaultError
+from muisti.filesystem import read_file
 from muisti.lifecycle import core_memory as core
 from muisti.lifecycle.sessions import start_session
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Metrics, Utterance
@@ -35,6 +36,8 @@ PATIENCE = 5.0
 """Seconds that closing waits for extraction, unless the extractor is down. The rest stays in the
 queue on disk.
 """
+MAX_SOURCE = 1_000_000
+"""The most bytes of a file that core memory is filled from."""
 log = logging.getLogger("muisti")
 
 
@@ -108,7 +111,7 @@ class Extraction(Memories):
         if isinstance(source, os.PathLike):
             path = Path(source).expanduser()
             try:
-                source = path.read_text("utf-8-sig")
+                source = read_file(path.resolve(), MAX_SOURCE)[0].decode("utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
                 reason = f"must be a readable UTF-8 text file ({error})"
                 raise InvalidRequest("source", str(path), reason) from error

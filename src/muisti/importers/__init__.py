@@ -8,18 +8,21 @@ The file store owns the Markdown of a memory. Importers are in the same layer an
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.errors import ImportFailed, InvalidRequest
+from muisti.filesystem import UnsafeFile, open_file, read_file
 from muisti.registry import Registry
 
 if TYPE_CHECKING:
     from muisti.model import Memory
     from muisti.ports import ImportedMemory, MemoryCodec
 
-MAX_SOURCE = 1 << 30
+MAX_SOURCE = 1 << 28
+"""The most bytes of a source file: parsed, it takes several times as much memory."""
 DEFAULT = "markdown"
 
 
@@ -61,14 +64,23 @@ class ImportExportFiles:
         *others, last = [spec.suffix for spec in formats.values() if spec.suffix]
         fix = f"pass a {', '.join(others)} or {last} file, or a folder"
         try:
-            if source.stat().st_size > MAX_SOURCE and not source.is_dir():
-                raise ImportFailed(f"{source}: is larger than {MAX_SOURCE >> 20} MiB; split it")
+            if not source.is_dir():
+                os.close(open_file(source.resolve(strict=True)))  # raises for a named pipe
+                if source.stat().st_size > MAX_SOURCE:
+                    raise ImportFailed(f"{source}: is larger than {MAX_SOURCE >> 20} MiB; split it")
             for spec in sorted(formats.values(), key=lambda spec: spec.is_generic):
                 if spec.sniff(source):
                     return spec.load(source, self._codec)
+        except UnsafeFile as error:
+            raise ImportFailed(f"{source}: {error}") from error
         except OSError as error:
             raise ImportFailed(f"{source}: {error.strerror}; {fix}") from error
         raise ImportFailed(f"{source}: is not a known format; {fix}")
+
+
+def read_source(source: Path) -> bytes:
+    """Return the bytes of a file that was named; a link to it is followed. Raises OSError."""
+    return read_file(source.resolve(strict=True), MAX_SOURCE)[0]
 
 
 def list_export_formats() -> list[str]:

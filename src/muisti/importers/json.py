@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from muisti.errors import ImportFailed, InvalidMemory
-from muisti.importers import FormatSpec
+from muisti.importers import FormatSpec, read_source
 from muisti.model import Draft, Memory, Usage
 from muisti.model.fields import Field, Given, ValueType
 from muisti.model.jsonable import to_jsonable
@@ -33,7 +33,7 @@ def sniff(source: Path) -> bool:
 def load(source: Path, codec: MemoryCodec) -> list[ImportedMemory]:
     """Return the memories of a file."""
     try:
-        parsed = json.loads(source.read_bytes())
+        parsed = json.loads(read_source(source))
     except (ValueError, RecursionError) as error:
         raise ImportFailed(f"{source}: is not valid JSON ({error})") from error
     if isinstance(parsed, dict):

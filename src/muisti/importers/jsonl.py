@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from muisti.errors import ImportFailed
-from muisti.importers import FormatSpec
+from muisti.importers import FormatSpec, read_source
 from muisti.importers.json import parse_item
 from muisti.ports import ImportedMemory, MemoryCodec
 
@@ -19,7 +19,7 @@ def sniff(source: Path) -> bool:
 def load(source: Path, codec: MemoryCodec) -> list[ImportedMemory]:
     """Return the memories of a file."""
     found = []
-    for number, line in enumerate(source.read_bytes().splitlines(), start=1):
+    for number, line in enumerate(read_source(source).splitlines(), start=1):
         if not line.strip():
             continue
         where = f"{source}, line {number}"

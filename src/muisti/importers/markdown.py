@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from muisti.errors import ImportFailed
-from muisti.importers import FormatSpec
+from muisti.filesystem import Tree
+from muisti.importers import MAX_SOURCE, FormatSpec
 from muisti.model import Draft, Memory
 from muisti.ports import ImportedMemory, MemoryCodec
 
@@ -26,22 +27,41 @@ def sniff(source: Path) -> bool:
 
 
 def load(source: Path, codec: MemoryCodec) -> list[ImportedMemory]:
-    """Return the memories of a file, or of all Markdown files below a folder."""
+    """Return the memories of a file, or of all Markdown files below a folder.
+
+    Raises UnsafeFile for a link, a named pipe or a device in the folder: nothing is read from
+    outside of it.
+    """
     if not source.is_dir():
-        return list(_load_file(source, codec))
-    paths = []
-    for path in source.rglob("*.md"):
-        is_hidden = any(part.startswith(".") for part in path.relative_to(source).parts)
-        if path.is_file() and not is_hidden:
-            paths.append(path)
+        file = source.resolve(strict=True)
+        return list(_load_file(Tree(file.parent), file, source, codec))
+    tree = Tree(source)
+    paths = sorted(source / path for path in _list_files(tree, ""))
     if not paths:
         raise ImportFailed(f"{source}: contains no Markdown files")
-    return [memory for path in sorted(paths) for memory in _load_file(path, codec)]
+    return [memory for path in paths for memory in _load_file(tree, path, path, codec)]
 
 
-def _load_file(path: Path, codec: MemoryCodec) -> Iterator[ImportedMemory]:
-    data = path.read_bytes()
-    seconds = path.stat().st_mtime
+def _list_files(tree: Tree, folder: str) -> Iterator[str]:
+    """Yield the Markdown files below a folder, without hidden ones. Links are listed as files."""
+    prefix = f"{folder}/" if folder else ""
+    folders = []
+    with tree.scan(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(prefix + entry.name)
+            elif entry.name.endswith(".md"):
+                yield prefix + entry.name
+    for below in folders:
+        yield from _list_files(tree, below)
+
+
+def _load_file(tree: Tree, file: Path, path: Path, codec: MemoryCodec) -> Iterator[ImportedMemory]:
+    """Yield the memories of a file. Path: as it was named."""
+    data, status = tree.read(file, MAX_SOURCE)
+    seconds = status.st_mtime
     try:
         modified = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):

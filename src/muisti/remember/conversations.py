@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from muisti.errors import InvalidRequest
+from muisti.filesystem import is_portable_name
 from muisti.model import ROLES, SESSION_BREAK, Conversation, Event, EventName, Message
 from muisti.ports import ChangeSet, Services
 from muisti.remember.identity import make_id
@@ -36,7 +37,7 @@ def validate_conversation(name: str) -> str:
     """Return the name of a conversation. It names a folder. Raises InvalidRequest."""
     channel, _, chat_id = name.partition("_") if isinstance(name, str) else ("", "", "")
     is_valid = _CHANNEL.match(channel) and _CHAT_ID.match(chat_id) and ".." not in chat_id
-    if not is_valid or name.endswith((".", " ")) or len(name.encode("utf-8", "replace")) > 200:
+    if not is_valid or not is_portable_name(name) or len(name.encode("utf-8", "replace")) > 200:
         raise InvalidRequest(
             "conversation",
             name,

@@ -69,6 +69,8 @@ class JournalDelta:
     restarted: bool
     """True if the journal was rewritten (git, a backup): `events` are all of its events."""
     problems: tuple[Problem, ...] = ()
+    is_complete: bool = True
+    """False if there is more to read after `offsets`: a very large journal is read in parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class ConversationDelta:
     restarted: bool
     """True if the file was replaced or rewritten: `lines` are all of its lines."""
     problems: tuple[Problem, ...] = ()
+    is_complete: bool = True
+    """False if there is more to read after `offset`: a very large file is read in parts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,10 @@ def hold_lock(path: Path) -> Iterator[bool]:
 
     The operating system releases the lock when the process dies.
     """
+    from muisti.filesystem import open_to_lock
     from muisti.storage.files.lock import try_lock
 
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = open_to_lock(path)
     try:
         yield try_lock(fd)
     finally:

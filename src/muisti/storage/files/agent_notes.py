@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
 
+from muisti.filesystem import Tree, is_link
 from muisti.ports import Clock, NotebookEntry
 from muisti.settings import Settings
 from muisti.storage.clock import SystemClock
@@ -22,6 +23,7 @@ from muisti.storage.files.vault import FileVault, has_memory_id
 from muisti.storage.files.versions import HISTORY
 
 _STAMP = "%Y%m%dT%H%M%S%fZ"
+_MAX_NOTE = 64_000_000
 
 
 class FileNotebook:
@@ -38,7 +40,8 @@ class FileNotebook:
     ) -> None:
         self.folder = folder
         self._root = root
-        self._disk = disk or Disk()
+        self._disk = (disk or Disk()).confine(root)
+        self._tree = Tree(root)
         self._clock = clock or SystemClock()
         self._vault = FileVault(root, settings, self._clock, self._disk)
         self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
@@ -56,14 +59,11 @@ class FileNotebook:
 
     def status(self, path: str) -> os.stat_result | None:
         """Return the status of a path, or of the first link on the way; None if nothing exists."""
-        current, status = self._root, None
-        for name in PurePosixPath(self.folder, path).parts:
-            current /= name
-            try:
-                status = current.lstat()
-            except (FileNotFoundError, NotADirectoryError):
-                return None
-            if stat.S_ISLNK(status.st_mode):
+        status = None
+        names = PurePosixPath(self.folder, path).parts
+        for depth in range(1, len(names) + 1):
+            status = self._tree.lstat("/".join(names[:depth]))
+            if status is None or is_link(status):
                 return status
         return status
 
@@ -74,7 +74,7 @@ class FileNotebook:
         """
         found = []
         try:
-            with os.scandir(self._resolve(path)) as listing:
+            with self._tree.scan(self._resolve(path)) as listing:
                 for entry in listing:
                     if entry.name.startswith(".") or entry.is_symlink():
                         continue
@@ -90,8 +90,8 @@ class FileNotebook:
     def read(self, path: str, most: int) -> bytes:
         """Return up to `most` + 1 bytes of a file. Raises FileNotFoundError, VaultError."""
         try:
-            fd = os.open(self._resolve(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with open(fd, "rb") as file:
+            fd, _ = self._tree.open(self._resolve(path), os.O_RDONLY)
+            with os.fdopen(fd, "rb") as file:
                 return file.read(most + 1)
         except FileNotFoundError:
             raise
@@ -114,7 +114,7 @@ class FileNotebook:
         """Replace a file's bytes. The earlier ones are kept as a version."""
         file = self._vault_path(path)
         with disk_errors(file):
-            before = self._resolve(path).read_bytes()
+            before, _ = self._tree.read(self._resolve(path), _MAX_NOTE)
         version = self._find_free_path(f"{HISTORY}/{file}/", PurePosixPath(path).suffix)
         self._writer.create([(version, before)])
         self._writer.replace(file, data)
@@ -126,7 +126,7 @@ class FileNotebook:
     def trash(self, path: str) -> str:
         """Move a file or a folder to the trash. Returns its new path, relative to the vault."""
         source = self._vault_path(path)
-        suffix = PurePosixPath(source).suffix if self._resolve(path).is_file() else ""
+        suffix = PurePosixPath(source).suffix if self._tree.is_file(source) else ""
         target = self._find_free_path(f"{TRASH}/{source.removesuffix(suffix)}.", suffix)
         self._move(source, target)
         return target
@@ -143,7 +143,7 @@ class FileNotebook:
     def _find_free_path(self, prefix: str, suffix: str) -> str:
         """Return a free path with the current time, or later: the clock may have been set back."""
         at = self._clock.now()
-        while os.path.lexists(self._root / f"{prefix}{at:{_STAMP}}{suffix}"):
+        while self._tree.exists(f"{prefix}{at:{_STAMP}}{suffix}"):
             at += timedelta(microseconds=1)
         return f"{prefix}{at:{_STAMP}}{suffix}"
 

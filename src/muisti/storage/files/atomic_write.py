@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from muisti.filesystem import Tree
 from muisti.storage.files.disk import Disk, disk_errors
 
 _MANIFEST = "manifest.json"
+_MAX_MANIFEST = 64_000_000
 
 NewFile = tuple[str, bytes]
 """A path relative to the vault, and the bytes to write there."""
@@ -23,14 +25,15 @@ class AtomicWriter:
     def __init__(self, root: Path, work: Path, disk: Disk) -> None:
         self._root = root
         self._work = work
-        self._disk = disk
+        self._disk = disk.confine(root)
+        self._tree = Tree(root)
 
     def prepare(self) -> None:
         """Create the working folder, with a .gitignore for it and the index beside it."""
-        if not self._work.is_dir():
+        if not self._tree.is_folder(self._work):
             self._disk.make_folder(self._work)
             ignore = self._work.parent / ".gitignore"
-            if not ignore.exists():
+            if not self._tree.exists(ignore):
                 with suppress(FileExistsError):
                     self._disk.write_unsynced(ignore, b"*\n")
 
@@ -58,22 +61,19 @@ class AtomicWriter:
 
     def has_incomplete_writes(self) -> bool:
         """Return whether there are temporary files."""
-        with suppress(OSError), os.scandir(self._work) as entries:
-            return next(entries, None) is not None
-        return False
+        return bool(self._tree.list_names(self._work))
 
     def recover(self) -> None:
         """Finish complete batches of a crashed process, and remove its other temporary files."""
         with disk_errors(self._work):
-            if not self._work.is_dir():
-                return
-            for left in list(self._work.iterdir()):
-                if (left / _MANIFEST).is_file():
-                    paths: list[str] = json.loads((left / _MANIFEST).read_bytes())
+            for name in self._tree.list_names(self._work):
+                left = self._work / name
+                if self._tree.is_file(left / _MANIFEST):
+                    manifest, _ = self._tree.read(left / _MANIFEST, _MAX_MANIFEST)
+                    paths: list[str] = json.loads(manifest)
                     for number, path in enumerate(paths):
                         staged, final = left / f"{number}.md", self._root / path
-                        is_published = staged.exists() and final.exists() and final.samefile(staged)
-                        if final.exists() and not is_published:
+                        if self._tree.exists(final) and not self._is_same(staged, final):
                             # Another file took the name since: publish this one beside it.
                             stem = path.removesuffix(".md")
                             paths[number] = f"{stem}_{uuid.uuid4().hex[:12]}.md"
@@ -113,9 +113,8 @@ class AtomicWriter:
             self._disk.discard(staging / _MANIFEST)  # first, or `recover` would finish the batch
             for file, path in zip(staged, paths, strict=True):
                 final = self._root / path
-                with suppress(OSError):
-                    if final.samefile(file):
-                        self._disk.discard(final)
+                if self._is_same(file, final):
+                    self._disk.discard(final)
             self._remove(staging)
             raise
         self._remove(staging)
@@ -124,7 +123,7 @@ class AtomicWriter:
         """Link every staged file to its path. They stay, so that this can be repeated or undone."""
         for number, path in enumerate(paths):
             staged, final = staging / f"{number}.md", self._root / path
-            if staged.exists() and not (final.exists() and final.samefile(staged)):
+            if self._tree.exists(staged) and not self._is_same(staged, final):
                 self._disk.make_folder(final.parent)
                 self._disk.publish(staged, final, keep=True)
         for folder in self._list_folders(paths):
@@ -132,13 +131,19 @@ class AtomicWriter:
 
     def _remove(self, left: Path) -> None:
         """Remove a temporary file, or a folder with its files, the manifest first."""
-        if left.is_dir() and not left.is_symlink():
-            for file in sorted(left.iterdir(), key=lambda file: file.name != _MANIFEST):
-                self._disk.discard(file)
+        if self._tree.is_folder(left):
+            names = self._tree.list_names(left)
+            for name in sorted(names, key=lambda name: name != _MANIFEST):
+                self._disk.discard(left / name)
             with suppress(OSError):
-                left.rmdir()
+                self._disk.remove_folder(left)
         else:
             self._disk.discard(left)
+
+    def _is_same(self, one: Path, other: Path) -> bool:
+        """Return whether two names are of the same file."""
+        mine, theirs = self._tree.lstat(one), self._tree.lstat(other)
+        return mine is not None and theirs is not None and os.path.samestat(mine, theirs)
 
     def _list_folders(self, paths: Sequence[str]) -> list[Path]:
         return list(dict.fromkeys((self._root / path).parent for path in paths))

@@ -8,11 +8,17 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from muisti.errors import VaultUnusable
+from muisti.filesystem import Tree, UnsafeFile
 from muisti.model import Message
 from muisti.remember.index_rows import get_own_scope
 from muisti.storage.files.disk import Disk, disk_errors
-from muisti.storage.files.jsonl import CORRUPT, quarantine_torn_tail, replace_file
+from muisti.storage.files.jsonl import (
+    CORRUPT,
+    MAX_REWRITTEN,
+    quarantine_torn_tail,
+    read_all_lines,
+    replace_file,
+)
 
 FOLDER = "conversations"
 TRASH = f".trash/{FOLDER}"
@@ -26,31 +32,34 @@ def remove_messages(
     They are moved to the trash; with `hard` nothing is kept, there either. Call under the lock.
     """
     folder = root / FOLDER / conversation
+    tree = Tree(root)
     changed = []
     with disk_errors(folder):
-        for path in _list_files(folder):
+        for path in _list_files(tree, folder):
             quarantine_torn_tail(disk, path)
-            kept, removed = _split(path, ids)
+            kept, removed = _split(tree, path, ids)
             if not removed:
                 continue
             if not hard:
                 trash = root / TRASH / conversation / path.name
                 disk.make_folder(trash.parent)
+                if tree.is_file(trash):
+                    quarantine_torn_tail(disk, trash)
                 disk.append(trash, b"".join(removed), durable=True)
                 disk.sync_folder(trash.parent)
             replace_file(disk, path, b"".join(kept))
             changed.append(f"{FOLDER}/{conversation}/{path.name}")
         if hard:
             trash_folder = root / TRASH / conversation
-            for path in _list_files(trash_folder):
-                kept, removed = _split(path, ids)
+            for path in _list_files(tree, trash_folder):
+                kept, removed = _split(tree, path, ids)
                 if removed:
                     replace_file(disk, path, b"".join(kept))
-            _remove_if_empty(trash_folder)
-            if ids is None and folder.is_dir():
-                for path in folder.glob(f"*{CORRUPT}"):
-                    disk.remove(path)
-        _remove_if_empty(folder)
+            _remove_if_empty(disk, trash_folder)
+            if ids is None:
+                for name in tree.list_files(folder, CORRUPT):
+                    disk.remove(folder / name)
+        _remove_if_empty(disk, folder)
     return changed
 
 
@@ -60,14 +69,15 @@ def restore_messages(root: Path, disk: Disk, conversation: str) -> tuple[list[st
     Each line goes before the first later one, so that the order of the others is kept.
     """
     trash_folder = root / TRASH / conversation
+    tree = Tree(root)
     changed, count = [], 0
     with disk_errors(trash_folder):
-        for trash in _list_files(trash_folder):
+        for trash in _list_files(tree, trash_folder):
             path = root / FOLDER / conversation / trash.name
             disk.make_folder(path.parent)
-            lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+            lines = _read_lines(tree, path) if tree.exists(path) else []
             known = set(lines)  # a crash while they were moved left them in both files
-            for line in trash.read_bytes().splitlines(keepends=True):
+            for line in _read_lines(tree, trash):
                 if line in known:
                     continue
                 at = _read_time(line)
@@ -77,46 +87,58 @@ def restore_messages(root: Path, disk: Disk, conversation: str) -> tuple[list[st
             replace_file(disk, path, b"".join(lines))
             disk.remove(trash)
             changed.append(f"{FOLDER}/{conversation}/{path.name}")
-        _remove_if_empty(trash_folder)
+        _remove_if_empty(disk, trash_folder)
     return changed, count
 
 
 def read_trash(root: Path) -> Iterator[Message]:
     """Yield the messages in the trash. Lines that cannot be read are skipped."""
-    for folder in sorted((root / TRASH).glob("*")):
-        for path in _list_files(folder):
-            place = 0
-            for line in path.read_bytes().splitlines(keepends=True):
+    tree = Tree(root)
+    for conversation in tree.list_names(TRASH):
+        for name in tree.list_files(f"{TRASH}/{conversation}", ".jsonl"):
+            path = root / TRASH / conversation / name
+            for place, line in _iterate_lines(tree, path):
                 with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
                     parsed = json.loads(line.decode("utf-8-sig"))
                     project, user = get_own_scope(parsed.get("meta") or {})
                     yield Message(
                         id=_read_id(line, path.stem, place),
-                        conversation=folder.name,
+                        conversation=conversation,
                         role=str(parsed["role"]),
                         content=str(parsed["content"]),
                         at=_read_time(line),
                         project=project,
                         user=user,
                     )
+
+
+def _list_files(tree: Tree, folder: Path) -> list[Path]:
+    """Return the files of a folder, sorted. Raises UnsafeFile if a folder is a symbolic link."""
+    with suppress(FileNotFoundError, NotADirectoryError), tree.scan(folder):
+        return [folder / name for name in tree.list_files(folder, ".jsonl")]
+    return []
+
+
+def _read_lines(tree: Tree, path: Path) -> list[bytes]:
+    return tree.read(path, MAX_REWRITTEN)[0].splitlines(keepends=True)
+
+
+def _iterate_lines(tree: Tree, path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield each complete line with its offset. A file that cannot be read has none."""
+    with suppress(FileNotFoundError, UnsafeFile):
+        for part in read_all_lines(tree, path):
+            place = part.start
+            for line in part.data.splitlines(keepends=True):
+                yield place, line
                 place += len(line)
 
 
-def _list_files(folder: Path) -> Iterator[Path]:
-    """Return the files of a folder, sorted. Raises VaultUnusable for a symbolic link."""
-    if folder.is_symlink() or folder.parent.is_symlink():
-        raise VaultUnusable(f"{folder} is a symbolic link; muisti does not write through links")
-    if not folder.is_dir():
-        return iter(())
-    return iter(sorted(path for path in folder.glob("*.jsonl") if path.is_file()))
-
-
-def _split(path: Path, ids: Collection[str] | None) -> tuple[list[bytes], list[bytes]]:
+def _split(tree: Tree, path: Path, ids: Collection[str] | None) -> tuple[list[bytes], list[bytes]]:
     """Return the lines to keep and the lines to remove."""
     kept: list[bytes] = []
     removed: list[bytes] = []
     place = 0
-    for line in path.read_bytes().splitlines(keepends=True):
+    for line in _read_lines(tree, path):
         is_wanted = ids is None or _read_id(line, path.stem, place) in ids
         (removed if is_wanted else kept).append(line)
         place += len(line)
@@ -141,6 +163,7 @@ def _read_time(line: bytes) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _remove_if_empty(folder: Path) -> None:
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
+def _remove_if_empty(disk: Disk, folder: Path) -> None:
+    tree = disk.tree(folder)
+    if tree.is_folder(folder) and not tree.list_names(folder):
+        disk.remove_folder(folder)

@@ -6,16 +6,19 @@ of a conversation, even if the clock was set back to an earlier day.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from muisti.errors import InvalidRequest, VaultUnusable
+from muisti.errors import InvalidRequest
+from muisti.filesystem import Tree, UnsafeFile
 from muisti.model import ROLES, Message, Problem
 from muisti.ports.rows import MessageLine
 from muisti.remember.conversations import DEEPEST_META, PRIVATE, collect_texts, derive_meta
@@ -23,10 +26,12 @@ from muisti.settings import Settings
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.jsonl import (
     CORRUPT,
+    TOO_LONG,
+    Lines,
     ends_with_newline,
     hash_tail,
     quarantine_torn_tail,
-    read_complete_lines,
+    read_lines,
 )
 from muisti.storage.files.timestamps import format_time, make_file_stat
 from muisti.storage.sync_state import ConversationDelta, ConversationOffset, FileStat, ReadOffset
@@ -41,7 +46,8 @@ class FileConversations:
     def __init__(self, root: Path, settings: Settings, disk: Disk | None = None) -> None:
         self._root = root
         self._settings = settings
-        self._disk = disk or Disk()
+        self._disk = (disk or Disk()).confine(root)
+        self._tree = Tree(root)
         self._before: dict[str, FileStat] = {}
         """By file: its stat before this process last appended to it, to notice edits by others."""
         self._written: dict[str, dict[str, Message]] = {}
@@ -51,18 +57,14 @@ class FileConversations:
         """Append messages with one write; return the file's path. Call under the vault's lock."""
         folder = self._root / FOLDER / conversation
         with disk_errors(folder):
-            if folder.is_symlink() or folder.parent.is_symlink():
-                raise VaultUnusable(
-                    f"{folder} is a symbolic link; muisti does not write through links"
-                )
             self._disk.make_folder(folder)
             day = folder / f"{messages[0].at.date().isoformat()}.jsonl"
-            days = sorted(folder.glob("*.jsonl"), reverse=True)
-            path = max(day, next((path for path in days if path.is_file()), day))
+            days = self._tree.list_files(folder, ".jsonl")
+            path = max([day, *(folder / name for name in days[-1:])])
             name = f"{FOLDER}/{conversation}/{path.name}"
-            existed = path.exists()
+            existed = self._tree.is_file(path)
             if existed:
-                self._before[name] = _read_stat(path)
+                self._before[name] = self._read_stat(path)
                 quarantine_torn_tail(self._disk, path, _is_object)
             self._disk.append(
                 path, b"".join(_format_line(message) for message in messages), durable=True
@@ -74,25 +76,38 @@ class FileConversations:
 
     def files(self) -> Iterator[tuple[str, FileStat]]:
         """Yield every file of every conversation. Symbolic links are not followed."""
-        for folder in _list_entries(self._root / FOLDER):
-            if not folder.is_dir(follow_symlinks=False):
-                continue
-            entries = {entry.name: entry for entry in _list_entries(Path(folder.path))}
-            for name, entry in entries.items():
-                if name.endswith(".jsonl") and entry.is_file(follow_symlinks=False):
-                    is_torn = f"{name}{CORRUPT}" in entries
+        with suppress(FileNotFoundError, NotADirectoryError, UnsafeFile):
+            with self._tree.scan(FOLDER) as entries:
+                folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            for folder in sorted(name for name in folders if name[0] != "."):
+                yield from self._list_folder(
+                    f"{FOLDER}/{self._tree.make_known_name(FOLDER, folder)}"
+                )
+
+    def _list_folder(self, folder: str) -> list[tuple[str, FileStat]]:
+        found = []
+        with suppress(FileNotFoundError, NotADirectoryError), self._tree.scan(folder) as entries:
+            names = {entry.name for entry in entries}
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                name = entry.name
+                if (
+                    name.endswith(".jsonl")
+                    and name[0] != "."
+                    and entry.is_file(follow_symlinks=False)
+                ):
+                    is_torn = f"{name}{CORRUPT}" in names
                     stat = _make_stat(entry.stat(follow_symlinks=False), is_torn=is_torn)
-                    yield f"{FOLDER}/{folder.name}/{name}", stat
+                    found.append((f"{folder}/{name}", stat))
+        return found
 
     def exists(self, path: str) -> bool:
         """Return whether there is a file at this path."""
-        file = self._root / path
-        return file.is_file() and not file.is_symlink()
+        return self._tree.is_file(path)
 
     def stat(self, path: str) -> FileStat:
         """Return the stat of a file, as `files` does."""
         with disk_errors(path):
-            return _read_stat(self._root / path)
+            return self._read_stat(self._root / path)
 
     def read(
         self, path: str, known: ConversationOffset | None, *, repair: bool = False
@@ -108,24 +123,62 @@ class FileConversations:
             if repair:
                 quarantine_torn_tail(self._disk, file, _is_object)
             seen_ns = time.time_ns()
-            stat = _read_stat(file)
+            stat = self._read_stat(file)
             before = self._before.pop(path, None)
             read = ReadOffset(0, "")
-            if known is not None and _is_continued(file, stat, known, before):
+            if known is not None and self._is_continued(file, stat, known, before):
                 read = known.read
-            data = read_complete_lines(file, read.offset) if stat.size > read.offset else b""
-            if not repair and stat.size and not ends_with_newline(file):
+            part = Lines(b"", read.offset, read.offset, True, ())
+            if stat.size > read.offset:
+                part = read_lines(self._tree, file, read.offset)
+            if not repair and stat.size and not ends_with_newline(self._tree, file):
                 problems.append(Problem(path, _TORN))
             if stat.inode < 0:
                 problems.append(Problem(path, _MOVED.format(f"{path}{CORRUPT}")))
-            offset = read.offset + len(data)
+            problems += [
+                Problem(path, f"skipped the line at byte {at}: it {TOO_LONG}")
+                for at in part.too_long
+            ]
             after = read
-            if data or not offset:
-                after = ReadOffset(offset, hash_tail(file, offset))
-        lines = list(_parse_lines(path, data, read.offset, problems))
+            if part.end > read.offset or not part.end:
+                after = ReadOffset(part.end, hash_tail(self._tree, file, part.end))
+        lines = list(_parse_lines(path, part.data, part.start, problems))
         self._redact(lines, self._written.pop(path, {}))
-        seen = ConversationOffset(stat, seen_ns, after)
-        return ConversationDelta(conversation, path, seen, lines, read.offset == 0, tuple(problems))
+        return ConversationDelta(
+            conversation,
+            path,
+            ConversationOffset(stat, seen_ns, after),
+            lines,
+            read.offset == 0,
+            tuple(problems),
+            part.is_complete,
+        )
+
+    def _read_stat(self, file: Path) -> FileStat:
+        status = self._tree.lstat(file)
+        if status is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file", str(file))
+        is_torn = self._tree.exists(file.with_name(file.name + CORRUPT))
+        return _make_stat(status, is_torn=is_torn)
+
+    def _is_continued(
+        self, file: Path, stat: FileStat, known: ConversationOffset, before: FileStat | None
+    ) -> bool:
+        """Return whether a file was only appended to since it was last read.
+
+        Before: its stat before our own last append; it differs from the known one if others
+        changed it.
+        """
+        was, read = known.stat, known.read
+        if abs(stat.inode) != abs(was.inode):
+            return False
+        if stat.size == was.size and stat.mtime_ns != was.mtime_ns:
+            return False
+        if before is not None and before[:2] != was[:2]:
+            return False
+        if read.offset > stat.size:
+            return False
+        return not read.offset or hash_tail(self._tree, file, read.offset) == read.tail_sha
 
     def _redact(self, lines: list[MessageLine], written: dict[str, Message]) -> None:
         """Redact lines that others wrote, so that private text stays out of the index."""
@@ -154,34 +207,6 @@ _TORN = "its last line is incomplete after a crash, and will be moved when the v
 _MOVED = "an incomplete line was moved to {} after a crash: check it, then remove that file"
 
 
-def _is_continued(
-    file: Path, stat: FileStat, known: ConversationOffset, before: FileStat | None
-) -> bool:
-    """Return whether a file was only appended to since it was last read.
-
-    Before: its stat before our own last append; it differs from the known one if others changed it.
-    """
-    was, read = known.stat, known.read
-    if abs(stat.inode) != abs(was.inode):
-        return False
-    if stat.size == was.size and stat.mtime_ns != was.mtime_ns:
-        return False
-    if before is not None and before[:2] != was[:2]:
-        return False
-    if read.offset > stat.size:
-        return False
-    return not read.offset or hash_tail(file, read.offset) == read.tail_sha
-
-
-def _list_entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            visible = [entry for entry in entries if not entry.name.startswith(".")]
-            return sorted(visible, key=lambda entry: entry.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
 def _make_stat(status: os.stat_result, *, is_torn: bool) -> FileStat:
     """Return a file's stat. The inode is negative while there is a `.corrupt` file beside it.
 
@@ -189,10 +214,6 @@ def _make_stat(status: os.stat_result, *, is_torn: bool) -> FileStat:
     """
     stat = make_file_stat(status)
     return stat._replace(inode=-stat.inode) if is_torn else stat
-
-
-def _read_stat(file: Path) -> FileStat:
-    return _make_stat(file.stat(), is_torn=file.with_name(file.name + CORRUPT).exists())
 
 
 def _format_line(message: Message) -> bytes:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from muisti.errors import BrokenFile, InvalidRequest, VaultUnusable
+from muisti.errors import BrokenFile, InvalidRequest
+from muisti.filesystem import Tree, UnsafeFile, is_portable_name
 from muisti.model import CORE_SECTIONS, CoreMemory
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
@@ -25,6 +25,7 @@ NAME = "core_memory.json"
 USERS = "users"
 USER_FILE = "USER.md"
 MAX_USER_FILE = 1_000_000
+MAX_CORE_FILE = 16_000_000
 PREVIOUS = ".history"
 TRASH = ".trash"
 _FIX = "fix it, or restore the copy in .history"
@@ -37,6 +38,8 @@ def make_user_folder(user: str) -> str:
     """Return the name of a user's folder. Characters that are not safe in a path are escaped."""
     name = unicodedata.normalize("NFC", user)
     name = _UNSAFE.sub(lambda found: quote(found[0], safe="").replace(".", "%2E"), name)
+    if not is_portable_name(name):
+        name = f"%{ord(name[0]):02X}{name[1:]}"  # CON, NUL and the like are devices on Windows
     if len(name.encode()) > MAX_FOLDER:
         digest = hashlib.sha256(user.encode()).hexdigest()[:16]
         name = f"{name.encode()[:MAX_FOLDER].decode('utf-8', 'ignore')}~{digest}"
@@ -48,7 +51,8 @@ class FileCoreMemory:
 
     def __init__(self, root: Path, disk: Disk | None = None) -> None:
         self._root = root
-        self._disk = disk or Disk()
+        self._disk = (disk or Disk()).confine(root)
+        self._tree = Tree(root)
         self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
 
     def read(self, user: str = "") -> CoreMemory:
@@ -62,12 +66,12 @@ class FileCoreMemory:
         """Return the path of a user's file. Raises VaultUnusable if it is another user's."""
         folder = make_user_folder(user)
         with disk_errors(USERS):
-            if any((self._root / part).is_symlink() for part in (USERS, f"{USERS}/{folder}")):
-                raise VaultUnusable(f"{USERS}/{folder} is a symbolic link; replace it by a folder")
-            # A file system that ignores case returns the file of "Anna" for "anna".
-            others = os.listdir(self._root / USERS) if (self._root / USERS).is_dir() else []
+            others = []
+            with suppress(FileNotFoundError), self._tree.scan(USERS) as entries:
+                others = [unicodedata.normalize("NFC", entry.name) for entry in entries]
+        # A file system that ignores case returns the file of "Anna" for "anna".
         same = [other for other in others if other.casefold() == folder.casefold()]
-        if folder not in same and same and (self._root / USERS / folder).exists():
+        if folder not in same and same and self._tree.exists(f"{USERS}/{folder}"):
             raise InvalidRequest(
                 "user", user, f"must differ from {same[0]} in more than case on this file system"
             )
@@ -98,12 +102,15 @@ class FileCoreMemory:
         for known in (section,) if user else CORE_SECTIONS:
             table.setdefault(known, {})
         with disk_errors(path):
-            if (self._root / path).exists():
-                previous = (self._root / path).read_bytes()
+            if self._tree.exists(path):
+                previous, _ = self._tree.read(path, MAX_CORE_FILE)
                 self._disk.make_folder((self._root / PREVIOUS / path).parent)
                 self._writer.replace(f"{PREVIOUS}/{path}", previous)
             self._disk.make_folder((self._root / path).parent)
         data = json.dumps(table, ensure_ascii=False, indent=2).encode() + b"\n"
+        if len(data) > MAX_CORE_FILE:
+            reason = f"must be shorter: all of core memory may have {MAX_CORE_FILE} bytes"
+            raise InvalidRequest(section, f"{len(data)} bytes", reason)
         self._writer.replace(path, data)
 
     def remove(self, user: str, *, hard: bool) -> None:
@@ -112,24 +119,26 @@ class FileCoreMemory:
         with disk_errors(path):
             if hard:
                 for copy in (path, f"{PREVIOUS}/{path}", f"{TRASH}/{path}"):
-                    if (self._root / copy).exists():
+                    if self._tree.exists(copy):
                         self._disk.remove(self._root / copy)
                         self._disk.sync_folder((self._root / copy).parent)
                         with suppress(OSError):  # a person may have put other files there
-                            (self._root / copy).parent.rmdir()
-            elif (self._root / path).exists():
+                            self._disk.remove_folder((self._root / copy).parent)
+            elif self._tree.exists(path):
                 self._disk.make_folder((self._root / TRASH / path).parent)
                 self._disk.replace(self._root / path, self._root / TRASH / path)
                 self._disk.sync_folder((self._root / TRASH / path).parent)
 
     def read_user_file(self) -> str | None:
         """Return the text of `USER.md`; None if core memory exists already. Raises BrokenFile."""
-        source = self._root / USER_FILE
-        if (self._root / NAME).exists() or not source.is_file():
+        if self._tree.exists(NAME):
             return None
         try:
-            with source.open("rb") as file:
-                return file.read(MAX_USER_FILE).decode("utf-8-sig")
+            return self._tree.read(USER_FILE, MAX_USER_FILE)[0].decode("utf-8-sig")
+        except FileNotFoundError:
+            return None
+        except UnsafeFile as error:
+            raise BrokenFile(USER_FILE, error.reason) from error
         except (OSError, UnicodeDecodeError) as error:
             raise BrokenFile(
                 USER_FILE, f"cannot be read ({error}): save it as UTF-8 text"
@@ -138,9 +147,11 @@ class FileCoreMemory:
     def _read_table(self, path: str) -> dict[str, Any]:
         """Return the parsed file, with everything that a person added to it."""
         try:
-            data = (self._root / path).read_bytes()
+            data, _ = self._tree.read(path, MAX_CORE_FILE)
         except FileNotFoundError:
             return {}
+        except UnsafeFile as error:
+            raise BrokenFile(error.path, error.reason) from error
         except OSError as error:
             raise BrokenFile(
                 path, f"cannot be read ({error.strerror}): check its permissions"

@@ -10,10 +10,13 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Self
 
-from muisti.errors import VaultError, VaultFull, VaultNotFound, VaultReadOnly
+from muisti import filesystem
+from muisti.errors import VaultError, VaultFull, VaultNotFound, VaultReadOnly, VaultUnusable
+from muisti.filesystem import LINK, Tree, UnsafeFile
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
@@ -23,6 +26,8 @@ def disk_errors(path: Path | str) -> Iterator[None]:
     """Translate errors of the operating system into VaultError and its subclasses."""
     try:
         yield
+    except UnsafeFile as error:
+        raise VaultUnusable(str(error)) from error
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -42,10 +47,30 @@ def escape_path(path: str) -> str:
 
 
 class Disk:
-    """Changes files on the real disk."""
+    """Changes files on the real disk. Below the folders in `trees` it follows no links."""
+
+    trees: tuple[Tree, ...] = ()
+
+    def confine(self, root: Path) -> Self:
+        """Follow no links below this folder from now on. Raises UnsafeFile where there is one."""
+        if all(tree.root != root for tree in self.trees):
+            self.trees = (Tree(root), *self.trees)
+        return self
 
     def step(self, what: str, path: Path) -> None:
         """Do nothing. Called before each change; tests override it."""
+
+    def tree(self, path: Path) -> Tree:
+        """Return the tree of a path: a confined folder, or else only the path's own folder."""
+        for tree in self.trees:
+            if path.is_relative_to(tree.root):
+                return tree
+        return Tree(path.parent)
+
+    def _enter(self, path: Path) -> AbstractContextManager[tuple[str, filesystem.Folder]]:
+        """Open the folder of a path: a vault's own folder is entered from the one that it is in."""
+        tree = self.tree(path)
+        return (Tree(path.parent) if path == tree.root else tree).enter(path)
 
     def write_new(self, path: Path, data: bytes) -> None:
         """Create a file that must not exist yet, and sync it."""
@@ -59,9 +84,9 @@ class Disk:
     def write_unsynced(self, path: Path, data: bytes) -> None:
         """Create a file that must not exist yet, without syncing it. On failure nothing remains."""
         self.step("create", path)
-        fd = os.open(
-            path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
+        with self._enter(path) as (name, folder):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            fd = filesystem.system.open(name, flags | filesystem.system.no_follow, folder)
         try:
             try:
                 self._write_all(fd, data, path)
@@ -79,19 +104,17 @@ class Disk:
 
     def sync_file(self, path: Path) -> None:
         """Sync a file's bytes. A failed sync is never repeated on the same descriptor."""
-        self._sync(path, os.O_RDONLY)
+        self.step("fsync", path)
+        self.tree(path).sync_file(path)
 
     def sync_folder(self, path: Path) -> None:
         """Sync a folder's entries."""
-        self._sync(path, os.O_RDONLY | os.O_DIRECTORY)
-
-    def _sync(self, path: Path, flags: int) -> None:
         self.step("fsync", path)
-        fd = os.open(path, flags | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        tree = self.tree(path)
+        if tree in self.trees:
+            tree.sync_folder(path)
+        else:
+            filesystem.sync_folder(path)
 
     def publish(self, temporary: Path, final: Path, *, keep: bool = False) -> None:
         """Give a finished file its name; `keep` keeps the temporary name too.
@@ -99,14 +122,17 @@ class Disk:
         Raises FileExistsError instead of overwriting a file.
         """
         self.step("publish", final)
+        system = filesystem.system
         try:
-            os.link(temporary, final, follow_symlinks=False)
+            with self._enter(temporary) as old, self._enter(final) as new:
+                system.link(*old, *new)
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            if os.path.lexists(final):
+            if self.tree(final).exists(final):
                 raise FileExistsError(errno.EEXIST, "exists", str(final)) from None
-            os.rename(temporary, final)
+            with self._enter(temporary) as old, self._enter(final) as new:
+                system.rename(*old, *new)
         else:
             if not keep:
                 self.discard(temporary)
@@ -114,21 +140,30 @@ class Disk:
     def replace(self, temporary: Path, final: Path) -> None:
         """Replace a file with a finished one atomically, and keep its permissions."""
         self.step("replace", final)
-        with suppress(FileNotFoundError):
-            os.chmod(temporary, stat.S_IMODE(os.stat(final).st_mode))
-        os.replace(temporary, final)
+        replaced = self.tree(final).lstat(final)
+        with self._enter(temporary) as (name, folder), self._enter(final) as new:
+            if replaced is not None and stat.S_ISREG(replaced.st_mode):
+                filesystem.system.chmod(name, stat.S_IMODE(replaced.st_mode), folder)
+            filesystem.system.rename(name, folder, *new)
 
     def move(self, source: Path, target: Path) -> None:
         """Rename a file. Raises FileExistsError if the new name is taken."""
         self.step("move", target)
-        if os.path.lexists(target):
+        if self.tree(target).exists(target):
             raise FileExistsError(errno.EEXIST, "exists", str(target))
-        os.rename(source, target)
+        with self._enter(source) as old, self._enter(target) as new:
+            filesystem.system.rename(*old, *new)
 
     def remove(self, path: Path) -> None:
         """Remove one file."""
         self.step("remove", path)
-        os.unlink(path)
+        with self._enter(path) as (name, folder):
+            filesystem.system.unlink(name, folder)
+
+    def remove_folder(self, path: Path) -> None:
+        """Remove an empty folder."""
+        with self._enter(path) as (name, folder):
+            filesystem.system.rmdir(name, folder)
 
     def discard(self, path: Path) -> None:
         """Remove a temporary file; ignores errors."""
@@ -136,32 +171,34 @@ class Disk:
             self.remove(path)
 
     def make_folder(self, path: Path) -> None:
-        """Create a folder and its missing parents, durably."""
-        if path.is_dir():
+        """Create a folder and its missing parents, durably. Raises UnsafeFile for a link."""
+        tree = self.tree(path)
+        is_inside = tree in self.trees and path != tree.root
+        if tree.is_folder(path) if is_inside else path.is_dir():
             return
         self.make_folder(path.parent)
         self.step("mkdir", path)
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700)
+        with suppress(FileExistsError), self._enter(path) as (name, folder):
+            filesystem.system.mkdir(name, folder)
+        if is_inside:
+            with tree.scan(path):  # raises if it is a link or a file
+                pass
         self.sync_folder(path.parent)
 
     def append(self, path: Path, data: bytes, *, durable: bool) -> None:
         """Append bytes to a file, which is created if missing. Durable: sync it."""
         self.step("append", path)
-        fd = os.open(
-            path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
+        fd, status = self.tree(path).open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
-            size = os.fstat(fd).st_size
             try:
                 self._write_all(fd, data, path)
                 if durable:
                     self.step("fsync", path)
-                    os.fsync(fd)
+                    filesystem.system.sync(fd)
             except OSError:
                 # Undo a partial write: the next writer must not append to half a line.
                 with suppress(OSError):
-                    os.ftruncate(fd, size)
+                    os.ftruncate(fd, status.st_size)
                 raise
         finally:
             os.close(fd)
@@ -169,7 +206,11 @@ class Disk:
     def truncate(self, path: Path, size: int) -> None:
         """Cut a file off at this size."""
         self.step("truncate", path)
-        os.truncate(path, size)
+        fd, _ = self.tree(path).open(path, os.O_WRONLY)
+        try:
+            os.ftruncate(fd, size)
+        finally:
+            os.close(fd)
 
 
 class ReadOnlyDisk(Disk):
@@ -180,6 +221,9 @@ class ReadOnlyDisk(Disk):
 
     def step(self, what: str, path: Path) -> None:
         """Raise VaultReadOnly."""
+        index = self._root / ".muisti"
+        if os.path.islink(index):
+            raise VaultReadOnly(f"{index} {LINK}; until then only searching works")
         raise VaultReadOnly(
             f"{self._root} is not writable for this user: searching works, saving does not"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -15,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from muisti.errors import InvalidRequest
+from muisti.filesystem import Tree, UnsafeFile, is_link
 from muisti.model import DocumentSource
 from muisti.remember.index_rows import Section
 from muisti.settings import SETTINGS_FILE, Settings
@@ -120,33 +122,50 @@ class FileDocuments:
         """
         path = self._root / source.path
         try:
-            status = path.lstat()
+            status = self._make_tree(source).lstat(path)
         except OSError:
+            return None
+        if status is None or is_link(status):
             return None
         if stat.S_ISREG(status.st_mode):
             return [(source.path, make_file_stat(status))]
-        return list(self._scan_folder(path)) if stat.S_ISDIR(status.st_mode) else None
+        if not stat.S_ISDIR(status.st_mode):
+            return None
+        any_text = path.is_relative_to(self._root / NOTES)
+        return list(self._scan_folder(self._make_tree(source), path, path, any_text=any_text))
 
-    def _scan_folder(self, folder: Path) -> Iterator[tuple[str, FileStat]]:
-        failed: list[OSError] = []
-        vault = (self._root, self._root.resolve())
-        any_text = folder.is_relative_to(self._root / NOTES)
-        for parent, folders, names in os.walk(folder, onerror=failed.append):
-            if parent != str(folder) and (SETTINGS_FILE in names or Path(parent) in vault):
-                folders[:] = []  # a vault has memories, not documents
-                continue
-            folders[:] = sorted(name for name in folders if name[0] != "." and name not in _SKIPPED)
-            for name in sorted(names):
-                if name[0] != "." and (any_text or name.lower().endswith(SUFFIXES)):
-                    with suppress(FileNotFoundError):
-                        status = os.lstat(os.path.join(parent, name))
-                        if stat.S_ISREG(status.st_mode):
-                            path = escape_path(self._make_relative(Path(parent, name)))
-                            yield path, make_file_stat(status)
-        for error in failed:
-            if not isinstance(error, FileNotFoundError):  # that was removed meanwhile
-                # List the folder as a file: reading it reports the problem.
-                yield escape_path(self._make_relative(Path(error.filename))), FileStat(0, 0, 0)
+    def _make_tree(self, source: DocumentSource) -> Tree:
+        """Return the folder that no link leads out of: the vault, or the one of the source."""
+        return Tree(Path(source.path).parent if os.path.isabs(source.path) else self._root)
+
+    def _scan_folder(
+        self, tree: Tree, top: Path, folder: Path, *, any_text: bool
+    ) -> Iterator[tuple[str, FileStat]]:
+        folders: list[Path] = []
+        try:
+            with tree.scan(folder) as entries:
+                is_vault = any(entry.name == SETTINGS_FILE for entry in entries)
+                if folder != top and (is_vault or folder in (self._root, self._root.resolve())):
+                    return  # a vault has memories, not documents
+                for entry in sorted(entries, key=lambda entry: entry.name):
+                    name = entry.name
+                    if name[0] == ".":
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        folders += [folder / name] if name not in _SKIPPED else []
+                    elif not any_text and not name.lower().endswith(SUFFIXES):
+                        continue
+                    elif entry.is_file(follow_symlinks=False):
+                        with suppress(FileNotFoundError):
+                            stat = make_file_stat(entry.stat(follow_symlinks=False))
+                            yield escape_path(self._make_relative(folder / name)), stat
+        except (FileNotFoundError, NotADirectoryError, UnsafeFile):
+            return  # removed meanwhile, or replaced by a link
+        except OSError:
+            # List the folder as a file: reading it reports the problem.
+            yield escape_path(self._make_relative(folder)), FileStat(0, 0, 0)
+        for below in folders:
+            yield from self._scan_folder(tree, top, below, any_text=any_text)
 
     def stat(self, path: str, source: DocumentSource) -> FileStat | None:
         """Return the stat of one file of a source; None if `scan` would not list it."""
@@ -162,10 +181,11 @@ class FileDocuments:
         if any(os.path.lexists(parent / SETTINGS_FILE) for parent in parents):
             return None  # a vault has memories, not documents
         try:
-            status = file.lstat()
+            status = self._make_tree(source).lstat(file)
         except OSError:
             return None
-        return make_file_stat(status) if stat.S_ISREG(status.st_mode) else None
+        is_regular = status is not None and stat.S_ISREG(status.st_mode)
+        return make_file_stat(status) if status is not None and is_regular else None
 
     def read(self, path: str, source: DocumentSource) -> Document | None:
         """Read one file; None if it is gone. If it cannot be used, the document has a problem."""
@@ -175,15 +195,16 @@ class FileDocuments:
         seen_ns = time.time_ns()
         limit = _MAX_SIZE_FACTOR * self._settings.max_content_bytes
         try:
-            fd = os.open(self._locate(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with open(fd, "rb") as file:
-                status = os.fstat(fd)
+            fd, status = self._make_tree(source).open(self._locate(path), os.O_RDONLY)
+            with os.fdopen(fd, "rb") as file:
                 data = file.read(limit + 1)
         except FileNotFoundError:
             return None
         except OSError as error:
             seen = SeenFile(FileStat(0, 0, 0), time.time_ns(), "", None)
             problem = f"cannot be read ({error.strerror}): check its permissions"
+            if isinstance(error, UnsafeFile) and error.errno == errno.ELOOP:
+                problem = error.reason
             return Document(path, source, seen, datetime.fromtimestamp(0, UTC), name, [], problem)
         seen = SeenFile(make_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
         problem = ""

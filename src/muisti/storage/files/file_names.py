@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
+from muisti.filesystem import is_portable_name
 from muisti.model import Memory
 from muisti.settings import Settings
 
@@ -16,9 +17,18 @@ def make_file_name(memory: Memory, settings: Settings) -> str:
     The end of the ID keeps two clones of a vault from using one name for two memories.
     """
     kind = settings.kinds[memory.kind]
-    above = f"projects/{memory.project}/" if memory.project else ""
+    above = f"projects/{make_folder_name(memory.project)}/" if memory.project else ""
     name = f"{memory.created_at:%Y-%m-%d}_{make_slug(memory.title)}_{memory.id[-6:]}.md"
     return f"{above}{kind.folder}/{name}"
+
+
+def make_folder_name(project: str) -> str:
+    """Return the name of a project's folder: its own, unless Windows reserves that, as `CON`."""
+    if is_portable_name(project):
+        return project
+    stem, dot, rest = project.partition(".")
+    name = f"{stem}_{dot}{rest}"
+    return name if is_portable_name(name) else f"{name}_"
 
 
 def make_slug(title: str) -> str:

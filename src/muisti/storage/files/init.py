@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from muisti.errors import VaultUnusable
+from muisti.filesystem import is_occupied
 from muisti.settings import SETTINGS_FILE
 from muisti.storage.files.disk import Disk, disk_errors
 
@@ -30,20 +31,20 @@ def is_vault(root: Path) -> bool:
     """Return whether there is a vault. Raises VaultUnusable for a path that is a file."""
     if root.exists() and not root.is_dir():
         raise VaultUnusable(f"{root} is a file; a vault is a folder: choose another path")
-    return (root / SETTINGS_FILE).is_file()
+    return is_occupied(root / SETTINGS_FILE)
 
 
 def create_vault(root: Path, disk: Disk) -> None:
     """Create the folder and its first files. Existing files are left unchanged."""
     with disk_errors(root):
-        disk.make_folder(root)
+        disk.confine(root).make_folder(root)
         for name, text in (
             (".gitignore", _IGNORE),
             (".gitattributes", _ATTRIBUTES),
             (SETTINGS_FILE, _SETTINGS),
         ):
             path = root / name
-            if not path.exists():
+            if not os.path.lexists(path):
                 temporary = root / f".{name}-{os.getpid()}"
                 disk.write_new(temporary, text.encode())
                 disk.replace(temporary, path)

@@ -11,14 +11,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from muisti.errors import InvalidRequest
+from muisti.filesystem import Tree
 from muisti.model import Event, Problem
 from muisti.ports import Clock
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
 from muisti.storage.files.jsonl import (
+    MAX_READ,
+    MAX_REWRITTEN,
+    TOO_LONG,
+    has_complete_line,
     hash_tail,
     quarantine_torn_tail,
-    read_complete_lines,
+    read_all_lines,
+    read_lines,
     replace_file,
 )
 from muisti.storage.files.timestamps import format_time, parse_time
@@ -34,7 +40,8 @@ class FileJournal:
     def __init__(self, root: Path, clock: Clock, disk: Disk | None = None) -> None:
         self._folder = root / FOLDER
         self._clock = clock
-        self._disk = disk or Disk()
+        self._disk = (disk or Disk()).confine(root)
+        self._tree = Tree(root)
         self._checked: dict[str, tuple[int, int, int, ReadOffset]] = {}
 
     def append(self, events: Sequence[Event], *, durable: bool) -> None:
@@ -45,7 +52,7 @@ class FileJournal:
             self._disk.make_folder(self._folder)
             this_month = self._folder / f"{self._clock.now():%Y-%m}.jsonl"
             path = max([this_month, *self._list_paths()[-1:]])
-            existed = path.exists()
+            existed = self._tree.is_file(path)
             if existed:
                 quarantine_torn_tail(self._disk, path)
             self._disk.append(
@@ -55,25 +62,47 @@ class FileJournal:
                 self._disk.sync_folder(self._folder)
 
     def read(self, offsets: Mapping[str, ReadOffset]) -> JournalDelta:
-        """Read the lines after the offsets, or all lines if the journal was rewritten since."""
+        """Read the lines after the offsets, or all lines if the journal was rewritten since.
+
+        At most about `MAX_READ` bytes are read; then the result is not complete.
+        """
         with disk_errors(self._folder):
             paths = self._list_paths()
             restarted = not self._is_continued(paths, offsets)
-            start: Mapping[str, ReadOffset] = {} if restarted else offsets
+            after: dict[str, ReadOffset] = {} if restarted else dict(offsets)
             events: list[Event] = []
             problems: list[Problem] = []
-            after: dict[str, ReadOffset] = {}
+            size, is_complete = 0, True
             for path in paths:
-                known = start.get(path.name, ReadOffset(0, ""))
-                data = b""
-                if path.stat().st_size > known.offset:
-                    data = read_complete_lines(path, known.offset)
-                events += _parse_lines(path.name, data, problems)
-                offset = known.offset + len(data)
-                after[path.name] = known
-                if data or not offset:
-                    after[path.name] = ReadOffset(offset, hash_tail(path, offset))
-        return JournalDelta(events, after, restarted, tuple(problems))
+                if size > MAX_READ or not is_complete:
+                    is_complete = False
+                    break
+                known = after.setdefault(path.name, ReadOffset(0, ""))
+                status = self._tree.lstat(path)
+                if known.offset and status is not None and status.st_size <= known.offset:
+                    continue
+                lines = read_lines(self._tree, path, known.offset)
+                problems += [
+                    Problem(
+                        f"{FOLDER}/{path.name}", f"skipped the line at byte {at}: it {TOO_LONG}"
+                    )
+                    for at in lines.too_long
+                ]
+                events += _parse_lines(path.name, lines.data, problems)
+                size, is_complete = size + len(lines.data), lines.is_complete
+                if lines.end > known.offset or not lines.end:
+                    digest = hash_tail(self._tree, path, lines.end)
+                    after[path.name] = ReadOffset(lines.end, digest)
+        return JournalDelta(events, after, restarted, tuple(problems), is_complete)
+
+    def read_parts(self, offsets: Mapping[str, ReadOffset]) -> Iterator[JournalDelta]:
+        """Read everything after the offsets, a part at a time."""
+        while True:
+            delta = self.read(offsets)
+            yield delta
+            if delta.is_complete:
+                return
+            offsets = delta.offsets
 
     def list_events(self, memory_id: str) -> list[Event]:
         """Return the events that name a memory. Only lines that contain its ID are parsed."""
@@ -81,14 +110,15 @@ class FileJournal:
         found: list[Event] = []
         with disk_errors(self._folder):
             for path in self._list_paths():
-                data = read_complete_lines(path, 0)
-                lines = []
-                at = data.find(wanted)
-                while at >= 0:  # without splitting the other lines
-                    end = data.find(b"\n", at) + 1
-                    lines.append(data[data.rfind(b"\n", 0, at) + 1 : end])
-                    at = data.find(wanted, end)
-                found += _parse_lines(path.name, b"".join(lines), [])
+                for part in read_all_lines(self._tree, path):
+                    data = part.data
+                    lines = []
+                    at = data.find(wanted)
+                    while at >= 0:  # without splitting the other lines
+                        end = data.find(b"\n", at) + 1
+                        lines.append(data[data.rfind(b"\n", 0, at) + 1 : end])
+                        at = data.find(wanted, end)
+                    found += _parse_lines(path.name, b"".join(lines), [])
         return [
             event
             for event in found
@@ -103,7 +133,7 @@ class FileJournal:
         with disk_errors(self._folder):
             for path in self._list_paths():
                 quarantine_torn_tail(self._disk, path)
-                before = path.read_bytes()
+                before, _ = self._tree.read(path, MAX_REWRITTEN)
                 lines = []
                 for line in before.splitlines(keepends=True):
                     try:
@@ -119,7 +149,8 @@ class FileJournal:
                     replace_file(self._disk, path, after)
 
     def _list_paths(self) -> list[Path]:
-        return sorted(self._folder.glob("*.jsonl")) if self._folder.is_dir() else []
+        """Return the files. Links and named pipes are left out; `verify` reports them."""
+        return [self._folder / name for name in self._tree.list_files(FOLDER, ".jsonl")]
 
     def _is_continued(self, paths: Sequence[Path], offsets: Mapping[str, ReadOffset]) -> bool:
         """Return whether the journal was only appended to since these offsets.
@@ -127,11 +158,12 @@ class FileJournal:
         Lines that another machine added to an earlier month come before those already read.
         """
         latest = max(offsets, default="")
-        by_name = {path.name: path.stat() for path in paths}
+        statuses = {path.name: self._tree.lstat(path) for path in paths}
+        by_name = {name: status for name, status in statuses.items() if status is not None}
         for name, status in by_name.items():
             offset = offsets[name].offset if name in offsets else 0
             is_longer = name < latest and status.st_size > offset
-            if is_longer and read_complete_lines(self._folder / name, offset):
+            if is_longer and has_complete_line(self._tree, self._folder / name, offset):
                 return False
         for name, known in offsets.items():  # the bytes before an offset must be the same
             if name not in by_name:
@@ -142,7 +174,7 @@ class FileJournal:
                 continue  # only files that changed are read
             if known.offset > status.st_size:
                 return False
-            if hash_tail(self._folder / name, known.offset) != known.tail_sha:
+            if hash_tail(self._tree, self._folder / name, known.offset) != known.tail_sha:
                 return False
             self._checked[name] = stamp
         return True

@@ -1,45 +1,134 @@
-"""Append-only files of lines: reading from an offset, and a last line that a crash cut short."""
+"""Append-only files of lines: reading from an offset, and a last line that a crash cut short.
+
+However large a file is, only a part of it is in memory at a time.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import uuid
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 from muisti.errors import VaultUnusable
+from muisti.filesystem import Tree
 from muisti.storage.files.disk import Disk
 
 CORRUPT = ".corrupt"
+MAX_READ = 16_000_000
+"""The most bytes that are read at once, and the most bytes of a line. A longer one is skipped."""
+MAX_REWRITTEN = 512_000_000
+"""The most bytes of a file that can be rewritten, to remove lines from it."""
+TOO_LONG = f"is longer than {MAX_READ} bytes"
+_BLOCK = 1_000_000
 _TAIL = 256
 
 
-def read_complete_lines(path: Path, offset: int) -> bytes:
-    """Return the bytes from the offset to the last line end; none if there is no file."""
-    with suppress(FileNotFoundError), path.open("rb") as file:
-        file.seek(offset)
-        data = file.read()
-        return data[: data.rfind(b"\n") + 1]
-    return b""
+class Lines(NamedTuple):
+    """Complete lines of a file."""
+
+    data: bytes
+    start: int
+    """The offset of the first line."""
+    end: int
+    """The offset after the last line, or after lines that were skipped."""
+    is_complete: bool
+    """Whether there are no more complete lines."""
+    too_long: tuple[int, ...]
+    """The offsets of lines that are too long."""
 
 
-def hash_tail(path: Path, offset: int) -> str:
+@contextmanager
+def _open(tree: Tree, path: Path) -> Iterator[BinaryIO]:
+    fd, _ = tree.open(path, os.O_RDONLY)
+    with os.fdopen(fd, "rb") as file:
+        yield file
+
+
+def read_lines(tree: Tree, path: Path, offset: int) -> Lines:
+    """Return the next complete lines from the offset. Lines that are too long are skipped."""
+    too_long: list[int] = []
+    with _open(tree, path) as file:
+        while True:
+            file.seek(offset)
+            data = file.read(MAX_READ)
+            is_complete = len(data) < MAX_READ
+            length = data.rfind(b"\n") + 1
+            if length or is_complete:
+                end = offset + length
+                return Lines(data[:length], offset, end, is_complete, tuple(too_long))
+            too_long.append(offset)
+            after = _find_line_end(file, offset + len(data))
+            if after is None:
+                return Lines(b"", offset, offset, True, tuple(too_long))
+            offset = after
+
+
+def _find_line_end(file: BinaryIO, offset: int) -> int | None:
+    """Return the offset after the next line end; None if there is none."""
+    file.seek(offset)
+    while block := file.read(_BLOCK):
+        end = block.find(b"\n")
+        if end >= 0:
+            return offset + end + 1
+        offset += len(block)
+    return None
+
+
+def has_complete_line(tree: Tree, path: Path, offset: int) -> bool:
+    """Return whether there is a line end after an offset."""
+    with _open(tree, path) as file:
+        return _find_line_end(file, offset) is not None
+
+
+def read_all_lines(tree: Tree, path: Path) -> Iterator[Lines]:
+    """Yield all complete lines of a file, a part at a time."""
+    offset = 0
+    while True:
+        lines = read_lines(tree, path, offset)
+        yield lines
+        if lines.is_complete:
+            return
+        offset = lines.end
+
+
+def hash_tail(tree: Tree, path: Path, offset: int) -> str:
     """Return a hash of the bytes before the offset, to notice that a file was rewritten."""
     start = max(0, offset - _TAIL)
-    with path.open("rb") as file:
+    with _open(tree, path) as file:
         file.seek(start)
         return hashlib.sha256(file.read(offset - start)).hexdigest()[:16]
 
 
-def ends_with_newline(path: Path) -> bool:
+def read_torn_tail(tree: Tree, path: Path) -> tuple[int, bytes]:
+    """Return where an incomplete last line begins, and the line; empty if all are complete.
+
+    Raises VaultUnusable if it is too long.
+    """
+    with _open(tree, path) as file:
+        size = start = file.seek(0, 2)
+        tail = b""
+        while start and b"\n" not in tail[:_BLOCK]:
+            if size - start >= MAX_READ:
+                name = "/".join(tree.split(path))
+                raise VaultUnusable(f"{name}: its last line {TOO_LONG}: remove that line")
+            length = min(start, _BLOCK if tail else 1)
+            start -= length
+            file.seek(start)
+            tail = file.read(length) + tail
+    kept = tail.rfind(b"\n") + 1
+    return start + kept, tail[kept:]
+
+
+def ends_with_newline(tree: Tree, path: Path) -> bool:
     """Return whether a file's last line is complete, or the file is empty."""
-    with path.open("rb") as file:
+    with _open(tree, path) as file:
         size = file.seek(0, 2)
-        if size == 0:
-            return True
-        file.seek(size - 1)
-        return file.read(1) == b"\n"
+        file.seek(max(0, size - 1))
+        return file.read(1) in (b"\n", b"")
 
 
 def quarantine_torn_tail(
@@ -48,21 +137,17 @@ def quarantine_torn_tail(
     """Move a last line that a crash cut short to a `.corrupt` file. Return whether there was one.
 
     If `is_whole` says that only the line end is missing, as some programs leave it, append that.
-    Raises VaultUnusable for a symbolic link.
+    Raises UnsafeFile for a symbolic link, VaultUnusable if the line is too long.
     """
-    if path.is_symlink():
-        raise VaultUnusable(f"{path} is a symbolic link; muisti does not write through links")
-    if ends_with_newline(path):
+    tree = disk.tree(path)
+    whole, tail = read_torn_tail(tree, path)
+    if not tail:
         return False
-    whole = len(read_complete_lines(path, 0))
-    with path.open("rb") as file:
-        file.seek(whole)
-        tail = file.read()
     if is_whole is not None and is_whole(tail):
         disk.append(path, b"\n", durable=True)
         return False
     corrupt = path.with_name(path.name + CORRUPT)
-    existed = corrupt.exists()
+    existed = tree.exists(corrupt)
     disk.append(corrupt, tail + b"\n", durable=True)
     if not existed:
         disk.sync_folder(path.parent)  # before truncating: a power cut must not lose both

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muisti.errors import VaultNotFound
+from muisti.filesystem import is_occupied
 from muisti.settings import SETTINGS_FILE, Settings
 from muisti.storage.files.disk import Disk
 
@@ -50,7 +51,7 @@ class FileLocation:
 
     def check_available(self) -> None:
         """Raise VaultNotFound if the folder is gone, which would look like an empty vault."""
-        if not (self._root / SETTINGS_FILE).is_file():
+        if not is_occupied(self._root / SETTINGS_FILE):
             raise VaultNotFound(
                 f"the vault at {self._root} is gone: mount its disk or restore the folder"
             )

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from muisti.errors import VaultBusy
+from muisti.filesystem import open_to_lock
 
 try:
     import fcntl
@@ -56,7 +57,7 @@ class FileLock:
         deadline = time.monotonic() + patience
         pause = 0.0005
         while True:
-            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fd = open_to_lock(self._path)
             if try_lock(fd):
                 is_current = False
                 with suppress(FileNotFoundError):

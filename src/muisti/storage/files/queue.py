@@ -6,7 +6,6 @@ its file while it lives; a process that gets the lock of another's file takes ov
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 import os
@@ -18,11 +17,12 @@ from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
-from muisti.errors import VaultReadOnly
+from muisti.errors import VaultReadOnly, VaultUnusable
+from muisti.filesystem import Tree
 from muisti.model import Exchange, QueueStatus
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
-from muisti.storage.files.jsonl import CORRUPT, ends_with_newline, read_complete_lines
+from muisti.storage.files.jsonl import CORRUPT, read_all_lines, read_torn_tail
 from muisti.storage.files.lock import try_lock
 from muisti.storage.files.timestamps import format_time, parse_time
 
@@ -36,7 +36,8 @@ class FileQueue:
 
     def __init__(self, root: Path, disk: Disk | None = None, *, writable: bool = True) -> None:
         self._folder = root / FOLDER
-        self._disk = disk or Disk()
+        self._disk = (disk or Disk()).confine(root)
+        self._tree = Tree(root)
         self._writable = writable
         self._guard = threading.Lock()
         self._held: dict[Path, int] = {}
@@ -55,7 +56,9 @@ class FileQueue:
     def _write(self, exchange: Exchange) -> None:
         line = {"at": format_time(exchange.at)} | {key: getattr(exchange, key) for key in _KEYS}
         text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-        path = self._own if self._own is not None and self._own.exists() else self._create_file()
+        path = self._own
+        if path is None or not self._tree.is_file(path):
+            path = self._create_file()
         self._disk.append(path, text.encode("utf-8", "replace") + b"\n", durable=True)
         self._add(exchange, path)
 
@@ -68,11 +71,9 @@ class FileQueue:
             raise VaultReadOnly(
                 f"{self._folder} is not writable: make the vault writable for this user"
             )
-        if self._folder.is_symlink():  # files are removed when done, so the folder must be ours
-            raise OSError(errno.ELOOP, "is a symbolic link; remove it", str(self._folder))
         self._disk.make_folder(self._folder)
         ignore = self._folder / ".gitignore"
-        if not ignore.exists():
+        if not self._tree.exists(ignore):
             with suppress(FileExistsError):
                 self._disk.write_unsynced(ignore, b"*\n")
         while True:
@@ -86,8 +87,8 @@ class FileQueue:
 
     def _hold(self, path: Path) -> bool:
         with suppress(FileNotFoundError):
-            fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-            if try_lock(fd) and path.exists():
+            fd, _ = self._tree.open(path, os.O_RDWR)
+            if try_lock(fd) and self._tree.exists(path):
                 self._held[path] = fd
                 return True
             os.close(fd)
@@ -97,9 +98,9 @@ class FileQueue:
         """Take over what ended processes left undone. Return it in the order of acceptance."""
         found: list[Exchange] = []
         with self._guard, disk_errors(self._folder):
-            if not self._writable or not self._folder.is_dir() or self._folder.is_symlink():
+            if not self._writable:
                 return []
-            for path in sorted(self._folder.glob("*.jsonl")):
+            for path in self._list_paths():
                 if path not in self._held:
                     found += self._take_over_file(path)
         return sorted(found, key=lambda exchange: exchange.id)
@@ -109,9 +110,10 @@ class FileQueue:
         try:
             if not self._hold(path):
                 return []
-            waiting, broken = _parse_file(path)
-            if not ends_with_newline(path):
-                self._disk.truncate(path, len(read_complete_lines(path, 0)))
+            waiting, broken = _parse_file(self._tree, path)
+            whole, torn = read_torn_tail(self._tree, path)
+            if torn:
+                self._disk.truncate(path, whole)
             if broken:
                 corrupt = path.with_name(path.name + CORRUPT)
                 count = f"{len(broken)} line" if len(broken) == 1 else f"{len(broken)} lines"
@@ -120,11 +122,15 @@ class FileQueue:
             for exchange in waiting:
                 self._add(exchange, path)
             self._clear_if_done(path)
-        except OSError as error:
-            log.warning("%s is skipped for now: %s", path, error.strerror or error)
+        except (OSError, VaultUnusable) as error:
+            reason = getattr(error, "strerror", None) or error
+            log.warning("%s is skipped for now: %s", path, reason)
             self._release(path)
             return []
         return waiting
+
+    def _list_paths(self) -> list[Path]:
+        return [self._folder / name for name in self._tree.list_files(FOLDER, ".jsonl")]
 
     def _release(self, path: Path) -> None:
         fd = self._held.pop(path, None)
@@ -142,11 +148,10 @@ class FileQueue:
         """Remove exchanges with their bytes: what is left of a file moves to a new one."""
         count = 0
         with self._guard, disk_errors(self._folder):
-            if self._folder.is_symlink() or not self._folder.is_dir():
-                return 0
-            for path in sorted(self._folder.glob("*.jsonl")):
-                waiting, _ = _parse_file(path)
-                everything, _ = _parse_file(path, with_done=True)  # their bytes are still there
+            for path in self._list_paths():
+                waiting, _ = _parse_file(self._tree, path)
+                # The bytes of those that are done are still there.
+                everything, _ = _parse_file(self._tree, path, with_done=True)
                 matching = {exchange.id for exchange in everything if matches(exchange)}
                 count += sum(exchange.id in matching for exchange in waiting)
                 if dry_run or not matching or not (path in self._held or self._hold(path)):
@@ -201,20 +206,21 @@ class FileQueue:
 
 def read_queue_status(folder: Path) -> QueueStatus:
     """Return how much waits in a queue's folder. Takes no lock, changes nothing, never raises."""
-    if folder.is_symlink():
-        return QueueStatus()
+    tree = Tree(folder.parent)
     waiting: list[Exchange] = []
-    for path in folder.glob("*.jsonl"):
+    for name in tree.list_files(folder, ".jsonl"):
         with suppress(OSError):  # just removed, or another user's
-            waiting += _parse_file(path)[0]
+            waiting += _parse_file(tree, folder / name)[0]
     return QueueStatus(
         waiting=len(waiting),
         oldest=min((exchange.at for exchange in waiting), default=None),
-        broken=sum(1 for _ in folder.glob(f"*{CORRUPT}")),
+        broken=len(tree.list_files(folder, CORRUPT)),
     )
 
 
-def _parse_file(path: Path, *, with_done: bool = False) -> tuple[list[Exchange], list[bytes]]:
+def _parse_file(
+    tree: Tree, path: Path, *, with_done: bool = False
+) -> tuple[list[Exchange], list[bytes]]:
     """Return the waiting exchanges in order, and the lines that cannot be read.
 
     A last line without an end is ignored: it was never acknowledged. With_done: also exchanges that
@@ -222,7 +228,8 @@ def _parse_file(path: Path, *, with_done: bool = False) -> tuple[list[Exchange],
     """
     waiting: dict[str, Exchange] = {}
     broken: list[bytes] = []
-    for line in read_complete_lines(path, 0).split(b"\n"):
+    lines = (line for part in read_all_lines(tree, path) for line in part.data.split(b"\n"))
+    for line in lines:
         if not line.strip():
             continue
         try:

@@ -54,7 +54,10 @@ class FileRemoval:
         """Return the messages in the trash."""
         with disk_errors(self.vault.root):
             found = list(read_trash(self.vault.root))
-        return assign_messages(found, self.journal.read({}).events) if found else []
+        if not found:
+            return []
+        parts = self.journal.read_parts({})
+        return assign_messages(found, [event for part in parts for event in part.events])
 
     def restore_messages(self, conversation: str) -> int:
         """Put a conversation's messages back from the trash, and return how many."""

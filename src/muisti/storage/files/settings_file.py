@@ -9,18 +9,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from muisti.errors import VaultNotFound
-from muisti.settings import SETTINGS_FILE
+from muisti.filesystem import Tree, is_occupied
+from muisti.settings import MAX_SETTINGS, SETTINGS_FILE
 from muisti.storage.files.disk import Disk, disk_errors
 
 
 def change_settings(root: Path, values: Mapping[str, str], disk: Disk | None = None) -> None:
     """Set top-level keys; other lines are unchanged. Raises VaultNotFound, VaultError."""
-    disk = disk or Disk()
+    disk = (disk or Disk()).confine(root)
     path = root / SETTINGS_FILE
-    if not path.is_file():
+    if not is_occupied(path):
         raise VaultNotFound(f"there is no vault at {root}: create one with `muisti init`")
     with disk_errors(path):
-        text = path.read_text("utf-8")
+        text = Tree(root).read(SETTINGS_FILE, MAX_SETTINGS)[0].decode("utf-8")
         for key, value in values.items():
             line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
             # A new key goes above the first table, or it would become part of that.

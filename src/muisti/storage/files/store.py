@@ -66,7 +66,7 @@ class FileStore(FileRemoval):
         *,
         writable: bool = True,
     ) -> None:
-        disk = disk if writable else ReadOnlyDisk(root)
+        disk = (disk or Disk()) if writable else ReadOnlyDisk(root)
         self.index = index
         self.vault = (FileVault if writable else ReadOnlyVault)(root, settings, clock, disk)
         self.versions_folder = FileVersions(root, settings, disk)
@@ -74,7 +74,7 @@ class FileStore(FileRemoval):
         self.conversations = FileConversations(root, settings, disk)
         self.queue = FileQueue(root, disk, writable=writable)
         self.core_files = FileCoreMemory(root, disk)
-        self.disk = disk or Disk()
+        self.disk = disk
         self._clock = clock
         self._preparing = threading.Lock()
         self.catch_up: Callable[[float | None], object] = lambda _: None
@@ -224,13 +224,19 @@ class FileStore(FileRemoval):
 
     def _update_index(self, batch: IndexBatch, conversation: str | None) -> bool:
         """Write the batch with new journal and conversation lines. Return whether it worked."""
+        is_complete = True
         try:
             with self.index.snapshot():
                 if conversation is not None:
                     known = self.index.conversation_offsets(conversation).get(conversation)
-                    batch.read_conversation(self.conversations.read(conversation, known))
-                batch.read_journal(self.journal.read(self.index.journal_offsets()))
+                    messages = self.conversations.read(conversation, known)
+                    is_complete = messages.is_complete
+                    batch.read_conversation(messages)
+                events = self.journal.read(self.index.journal_offsets())
+                batch.read_journal(events)
             batch.write()
+            if not (is_complete and events.is_complete):
+                self.index.stale = True  # the next call reads the rest
         except (IndexProblem, VaultError) as error:
             log.warning("the change is saved, but not in the index yet: %s", error)
             self.index.stale = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from muisti.errors import BrokenFile, Conflict, InvalidMemory, MemoryNotFound, VaultNotFound
+from muisti.filesystem import Tree, UnsafeFile, fold_name, is_occupied
 from muisti.model import Memory
 from muisti.ports import Clock
 from muisti.remember.identity import make_id
@@ -61,7 +63,8 @@ class FileVault:
         self.root = root
         self._settings = settings
         self._clock = clock
-        self._disk = disk or Disk()
+        self._disk = (disk or Disk()).confine(root)
+        self.tree = Tree(root)
         self._work = root / ".muisti" / "tmp"
         self._writer = AtomicWriter(root, self._work, self._disk)
         self._lock = FileLock(root / ".muisti" / "lock", settings.lock_timeout)
@@ -69,7 +72,7 @@ class FileVault:
     @contextmanager
     def lock(self, timeout: float | None = None) -> Iterator[None]:
         """Hold the vault for writing. Raises VaultBusy, VaultReadOnly, VaultNotFound."""
-        if not (self.root / SETTINGS_FILE).exists() and not (self.root / ".muisti").exists():
+        if not is_occupied(self.root / SETTINGS_FILE) and not (self.root / ".muisti").exists():
             raise VaultNotFound(
                 f"{self.root}: the vault is gone; nothing was changed. Is its disk mounted?"
             )
@@ -90,7 +93,7 @@ class FileVault:
         taken: set[str] = set()
         for memory in memories:
             path = self._find_free_path(make_file_name(memory, self._settings), memory.id, taken)
-            taken.add(path)
+            taken.add(fold_name(path))
             text = frontmatter.compose(format_fields(memory), memory.content, numbers=TYPED)
             new_files.append((path, _encode(text, memory)))
         self._writer.create(new_files)
@@ -105,7 +108,7 @@ class FileVault:
         Raises Conflict if the file is not the expected one, BrokenFile, InvalidMemory.
         """
         path = require_path(memory)
-        data = read_bytes(self.root, path, self._settings)[0]
+        data = read_bytes(self.tree, path, self._settings)[0]
         if hashlib.sha256(data).hexdigest() != expected_sha:
             raise Conflict(
                 f"{path} was changed in the meantime; read the memory again and repeat the change"
@@ -130,7 +133,7 @@ class FileVault:
 
     def trash(self, path: str, at: datetime) -> str:
         """Move a file to the trash, and return its new path."""
-        while os.path.lexists(self.root / make_trash_path(path, at)):
+        while self.tree.exists(make_trash_path(path, at)):
             at += timedelta(microseconds=1)  # the clock stood still or was set back
         return self._move(path, make_trash_path(path, at))
 
@@ -160,7 +163,7 @@ class FileVault:
     def load(self, path: str) -> LoadedFile:
         """Read a file's bytes. Raises BrokenFile."""
         seen_ns = time.time_ns()
-        data, status = read_bytes(self.root, path, self._settings)
+        data, status = read_bytes(self.tree, path, self._settings)
         seen = SeenFile(make_file_stat(status), seen_ns, hashlib.sha256(data).hexdigest(), None)
         return LoadedFile(path, data, seen, read_mtime(status))
 
@@ -198,10 +201,14 @@ class FileVault:
     def stat(self, path: str) -> FileStat | None:
         """Return the stat of a file or link; None if it does not exist or is a folder."""
         try:
-            status = (self.root / path).lstat()
+            status = self.tree.lstat(path)
         except OSError:
             return None
-        return None if stat.S_ISDIR(status.st_mode) else make_file_stat(status)
+        if status is None or stat.S_ISDIR(status.st_mode):
+            return None
+        if self.tree.ignores_case and self.tree.find_listed_path(path) != path:
+            return None  # it is listed under another name, which is a file of its own here
+        return make_file_stat(status)
 
     def is_memory_folder(self, path: str) -> bool:
         """Return whether a path is in a kind's folder, where every Markdown file is a memory."""
@@ -213,7 +220,7 @@ class FileVault:
         if not all(_may_hold_memories(name, top=depth == 0) for depth, name in enumerate(steps)):
             return
         with disk_errors(self.root):
-            yield from _scan_folder(self.root / folder, f"{folder}/" if folder else "")
+            yield from _scan_folder(self.tree, folder)
 
     def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
         """Update kind and project of a moved file, unless they differed from the old folder's."""
@@ -226,7 +233,7 @@ class FileVault:
             memory = replace(memory, project=after.project)
         if memory == file.memory:
             return file
-        data = read_bytes(self.root, file.path, self._settings)[0]
+        data = read_bytes(self.tree, file.path, self._settings)[0]
         return self._write_fields(frontmatter.parse(data.decode()), memory)
 
     def has_incomplete_writes(self) -> bool:
@@ -244,9 +251,9 @@ class FileVault:
         stem = wanted.removesuffix(".md")
         for suffix in ("", "_2", "_3", "_4", "_5", f"_{memory_id[-12:]}"):
             path = f"{stem}{suffix}.md"
-            if path not in taken and not os.path.lexists(self.root / path):
-                return path
-        return f"{stem}_{uuid.uuid4().hex}.md"
+            if fold_name(path) not in taken and not self.tree.exists(path):
+                return self.tree.find_listed_path(path)
+        return self.tree.find_listed_path(f"{stem}_{uuid.uuid4().hex}.md")
 
     def _write_fields(self, document: frontmatter.Document, memory: Memory) -> StoredFile:
         """Write changed fields into a memory's file. The body stays."""
@@ -259,32 +266,40 @@ class FileVault:
         path = require_path(memory)
         seen_ns = time.time_ns()
         with disk_errors(path):
-            status = (self.root / path).stat(follow_symlinks=False)
+            status = self.tree.lstat(path)
+            if status is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         sha = hashlib.sha256(data).hexdigest()
         return StoredFile(memory, SeenFile(make_file_stat(status), seen_ns, sha, memory.id))
 
 
-def _scan_folder(folder: Path | str, prefix: str) -> Iterator[tuple[str, FileStat]]:
+def _scan_folder(tree: Tree, folder: str) -> Iterator[tuple[str, FileStat]]:
     folders = []
+    files = []
+    prefix = f"{folder}/" if folder else ""
     try:
-        with os.scandir(folder) as listing:
-            entries = list(listing)
-    except FileNotFoundError:
+        with tree.scan(folder) as entries:
+            if prefix and any(entry.name == SETTINGS_FILE for entry in entries):
+                return  # a vault of its own
+            for entry in entries:
+                name = entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    if _may_hold_memories(name, top=not prefix):
+                        folders.append(prefix + tree.make_known_name(folder, name))
+                elif name.endswith(".md") and name[0] != ".":
+                    with suppress(FileNotFoundError):
+                        known = prefix + tree.make_known_name(folder, name)
+                        status = make_file_stat(entry.stat(follow_symlinks=False))
+                        files.append((escape_path(known), status))
+    except (FileNotFoundError, NotADirectoryError):
         if not prefix:
             raise
         return  # removed meanwhile
-    if prefix and any(entry.name == SETTINGS_FILE for entry in entries):
-        return  # a vault of its own
-    for entry in entries:
-        name = entry.name
-        if entry.is_dir(follow_symlinks=False):
-            if _may_hold_memories(name, top=not prefix):
-                folders.append((entry.path, f"{prefix}{name}/"))
-        elif name.endswith(".md") and name[0] != ".":
-            with suppress(FileNotFoundError):
-                yield escape_path(prefix + name), make_file_stat(entry.stat(follow_symlinks=False))
-    for path, below in folders:
-        yield from _scan_folder(path, below)
+    except UnsafeFile:
+        return  # replaced by a link, which `verify` reports
+    yield from files
+    for below in folders:
+        yield from _scan_folder(tree, below)
 
 
 def _may_hold_memories(name: str, *, top: bool) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from muisti.errors import BrokenFile
+from muisti.filesystem import Tree, UnsafeFile
 from muisti.model import Memory
 from muisti.ports import StoredVersion
 from muisti.settings import Settings
@@ -18,6 +18,7 @@ from muisti.storage.files import frontmatter
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.memory_codec import TYPED, format_fields, parse_memory
+from muisti.storage.files.safe_read import read_bytes
 from muisti.storage.files.timestamps import read_mtime
 
 HISTORY = ".history"
@@ -34,7 +35,8 @@ class FileVersions:
     def __init__(self, root: Path, settings: Settings, disk: Disk | None = None) -> None:
         self._root = root
         self._settings = settings
-        self._disk = disk or Disk()
+        self._disk = (disk or Disk()).confine(root)
+        self._tree = Tree(root)
         self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
         self._last_at: datetime | None = None
         self._next_at: dict[str, datetime] = {}
@@ -47,8 +49,7 @@ class FileVersions:
 
         It is not a hard link, so that an editor that writes in place does not change the copy.
         """
-        with disk_errors(path):
-            data = (self._root / path).read_bytes()
+        data, _ = read_bytes(self._tree, path, self._settings)
         version = self._find_free_path(memory_id, at, "")
         self._writer.create([(version, data)])
         return version
@@ -60,11 +61,10 @@ class FileVersions:
 
     def versions(self, memory_id: str) -> list[StoredVersion]:
         """Return versions and merged texts, oldest first. Unreadable files are left out."""
-        folder = self._root / HISTORY / memory_id
-        if not _SAFE_ID.match(memory_id) or not folder.is_dir():
+        if not _SAFE_ID.match(memory_id):
             return []
         found = []
-        for name in sorted(os.listdir(folder)):
+        for name in self._tree.list_names(f"{HISTORY}/{memory_id}"):
             stamped = _KEPT.match(name)
             if stamped is None:
                 continue
@@ -77,25 +77,25 @@ class FileVersions:
     def merged_ids(self) -> list[str]:
         """Return the IDs of memories with merged texts, the latest merge first. Reads no file."""
         latest: dict[str, str] = {}
-        with suppress(OSError), os.scandir(self._root / HISTORY) as folders:
-            for folder in folders:
-                if folder.is_dir(follow_symlinks=False):
-                    names = [name for name in os.listdir(folder) if name.endswith(f"{_MERGED}.md")]
-                    if names:
-                        latest[folder.name] = max(names)
+        for memory_id in self._tree.list_names(HISTORY):
+            names = self._tree.list_files(f"{HISTORY}/{memory_id}", f"{_MERGED}.md")
+            if names:
+                latest[memory_id] = max(names)
         return sorted(latest, key=lambda memory_id: (latest[memory_id], memory_id), reverse=True)
 
     def forget(self, memory_id: str) -> None:
         """Remove all versions and merged texts of a memory."""
         self._next_at.pop(memory_id, None)
         folder = self._root / HISTORY / memory_id
-        if not _SAFE_ID.match(memory_id) or not folder.is_dir():
+        if not _SAFE_ID.match(memory_id) or not self._tree.exists(folder):
             return
         with disk_errors(folder):
-            for name in os.listdir(folder):
+            with self._tree.scan(folder) as entries:  # raises for a link
+                names = [entry.name for entry in entries]
+            for name in names:
                 self._disk.remove(folder / name)
             self._disk.sync_folder(folder)
-            folder.rmdir()
+            self._disk.remove_folder(folder)
 
     def drop(self, path: str) -> None:
         """Remove one file, if it exists."""
@@ -108,8 +108,10 @@ class FileVersions:
             self._last_at, self._next_at = at, {}
         at = self._next_at.get(memory_id, at)
         folder = self._root / HISTORY / memory_id
-        while any((folder / f"{at:{_STAMP}}{taken}.md").exists() for taken in ("", _MERGED)):
+        names = [folder / f"{at:{_STAMP}}{taken}.md" for taken in ("", _MERGED)]
+        while any(map(self._tree.exists, names)):
             at += timedelta(microseconds=1)  # the clock stood still or was set back
+            names = [folder / f"{at:{_STAMP}}{taken}.md" for taken in ("", _MERGED)]
         self._next_at[memory_id] = at + timedelta(microseconds=1)
         return f"{HISTORY}/{memory_id}/{at:{_STAMP}}{mark}.md"
 
@@ -120,7 +122,7 @@ class FileVersions:
         folders: dict[Path, None] = {}
         for path, memory_id in files.items():
             target, number = _make_archive_path(path, memory_id), 1
-            while os.path.lexists(self._root / target):  # a copy was archived before
+            while self._tree.exists(target):  # a copy was archived before
                 number += 1
                 target = _make_archive_path(path, memory_id, f"~{number}")
             folders |= dict.fromkeys(self._rename(path, target))
@@ -130,16 +132,30 @@ class FileVersions:
 
     def is_archived(self, path: str, memory_id: str) -> bool:
         """Return whether the archive has the file under the name that it would get."""
-        return os.path.lexists(self._root / _make_archive_path(path, memory_id))
+        return self._tree.exists(_make_archive_path(path, memory_id))
 
     def archived(self, limit: int | None = None, offset: int = 0) -> list[Memory]:
         """Return a page of the archive, by day and ID in the file names, the latest first."""
-        paths = sorted(self._root.glob(f"{ARCHIVE}/**/*.md"), key=_make_sort_key, reverse=True)
+        paths = sorted(self._list_archive(), key=_make_sort_key, reverse=True)
         found = []
         for path in paths[offset : None if limit is None else offset + limit]:
             with suppress(BrokenFile):
-                found.append(self._read(path.relative_to(self._root).as_posix()))
+                found.append(self._read(path))
         return found
+
+    def _list_archive(self, folder: str = ARCHIVE) -> Iterator[str]:
+        """Yield every Markdown file of the archive. Links are not followed."""
+        folders: list[str] = []
+        safe = suppress(FileNotFoundError, NotADirectoryError, UnsafeFile)
+        with safe, self._tree.scan(folder) as entries:
+            for entry in entries:
+                name = self._tree.make_known_name(folder, entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(f"{folder}/{name}")
+                elif name.endswith(".md") and entry.is_file(follow_symlinks=False):
+                    yield f"{folder}/{name}"
+        for below in folders:
+            yield from self._list_archive(below)
 
     def archived_memory(self, memory_id: str) -> Memory | None:
         """Return a memory of the archive, found by the ID in the file name. Raises BrokenFile."""
@@ -149,18 +165,18 @@ class FileVersions:
 
     def archived_ids(self) -> list[str]:
         """Return the IDs of archived memories, from the file names."""
-        return [path.stem.rpartition(".")[2] for path in self._root.glob(f"{ARCHIVE}/**/*.md")]
+        return [path.removesuffix(".md").rpartition(".")[2] for path in self._list_archive()]
 
     def archived_path(self, memory_id: str) -> str | None:
         """Return the path of a memory's archived file; of several, the last one archived."""
         if not _SAFE_ID.match(memory_id):
             return None
-        found = max(
-            self._root.glob(f"{ARCHIVE}/**/*.{memory_id}.md"),
-            key=lambda path: path.lstat().st_ctime_ns,
-            default=None,
-        )
-        return None if found is None else found.relative_to(self._root).as_posix()
+        same = [path for path in self._list_archive() if path.endswith(f".{memory_id}.md")]
+        return max(same, key=self._read_change_time) if same else None
+
+    def _read_change_time(self, path: str) -> int:
+        status = self._tree.lstat(path)
+        return 0 if status is None else status.st_ctime_ns
 
     def unarchive(self, path: str, memory_id: str) -> str:
         """Move a file back to its old path, or beside it if that is taken. Returns the new path."""
@@ -172,7 +188,7 @@ class FileVersions:
             (f"{stem}.md", f"{beside}.md"),
             (f"{beside}_{number}.md" for number in itertools.count(2)),
         )
-        free = next(name for name in names if not os.path.lexists(self._root / name))
+        free = next(name for name in names if not self._tree.exists(name))
         with disk_errors(path):
             for folder in self._rename(path, free):
                 self._disk.sync_folder(folder)
@@ -188,10 +204,10 @@ class FileVersions:
 
     def _read(self, path: str) -> Memory:
         try:
-            data = (self._root / path).read_bytes()
-            modified = read_mtime((self._root / path).stat())
-            return parse_memory(path, frontmatter.parse(data.decode()), self._settings, modified)
-        except (OSError, UnicodeDecodeError, frontmatter.BadFrontMatter) as error:
+            data, status = read_bytes(self._tree, path, self._settings)
+            document = frontmatter.parse(data.decode())
+            return parse_memory(path, document, self._settings, read_mtime(status))
+        except (UnicodeDecodeError, frontmatter.BadFrontMatter) as error:
             raise BrokenFile(path, f"cannot be read ({error})") from error
 
 
@@ -199,11 +215,11 @@ _COPY_NUMBER = re.compile(r"~\d+\Z")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?=_)")
 
 
-def _make_sort_key(path: Path) -> tuple[str, str, str]:
+def _make_sort_key(path: str) -> tuple[str, str, str]:
     """Sort by the day at the start of a file's name, then by the ID at its end."""
-    name, _, memory_id = path.stem.rpartition(".")
+    name, _, memory_id = path.removesuffix(".md").rpartition("/")[2].rpartition(".")
     day = _DAY.match(name)
-    return day[0] if day else "", memory_id, path.as_posix()
+    return day[0] if day else "", memory_id, path
 
 
 def _make_archive_path(path: str, memory_id: str, copy_number: str = "") -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 import threading
 import uuid
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,7 @@ from muisti.errors import (
     VaultFull,
     VaultReadOnly,
 )
+from muisti.filesystem import Tree, UnsafeFile, is_running
 from muisti.model import KINDS, RATES, Filter, Kind, Sector
 from muisti.storage.clock import SystemClock
 from muisti.storage.sqlite.filters import Condition, build_condition
@@ -249,7 +251,7 @@ class Database:
         for pattern in patterns:
             for old in self._folder.glob(pattern):
                 owner = re.match(r"build-(\d+)-", old.name)
-                in_use = owner is not None and _is_running(int(owner[1]))
+                in_use = owner is not None and is_running(int(owner[1]))
                 if not old.name.startswith(self.path.name) and not in_use:
                     with suppress(OSError):
                         old.unlink()
@@ -353,25 +355,18 @@ class Database:
 def _read_stamp(path: Path) -> tuple[int, int] | None:
     """Return inode and modification time, or None if the file is missing."""
     with suppress(FileNotFoundError):
-        status = path.stat()
+        status = os.lstat(path)
         return status.st_ino, status.st_mtime_ns
     return None
 
 
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 def _read_pointer(folder: Path) -> Path | None:
-    """Return the index file that the pointer names, or None if it is missing."""
-    with suppress(FileNotFoundError, UnicodeDecodeError):
-        name = (folder / POINTER).read_text("ascii").strip()
-        if _NAME.fullmatch(name) and (folder / name).is_file():
+    """Return the index file that the pointer names; None if it is missing, or not a file."""
+    tree = Tree(folder)
+    with suppress(FileNotFoundError, UnicodeDecodeError, UnsafeFile):
+        name = tree.read(POINTER, 1000)[0].decode("ascii").strip()
+        files = [tree.lstat(name + suffix) for suffix in ("-wal", "-shm")]
+        is_safe = all(status is None or stat.S_ISREG(status.st_mode) for status in files)
+        if _NAME.fullmatch(name) and tree.is_file(name) and is_safe:
             return folder / name
     return None

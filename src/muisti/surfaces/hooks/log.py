@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
+from muisti.filesystem import open_to_append
 from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 
 FILE, EARLIER = "hooks.jsonl", "hooks.1.jsonl"
@@ -68,12 +69,11 @@ def read_recent(limit: int = 50) -> list[Run]:
 
 
 def _append(path: Path, earlier: Path, line: bytes) -> None:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    fd = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    fd = open_to_append(path)
     try:
         if os.fstat(fd).st_size + len(line) > MAX_BYTES and _rotate(fd, path, earlier):
             os.close(fd)
-            fd = os.open(path, flags, 0o600)
+            fd = open_to_append(path)
         os.write(fd, line)  # one write: lines of several processes do not mix
     finally:
         os.close(fd)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from muisti.filesystem import create_file, open_to_append
 from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 MAX_RECALLED = 2_000
 """How many recalled memories are known for each session."""
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Entry:
@@ -78,7 +78,8 @@ def add_entry(entry: Entry) -> None:
     values = {name: getattr(entry, name) for name in Entry.__slots__}
     path = create_folder(get_spool_folder()) / f"{entry.id}.json"
     temporary = path.with_suffix(".new")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_FOLLOW, 0o600)
+    delete_file(temporary)
+    fd = create_file(temporary)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(json.dumps(values).encode())
@@ -214,7 +215,7 @@ def _session_file(agent: str, session: str, suffix: str) -> Path:
 
 def _append(path: Path, data: bytes) -> None:
     create_folder(path.parent)
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_FOLLOW, 0o600)
+    fd = open_to_append(path)
     try:
         os.write(fd, data)
     finally:

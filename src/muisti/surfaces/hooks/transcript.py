@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
+
+from muisti.filesystem import open_file
 
 MAX_BYTES = 8 * 1024 * 1024
 """Only the end of a longer transcript is read."""
@@ -54,13 +56,9 @@ def read_exchanges(path: str) -> list[Exchange]:
 
 
 def _read_lines(path: str) -> list[bytes]:
-    flags = os.O_RDONLY | os.O_CLOEXEC
-    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    fd = os.open(path, flags)
+    fd = open_file(Path(path))
     with os.fdopen(fd, "rb") as file:
         status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{path} is not a regular file")
         start = max(0, status.st_size - MAX_BYTES)
         file.seek(start)
         lines = file.read(MAX_BYTES).split(b"\n")

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from muisti.filesystem import create_file, sync_folder
 from muisti.surfaces.setup import install_record
 from muisti.surfaces.setup.errors import ConfigurationProblem
 from muisti.surfaces.setup.plan import Change, read_file
@@ -85,9 +86,7 @@ def _make_backup(target: Path, content: bytes) -> Path:
     while True:
         backup = target.with_name(f"{target.name}{SUFFIX}{'' if number == 1 else f'-{number}'}")
         try:
-            fd = os.open(
-                backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode
-            )
+            fd = create_file(backup, mode)
         except FileExistsError:
             number += 1
             continue
@@ -103,8 +102,7 @@ def _write(change: Change, content: bytes) -> None:
     if old_stat is not None and not (old_stat.st_mode & 0o222 and os.access(target, os.W_OK)):
         raise PermissionError(13, "it is write-protected")
     temporary = target.with_name(f".{target.name}.muisti-{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    fd = os.open(temporary, flags, 0o600 if old_stat or change.private else 0o666)
+    fd = create_file(temporary, 0o600 if old_stat or change.private else 0o666)
     try:
         _write_and_sync(
             fd, temporary, content, None if old_stat is None else old_stat.st_mode & 0o777
@@ -118,11 +116,7 @@ def _write(change: Change, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     with suppress(OSError):  # a folder cannot be synced everywhere
-        fd = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        sync_folder(target.parent)
 
 
 def _write_and_sync(fd: int, path: Path, content: bytes, mode: int | None) -> None:

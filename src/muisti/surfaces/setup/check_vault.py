@@ -9,9 +9,11 @@ from pathlib import Path
 from muisti.bootstrap import list_models
 from muisti.engine import Muisti
 from muisti.errors import IndexTooNew, MuistiError
+from muisti.filesystem import Tree, is_occupied
 from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
 from muisti.storage.files.queue import FOLDER as QUEUE
 from muisti.storage.files.queue import read_queue_status
+from muisti.storage.files.unsafe_files import find_unsafe_files
 from muisti.surfaces.extras import NEEDS, how_to_install, missing_packages
 from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
 
@@ -29,7 +31,7 @@ def check_vault(vault: str | None) -> list[Finding]:
         return [Finding("vault", PROBLEM, str(error)), *found]
     named = vault is not None or root != find_vault(environ={})
     first = run_check("vault", lambda: _check_folder(root, named=named))
-    if not (root / SETTINGS_FILE).is_file():
+    if not is_occupied(root / SETTINGS_FILE):
         return [*first, *run_check("embedder", lambda: _check_embedder(Settings())), *found]
     index = run_check("index", lambda: _check_index(root))
     usable = (
@@ -40,6 +42,7 @@ def check_vault(vault: str | None) -> list[Finding]:
     embedder = run_check("embedder", lambda: _check_embedder(load_settings(root)))
     return [
         *first,
+        *run_check("vault", lambda: _check_files(root)),
         *index,
         *counts,
         *embedder,
@@ -69,7 +72,7 @@ def _check_folder(root: Path, *, named: bool) -> Iterator[Finding]:
             "vault", PROBLEM, f"{root} cannot be read", f"make it readable: chmod u+rx {root}"
         )
         return
-    if not (root / SETTINGS_FILE).is_file():
+    if not is_occupied(root / SETTINGS_FILE):
         yield Finding(
             "vault",
             NOTE,
@@ -94,13 +97,29 @@ def _check_folder(root: Path, *, named: bool) -> Iterator[Finding]:
         )
 
 
+def _check_files(root: Path) -> Iterator[Finding]:
+    """Report links and special files, which muisti does not open."""
+    try:
+        settings = load_settings(root)
+    except MuistiError:  # reported already
+        settings = Settings()
+    unsafe = find_unsafe_files(root, settings)
+    for problem in unsafe[:MOST_PROBLEMS]:
+        reason, _, fix = problem.reason.partition(": ")
+        yield Finding("vault", PROBLEM, f"{problem.path} {reason}", fix)
+    if len(unsafe) > MOST_PROBLEMS:
+        more = count_noun(len(unsafe) - MOST_PROBLEMS, "more file", "more files")
+        yield Finding("vault", PROBLEM, f"{more} like these", "muisti verify")
+
+
 def _check_index(root: Path) -> Iterator[Finding]:
     """Check the index read-only: opening it normally would repair it and hide the problem."""
     import apsw  # slow to import
 
     folder = root / ".muisti"
     pointer = folder / "current"
-    if not pointer.is_file():
+    tree = Tree(root)
+    if not tree.is_file(pointer):
         yield Finding(
             "index",
             NOTE,
@@ -108,8 +127,8 @@ def _check_index(root: Path) -> Iterator[Finding]:
             "the next command builds it; or run muisti sync",
         )
         return
-    file = folder / pointer.read_text("ascii", "replace").strip()[:100]
-    if file.parent != folder or not file.is_file():
+    file = folder / tree.read(pointer, 1000)[0].decode("ascii", "replace").strip()[:100]
+    if file.parent != folder or not tree.is_file(file):
         yield Finding("index", PROBLEM, f"{pointer} does not name an index file", "muisti reindex")
         return
     try:

@@ -334,8 +334,9 @@ class Reconciliation:
                 # The files are enough to go on: reading works on a full or read-only disk.
                 log.warning("external changes are not recorded in the journal: %s", error)
         offsets = self.index.journal_offsets()
-        delta = self.store.journal.read(offsets)
-        if delta.events or delta.restarted or dict(delta.offsets) != offsets:
+        for delta in self.store.journal.read_parts(offsets):
+            if not delta.events and not delta.restarted and dict(delta.offsets) == offsets:
+                continue
             batch = IndexBatch(self.index)
             batch.read_journal(delta)
             try:
@@ -345,6 +346,7 @@ class Reconciliation:
                     raise
                 # Only usage and sessions are out of date, until the next change.
                 log.warning("new journal events are not indexed yet: %s", error)
+                return
 
 
 def may_be_memory(vault: FileVault, path: str, seen: SeenFile) -> bool:

@@ -144,6 +144,11 @@ class Sources:
         for done, path in enumerate(changed, start=1):
             try:
                 delta = self._read(path, known.get(path))
+                while not delta.is_complete:
+                    batch.read_conversation(delta)
+                    batch.write()
+                    batch, size = IndexBatch(self.index), 0
+                    delta = self._read(path, delta.offset)
             except VaultError as error:
                 self.problems.append(Problem(path, f"is not indexed yet: {error}"))
                 continue

@@ -9,6 +9,7 @@ from muisti.model import Problem, VerifyReport
 from muisti.ports import Progress
 from muisti.storage.files.store import FileStore
 from muisti.storage.files.sync.sources import Sources
+from muisti.storage.files.unsafe_files import find_unsafe_files
 from muisti.storage.sync_state import SeenFile
 
 _DIFFERS = "differs from the index: run `muisti sync`"
@@ -45,10 +46,15 @@ class Verification:
                 if path in paths and path not in reported:
                     problems += self._compare(path, seen.get(path))
             problems += [Problem(path, _GONE) for path in sorted(seen.keys() - paths)]
-            delta = self._store.journal.read({})
-        problems += [problem for problem in delta.problems if problem.path not in reported]
+            events = 0
+            for delta in self._store.journal.read_parts({}):
+                events += len(delta.events)
+                problems += [one for one in delta.problems if one.path not in reported]
         problems += [Problem(path, _DIFFERS) for path in self._sources.find_differing()]
         problems += self._sources.find_missing_sources()
+        reported = {problem.path for problem in problems}
+        unsafe = find_unsafe_files(self._store.vault.root, self._sources.settings)
+        problems += [problem for problem in unsafe if problem.path not in reported]
         problems += [
             Problem(".muisti", f"{what}: run `muisti reindex`") for what in self._index.check()
         ]
@@ -57,7 +63,7 @@ class Verification:
         return VerifyReport(
             files=len(paths),
             memories=sum(1 for file in seen.values() if file.memory_id),
-            journal_events=len(delta.events),
+            journal_events=events,
             problems=tuple(problems),
         )
 

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from muisti.errors import IndexCorrupt, SettingsError
+from muisti.filesystem import create_file, read_file
 from muisti.storage.sqlite.rows import fetch
 from muisti.storage.sqlite.sign_bits import Numbers, quantize
 from muisti.storage.sqlite.vector_spaces import to_json
@@ -42,6 +43,7 @@ NARROW = 10_000
 BATCH = 16_384
 SAVED_AGAIN = 0.05
 """Growth after which the graph is saved again: adding fewer vectors is faster than saving."""
+MAX_FILE = 1 << 36
 _MAGIC = b"muisti-hnsw-1 "
 
 Codes = NDArray[np.int8]
@@ -151,7 +153,7 @@ class HnswScan:
         A damaged file is moved aside.
         """
         try:
-            data = path.read_bytes()
+            data, _ = read_file(path, MAX_FILE)
         except OSError:
             return None
         index = self._make_index(space)
@@ -249,7 +251,7 @@ def _save(db: apsw.Connection, graph: _Graph, path: Path, space: Space) -> None:
     # A file with this name is deleted once its process has ended.
     temporary = path.with_name(f"build-{os.getpid()}-{uuid.uuid4().hex[:8]}.db-hnsw")
     try:
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with os.fdopen(create_file(temporary), "wb") as file:
             file.write(_MAGIC + digest.hexdigest().encode() + b"\n" + line)
             file.write(body)
         os.replace(temporary, path)
