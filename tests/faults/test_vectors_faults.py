@@ -158,6 +158,25 @@ def test_B3_reindex_embeds_only_what_was_changed_by_hand(
     check_vectors(memory, 5)
 
 
+def test_B3_reindex_keeps_what_waits_for_vectors(
+    opened: Opener, vault: Path, server: EmbedServer
+) -> None:
+    """Messages and documents as much as memories: an index that forgets them cannot be healed."""
+    memory = remote(opened, server, record_recall=False)
+    memory.save_batch(TEXTS[:2])
+    server.script = [lambda handler, _: handler.answer("down", 500)] * 1000
+    (vault / "docs").mkdir()
+    (vault / "docs" / "house.md").write_text("# House\n\nThe roof is made of slate.\n")
+    memory.index_path(str(vault / "docs"))
+    memory.append_message("cli_main", "user", "The violin needs new strings")
+    memory.save(TEXTS[2])
+    waiting = memory.get_stats().waiting_count
+    assert waiting == 3
+    memory.reindex()
+    assert memory.get_stats().waiting_count == waiting
+    assert memory.verify().ok, memory.verify().problems
+
+
 def test_B3_a_hand_edit_is_embedded_before_the_next_search(opened: Opener, vault: Path) -> None:
     memory = opened()
     saved = memory.save_batch(TEXTS)

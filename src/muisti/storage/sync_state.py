@@ -184,6 +184,11 @@ class SyncedIndex(SearchIndex, IndexState, Protocol):
     stale: bool
     """True if the vault has changes that the index lacks: a sync is needed."""
 
+    @property
+    def moved(self) -> bool:
+        """Whether the index was filled from another folder, and may be of another vault."""
+        ...
+
     def is_current(self) -> bool:
         """Return whether the open file is still in use. Another process may have replaced it."""
         ...

@@ -14,7 +14,7 @@ from muisti.model import DocumentSource, Problem, Session, Usage
 from muisti.ports.rows import IndexChanges
 from muisti.storage.sqlite import file_state
 from muisti.storage.sqlite.apply import apply_changes
-from muisti.storage.sqlite.connect import COMPLETE, Database, connect, sqlite_errors
+from muisti.storage.sqlite.connect import Database, connect, sqlite_errors
 from muisti.storage.sqlite.messages import read_sources
 from muisti.storage.sqlite.migrate import migrate
 from muisti.storage.sqlite.reader import read_session, read_usage
@@ -134,14 +134,14 @@ class SqliteIndexBuilder:
                 from muisti.storage.sqlite.vector_rows import copy_vectors  # numpy
 
                 # If the old index is damaged, all texts are embedded again.
-                with suppress(apsw.CorruptError, apsw.NotADBError):
+                with suppress(apsw.CorruptError, apsw.NotADBError, apsw.SQLError):
                     copy_vectors(db, str(old))
             self._finish()
             for trigger in self._triggers:
                 db.execute(trigger)
             db.pragma("journal_mode", "wal")
             db.pragma("synchronous", "full")  # from now on it must survive a power cut
-            db.pragma("application_id", COMPLETE)
+            self._database.stamp(db)
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             db.close()
         self._db = None

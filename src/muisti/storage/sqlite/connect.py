@@ -46,7 +46,19 @@ OLDEST_SQLITE = (3, 51, 3)
 POINTER = "current"
 COMPLETE = 0x6D756973
 """The `application_id` of an index that has been filled: a process may die before that."""
+OWNER = "owner"
+"""The row of `totals` with the vault that the index was filled from."""
 _NAME = re.compile(r"index-[0-9a-f]{8}\.db")
+_SIGNS_OF_DAMAGE = (
+    "malformed",
+    "no such",
+    "already exists",
+    "duplicate column",
+    "has no column",
+    "values were supplied",
+    "unsupported file format",
+    "fts5 file format",
+)
 
 
 @contextmanager
@@ -84,11 +96,9 @@ def sqlite_errors() -> Iterator[None]:
             "text", error.object[error.start], "contains half of a surrogate pair; remove it"
         ) from error
     except apsw.SQLError as error:
-        # A damaged schema page shows as a missing table or as invalid SQL.
-        if any(
-            sign in str(error)
-            for sign in ("malformed", "no such", "unsupported file format", "fts5 file format")
-        ):
+        # A damaged schema, or one of another version than it says, shows as a missing table or
+        # column, as one that exists already, or as invalid SQL.
+        if any(sign in str(error) for sign in _SIGNS_OF_DAMAGE):
             raise IndexCorrupt(
                 f"the index is damaged ({error}); `muisti reindex` rebuilds it"
             ) from error
@@ -132,8 +142,11 @@ class Database:
         clock: Clock | None = None,
         kinds: Mapping[str, Kind] = KINDS,
         rates: Mapping[Sector, float] = RATES,
+        owner: int | None = None,
     ) -> None:
         self._folder = folder
+        self._owner = owner
+        """A number for the vault's folder. None: the index is not checked against it."""
         self._timeout = timeout
         self._clock = clock or SystemClock()
         self.salience = salience_sql(kinds, rates)
@@ -145,6 +158,10 @@ class Database:
         self._writer: apsw.Connection | None = None
         self._pointer: tuple[int, int] | None = None
         self._complete = False
+        self.moved = False
+        """Whether the open file was filled from another folder: from this vault before it was moved
+        or copied, or from another vault.
+        """
         self.path: Path | None = None
 
     def is_current(self) -> bool:
@@ -188,6 +205,7 @@ class Database:
                     usable = (
                         writer.pragma("user_version") == NEWEST
                         and writer.pragma("application_id") == COMPLETE
+                        and self._is_owner(writer)
                     )
             except (IndexProblem, VaultError):
                 usable = False
@@ -196,7 +214,12 @@ class Database:
                 return False
             self.close()
             self._writer, self.path, self._pointer, self._complete = writer, target, pointer, True
+            self.moved = False
             return True
+
+    def _is_owner(self, db: apsw.Connection) -> bool:
+        row = db.execute("SELECT value FROM totals WHERE name = ?", (OWNER,)).fetchone()
+        return self._owner is None or (row is not None and row[0] == self._owner)
 
     def _make(self) -> None:
         with sqlite_errors():
@@ -207,18 +230,29 @@ class Database:
         self.adopt(made)
 
     def mark_complete(self) -> None:
-        """Mark the index as filled. If it is busy, the next process that opens it syncs again."""
-        with self._guard, suppress(IndexBusy), sqlite_errors():
+        """Mark the index as filled from this vault.
+
+        If it is busy or the disk is full, the next process that opens it syncs again.
+        """
+        with self._guard, suppress(IndexBusy, VaultFull), sqlite_errors():
             if self._writer is not None and not self._complete:
-                self._writer.pragma("application_id", COMPLETE)
-                self._complete = True
+                self.stamp(self._writer)
+                self._complete, self.moved = True, False
+
+    def stamp(self, db: apsw.Connection) -> None:
+        """Write into an index that it is complete, and which vault it belongs to."""
+        if self._owner is not None:
+            db.execute("INSERT OR REPLACE INTO totals VALUES (?, ?)", (OWNER, self._owner))
+        db.pragma("application_id", COMPLETE)
 
     def _open_file(self, target: Path) -> None:
         with sqlite_errors():
             writer = connect(target, self._timeout)
             try:
                 migrate(writer)
-                self._complete = writer.pragma("application_id") == COMPLETE
+                is_filled = writer.pragma("application_id") == COMPLETE
+                self.moved = is_filled and not self._is_owner(writer)
+                self._complete = is_filled and not self.moved
             except BaseException:
                 writer.close()
                 raise

@@ -102,7 +102,7 @@ _PARTS = {
     "assignments": "SELECT * FROM assignments ORDER BY chat",
     "shelves": "SELECT * FROM shelves ORDER BY path",
     "documents": "SELECT path, shelf, size, sha FROM documents ORDER BY path",
-    "totals": "SELECT * FROM totals ORDER BY name",
+    "totals": "SELECT * FROM totals WHERE name <> 'owner' ORDER BY name",
 }
 
 

@@ -134,8 +134,10 @@ class SqliteIndex(
 
     def check(self) -> list[str]:
         """Return what is wrong with the index file itself."""
+        from muisti.storage.sqlite.migrate import find_schema_differences
+
         with self._db.write_transaction() as db:
-            found: list[str] = []
+            found = find_schema_differences(db)
             for table in ("word_index", "lexicon_parts"):
                 try:
                     db.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")

@@ -31,11 +31,23 @@ class IndexFile:
 
     def is_ready(self) -> bool:
         """Return whether the current file is open, or can be opened, and is complete."""
-        return not self._stale and (self._db.is_current() or self._db.open_complete())
+        if self._stale or self._db.is_current():
+            return not self._stale
+        return self.open_complete() and not self._stale
 
     def open_complete(self) -> bool:
         """Open the current file if it is complete. Creates nothing and needs no lock."""
-        return self._db.open_complete()
+        before = self._db.path
+        is_open = self._db.open_complete()
+        if is_open and before not in (None, self._db.path):
+            # Rebuilt by another process, or restored from a backup and older than the files.
+            self._stale = True
+        return is_open
+
+    @property
+    def moved(self) -> bool:
+        """Whether the open file was filled from another folder, and may be of another vault."""
+        return self._db.moved
 
     def open(self) -> bool:
         """Open the current file, or create one, which is then stale. Return whether it is new."""

@@ -42,3 +42,29 @@ def migrate(db: apsw.Connection) -> None:
                 if db.in_transaction:  # if the disk is full, SQLite has already rolled back
                     db.execute("ROLLBACK")
                 raise
+
+
+def find_schema_differences(db: apsw.Connection) -> list[str]:
+    """Return tables, SQL indexes and triggers that an index lacks or has too many."""
+    expected = apsw.Connection(":memory:")
+    try:
+        migrate(expected)
+        wanted, found = _list_schema(expected), _list_schema(db)
+    finally:
+        expected.close()
+    return [
+        *(f"{what} is missing" for what in sorted(wanted - found)),
+        *(f"{what} does not belong to the schema" for what in sorted(found - wanted)),
+    ]
+
+
+def _list_schema(db: apsw.Connection) -> set[str]:
+    names = set()
+    sql = "SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    for kind, name in list(db.execute(sql)):
+        if kind in ("table", "view"):
+            columns = list(db.execute("SELECT name FROM pragma_table_xinfo(?)", (name,)))
+            names.add(f"{kind} {name} ({', '.join(column for (column,) in columns)})")
+        else:
+            names.add(f"{kind} {name}")
+    return names

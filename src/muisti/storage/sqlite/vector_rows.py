@@ -197,8 +197,8 @@ INSERT INTO vectors SELECT v, o.space, new_n, first, last, heading, scale, codes
 FROM old.vectors o JOIN temp.same ON o.n = old_n AND o.space = same.space;
 INSERT INTO embedded SELECT space, new_n, pieces FROM temp.same;
 DELETE FROM unembedded;
-INSERT INTO unembedded SELECT space, n FROM spaces, memories WHERE NOT EXISTS
-    (SELECT 1 FROM embedded e WHERE e.space = spaces.space AND e.n = memories.n);
+INSERT INTO unembedded SELECT space, n FROM spaces, entries WHERE content <> '' AND NOT EXISTS
+    (SELECT 1 FROM embedded e WHERE e.space = spaces.space AND e.n = entries.n);
 DROP TABLE temp.same;
 """
 

@@ -21,6 +21,7 @@ from muisti.settings import Settings
 from muisti.storage.files.documents import FileDocuments
 from muisti.storage.files.store import FileStore
 from muisti.storage.files.sync.differences import is_changed
+from muisti.storage.files.sync.ownership import is_own_index
 from muisti.storage.files.sync.reconcile import Reconciliation, is_memory_now
 from muisti.storage.files.sync.sources import Listing, Sources
 from muisti.storage.files.sync.verify import Verification
@@ -79,6 +80,10 @@ class FileReconciler:
                 recovered = False
             if files is None:
                 files = dict(self._store.vault.scan())
+            if self._index.moved and not is_own_index(self._store):
+                log.warning("the index is of another vault: it is set aside and built anew")
+                self._index.quarantine()
+                self._index.open()
             work = self._make_reconciliation(self._index, confirm=confirm)
             work.run(files)
             sources = self._make_sources(self._index, confirm=confirm, repair=True)
