@@ -17,13 +17,12 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 
+from muisti.atomic_rename import Folder, exchange_names, rename_exclusive
+
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
-
-Folder = int | None
-"""A descriptor to which a name is relative; None: the name is a whole path."""
 
 _JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", 0xA0000003)
 _KINDS = (
@@ -99,6 +98,14 @@ class FileSystem:
     def rename(self, name: str, folder: Folder, new: str, new_folder: Folder) -> None:
         """Rename a file; replaces a file with the new name."""
         os.replace(name, new, src_dir_fd=folder, dst_dir_fd=new_folder)
+
+    def rename_new(self, name: str, folder: Folder, new: str, new_folder: Folder) -> bool:
+        """Rename a file. Raises FileExistsError if the name is taken; False if not supported."""
+        return rename_exclusive(name, folder, new, new_folder)
+
+    def exchange(self, name: str, folder: Folder, other: str, other_folder: Folder) -> bool:
+        """Give each of two files the name of the other at once. False if not supported."""
+        return exchange_names(name, folder, other, other_folder)
 
     def chmod(self, name: str, mode: int, folder: Folder = None) -> None:
         """Set the permissions of a file."""

@@ -38,9 +38,7 @@ def test_F4_get_update_delete_and_read_again(opened: Opener, vault: Path) -> Non
         "user": {"name": "Anna K."},
         "agent": {},
     }
-    assert json.loads((vault / ".history" / "core_memory.json").read_text("utf-8"))["agent"] == {
-        "tone": "short answers"
-    }
+    assert json.loads((vault / ".history" / "core_memory.json").read_text("utf-8"))["agent"] == {}
 
 
 @pytest.mark.parametrize(
@@ -117,6 +115,49 @@ def test_F4_a_broken_file_is_told_of_and_left_alone(memory: Muisti, vault: Path,
         with pytest.raises(BrokenFile, match=r"core_memory.json: .*\.history"):
             call()
     assert (vault / "core_memory.json").read_text("utf-8") == text
+
+
+MERGE = '{"user": {\n<<<<<<< HEAD\n"name": "Anna"\n=======\n"name": "Bea"\n>>>>>>> other\n}}\n'
+
+
+@pytest.mark.parametrize("user", ["", "anna"])
+@pytest.mark.parametrize(
+    ("text", "line"), [(MERGE, "line 2"), ('{"user": {\n"name" "x"}}', "line 2"), ("[]", "object")]
+)
+def test_F4_a_broken_file_is_left_out_of_context_and_reported(
+    opened: Opener, vault: Path, user: str, text: str, line: str
+) -> None:
+    memory = opened(embedder="none")
+    path = "users/anna/core_memory.json" if user else "core_memory.json"
+    memory.core_update("agent", "tone", "short answers")
+    memory.core_update("user", "name", "Anna", user="anna")
+    memory.save("The ferry leaves at noon", user="anna")
+    (vault / path).write_text(text, "utf-8")
+    context = memory.context("ferry noon", user="anna")
+    assert "The ferry leaves at noon" in context
+    assert path in context
+    assert line in context
+    assert ("short answers" in context) == bool(user)
+    assert ("Anna" in context) == (not user)
+    assert memory.context("ferry noon", user="anna") == context, "byte-stable"
+    for problems in (memory.verify().problems, memory.get_stats().problems, memory.problems()):
+        [problem] = problems
+        assert problem.path == path
+        assert line in problem.reason
+        assert ".history" in problem.reason
+    (vault / path).unlink()
+    assert memory.verify().ok
+
+
+@pytest.mark.parametrize("user", ["", "anna"])
+def test_F4_a_deleted_value_is_gone_from_every_file(memory: Muisti, vault: Path, user: str) -> None:
+    memory.core_update("user", "name", "Anna", user=user)
+    memory.core_update("user", "pin", "first-4711", user=user)
+    memory.core_update("user", "pin", "second-4711", user=user)
+    memory.core_delete("user", "pin", user=user)
+    found = [path for path in vault.rglob("*") if path.is_file() and b"4711" in path.read_bytes()]
+    assert found == []
+    assert dict(memory.core_get(user=user).user) == {"name": "Anna"}
 
 
 def test_F4_what_a_person_adds_by_hand_stays(memory: Muisti, vault: Path) -> None:

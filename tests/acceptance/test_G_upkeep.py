@@ -220,9 +220,7 @@ def test_G3_archived_ones_are_no_vanished_files(opened: Opener, clock: FakeClock
 
 
 @pytest.mark.needs_files("compares the names of files")
-def test_G3_two_of_one_name_do_not_collide_in_the_archive(
-    memory: Muisti, vault: Path
-) -> None:
+def test_G3_two_of_one_name_do_not_collide_in_the_archive(memory: Muisti, vault: Path) -> None:
     first = memory.save("The first text", title="Same", kind="note")
     memory.evict(0)
     second = memory.save("Another thing altogether", title="Same", kind="note")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muisti.errors import BrokenFile, Conflict, InvalidMemory, VaultError
+from muisti.errors import BrokenFile, Conflict, InvalidMemory
 from muisti.model import Memory
 from muisti.storage.files.vault import FileVault
 from tests.tiers import amount
@@ -44,7 +44,7 @@ class VaultContract:
     def test_what_is_created_is_read_and_scanned(self, vault: FileVault, raw: Bytes) -> None:
         (file,) = vault.create([a_memory(title="A title", keywords=("a",))])
         path = str(file.memory.file_path)
-        assert path == "notes/2026-03-10_a_title_000000.md"
+        assert path == "notes/2026-03-10_a_title_000001.md"
         again = vault.read(path)
         assert again is not None
         assert (again.memory, again.seen.sha, again.seen.stat) == (
@@ -79,10 +79,10 @@ class VaultContract:
             assert found.memory.content == memory.content
 
     def test_a_strangers_file_is_never_overwritten(self, vault: FileVault, raw: Bytes) -> None:
-        raw.put("notes/2026-03-10_a_title_000000.md", b"mine")
+        raw.put("notes/2026-03-10_a_title_000001.md", b"mine")
         (file,) = vault.create([a_memory(title="A title")])
-        assert file.memory.file_path != "notes/2026-03-10_a_title_000000.md"
-        assert raw.get("notes/2026-03-10_a_title_000000.md") == b"mine"
+        assert file.memory.file_path != "notes/2026-03-10_a_title_000001.md"
+        assert raw.get("notes/2026-03-10_a_title_000001.md") == b"mine"
 
     def test_nothing_to_create(self, vault: FileVault) -> None:
         assert vault.create([]) == []
@@ -181,11 +181,11 @@ class VaultContract:
 
     def test_a_memory_moves_with_its_kind_and_project(self, vault: FileVault, raw: Bytes) -> None:
         (file,) = vault.create([a_memory(title="T")])
-        raw.put("projects/app/decisions/2026-03-10_t_000000.md", b"taken")
+        raw.put("projects/app/decisions/2026-03-10_t_000001.md", b"taken")
         moved = vault.rewrite(replace(file.memory, kind="decision", project="app"), file.seen.sha)
         path = str(moved.memory.file_path)
         assert PurePosixPath(path).parent == PurePosixPath("projects/app/decisions")
-        assert raw.get("projects/app/decisions/2026-03-10_t_000000.md") == b"taken"
+        assert raw.get("projects/app/decisions/2026-03-10_t_000001.md") == b"taken"
         assert str(file.memory.file_path) not in raw.paths()
         found = vault.read(path)
         assert found is not None
@@ -237,7 +237,7 @@ class VaultContract:
         ],
     )
     def test_moving_what_is_not_there(self, vault: FileVault, act) -> None:
-        with pytest.raises(VaultError):
+        with pytest.raises(Conflict, match="renamed or deleted"):
             act(vault)
 
     # -- Reading what people wrote

@@ -166,3 +166,88 @@ def test_B6_erased_while_a_shadow_of_another_process_is_built(vault: Path, clock
         assert leaks(vault, CANARIES) == []
         check_sound(memory)
     shutil.rmtree(vault)
+
+
+def _copy(path: Path, name: str, *, edit: bool = True) -> Path:
+    copy = path.parent / name
+    text = path.read_text("utf-8")
+    copy.write_text(text.replace(CANARIES[0], f"{CANARIES[0]} {CANARIES[1]}") if edit else text)
+    return copy
+
+
+def _put_copies(vault: Path, memory: Muisti, where: str) -> str:
+    """A memory with a copy of the same ID, as programs that synchronize folders leave it."""
+    saved = memory.save(_text(0), kind="fact")
+    path = vault / str(saved.file_path)
+    if where == "beside":
+        _copy(path, f"{path.stem}.sync-conflict-20260310.md")
+    elif where == "shorter name":
+        _copy(path, "a.md")
+    elif where == "other folder":
+        (vault / "decisions").mkdir()
+        _copy(path, "../decisions/copy.md")
+    elif where == "broken":
+        copy = _copy(path, "merge.md")
+        copy.write_text(copy.read_text().replace("\nid:", "\n<<<<<<< HEAD\nid:", 1) + ">>>>>>> b\n")
+    elif where == "archive":
+        (vault / "archive").mkdir()
+        _copy(path, "../archive/by hand.md")
+    elif where == "renamed":
+        path.rename(path.with_name("renamed.md"))
+        return saved.id
+    elif where == "trash":
+        (vault / ".trash").mkdir()
+        _copy(path, "../.trash/by hand.md")
+    return saved.id
+
+
+COPIES = ["beside", "shorter name", "other folder", "broken", "archive", "trash", "renamed"]
+
+
+@pytest.mark.parametrize("where", COPIES)
+@pytest.mark.parametrize("synced", [True, False])
+def test_B6_hard_delete_reaches_copies_with_the_same_id(
+    vault: Path, clock: Clock, where: str, synced: bool
+) -> None:
+    with bootstrap.open(vault, clock=clock) as memory:
+        kept = memory.save("A bystander")
+        memory_id = _put_copies(vault, memory, where)
+        if synced:
+            memory.sync()
+        assert memory.delete(memory_id, hard=True)
+        memory.sync()
+        assert [one.id for one in memory.list(include_deleted=True)] == [kept.id]
+        assert memory.list_archive() == []
+        check_sound(memory)
+    left = [
+        path
+        for path in vault.rglob("*")
+        if path.is_file() and CANARIES[0].encode() in path.read_bytes()
+    ]
+    assert left == []
+    with bootstrap.open(vault, clock=clock) as memory:
+        memory.reindex()
+        assert memory.get(memory_id, include_deleted=True) is None
+
+
+@pytest.mark.parametrize("where", ["beside", "shorter name", "other folder"])
+@pytest.mark.parametrize("verb", ["delete", "evict"])
+def test_B6_a_copy_goes_where_the_memory_goes(
+    vault: Path, clock: Clock, where: str, verb: str
+) -> None:
+    """Otherwise the memory would come back from it."""
+    with bootstrap.open(vault, clock=clock) as memory:
+        memory_id = _put_copies(vault, memory, where)
+        memory.sync()
+        memory.delete(memory_id) if verb == "delete" else memory.evict(max_bytes=1)
+        memory.sync()
+        assert memory.get(memory_id) is None
+        assert memory.list() == []
+        both = [path for path in vault.rglob("*.md") if CANARIES[0] in path.read_text()]
+        assert len(both) == 2
+        memory.restore(memory_id)
+        assert memory.get(memory_id) is not None
+        if verb == "delete":
+            memory.delete(memory_id, hard=True)
+            check_sound(memory)
+            assert [path for path in vault.rglob("*.md") if CANARIES[0] in path.read_text()] == []

@@ -35,6 +35,12 @@ class Plain(FileSystem):
         assert not flags & ~portable
         return super().open(name, flags, folder, mode)
 
+    def rename_new(self, *_: object) -> bool:
+        return False
+
+    def exchange(self, *_: object) -> bool:
+        return False
+
 
 class Folding(Plain):
     """A system that lists names in form NFD, and finds them in any case and form."""

@@ -56,9 +56,9 @@ def test_any_title_becomes_a_name_that_every_disk_takes(title: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "path"),
     [
-        ({}, "notes/2026-03-10_a_title_000000.md"),
-        ({"kind": "decision"}, "decisions/2026-03-10_a_title_000000.md"),
-        ({"kind": "idea", "project": "app"}, "projects/app/my ideas/2026-03-10_a_title_000000.md"),
+        ({}, "notes/2026-03-10_a_title_000001.md"),
+        ({"kind": "decision"}, "decisions/2026-03-10_a_title_000001.md"),
+        ({"kind": "idea", "project": "app"}, "projects/app/my ideas/2026-03-10_a_title_000001.md"),
     ],
 )
 def test_file_names(fields: dict[str, Any], path: str) -> None:

@@ -26,6 +26,7 @@ class Maintenance(Search):
     def get_stats(self) -> Stats:
         """Return the vault's statistics."""
         stats = self._read(lambda services: services.index.stats())
+        stats = replace(stats, problems=(*stats.problems, *self._services.store.problems()))
         if self.settings.embedder == "none" and stats.embedding_model is None:
             return replace(stats, waiting_count=0)  # nothing will be embedded
         return stats
@@ -92,8 +93,9 @@ class Maintenance(Search):
         )
 
     def problems(self) -> list[Problem]:
-        """Return the files that could not be read at the last sync, each with what to do."""
-        return self._read(lambda services: services.index.problems())
+        """Return the files that cannot be read or are missing, each with what to do."""
+        found = self._read(lambda services: services.index.problems())
+        return [*found, *self._services.store.problems()]
 
     def find_ids(self, part: str, *, limit: int = 10) -> list[str]:
         """Return ids that begin or end with a text, so that people need not type whole ids."""

@@ -7,7 +7,7 @@ from typing import Unpack
 
 from muisti.engine.search import Listed, Search
 from muisti.errors import InvalidRequest
-from muisti.model import EntryType, Memory, SearchResult
+from muisti.model import EntryType, Memory, Problem, SearchResult
 from muisti.model.validity import is_outdated
 from muisti.recall import lookups
 from muisti.recall.filters import FilterOptions
@@ -28,8 +28,8 @@ class Prompts(Search):
         """Return core memory and the best memories as one block for a prompt, fenced as data.
 
         Weak matches are left out. It has at most `budget` tokens. Outdated memories are left out
-        unless `include_outdated`; then they are marked. Raises InvalidRequest if core memory alone
-        does not fit.
+        unless `include_outdated`; then they are marked. A broken file of core memory is left out
+        and named. Raises InvalidRequest if core memory alone does not fit.
         """
         if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
             raise InvalidRequest("budget", budget, "must be a number of tokens of at least 1")
@@ -41,8 +41,9 @@ class Prompts(Search):
         results = self._search_for_prompt(query, limit, options, include_outdated=include_outdated)
         memories = [result.memory for result in results]
         outdated = {one.memory.id: one.superseded_by or "" for one in results if one.outdated}
-        core = self._services.store.core(self._make_filter(options).user or "")
-        return compose_context(core, memories, budget, outdated)
+        broken: list[Problem] = []
+        core = self._services.store.core(self._make_filter(options).user or "", broken)
+        return compose_context(core, memories, budget, outdated, broken)
 
     def get_relevant_memories(
         self, session_id: str, query: str, limit: int = 5, *, include_outdated: bool = False

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from muisti.model import CoreMemory, Event, Exchange, Memory, Message, QueueStatus
+from muisti.model import CoreMemory, Event, Exchange, Memory, Message, Problem, QueueStatus
 
 
 class Clock(Protocol):
@@ -227,9 +227,14 @@ class Store(Protocol):
         """Return all journal events that mention a memory, in journal order."""
         ...
 
-    def core(self, user: str = "") -> CoreMemory:
+    def problems(self) -> list[Problem]:
+        """Return the problems of files that the index does not follow, each with what to do."""
+        ...
+
+    def core(self, user: str = "", problems: list[Problem] | None = None) -> CoreMemory:
         """Return the core memory; its sections are empty if there is none. Raises BrokenFile.
 
-        For a user: the user's own section `user`, and the vault's section `agent`.
+        For a user: the user's own section `user`, and the vault's section `agent`. With `problems`,
+        a broken file is added to them and left out instead.
         """
         ...

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from muisti.errors import InvalidRequest
-from muisti.model import CORE_SECTIONS, CoreMemory, Memory
+from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Problem
 from muisti.model.validity import is_outdated
 from muisti.recall.fence import CLOSING, OPENING, fence_memory, quote_text
 
@@ -30,13 +30,18 @@ def compose_context(
     memories: Sequence[Memory],
     budget: int,
     outdated: Mapping[str, str] | None = None,
+    broken: Sequence[Problem] = (),
 ) -> str:
     """Return core memory and as many of the best memories as fit into a budget of tokens.
 
-    Outdated: those memories that are outdated, as `fence_text` takes them. Empty if there is
-    nothing to show. Raises InvalidRequest if core memory alone does not fit.
+    Outdated: those memories that are outdated, as `fence_text` takes them. Broken: files of core
+    memory that were left out, which is said in the text. Empty if there is nothing to show. Raises
+    InvalidRequest if core memory alone does not fit.
     """
     sections = _format_core(core)
+    for problem in broken:
+        text = quote_text(f"Core memory is incomplete: {problem.path} {problem.reason}")
+        sections.append(f"<memory-note>{' '.join(text.split())}</memory-note>")
     if not sections and not memories:
         return ""
     left = budget - count_tokens("\n".join((OPENING, *sections, CLOSING))) - 1

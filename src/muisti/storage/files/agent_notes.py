@@ -117,7 +117,7 @@ class FileNotebook:
             before, _ = self._tree.read(self._resolve(path), _MAX_NOTE)
         version = self._find_free_path(f"{HISTORY}/{file}/", PurePosixPath(path).suffix)
         self._writer.create([(version, before)])
-        self._writer.replace(file, data)
+        self._writer.replace(file, data, expected=before)
 
     def move(self, path: str, target: str) -> None:
         """Rename a file or a folder. The new name must be free."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import uuid
@@ -11,9 +12,12 @@ from pathlib import Path
 
 from muisti.filesystem import Tree
 from muisti.storage.files.disk import Disk, disk_errors
+from muisti.storage.files.guarded_replace import put_back, replace_unchanged
 
 _MANIFEST = "manifest.json"
 _MAX_MANIFEST = 64_000_000
+_MAX_REPLACED = 512_000_000
+_NOTE = ".replaces"
 
 NewFile = tuple[str, bytes]
 """A path relative to the vault, and the bytes to write there."""
@@ -47,17 +51,48 @@ class AtomicWriter:
             elif planned:
                 self._create_all(planned)
 
-    def replace(self, path: str, data: bytes) -> None:
-        """Replace a file's bytes."""
+    def replace(self, path: str, data: bytes, expected: bytes | None = None) -> None:
+        """Replace a file's bytes; if `expected` is given, only if it has those.
+
+        Raises Conflict if it has others: an edit by a person wins.
+        """
+        final = self._root / path
         with disk_errors(path):
             temporary = self._make_name()
             self._disk.write_new(temporary, data)
             try:
-                self._disk.replace(temporary, self._root / path)
+                if expected is None:
+                    self._disk.replace(temporary, final)
             except BaseException:
                 self._disk.discard(temporary)
                 raise
-            self._disk.sync_folder((self._root / path).parent)
+            if expected is not None:
+                self._replace_unchanged(temporary, path, data, expected)
+            self._disk.sync_folder(final.parent)
+
+    def _replace_unchanged(self, temporary: Path, path: str, data: bytes, expected: bytes) -> None:
+        """Replace a file, with a note beside the temporary file until it is done.
+
+        If the process dies in between, the temporary file may be what a person wrote: from the note
+        `recover` knows where it belongs.
+        """
+        note = temporary.with_name(f"{temporary.name}{_NOTE}")
+        hashes = [_hash(data), _hash(expected)]
+        try:
+            self._disk.write_unsynced(note, json.dumps([path, *hashes]).encode())
+        except BaseException:
+            self._disk.discard(temporary)
+            raise
+        try:
+            replace_unchanged(
+                self._disk, temporary, self._root / path, expected=expected, data=data
+            )
+        finally:
+            if not self._tree.exists(temporary):
+                self._disk.discard(note)
+            elif self._hash_file(temporary) in hashes:
+                self._disk.discard(temporary)
+                self._disk.discard(note)
 
     def has_incomplete_writes(self) -> bool:
         """Return whether there are temporary files."""
@@ -66,6 +101,8 @@ class AtomicWriter:
     def recover(self) -> None:
         """Finish complete batches of a crashed process, and remove its other temporary files."""
         with disk_errors(self._work):
+            for name in self._tree.list_files(self._work, _NOTE):
+                self._recover_replaced(self._work / name)
             for name in self._tree.list_names(self._work):
                 left = self._work / name
                 if self._tree.is_file(left / _MANIFEST):
@@ -79,6 +116,21 @@ class AtomicWriter:
                             paths[number] = f"{stem}_{uuid.uuid4().hex[:12]}.md"
                     self._publish_all(left, paths)
                 self._remove(left)
+
+    def _recover_replaced(self, note: Path) -> None:
+        """Put back a file of a person that a killed process displaced."""
+        temporary = note.with_name(note.name.removesuffix(_NOTE))
+        try:
+            path, written, expected = json.loads(self._tree.read(note, _MAX_MANIFEST)[0])
+        except ValueError:
+            return  # the note itself is incomplete: nothing was displaced yet
+        final = self._root / path
+        is_ours = self._hash_file(temporary) in (written, expected)
+        if self._tree.exists(temporary) and not is_ours:
+            is_written = self._hash_file(final) == written
+            ours = self._tree.read(final, _MAX_REPLACED)[0] if is_written else b""
+            put_back(self._disk, temporary, final, ours)
+            self._disk.sync_folder(final.parent)
 
     def _create_one(self, path: str, data: bytes) -> None:
         temporary, final = self._make_name(), self._root / path
@@ -148,5 +200,15 @@ class AtomicWriter:
     def _list_folders(self, paths: Sequence[str]) -> list[Path]:
         return list(dict.fromkeys((self._root / path).parent for path in paths))
 
+    def _hash_file(self, path: Path) -> str:
+        """Return the hash of a regular file's bytes; "" for anything else."""
+        with suppress(OSError):
+            return _hash(self._tree.read(path, _MAX_REPLACED)[0])
+        return ""
+
     def _make_name(self) -> Path:
         return self._work / uuid.uuid4().hex
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -37,7 +37,8 @@ def remove_messages(
     with disk_errors(folder):
         for path in _list_files(tree, folder):
             quarantine_torn_tail(disk, path)
-            kept, removed = _split(tree, path, ids)
+            before = tree.read(path, MAX_REWRITTEN)[0]
+            kept, removed = _split(before, path.stem, ids)
             if not removed:
                 continue
             if not hard:
@@ -47,14 +48,15 @@ def remove_messages(
                     quarantine_torn_tail(disk, trash)
                 disk.append(trash, b"".join(removed), durable=True)
                 disk.sync_folder(trash.parent)
-            replace_file(disk, path, b"".join(kept))
+            replace_file(disk, path, b"".join(kept), before)
             changed.append(f"{FOLDER}/{conversation}/{path.name}")
         if hard:
             trash_folder = root / TRASH / conversation
             for path in _list_files(tree, trash_folder):
-                kept, removed = _split(tree, path, ids)
+                before = tree.read(path, MAX_REWRITTEN)[0]
+                kept, removed = _split(before, path.stem, ids)
                 if removed:
-                    replace_file(disk, path, b"".join(kept))
+                    replace_file(disk, path, b"".join(kept), before)
             _remove_if_empty(disk, trash_folder)
             if ids is None:
                 for name in tree.list_files(folder, CORRUPT):
@@ -75,16 +77,19 @@ def restore_messages(root: Path, disk: Disk, conversation: str) -> tuple[list[st
         for trash in _list_files(tree, trash_folder):
             path = root / FOLDER / conversation / trash.name
             disk.make_folder(path.parent)
-            lines = _read_lines(tree, path) if tree.exists(path) else []
+            before = tree.read(path, MAX_REWRITTEN)[0] if tree.exists(path) else None
+            lines = (before or b"").splitlines(keepends=True)
             known = set(lines)  # a crash while they were moved left them in both files
-            for line in _read_lines(tree, trash):
+            for line in tree.read(trash, MAX_REWRITTEN)[0].splitlines(keepends=True):
                 if line in known:
                     continue
                 at = _read_time(line)
                 later = (n for n, other in enumerate(lines) if _read_time(other) > at)
                 lines.insert(next(later, len(lines)), line)
                 count += 1
-            replace_file(disk, path, b"".join(lines))
+            if before is None:
+                disk.write_new(path, b"")
+            replace_file(disk, path, b"".join(lines), before or b"")
             disk.remove(trash)
             changed.append(f"{FOLDER}/{conversation}/{path.name}")
         _remove_if_empty(disk, trash_folder)
@@ -119,10 +124,6 @@ def _list_files(tree: Tree, folder: Path) -> list[Path]:
     return []
 
 
-def _read_lines(tree: Tree, path: Path) -> list[bytes]:
-    return tree.read(path, MAX_REWRITTEN)[0].splitlines(keepends=True)
-
-
 def _iterate_lines(tree: Tree, path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield each complete line with its offset. A file that cannot be read has none."""
     with suppress(FileNotFoundError, UnsafeFile):
@@ -133,13 +134,13 @@ def _iterate_lines(tree: Tree, path: Path) -> Iterator[tuple[int, bytes]]:
                 place += len(line)
 
 
-def _split(tree: Tree, path: Path, ids: Collection[str] | None) -> tuple[list[bytes], list[bytes]]:
+def _split(data: bytes, day: str, ids: Collection[str] | None) -> tuple[list[bytes], list[bytes]]:
     """Return the lines to keep and the lines to remove."""
     kept: list[bytes] = []
     removed: list[bytes] = []
     place = 0
-    for line in _read_lines(tree, path):
-        is_wanted = ids is None or _read_id(line, path.stem, place) in ids
+    for line in data.splitlines(keepends=True):
+        is_wanted = ids is None or _read_id(line, day, place) in ids
         (removed if is_wanted else kept).append(line)
         place += len(line)
     return kept, removed

@@ -9,15 +9,15 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from muisti.errors import BrokenFile, InvalidRequest
+from muisti.errors import BrokenFile, Conflict, InvalidRequest, VaultError
 from muisti.filesystem import Tree, UnsafeFile, is_portable_name
-from muisti.model import CORE_SECTIONS, CoreMemory
+from muisti.model import CORE_SECTIONS, CoreMemory, Problem
 from muisti.storage.files.atomic_write import AtomicWriter
 from muisti.storage.files.disk import Disk, disk_errors
 
@@ -30,6 +30,8 @@ PREVIOUS = ".history"
 TRASH = ".trash"
 _FIX = "fix it, or restore the copy in .history"
 _UNSAFE = re.compile(r"[^\w.@+ -]|^[. ]|[. ]$")
+ATTEMPTS = 5
+"""How often a change is repeated if a person edits the file at the same moment."""
 MAX_FOLDER = 150
 """The most bytes of a folder's name; file systems allow 255."""
 
@@ -55,12 +57,23 @@ class FileCoreMemory:
         self._tree = Tree(root)
         self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
 
-    def read(self, user: str = "") -> CoreMemory:
-        """Return the core memory, of a user or of the vault. Raises BrokenFile."""
-        core = self._read_sections(NAME)
+    def read(self, user: str = "", problems: list[Problem] | None = None) -> CoreMemory:
+        """Return the core memory, of a user or of the vault. Raises BrokenFile.
+
+        With `problems`, a broken file is added to them and left out instead.
+        """
+        core = self._read_sections(NAME, problems)
         if user:
-            core = {**core, "user": self._read_sections(self._find_file(user))["user"]}
+            core = {**core, "user": self._read_sections(self._find_file(user), problems)["user"]}
         return CoreMemory(**core)
+
+    def find_problems(self) -> list[Problem]:
+        """Return the files that cannot be read, each with what to do."""
+        problems: list[Problem] = []
+        users = self._tree.list_names(USERS)
+        for path in (NAME, *(f"{USERS}/{user}/{NAME}" for user in users)):
+            self._read_sections(path, problems)
+        return problems
 
     def _find_file(self, user: str) -> str:
         """Return the path of a user's file. Raises VaultUnusable if it is another user's."""
@@ -77,8 +90,16 @@ class FileCoreMemory:
             )
         return f"{USERS}/{folder}/{NAME}"
 
-    def _read_sections(self, path: str) -> dict[str, dict[str, str]]:
-        table = self._read_table(path)
+    def _read_sections(
+        self, path: str, problems: list[Problem] | None = None
+    ) -> dict[str, dict[str, str]]:
+        try:
+            table = self._read_table(path)
+        except BrokenFile as error:
+            if problems is None:
+                raise
+            problems.append(Problem(path, error.reason))
+            table = {}
         sections: dict[str, dict[str, str]] = {}
         for section in CORE_SECTIONS:
             entries = table.get(section, {})
@@ -90,28 +111,59 @@ class FileCoreMemory:
         return sections
 
     def write(self, section: str, changes: Mapping[str, str | None], user: str = "") -> None:
-        """Set entries of one section, or remove those with None. Call under the vault's lock."""
+        """Set entries of one section, or remove those with None. Call under the vault's lock.
+
+        If a person edits the file meanwhile, the edit is read and the entries are set again.
+        """
         path = self._find_file(user) if user else NAME
-        table = self._read_table(path)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self._write_once(path, section, changes, (section,) if user else CORE_SECTIONS)
+            except Conflict:
+                if attempt == ATTEMPTS:
+                    raise
+            else:
+                return
+
+    def _write_once(
+        self,
+        path: str,
+        section: str,
+        changes: Mapping[str, str | None],
+        sections: Sequence[str],
+    ) -> None:
+        previous = self._read_bytes(path)
+        table = _parse_table(path, previous)
         entries: dict[str, Any] = table.setdefault(section, {})
         for key, value in changes.items():
             if value is None:
                 entries.pop(key, None)
             else:
                 entries[key] = value
-        for known in (section,) if user else CORE_SECTIONS:
+        for known in sections:
             table.setdefault(known, {})
-        with disk_errors(path):
-            if self._tree.exists(path):
-                previous, _ = self._tree.read(path, MAX_CORE_FILE)
-                self._disk.make_folder((self._root / PREVIOUS / path).parent)
-                self._writer.replace(f"{PREVIOUS}/{path}", previous)
-            self._disk.make_folder((self._root / path).parent)
         data = json.dumps(table, ensure_ascii=False, indent=2).encode() + b"\n"
         if len(data) > MAX_CORE_FILE:
             reason = f"must be shorter: all of core memory may have {MAX_CORE_FILE} bytes"
             raise InvalidRequest(section, f"{len(data)} bytes", reason)
-        self._writer.replace(path, data)
+        if previous is None:
+            with disk_errors(path):
+                self._create(path, data)
+            return
+        with disk_errors(path):
+            self._disk.make_folder((self._root / PREVIOUS / path).parent)
+        # A deleted value must not live on in the copy.
+        is_deletion = None in changes.values()
+        self._writer.replace(f"{PREVIOUS}/{path}", data if is_deletion else previous)
+        self._writer.replace(path, data, expected=previous)
+
+    def _create(self, path: str, data: bytes) -> None:
+        try:
+            self._writer.create([(path, data)])
+        except VaultError as error:
+            if isinstance(error.__cause__, FileExistsError):
+                raise Conflict(f"{path} was created in the meantime; repeat the change") from error
+            raise
 
     def remove(self, user: str, *, hard: bool) -> None:
         """Move a user's core memory to the trash, or delete it with its copy. Under the lock."""
@@ -146,24 +198,39 @@ class FileCoreMemory:
 
     def _read_table(self, path: str) -> dict[str, Any]:
         """Return the parsed file, with everything that a person added to it."""
+        return _parse_table(path, self._read_bytes(path))
+
+    def _read_bytes(self, path: str) -> bytes | None:
+        """Return a file's bytes; None if it does not exist."""
         try:
-            data, _ = self._tree.read(path, MAX_CORE_FILE)
+            return self._tree.read(path, MAX_CORE_FILE)[0]
         except FileNotFoundError:
-            return {}
+            return None
         except UnsafeFile as error:
             raise BrokenFile(error.path, error.reason) from error
         except OSError as error:
             raise BrokenFile(
                 path, f"cannot be read ({error.strerror}): check its permissions"
             ) from error
-        try:
-            table = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
-        except (ValueError, RecursionError) as error:
-            raise BrokenFile(path, f"is not valid JSON ({error}): {_FIX}") from error
-        if not isinstance(table, dict) or not all(
-            isinstance(table.get(name, {}), dict) for name in CORE_SECTIONS
-        ):
+
+
+def _parse_table(path: str, data: bytes | None) -> dict[str, Any]:
+    """Return the object in a file. Raises BrokenFile, which names the line and the fix."""
+    if data is None or not data.strip():
+        return {}
+    for number, line in enumerate(data.splitlines(), start=1):
+        if line.startswith((b"<<<<<<< ", b">>>>>>> ")):
             raise BrokenFile(
-                path, f'must be an object like {{"user": {{}}, "agent": {{}}}}: {_FIX}'
+                path,
+                f"has a merge conflict in line {number}: keep one side and remove the marks,"
+                " or restore the copy in .history",
             )
-        return table
+    try:
+        table = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise BrokenFile(path, f"is not valid JSON ({error}): {_FIX}") from error
+    if not isinstance(table, dict) or not all(
+        isinstance(table.get(name, {}), dict) for name in CORE_SECTIONS
+    ):
+        raise BrokenFile(path, f'must be an object like {{"user": {{}}, "agent": {{}}}}: {_FIX}')
+    return table

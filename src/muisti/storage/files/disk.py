@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from muisti import filesystem
+from muisti.atomic_rename import Folder
 from muisti.errors import VaultError, VaultFull, VaultNotFound, VaultReadOnly, VaultUnusable
 from muisti.filesystem import LINK, Tree, UnsafeFile
 
@@ -67,7 +68,7 @@ class Disk:
                 return tree
         return Tree(path.parent)
 
-    def _enter(self, path: Path) -> AbstractContextManager[tuple[str, filesystem.Folder]]:
+    def _enter(self, path: Path) -> AbstractContextManager[tuple[str, Folder]]:
         """Open the folder of a path: a vault's own folder is entered from the one that it is in."""
         tree = self.tree(path)
         return (Tree(path.parent) if path == tree.root else tree).enter(path)
@@ -146,9 +147,37 @@ class Disk:
                 filesystem.system.chmod(name, stat.S_IMODE(replaced.st_mode), folder)
             filesystem.system.rename(name, folder, *new)
 
+    def exchange(self, temporary: Path, final: Path) -> None:
+        """Replace a file as `replace` does, but keep the displaced file under the temporary name.
+
+        Raises FileNotFoundError if there is no file to replace.
+        """
+        self.step("replace", final)
+        system = filesystem.system
+        with self._enter(temporary) as mine, self._enter(final) as theirs:
+            status = system.lstat(*theirs)
+            if stat.S_ISREG(status.st_mode):
+                system.chmod(mine[0], stat.S_IMODE(status.st_mode), mine[1])
+            if system.exchange(*mine, *theirs):
+                return
+            # Not atomic: a file that takes the name between these two calls is lost.
+            displaced = f"{mine[0]}-displaced", mine[1]
+            try:
+                system.link(*theirs, *displaced)
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                data, _ = self.tree(final).read(final, status.st_size)
+                self.write_unsynced(temporary.with_name(f"{temporary.name}-displaced"), data)
+            system.rename(*mine, *theirs)
+            system.rename(*displaced, *mine)
+
     def move(self, source: Path, target: Path) -> None:
         """Rename a file. Raises FileExistsError if the new name is taken."""
         self.step("move", target)
+        with self._enter(source) as old, self._enter(target) as new:
+            if filesystem.system.rename_new(*old, *new):
+                return
         if self.tree(target).exists(target):
             raise FileExistsError(errno.EEXIST, "exists", str(target))
         with self._enter(source) as old, self._enter(target) as new:

@@ -47,5 +47,8 @@ def create_vault(root: Path, disk: Disk) -> None:
             if not os.path.lexists(path):
                 temporary = root / f".{name}-{os.getpid()}"
                 disk.write_new(temporary, text.encode())
-                disk.replace(temporary, path)
+                try:
+                    disk.publish(temporary, path)
+                except FileExistsError:  # another process, or a person, was faster
+                    disk.discard(temporary)
         disk.sync_folder(root)

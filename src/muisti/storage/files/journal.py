@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from muisti.errors import InvalidRequest
@@ -17,9 +18,11 @@ from muisti.ports import Clock
 from muisti.storage.files.disk import Disk, disk_errors
 from muisti.storage.files.frontmatter import BadFrontMatter
 from muisti.storage.files.jsonl import (
+    CORRUPT,
     MAX_READ,
     MAX_REWRITTEN,
     TOO_LONG,
+    ends_with_newline,
     has_complete_line,
     hash_tail,
     quarantine_torn_tail,
@@ -31,6 +34,8 @@ from muisti.storage.files.timestamps import format_time, parse_time
 from muisti.storage.sync_state import JournalDelta, ReadOffset
 
 FOLDER = "journal"
+_TORN = "its last line is incomplete, and is moved to a .corrupt file at the next change"
+_MOVED = "an incomplete last line was moved to {}: check it, then remove that file"
 _OWN_KEYS = {"at", "event", "memories", "session"}
 
 
@@ -104,6 +109,18 @@ class FileJournal:
                 return
             offsets = delta.offsets
 
+    def find_problems(self) -> list[Problem]:
+        """Return the files that lost the end of their last line, as after a crash."""
+        problems = []
+        with suppress(OSError):
+            for path in self._list_paths():
+                name = f"{FOLDER}/{path.name}"
+                if not ends_with_newline(self._tree, path):
+                    problems.append(Problem(name, _TORN))
+                if self._tree.exists(path.with_name(path.name + CORRUPT)):
+                    problems.append(Problem(name, _MOVED.format(f"{name}{CORRUPT}")))
+        return problems
+
     def list_events(self, memory_id: str) -> list[Event]:
         """Return the events that name a memory. Only lines that contain its ID are parsed."""
         wanted = memory_id.encode()
@@ -146,7 +163,7 @@ class FileJournal:
                         lines.append(line if changed == event else _format_line(changed))
                 after = b"".join(lines)
                 if after != before:
-                    replace_file(self._disk, path, after)
+                    replace_file(self._disk, path, after, before)
 
     def _list_paths(self) -> list[Path]:
         """Return the files. Links and named pipes are left out; `verify` reports them."""

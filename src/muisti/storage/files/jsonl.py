@@ -16,6 +16,7 @@ from typing import BinaryIO, NamedTuple
 from muisti.errors import VaultUnusable
 from muisti.filesystem import Tree
 from muisti.storage.files.disk import Disk
+from muisti.storage.files.guarded_replace import has_bytes, replace_unchanged
 
 CORRUPT = ".corrupt"
 MAX_READ = 16_000_000
@@ -155,16 +156,19 @@ def quarantine_torn_tail(
     return True
 
 
-def replace_file(disk: Disk, path: Path, data: bytes) -> None:
-    """Replace a file's bytes atomically, or remove the file if there are none left."""
+def replace_file(disk: Disk, path: Path, data: bytes, expected: bytes) -> None:
+    """Replace a file's bytes atomically, or remove the file if there are none left.
+
+    Raises Conflict if the file has other bytes than expected: a person changed it meanwhile.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    disk.write_new(temporary, data)
+    try:
+        replace_unchanged(disk, temporary, path, expected=expected, data=data)
+    except OSError:
+        if has_bytes(disk, temporary, data):
+            disk.discard(temporary)
+        raise
     if not data:
         disk.remove(path)
-    else:
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
-        disk.write_new(temporary, data)
-        try:
-            disk.replace(temporary, path)
-        except BaseException:
-            disk.discard(temporary)
-            raise
     disk.sync_folder(path.parent)

@@ -12,16 +12,21 @@ from muisti.errors import VaultNotFound
 from muisti.filesystem import Tree, is_occupied
 from muisti.settings import MAX_SETTINGS, SETTINGS_FILE
 from muisti.storage.files.disk import Disk, disk_errors
+from muisti.storage.files.guarded_replace import replace_unchanged
 
 
 def change_settings(root: Path, values: Mapping[str, str], disk: Disk | None = None) -> None:
-    """Set top-level keys; other lines are unchanged. Raises VaultNotFound, VaultError."""
+    """Set top-level keys; other lines are unchanged.
+
+    Raises VaultNotFound, VaultError, and Conflict if a person changes the file meanwhile.
+    """
     disk = (disk or Disk()).confine(root)
     path = root / SETTINGS_FILE
     if not is_occupied(path):
         raise VaultNotFound(f"there is no vault at {root}: create one with `muisti init`")
     with disk_errors(path):
-        text = Tree(root).read(SETTINGS_FILE, MAX_SETTINGS)[0].decode("utf-8")
+        before, _ = Tree(root).read(SETTINGS_FILE, MAX_SETTINGS)
+        text = before.decode("utf-8")
         for key, value in values.items():
             line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
             # A new key goes above the first table, or it would become part of that.
@@ -36,5 +41,5 @@ def change_settings(root: Path, values: Mapping[str, str], disk: Disk | None = N
             text = top + rest
         temporary = root / f".{SETTINGS_FILE}-{os.getpid()}"
         disk.write_new(temporary, text.encode())
-        disk.replace(temporary, path)
+        replace_unchanged(disk, temporary, path, expected=before, data=text.encode())
         disk.sync_folder(root)

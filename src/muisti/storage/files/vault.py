@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import os
 import re
 import stat
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -40,6 +41,7 @@ from muisti.storage.files.memory_codec import (
     parse_memory,
 )
 from muisti.storage.files.safe_read import read_bytes
+from muisti.storage.files.sync.differences import is_changed
 from muisti.storage.files.timestamps import make_file_stat, read_mtime
 from muisti.storage.sync_state import FileStat, SeenFile, StoredFile
 from muisti.text.redact import redact_text
@@ -123,7 +125,7 @@ class FileVault:
             raise BrokenFile(
                 path, "has front matter that cannot be edited safely: use simple `key: value` lines"
             )
-        self._writer.replace(path, written)
+        self._writer.replace(path, written, expected=data)
         if changes.keys() & {"kind", "category", "project"} and not path.startswith(f"{TRASH}/"):
             folder = Path(make_file_name(memory, self._settings)).parent
             if folder != Path(path).parent:
@@ -146,7 +148,14 @@ class FileVault:
         source, final = (self.root / path), (self.root / target)
         with disk_errors(path):
             self._disk.make_folder(final.parent)
-            self._disk.move(source, final)
+            try:
+                self._disk.move(source, final)
+            except FileNotFoundError:
+                if not self.root.is_dir():
+                    raise
+                raise Conflict(
+                    f"{path} was renamed or deleted in the meantime; repeat the change"
+                ) from None
             self._disk.sync_folder(final.parent)
             if source.parent != final.parent:
                 self._disk.sync_folder(source.parent)
@@ -170,7 +179,8 @@ class FileVault:
     def parse(self, file: LoadedFile, *, adopt: bool = False) -> StoredFile | None:
         """Return the memory of a file; None if it is not a memory. Raises BrokenFile.
 
-        A new file in a kind's folder gets an ID. Adopt: write it into the file.
+        A new file in a kind's folder gets an ID. Adopt: write it into the file; raises Conflict if
+        that was changed or renamed meanwhile.
         """
         path, data = file.path, file.data
         try:
@@ -189,7 +199,7 @@ class FileVault:
             raise BrokenFile(path, redact_text(str(error), self._settings)) from error
         if not memory.id and adopt:
             memory = _set_id(memory, make_id(self._clock.now()))
-            return self._write_fields(document, memory)
+            return self._write_fields(document, memory, data)
         if not memory.id:
             memory = _set_id(memory, str(uuid.uuid5(uuid.NAMESPACE_URL, path)))
         return StoredFile(memory, file.seen._replace(memory_id=memory.id))
@@ -222,6 +232,25 @@ class FileVault:
         with disk_errors(self.root):
             yield from _scan_folder(self.tree, folder)
 
+    def find_files_of(self, ids: Collection[str], seen: Mapping[str, SeenFile]) -> dict[str, str]:
+        """Return the ID by path of all files that have one of these IDs, also broken ones.
+
+        They may be copies, or files that were renamed since the last sync. A file that is unchanged
+        since it was seen with another ID is not read.
+        """
+        found: dict[str, str] = {}
+        for path, status in itertools.chain(self.scan(), _scan_folder(self.tree, "archive")):
+            known = seen.get(path)
+            if known and known.memory_id and not is_changed(known, status):
+                memory_id: str | None = known.memory_id
+            else:
+                memory_id = None
+                with suppress(BrokenFile):
+                    memory_id = read_memory_id(read_bytes(self.tree, path, self._settings)[0])
+            if memory_id in ids:
+                found[path] = str(memory_id)
+        return found
+
     def follow_move(self, file: StoredFile, old_path: str) -> StoredFile:
         """Update kind and project of a moved file, unless they differed from the old folder's."""
         before = PathInfo.of(old_path, self._settings)
@@ -234,7 +263,7 @@ class FileVault:
         if memory == file.memory:
             return file
         data = read_bytes(self.tree, file.path, self._settings)[0]
-        return self._write_fields(frontmatter.parse(data.decode()), memory)
+        return self._write_fields(frontmatter.parse(data.decode()), memory, data)
 
     def has_incomplete_writes(self) -> bool:
         """Return whether there are temporary files."""
@@ -255,11 +284,13 @@ class FileVault:
                 return self.tree.find_listed_path(path)
         return self.tree.find_listed_path(f"{stem}_{uuid.uuid4().hex}.md")
 
-    def _write_fields(self, document: frontmatter.Document, memory: Memory) -> StoredFile:
-        """Write changed fields into a memory's file. The body stays."""
+    def _write_fields(
+        self, document: frontmatter.Document, memory: Memory, before: bytes
+    ) -> StoredFile:
+        """Write changed fields into a memory's file. The body stays. Raises Conflict."""
         changes = find_changed_fields(document, memory, self._settings)
         data = frontmatter.edit(document, changes, numbers=TYPED).encode()
-        self._writer.replace(require_path(memory), data)
+        self._writer.replace(require_path(memory), data, expected=before)
         return self._make_stored(memory, data)
 
     def _make_stored(self, memory: Memory, data: bytes) -> StoredFile:
@@ -311,17 +342,23 @@ def _may_hold_memories(name: str, *, top: bool) -> bool:
 
 _NOT_MEMORIES = RESERVED_FOLDERS - {"projects"} | {"node_modules"}
 _MEMORY_ID = re.compile(
-    rb"^id: *[\"']?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.MULTILINE
+    rb"^id: *[\"']?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b", re.MULTILINE
 )
 
 
 def has_memory_id(head: bytes) -> bool:
     """Return whether a file starts with front matter that has an ID in muisti's format."""
+    return read_memory_id(head) is not None
+
+
+def read_memory_id(head: bytes) -> str | None:
+    """Return the ID in the front matter at the start of a file, or None."""
     text = head.removeprefix(b"\xef\xbb\xbf")
     if not text.startswith(b"---"):
-        return False
+        return None
     end = max(text.find(b"\n---", 3), text.find(b"\n...", 3))
-    return bool(_MEMORY_ID.search(text, 3, end))
+    found = _MEMORY_ID.search(text, 3, end)
+    return found[1].decode() if found else None
 
 
 class ReadOnlyVault(FileVault):

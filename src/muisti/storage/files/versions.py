@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from muisti.errors import BrokenFile
+from muisti.errors import BrokenFile, Conflict
 from muisti.filesystem import Tree, UnsafeFile
 from muisti.model import Memory
 from muisti.ports import StoredVersion
@@ -199,7 +199,12 @@ class FileVersions:
         source, final = self._root / path, self._root / target
         with disk_errors(path):
             self._disk.make_folder(final.parent)
-            self._disk.move(source, final)
+            try:
+                self._disk.move(source, final)
+            except FileNotFoundError:
+                raise Conflict(
+                    f"{path} was renamed or deleted in the meantime; repeat the change"
+                ) from None
         return final.parent, source.parent
 
     def _read(self, path: str) -> Memory:

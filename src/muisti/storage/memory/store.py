@@ -24,6 +24,7 @@ from muisti.model import (
     Exchange,
     Memory,
     Message,
+    Problem,
     QueueStatus,
 )
 from muisti.ports.rows import IndexChanges, MessageLine, TextRow
@@ -286,7 +287,11 @@ class MemoryStore(MemoryRemoval):
             if memory_id in event.memory_ids or memory_id in event.data.values()
         ]
 
-    def core(self, user: str = "") -> CoreMemory:
+    def problems(self) -> list[Problem]:
+        """Return nothing: there are no files."""
+        return []
+
+    def core(self, user: str = "", problems: list[Problem] | None = None) -> CoreMemory:
         """Return the core memory, of a user or of the vault."""
         core = self._state.core
         facts = self._state.user_core.get(user, {}) if user else core["user"]

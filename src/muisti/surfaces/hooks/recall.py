@@ -8,7 +8,7 @@ from pathlib import Path
 
 from muisti.engine import Muisti
 from muisti.errors import BrokenFile, VaultNotFound
-from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Tier
+from muisti.model import CORE_SECTIONS, CoreMemory, Memory, Problem, Tier
 from muisti.model.validity import is_outdated
 from muisti.recall.fence import CLOSING, OPENING, name_project, quote_text
 from muisti.recall.prompt_context import compose_context, count_tokens
@@ -46,14 +46,15 @@ def recall_for_session(
     """
     budget -= count_tokens(name_project(OPENING, project)) - count_tokens(OPENING)
     memories = [one for one in _rank_memories(memory, project) if one.session_id != session]
+    broken: list[Problem] = []
     if since is None:
-        core = _fit_core(memory, int(budget * CORE_SHARE))
+        core = _fit_core(memory, int(budget * CORE_SHARE), broken)
         summary = _summarize_last_session(memory, project, session, int(budget * SUMMARY_SHARE))
     else:
         core = CoreMemory({}, {})
         summary = ""
         memories = [one for one in memories if one.created_at > since]
-    text = compose_context(core, memories, budget - count_tokens(summary) - 1)
+    text = compose_context(core, memories, budget - count_tokens(summary) - 1, broken=broken)
     ids = [one.id for one in memories if f'<memory id="{one.id}"' in text]
     if summary:
         opening = text.removesuffix(CLOSING) if text else f"{OPENING}\n"
@@ -61,11 +62,12 @@ def recall_for_session(
     return name_project(text, project), ids
 
 
-def _fit_core(memory: Muisti, budget: int) -> CoreMemory:
-    """Return the entries that fit, in order; none if the file is broken."""
+def _fit_core(memory: Muisti, budget: int, broken: list[Problem]) -> CoreMemory:
+    """Return the entries that fit, in order; none if the file is broken, which is then added."""
     try:
         core = memory.core_get()
-    except BrokenFile:
+    except BrokenFile as error:
+        broken.append(Problem(error.path, error.reason))
         return CoreMemory({}, {})
     sections: dict[str, dict[str, str]] = {}
     for section in CORE_SECTIONS:

@@ -8,6 +8,8 @@ TICK_NS = 10_000_000
 """File times have a resolution of a few milliseconds: a change within one may not be visible."""
 MIN_VANISHED = 3
 """Fewer missing files than this need no confirmation, however small the vault."""
+DUPLICATE = "has the same ID as "
+"""The start of the reason for a file that is a copy of another."""
 NO_MEMORY = "none"
 """Stored as the hash of a file that is not a memory. The hash of a broken file is empty."""
 

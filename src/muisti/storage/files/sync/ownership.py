@@ -28,8 +28,10 @@ def is_own_index(store: FileStore) -> bool:
             memory_id = file.memory.id if file is not None else None
         found.append(memory_id == memories[path])
     conversations = store.index.conversation_offsets()
-    for path in _choose(list(conversations)):
-        found.append(_is_continued(store, path, conversations[path].read))
+    found += [
+        _is_continued(store, path, conversations[path].read)
+        for path in _choose(list(conversations))
+    ]
     return 2 * sum(found) >= len(found)
 
 
@@ -42,5 +44,5 @@ def _is_continued(store: FileStore, path: str, read: ReadOffset) -> bool:
     if not store.conversations.exists(path):
         return False
     with suppress(OSError):
-        return hash_tail(store.vault.root / path, read.offset) == read.tail_sha
+        return hash_tail(store.vault.tree, store.vault.root / path, read.offset) == read.tail_sha
     return False

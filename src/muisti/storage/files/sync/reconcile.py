@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
-from muisti.errors import BrokenFile, IndexBusy, VaultError, VaultFull
+from muisti.errors import BrokenFile, Conflict, IndexBusy, VaultError, VaultFull
 from muisti.model import Event, EventName, Problem
 from muisti.ports import Clock, Progress, SearchIndex
 from muisti.settings import Settings
 from muisti.storage.files.store import FileStore
 from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.sync.differences import (
+    DUPLICATE,
     NO_MEMORY,
     is_changed,
     precedence,
@@ -28,7 +29,7 @@ from muisti.storage.sync_state import FileStat, IndexState, SeenFile, StoredFile
 log = logging.getLogger("muisti")
 BATCH = 1000
 _CANNOT_WRITE = (VaultFull, IndexBusy)
-_DUPLICATE = "has the same ID as {}: delete one of them, or remove the line `id:` from the copy"
+_DUPLICATE = DUPLICATE + "{}: delete one of them, or remove the line `id:` from the copy"
 
 
 class FileLookup(Protocol):
@@ -177,8 +178,9 @@ class Reconciliation:
             for path in in_order[start : start + BATCH]:
                 try:
                     self._read_file(path, files[path], seen, lookup, batch)
-                except VaultError as error:
-                    # A file that cannot be written now is left for later. The index keeps its row.
+                except (VaultError, Conflict) as error:
+                    # A file that cannot be written now, or that a person is changing, is left for
+                    # later. The index keeps its row.
                     self.postponed.append(Problem(path, f"is not indexed yet: {error}"))
                     log.warning("%s is not indexed yet: %s", path, error)
             # If only the times of file states are new, a full disk or busy index is no error.
@@ -275,7 +277,7 @@ class Reconciliation:
             if not self.own_edits:
                 try:
                     file = self.store.vault.follow_move(file, old_path)
-                except VaultError:
+                except (VaultError, Conflict):
                     self._kept.add(old_path)
                     raise
             self.moved += 1

@@ -52,6 +52,7 @@ class Verification:
                 problems += [one for one in delta.problems if one.path not in reported]
         problems += [Problem(path, _DIFFERS) for path in self._sources.find_differing()]
         problems += self._sources.find_missing_sources()
+        problems += self._store.problems()
         reported = {problem.path for problem in problems}
         unsafe = find_unsafe_files(self._store.vault.root, self._sources.settings)
         problems += [problem for problem in unsafe if problem.path not in reported]
