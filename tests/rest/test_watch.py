@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,40 @@ def test_a_folder_that_cannot_be_watched_is_looked_at(
     monkeypatch.setattr(watch, "_watch", watched)
     assert list(watch.batches(0.1, 1)) == [{"facts/a.md"}]
     assert asked == [None, True]
+
+
+def test_K7_links_are_not_watched(tmp_path: Path) -> None:
+    """Nothing outside is watched, and new folders inside still are."""
+    root, outside = tmp_path / "vault", tmp_path / "outside"
+    (root / "facts").mkdir(parents=True)
+    outside.mkdir()
+    (root / "projects").symlink_to(outside)
+    (root / "facts" / "deep").symlink_to(outside)
+    stop = threading.Event()
+    watch = FolderWatch(root, stop)
+    assert watch._list_folders() == [root, root / "facts"]
+    seen: set[str] = set()
+
+    def listen() -> None:
+        for batch in watch.batches(0.05, 0.2):
+            seen.update(batch)
+
+    thread = threading.Thread(target=listen, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 60
+    number = 0
+    while not {"facts/a.md", "new/b.md"} <= seen and time.monotonic() < deadline:
+        number += 1
+        (root / "new").mkdir(exist_ok=True)
+        for path in (outside / "x.md", root / "facts" / "a.md", root / "new" / "b.md"):
+            path.write_text(f"text {number}")
+        time.sleep(0.1)
+    stop.set()
+    thread.join(60)
+    assert {"facts/a.md", "new/b.md"} <= seen
+    assert not any(path.startswith(("projects/", "facts/deep/")) for path in seen)
+
+
+def test_a_vault_without_links_is_watched_at_once(tmp_path: Path) -> None:
+    (tmp_path / "facts").mkdir()
+    assert FolderWatch(tmp_path, threading.Event())._list_folders() == []

@@ -110,17 +110,17 @@ def read_torn_tail(tree: Tree, path: Path) -> tuple[int, bytes]:
     Raises VaultUnusable if it is too long.
     """
     with _open(tree, path) as file:
-        size = start = file.seek(0, 2)
+        start = file.seek(0, 2)
         tail = b""
-        while start and b"\n" not in tail[:_BLOCK]:
-            if size - start >= MAX_READ:
-                name = "/".join(tree.split(path))
-                raise VaultUnusable(f"{name}: its last line {TOO_LONG}: remove that line")
+        while start and b"\n" not in tail[:_BLOCK] and len(tail) <= MAX_READ:
             length = min(start, _BLOCK if tail else 1)
             start -= length
             file.seek(start)
             tail = file.read(length) + tail
     kept = tail.rfind(b"\n") + 1
+    if len(tail) - kept > MAX_READ:
+        name = "/".join(tree.split(path))
+        raise VaultUnusable(f"{name}: its last line {TOO_LONG}: remove that line")
     return start + kept, tail[kept:]
 
 

@@ -319,9 +319,9 @@ def _scan_folder(tree: Tree, folder: str) -> Iterator[tuple[str, FileStat]]:
                         folders.append(prefix + tree.make_known_name(folder, name))
                 elif name.endswith(".md") and name[0] != ".":
                     with suppress(FileNotFoundError):
-                        known = prefix + tree.make_known_name(folder, name)
+                        known = name if name.isascii() else tree.make_known_name(folder, name)
                         status = make_file_stat(entry.stat(follow_symlinks=False))
-                        files.append((escape_path(known), status))
+                        files.append((escape_path(prefix + known), status))
     except (FileNotFoundError, NotADirectoryError):
         if not prefix:
             raise

@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from watchfiles import Change, watch
+
+from muisti.filesystem import Tree
 
 log = logging.getLogger("muisti")
 IGNORED = frozenset({"archive", "journal"})
@@ -42,20 +45,43 @@ class FolderWatch:
                 return
 
     def _watch(self, settle: float, wake: float, *, polling: bool | None) -> Iterator[set[str]]:
-        changes = watch(
-            self._root,
-            watch_filter=self._is_relevant,
-            debounce=max(1, int(settle * 5000)),
-            step=max(1, int(settle * 1000)),
-            stop_event=self._stop,
-            rust_timeout=max(1, int(wake * 1000)),
-            yield_on_timeout=True,
-            raise_interrupt=False,
-            force_polling=polling,
-            poll_delay_ms=1000,
-        )
-        for batch in changes:
-            yield {Path(path).relative_to(self._root).as_posix() for _, path in batch}
+        while not self._stop.is_set():
+            folders = self._list_folders()
+            changes = watch(
+                *(folders or [self._root]),
+                watch_filter=self._is_relevant,
+                debounce=max(1, int(settle * 5000)),
+                step=max(1, int(settle * 1000)),
+                stop_event=self._stop,
+                rust_timeout=max(1, int(wake * 1000)),
+                yield_on_timeout=True,
+                raise_interrupt=False,
+                force_polling=polling,
+                poll_delay_ms=1000,
+                recursive=not folders,
+            )
+            for batch in changes:
+                yield {Path(path).relative_to(self._root).as_posix() for _, path in batch}
+                if folders and self._list_folders() != folders:
+                    break  # watch the new ones, too
+            else:
+                return
+
+    def _list_folders(self) -> list[Path]:
+        """Return the folders to watch one by one; none if all can be watched at once.
+
+        Watching a folder with all below it would follow links out of the vault.
+        """
+        tree = Tree(self._root)
+        folders, has_links = [self._root], False
+        for folder in folders:  # grows while it is read
+            with suppress(OSError), tree.scan(folder) as entries:
+                for entry in entries:
+                    has_links = has_links or entry.is_symlink()
+                    is_hidden = entry.name.startswith(".") and entry.name != TRASH
+                    if not is_hidden and entry.is_dir(follow_symlinks=False):
+                        folders.append(folder / entry.name)
+        return sorted(folders) if has_links else []
 
     def _is_relevant(self, change: Change, path: str) -> bool:
         """Return whether a path may be a memory, a conversation, a setting or a folder of such."""

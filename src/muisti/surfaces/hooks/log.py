@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
-from muisti.filesystem import open_to_append
+from muisti.filesystem import open_to_append, read_file
 from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 
 FILE, EARLIER = "hooks.jsonl", "hooks.1.jsonl"
@@ -60,8 +60,8 @@ def read_recent(limit: int = 50) -> list[Run]:
     runs: list[Run] = []
     for name in (EARLIER, FILE):
         lines = []
-        with suppress(OSError), (folder / name).open("rb") as file:
-            lines = file.read(2 * MAX_BYTES).split(b"\n")
+        with suppress(OSError):
+            lines = read_file(folder / name, 2 * MAX_BYTES)[0].split(b"\n")
         for line in lines:
             with suppress(ValueError, TypeError, KeyError, RecursionError):
                 runs.append(_parse_run(line))

@@ -13,12 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muisti.filesystem import create_file, open_to_append
+from muisti.filesystem import create_file, open_to_append, read_file
 from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+MAX_FILE = 64_000_000
+"""The most bytes of a file that is read."""
 MAX_RECALLED = 2_000
 """How many recalled memories are known for each session."""
 
@@ -100,7 +102,7 @@ def list_entries() -> list[Path]:
 
 def read_entry(path: Path) -> Entry:
     """Return one entry. Raises ValueError if the file is not one, OSError if it is unreadable."""
-    values = json.loads(path.read_bytes())
+    values = json.loads(read_file(path, MAX_FILE)[0])
     try:
         names = ("id", "at", "agent", "vault", "project", "session")
         entry = Entry(**{name: values[name] for name in names})
@@ -142,7 +144,7 @@ def read_prompts(path: Path) -> list[tuple[float, str]]:
     """Return the prompts in a file. A repeated one, reported by two hooks, is returned once."""
     found: list[tuple[float, str]] = []
     with suppress(OSError):
-        for line in path.read_bytes().split(b"\n"):
+        for line in read_file(path, MAX_FILE)[0].split(b"\n"):
             with suppress(ValueError, TypeError):
                 at, text = json.loads(line)
                 if not found or found[-1][1] != str(text):
@@ -166,7 +168,8 @@ def record_recalled(agent: str, session: str, ids: list[str]) -> None:
 def read_recalled(agent: str, session: str) -> set[str]:
     """Return the IDs of memories that the session's context has."""
     with suppress(OSError):
-        ids = _session_file(agent, session, "given").read_text("ascii", "replace").split()
+        data, _ = read_file(_session_file(agent, session, "given"), MAX_FILE)
+        ids = data.decode("ascii", "replace").split()
         return set(ids[-MAX_RECALLED:])
     return set()
 
