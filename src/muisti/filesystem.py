@@ -166,21 +166,23 @@ class Tree:
                 self._check_folder(system.lstat(place), names[:depth])
             yield os.path.join(place, *names[-1:]), None
             return
-        flags = system.search | system.folder_only
-        folder = system.open(str(self.root), flags)
+        folder = system.open(str(self.root), system.search | system.folder_only)
         try:
             for depth, name in enumerate(names[:-1], start=1):
-                try:
-                    below = system.open(name, flags | system.no_follow, folder)
-                except OSError as error:
-                    if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                        self._check_folder(system.lstat(name, folder), names[:depth])
-                    raise
+                below = self._open_folder(name, folder, names[:depth], system.search)
                 os.close(folder)
                 folder = below
             yield names[-1] if names else ".", folder
         finally:
             os.close(folder)
+
+    def _open_folder(self, name: str, folder: Folder, names: Sequence[str], access: int) -> int:
+        try:
+            return system.open(name, access | system.folder_only | system.no_follow, folder)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                self._check_folder(system.lstat(name, folder), names)
+            raise
 
     def _check_folder(self, status: os.stat_result, names: Sequence[str]) -> None:
         if is_link(status):
@@ -220,12 +222,12 @@ class Tree:
         """
         with self.enter(path) as (name, folder):
             names = self.split(path)
-            if names:
-                self._check_folder(system.lstat(name, folder), names)
             if folder is None:
+                if names:
+                    self._check_folder(system.lstat(name), names)
                 yield list(system.scandir(name))
                 return
-            fd = system.open(name, os.O_RDONLY | system.folder_only | system.no_follow, folder)
+            fd = self._open_folder(name, folder, names, os.O_RDONLY)
         try:
             yield list(system.scandir(fd))
         finally:
@@ -353,7 +355,7 @@ class Tree:
         if not system.can_sync_folders:
             return
         with self.enter(path) as (name, folder):
-            fd = system.open(name, os.O_RDONLY | system.folder_only | system.no_follow, folder)
+            fd = self._open_folder(name, folder, self.split(path), os.O_RDONLY)
             try:
                 system.sync(fd)
             finally:
