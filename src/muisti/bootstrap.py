@@ -16,6 +16,7 @@ from muisti.errors import (
     ModelNotInstalled,
     MuistiError,
     VaultBusy,
+    VaultFull,
     VaultNotFound,
 )
 from muisti.filesystem import Tree, UnsafeFile
@@ -306,7 +307,8 @@ class _Files(_BackEnd):
             if self.services.settings.sync_on_open:
                 try:
                     self.reconciler.sync_within(OPENING_PATIENCE)
-                except VaultBusy as error:  # the other process indexes what it writes
+                except (VaultBusy, VaultFull) as error:
+                    # The other process indexes what it writes; a full disk can still be read.
                     self.index.stale = True
                     _get_log().info("edited files are picked up later: %s", error)
         except IndexCorrupt:
@@ -330,7 +332,7 @@ class _Files(_BackEnd):
             self.services.clock,
             settings.kinds,
             settings.decay_rates,
-            owner=_identify_folder(self._root),
+            identify_vault=lambda: _identify_folder(self._root),
         )
 
     @cached_property

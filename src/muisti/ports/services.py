@@ -204,6 +204,12 @@ class Services:
         if not self.index.is_ready():
             self.store.prepare(wait=wait)
 
+    @property
+    def lag(self) -> str:
+        """Why searches may lack recent changes; "" if they do not. Creates no store."""
+        store: Store | None = self.__dict__.get("store")
+        return store.lag if store is not None else ""
+
     def close(self) -> None:
         """Close the services that were used."""
         for name in ("embedders", "language_model", "index"):

@@ -150,6 +150,11 @@ class Store(Protocol):
     """The source of truth. Every change goes through `commit`, which also updates the index."""
 
     @property
+    def lag(self) -> str:
+        """Why searches may lack recent changes, such as a full disk; "" if they do not."""
+        ...
+
+    @property
     def queue(self) -> ExtractionQueue:
         """The exchanges that wait for extraction."""
         ...

@@ -47,7 +47,8 @@ def search(
         found = find(services, query, where, limit, mode, asked_at)
         results = read_results(services, found.hits)
     used_mode = "keyword" if found.embedding.vector is None else mode
-    return SearchResults(results, used_mode, found.embedding.degraded)
+    degraded = "; ".join(filter(None, (found.embedding.degraded, services.lag)))
+    return SearchResults(results, used_mode, degraded)
 
 
 def find(

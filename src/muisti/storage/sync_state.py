@@ -189,6 +189,10 @@ class SyncedIndex(SearchIndex, IndexState, Protocol):
         """Whether the index was filled from another folder, and may be of another vault."""
         ...
 
+    def accept(self) -> None:
+        """Use an index that was filled from another folder: it is of this vault."""
+        ...
+
     def is_current(self) -> bool:
         """Return whether the open file is still in use. Another process may have replaced it."""
         ...

@@ -79,6 +79,7 @@ class FileStore(FileRemoval):
         self.disk = disk
         self._clock = clock
         self._preparing = threading.Lock()
+        self._full: VaultFull | None = None
         self.catch_up: Callable[[float | None], object] = lambda _: None
         """Set by the reconciler: update a stale index, waiting so many seconds for the lock."""
 
@@ -94,16 +95,24 @@ class FileStore(FileRemoval):
                     self.index.open()
             if not self.index.stale:
                 return
-            # A reader does not wait for another's lock, a writer not for a full disk.
-            tolerated = (IndexBusy, VaultFull) if wait else (VaultBusy,)
+            # A reader does not wait for another's lock, and nobody for a full disk.
+            tolerated = (IndexBusy, VaultFull) if wait else (IndexBusy, VaultBusy, VaultFull)
             try:
                 self.catch_up(None if wait else 0.0)
             except tolerated as error:
+                self._full = error if isinstance(error, VaultFull) else None
                 # An incomplete index misses duplicates: saving again would make a second memory.
                 if not self.index.open_complete():
                     raise
                 level = logging.WARNING if wait else logging.DEBUG
                 log.log(level, "the index is not up to date yet, and catches up later: %s", error)
+
+    @property
+    def lag(self) -> str:
+        """Why searches may lack recent changes; "" if they do not."""
+        if self._full is None or not self.index.stale:
+            return ""
+        return f"recent changes may be missing: {self._full}"
 
     def repair(self) -> None:
         """Quarantine the damaged index and build a new one."""

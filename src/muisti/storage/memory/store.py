@@ -287,6 +287,8 @@ class MemoryStore(MemoryRemoval):
             if memory_id in event.memory_ids or memory_id in event.data.values()
         ]
 
+    lag = ""
+
     def problems(self) -> list[Problem]:
         """Return nothing: there are no files."""
         return []

@@ -13,7 +13,7 @@ import re
 import stat
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,6 +132,21 @@ def connect(path: Path, timeout: float, *, make: bool = True) -> apsw.Connection
     return db
 
 
+def connect_immutable(path: Path) -> apsw.Connection:
+    """Open an index file that has no space beside it for a write-ahead log, only to read.
+
+    Raises VaultFull if there is a log that would have to be read too.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise VaultFull("the disk is full, and the index was not closed; free some space")
+    uri = f"{path.absolute().as_uri()}?immutable=1"
+    db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    db.pragma("temp_store", "memory")
+    db.pragma("cache_size", -16_000)
+    return db
+
+
 class Database:
     """The current index file: one connection for writing, one for each reading thread."""
 
@@ -142,11 +157,12 @@ class Database:
         clock: Clock | None = None,
         kinds: Mapping[str, Kind] = KINDS,
         rates: Mapping[Sector, float] = RATES,
-        owner: int | None = None,
+        identify_vault: Callable[[], int] | None = None,
     ) -> None:
         self._folder = folder
-        self._owner = owner
-        """A number for the vault's folder. None: the index is not checked against it."""
+        self._identify_vault = identify_vault
+        """Returns a number for the vault's folder. None: the index is not checked against it."""
+        self._accepted: Path | None = None
         self._timeout = timeout
         self._clock = clock or SystemClock()
         self.salience = salience_sql(kinds, rates)
@@ -158,6 +174,10 @@ class Database:
         self._writer: apsw.Connection | None = None
         self._pointer: tuple[int, int] | None = None
         self._complete = False
+        self._immutable = False
+        """Whether the disk is so full that the file was opened without a log. Only for reading, and
+        for one call: others may write.
+        """
         self.moved = False
         """Whether the open file was filled from another folder: from this vault before it was moved
         or copied, or from another vault.
@@ -166,7 +186,9 @@ class Database:
 
     def is_current(self) -> bool:
         """Return whether the open file is the one that the pointer names."""
-        return self._pointer is not None and _read_stamp(self._folder / POINTER) == self._pointer
+        if self._pointer is None or self._immutable:
+            return False
+        return _read_stamp(self._folder / POINTER) == self._pointer
 
     def open(self) -> bool:
         """Open the current file, or a new one if it is missing or damaged.
@@ -195,9 +217,15 @@ class Database:
             pointer, target = _read_stamp(self._folder / POINTER), _read_pointer(self._folder)
             if target is None:
                 return False
+            immutable = False
             try:
-                with sqlite_errors():
-                    writer = connect(target, self._timeout, make=False)
+                try:
+                    with sqlite_errors():
+                        writer = connect(target, self._timeout, make=False)
+                except VaultFull:
+                    with sqlite_errors():
+                        writer = connect_immutable(target)
+                    immutable = True
             except (IndexProblem, VaultError):
                 return False
             try:
@@ -214,12 +242,21 @@ class Database:
                 return False
             self.close()
             self._writer, self.path, self._pointer, self._complete = writer, target, pointer, True
-            self.moved = False
+            self.moved, self._immutable = False, immutable
             return True
 
     def _is_owner(self, db: apsw.Connection) -> bool:
+        if self._identify_vault is None or db.filename == str(self._accepted):
+            return True
         row = db.execute("SELECT value FROM totals WHERE name = ?", (OWNER,)).fetchone()
-        return self._owner is None or (row is not None and row[0] == self._owner)
+        return row is not None and row[0] == self._identify_vault()
+
+    def accept(self) -> None:
+        """Use a file that was filled from another folder: it is of this vault."""
+        with self._guard:
+            self._accepted = self.path
+            self.mark_complete()
+            self._complete, self.moved = True, False  # also if that could not be written
 
     def _make(self) -> None:
         with sqlite_errors():
@@ -241,8 +278,9 @@ class Database:
 
     def stamp(self, db: apsw.Connection) -> None:
         """Write into an index that it is complete, and which vault it belongs to."""
-        if self._owner is not None:
-            db.execute("INSERT OR REPLACE INTO totals VALUES (?, ?)", (OWNER, self._owner))
+        if self._identify_vault is not None:
+            owner = (OWNER, self._identify_vault())
+            db.execute("INSERT OR REPLACE INTO totals VALUES (?, ?)", owner)
         db.pragma("application_id", COMPLETE)
 
     def _open_file(self, target: Path) -> None:
@@ -256,7 +294,7 @@ class Database:
             except BaseException:
                 writer.close()
                 raise
-        self._writer, self.path = writer, target
+        self._writer, self.path, self._immutable = writer, target, False
         self._pointer = _read_stamp(self._folder / POINTER)
 
     def build_path(self) -> Path:
@@ -321,7 +359,7 @@ class Database:
             raise IndexProblem("the index is closed")
         with sqlite_errors():
             if db is None:
-                db = connect(path, self._timeout)
+                db = connect_immutable(path) if self._immutable else connect(path, self._timeout)
                 # "deterministic" makes SQLite call it once per statement, not per row.
                 db.create_scalar_function(
                     "now_us", lambda *_: to_int(self._clock.now()), 0, deterministic=True
@@ -346,6 +384,8 @@ class Database:
         with self._guard, sqlite_errors():
             if self._writer is None:
                 raise IndexProblem("the index is closed")
+            if self._immutable:
+                raise VaultFull("the disk is full; free some space, the files are intact")
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 yield self._writer

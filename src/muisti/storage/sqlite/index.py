@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from muisti.errors import IndexBusy
+from muisti.errors import IndexBusy, VaultFull
 from muisti.storage.sqlite.duplicates import SqliteDuplicates
 from muisti.storage.sqlite.index_file import IndexFile
 from muisti.storage.sqlite.links import SqliteLinks
@@ -134,6 +134,17 @@ class SqliteIndex(
 
     def check(self) -> list[str]:
         """Return what is wrong with the index file itself."""
+        from muisti.storage.sqlite.migrate import find_schema_differences
+
+        try:
+            return self._check_all()
+        except VaultFull:  # some checks need a write transaction
+            with self._db.read_transaction() as db:
+                found = find_schema_differences(db)
+                sql = "PRAGMA integrity_check"
+                return found + [str(row[0]) for row in db.execute(sql) if row[0] != "ok"]
+
+    def _check_all(self) -> list[str]:
         from muisti.storage.sqlite.migrate import find_schema_differences
 
         with self._db.write_transaction() as db:

@@ -49,6 +49,10 @@ class IndexFile:
         """Whether the open file was filled from another folder, and may be of another vault."""
         return self._db.moved
 
+    def accept(self) -> None:
+        """Use a file that was filled from another folder: it is of this vault."""
+        self._db.accept()
+
     def open(self) -> bool:
         """Open the current file, or create one, which is then stale. Return whether it is new."""
         stale, self._stale = self._stale, True

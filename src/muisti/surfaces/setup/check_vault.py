@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muisti.bootstrap import list_models
 from muisti.engine import Muisti
@@ -17,6 +19,11 @@ from muisti.storage.files.unsafe_files import find_unsafe_files
 from muisti.surfaces.extras import NEEDS, how_to_install, missing_packages
 from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
 
+if TYPE_CHECKING:
+    import apsw
+
+LEAST_FREE = 1_000_000
+"""Bytes. With less, writing a memory and its index rows may fail."""
 OK, NOTE, PROBLEM = Level.OK, Level.NOTE, Level.PROBLEM
 MOST_PROBLEMS = 5
 """The number of files listed; `muisti verify` lists all."""
@@ -88,6 +95,14 @@ def _check_folder(root: Path, *, named: bool) -> Iterator[Finding]:
         )
     if os.access(root, os.W_OK):
         yield Finding("vault", OK, str(root))
+        free = shutil.disk_usage(root).free
+        if free < LEAST_FREE:
+            yield Finding(
+                "vault",
+                PROBLEM,
+                f"the disk is full ({free:,} bytes free): searching works, saving does not",
+                "free some space",
+            )
     else:
         yield Finding(
             "vault",
@@ -132,13 +147,14 @@ def _check_index(root: Path) -> Iterator[Finding]:
         yield Finding("index", PROBLEM, f"{pointer} does not name an index file", "muisti reindex")
         return
     try:
-        db = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
-        db.set_busy_timeout(2000)
-        version, damage = (
-            db.pragma("user_version"),
-            [str(row[0]) for row in db.execute("PRAGMA quick_check(1)")],
-        )
-        db.close()
+        try:
+            version, damage = _read_index(
+                apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
+            )
+        except apsw.IOError:  # a full disk, where there is no space for a log beside it
+            from muisti.storage.sqlite.connect import connect_immutable
+
+            version, damage = _read_index(connect_immutable(file))
     except apsw.BusyError:
         yield Finding("index", NOTE, "locked by another process", "try again in a moment")
         return
@@ -154,6 +170,16 @@ def _check_index(root: Path) -> Iterator[Finding]:
         )
         return
     yield Finding("index", OK, f"schema {version}, {file.stat().st_size / 1e6:.1f} MB")
+
+
+def _read_index(db: apsw.Connection) -> tuple[int, list[str]]:
+    """Return the schema version of an index, and what is wrong with it or ["ok"]."""
+    db.set_busy_timeout(2000)
+    try:
+        damage = [str(row[0]) for row in db.execute("PRAGMA quick_check(1)")]
+        return db.pragma("user_version"), damage
+    finally:
+        db.close()
 
 
 def _check_counts(root: Path) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from muisti.errors import (
     IndexProblem,
     InvalidRequest,
     VaultError,
+    VaultFull,
 )
 from muisti.model import DocumentSource, Event, EventName, Problem, SyncReport, VerifyReport
 from muisti.ports import ChangeSet, Clock, Progress
@@ -80,7 +81,9 @@ class FileReconciler:
                 recovered = False
             if files is None:
                 files = dict(self._store.vault.scan())
-            if self._index.moved and not is_own_index(self._store):
+            if self._index.moved and is_own_index(self._store):
+                self._index.accept()
+            elif self._index.moved:
                 log.warning("the index is of another vault: it is set aside and built anew")
                 self._index.quarantine()
                 self._index.open()
@@ -247,6 +250,8 @@ class FileReconciler:
                     current, rebuilt = self._index.fingerprint(), builder.fingerprint()
         except IndexProblem as error:
             return [Problem(".muisti", f"cannot be compared ({error}): run `muisti reindex`")]
+        except VaultFull as error:
+            return [Problem(".muisti", f"cannot be compared with a rebuilt index: {error}")]
         unreadable: set[str] = set()  # parts that depend on a missing source
         if self._make_sources(self._index).find_missing_sources():
             unreadable = {"texts", "documents", "words", "lexicon", "totals"}
