@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Unpack, cast
 
 from muisti.engine.runtime import Runtime
+from muisti.errors import VaultFull
 from muisti.model import (
     CompactResult,
     EntryType,
@@ -54,7 +55,8 @@ class Search(Runtime):
         """Return one memory, message or document section, or None if there is none with this id.
 
         `include_deleted` and `include_archived` look into the trash and the archive too. With a
-        project, a user or a session: None if it is outside that scope. Raises SessionNotFound.
+        project, a user or a session: None if it is outside that scope. Raises SessionNotFound, and
+        VaultFull if it may be missing only because the disk is full.
         """
         if any(value is not None for value in scope.values()):
             where = replace(self._make_scope(scope), include_deleted=include_deleted)
@@ -67,6 +69,8 @@ class Search(Runtime):
         )
         if memory is None and include_archived:
             return self._services.store.archived_memory(memory_id)
+        if memory is None and self._services.lag:
+            raise VaultFull(f"{memory_id} is not in the index; {self._services.lag}")
         return memory
 
     def list(

@@ -11,12 +11,20 @@ if TYPE_CHECKING:
     from muisti.model.memory import Memory
 
 
+MISSING = "files are missing"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that cannot be read, and why."""
+    """A file that cannot be read, or a folder whose files are missing, and what to do."""
 
     path: str
     reason: str
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether so many files are missing that forgetting them needs a confirmation."""
+        return MISSING in self.reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,7 +96,7 @@ class FileStore(FileRemoval):
             if not self.index.stale:
                 return
             # A reader does not wait for another's lock, and nobody for a full disk.
-            tolerated = (IndexBusy, VaultFull) if wait else (IndexBusy, VaultBusy, VaultFull)
+            tolerated = (IndexBusy if wait else VaultBusy, VaultFull)
             try:
                 self.catch_up(None if wait else 0.0)
             except tolerated as error:
@@ -348,8 +348,9 @@ class FileStore(FileRemoval):
         return self.core_files.read(user, problems)
 
     def problems(self) -> list[Problem]:
-        """Return the problems of files that the index does not have: core memory and journal."""
-        return [*self.core_files.find_problems(), *self.journal.find_problems()]
+        """Return the problems that the index does not have: of core memory, journal and itself."""
+        lagging = [Problem(".muisti", self.lag)] if self.lag else []
+        return [*lagging, *self.core_files.find_problems(), *self.journal.find_problems()]
 
     def read_user_file(self) -> str | None:
         """Return the text of `USER.md`; None if core memory exists already. Raises BrokenFile."""

@@ -72,7 +72,7 @@ class MemoryReading:
         found = [
             entry for entry, count in hits.items() if count >= least and view.allows(where, entry)
         ]
-        found.sort(key=lambda entry: (-hits[entry], -entry.created_at))
+        found.sort(key=lambda entry: (hits[entry], *by_time(entry)), reverse=True)
         return [view.memory(entry) for entry in found[:limit]]
 
     def get_neighbours(
@@ -132,7 +132,7 @@ class MemoryReading:
         """Return IDs that begin or end with a text, those of memories first."""
         check_text(part)
         entries = list(self.view().tables.entries.values())
-        entries.sort(key=lambda entry: (not entry.is_memory, entry.number))
+        entries.sort(key=lambda entry: (not entry.is_memory, entry.memory.id))
         lowered = part.lower()
         found = []
         for entry in entries:

@@ -77,7 +77,7 @@ class MemoryWords:
             occurrences = _count_prefix(tables, word) if is_prefix else tables.postings[word]
             for id_, score in _compute_bm25(tables, occurrences).items():
                 scores[id_] = scores.get(id_, 0.0) + score
-        best = sorted(scores, key=lambda id_: (-scores[id_], tables.entries[id_].number))
+        best = sorted(scores, key=lambda id_: (-scores[id_], -tables.entries[id_].created_at, id_))
         found: list[WordMatch] = []
         for id_ in best:
             entry = tables.entries[id_]

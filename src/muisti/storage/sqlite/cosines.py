@@ -42,8 +42,11 @@ def find_hits(
     scores = dict(zip((row[0] for row in rows), compute_cosines(rows, query), strict=True))
     best = sorted(scores, key=lambda v: -scores[v])
     # The best few are usually enough; if the filter excludes too many, all are checked.
-    hits, share = _filter_hits(db, best[: 4 * limit], scores, where)
-    if len(hits) < limit and len(best) > 4 * limit:
+    enough = 4 * limit
+    while enough < len(best) and scores[best[enough]] == scores[best[enough - 1]]:
+        enough += 1  # those that are equally near are told apart by ID
+    hits, share = _filter_hits(db, best[:enough], scores, where)
+    if len(hits) < limit and len(best) > enough:
         return _filter_hits(db, best, scores, where)
     return hits, share
 
@@ -60,8 +63,10 @@ def _filter_hits(
     )
     nearest: dict[str, VectorHit] = {}
     for v, id_, first, last in rows:
-        if id_ not in nearest or scores[v] > nearest[id_].score:
-            nearest[id_] = VectorHit(id_, scores[v], first, last)
+        hit = VectorHit(id_, scores[v], first, last)
+        known = nearest.get(id_)
+        if known is None or (-hit.score, hit.start) < (-known.score, known.start):
+            nearest[id_] = hit
     hits = sorted(nearest.values(), key=lambda hit: (-hit.score, hit.memory_id))
     return hits, len(rows) / max(1, len(best))
 

@@ -32,7 +32,7 @@ class SqliteDuplicates:
         """Return the oldest memory with this content and validity, or None."""
         time = f"m.valid_from IS ? AND {OWN_END} IS ? AND ({OWN_END} NOT NULL OR {_CURRENT})"
         same = f"m.content_hash = ? AND {_SAME_PLACE} AND {time}"
-        sql = f"SELECT {self._columns} FROM {FROM} WHERE {same} ORDER BY m.created_at LIMIT 1"
+        sql = f"SELECT {self._columns} FROM {FROM} WHERE {same} ORDER BY m.created_at, m.id LIMIT 1"
         span = to_int(memory.valid_from), to_int(memory.valid_until)
         with self._db.read_transaction() as db:
             found = fetch(db, sql, (memory.content_hash, *_place(memory), *span))

@@ -94,9 +94,10 @@ class SqliteReader:
         marks = ", ".join("?" * len(wanted))
         matching = f"FROM labels WHERE field = 'keyword' AND value IN ({marks})"
         hits = f"(SELECT count(*) {matching} AND n = m.n)"
+        by_hits = f"ORDER BY {hits} DESC, m.created_at DESC, m.id DESC"
         numbers = f"m.n IN (SELECT n {matching})"
         return self._read_memories(
-            f"{sql} AND {numbers} AND {hits} >= ? ORDER BY {hits} DESC, m.created_at DESC LIMIT ?",
+            f"{sql} AND {numbers} AND {hits} >= ? {by_hits} LIMIT ?",
             [*values, *wanted, *wanted, len(wanted) if match_all else 1, *wanted, limit],
         )
 
@@ -206,17 +207,17 @@ class SqliteReader:
         with self._db.read_transaction() as db:
             rows = fetch(
                 db,
-                """SELECT session_id, memory_id, what, at FROM uses
+                """SELECT session_id, memory_id, what, at, 0, rowid FROM uses
                    WHERE (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR memory_id = ?2)
-                   UNION ALL SELECT session_id, id, 'created', created_at FROM memories
+                   UNION ALL SELECT session_id, id, 'created', created_at, 1, id FROM memories
                    WHERE session_id IS NOT NULL AND (?1 IS NULL OR session_id = ?1)
                    AND (?2 IS NULL OR id = ?2)
-                   ORDER BY 4""",
+                   ORDER BY 4, 5, 6""",
                 (session_id, memory_id),
             )
         return [
             SessionUse(session, memory, SessionAction(what), to_time(at))
-            for session, memory, what, at in rows
+            for session, memory, what, at, *_ in rows
         ]
 
     def usage(self, ids: Sequence[str]) -> dict[str, Usage]:
@@ -229,7 +230,7 @@ class SqliteReader:
         sql = """SELECT id FROM entries
                  WHERE lower(substr(id, 1, length(?1))) = ?1 OR lower(substr(id, -length(?1))) = ?1
                  OR substr(id, 1, length(?3)) = ?3 OR substr(id, -length(?3)) = ?3
-                 ORDER BY origin <> 'memory' LIMIT ?2"""
+                 ORDER BY origin <> 'memory', id LIMIT ?2"""
         with self._db.read_transaction() as db:
             rows = fetch(db, sql, (part.lower(), limit, part))
         return [id_ for (id_,) in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from muisti.storage.sqlite.rows import FROM_ENTRIES, fetch, quote_word
 from muisti.storage.sqlite.vector_spaces import to_json
 
 if TYPE_CHECKING:
+    import apsw
+
     from muisti.model import Filter
     from muisti.storage.sqlite.connect import Database
 
@@ -55,8 +58,8 @@ class SqliteWords:
         match = " OR ".join(words)
         with self._db.read_transaction() as db:
             # Most filters match most texts: find the best first, then apply the filter.
-            best = _BEST.format(condition=sql)
-            rows = fetch(db, best, (match, OVERSAMPLE * limit, *values, limit))
+            best = _find_best(db, match, OVERSAMPLE * limit)
+            rows = fetch(db, _BEST.format(condition=sql), (json.dumps(best), *values, limit))
             if len(rows) < limit:
                 rows = fetch(db, _SEARCH.format(condition=sql), (match, *values, limit))
         return [
@@ -99,21 +102,34 @@ UNION SELECT word FROM lexicon WHERE word >= ?3 AND word < ?3 || char(0x10ffff)
     AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
     AND (substr(word, 1, length(?4)) = ?4 OR substr(word, -length(?5)) = ?5)
 UNION {_WITH_PARTS.replace("?", "?6")} AND length(word) BETWEEN ?2 - 1 AND ?2 + 1
+ORDER BY word
 """
+# Texts of the same rank are in an order that a rebuilt index has too: row numbers differ there.
 _BEST = """
-SELECT m.id, substr(m.content, 1, 80), best.rank,
+SELECT m.id, substr(m.content, 1, 80), best.value ->> 1 AS score,
     w.title, w.labels, w.body
-FROM (SELECT rowid, rank FROM word_index WHERE word_index MATCH ? ORDER BY rank LIMIT ?) best
-JOIN entries m ON m.n = best.rowid LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
-WHERE {condition} ORDER BY best.rank LIMIT ?
+FROM json_each(?) best JOIN entries m ON m.n = best.value ->> 0
+LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
+WHERE {condition} ORDER BY score, m.created_at DESC, m.id LIMIT ?
 """
 _SEARCH = """
 SELECT m.id, substr(m.content, 1, 80), word_index.rank,
     w.title, w.labels, w.body
 FROM word_index JOIN entries m ON m.n = word_index.rowid
 LEFT JOIN usage u ON u.id = m.id JOIN words w ON w.n = m.n
-WHERE word_index MATCH ? AND {condition} ORDER BY word_index.rank LIMIT ?
+WHERE word_index MATCH ? AND {condition}
+ORDER BY word_index.rank, m.created_at DESC, m.id LIMIT ?
 """
+
+
+def _find_best(db: apsw.Connection, match: str, limit: int) -> list[tuple[int, float]]:
+    """Return the rows with the best ranks, and all that have the same rank as the last one."""
+    sql = "SELECT rowid, rank FROM word_index WHERE word_index MATCH ? ORDER BY rank LIMIT ?"
+    found = fetch(db, sql, (match, limit + 1))
+    if len(found) > limit and found[limit][1] == found[limit - 1][1]:
+        sql = "SELECT rowid, rank FROM word_index WHERE word_index MATCH ? AND rank <= ?"
+        return fetch(db, sql, (match, found[limit][1]))
+    return found[:limit]
 
 
 def _make_trigrams(word: str) -> str:

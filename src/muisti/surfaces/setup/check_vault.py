@@ -219,7 +219,9 @@ def _check_counts(root: Path) -> Iterator[Finding]:
             "vault",
             PROBLEM,
             f"{problem.path}: {problem.reason}",
-            "fix the file, then run muisti sync",
+            "muisti sync --confirm forgets them"
+            if problem.is_missing
+            else "fix the file, then run muisti sync",
         )
     if len(stats.problems) > MOST_PROBLEMS:
         more = count_noun(len(stats.problems) - MOST_PROBLEMS, "more file", "more files")

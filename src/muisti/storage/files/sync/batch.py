@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from muisti.lifecycle.journal_projection import project_events
+from muisti.model import Problem
 from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow, TextRow
 from muisti.remember.index_rows import (
     LONG_AGO,
@@ -67,6 +68,12 @@ class IndexBatch:
         """Record the state of a file. The row of its memory is unchanged."""
         self._seen[path] = seen
         self._problems[path] = [problem] if problem else ()
+
+    def record_missing(self, known: Sequence[Problem], found: Sequence[Problem]) -> None:
+        """Replace the known problems of missing files."""
+        self._problems.update({problem.path: () for problem in known})
+        for problem in found:
+            self._problems[problem.path] = [problem.reason]
 
     def remove_memory(self, memory_id: str) -> None:
         """Remove a memory."""

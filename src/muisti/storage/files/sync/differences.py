@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+
+from muisti.model import Problem
+from muisti.model.reports import MISSING
 from muisti.storage.sync_state import FileStat, SeenFile
 
 TICK_NS = 10_000_000
@@ -27,6 +32,16 @@ def is_changed(known: SeenFile | None, now: FileStat) -> bool:
 def too_many_vanished(gone: int, known: int, share: float) -> bool:
     """Return whether so many files are gone that forgetting them needs confirmation."""
     return gone >= MIN_VANISHED and gone > known * share
+
+
+def describe_missing(gone: Sequence[str], known: int) -> Problem:
+    """Return the problem of missing files, with the folder that all of them were in."""
+    folder = os.path.commonpath([os.path.dirname(path) for path in gone]) or "."
+    return Problem(
+        folder,
+        f"{len(gone)} of {known} {MISSING}, and searched as they were last:"
+        " restore them, or run `muisti sync --confirm` to forget them",
+    )
 
 
 def precedence(path: str) -> tuple[bool, int, str]:

@@ -19,6 +19,7 @@ from muisti.storage.files.sync.batch import IndexBatch
 from muisti.storage.files.sync.differences import (
     DUPLICATE,
     NO_MEMORY,
+    describe_missing,
     is_changed,
     precedence,
     too_many_vanished,
@@ -116,6 +117,7 @@ class Reconciliation:
     moved: int = 0
     removed: int = 0
     missing: int = 0
+    missing_problem: Problem | None = None
     loaded: dict[str, LoadedFile] = field(default_factory=dict)
     """Files that were read before the lock was acquired."""
     events: list[Event] = field(default_factory=list)
@@ -309,11 +311,8 @@ class Reconciliation:
         alive = sum(1 for path, file in seen.items() if file.memory_id and path[0] != ".")
         if too_many_vanished(len(lost), alive, self.settings.vanished_share) and not self.confirm:
             self.missing = len(lost)
-            log.warning(
-                "%d of %d files are missing; run `muisti sync --confirm` to forget their memories",
-                len(lost),
-                alive,
-            )
+            self.missing_problem = describe_missing(lost, alive)
+            log.warning("%s: %s", self.missing_problem.path, self.missing_problem.reason)
             vanished = [path for path in vanished if path not in set(lost)]
         else:
             self.removed = len(lost)

@@ -13,7 +13,12 @@ from muisti.settings import Settings
 from muisti.storage.files.conversations import FileConversations
 from muisti.storage.files.documents import FileDocuments
 from muisti.storage.files.sync.batch import IndexBatch
-from muisti.storage.files.sync.differences import is_changed, may_have_changed, too_many_vanished
+from muisti.storage.files.sync.differences import (
+    describe_missing,
+    is_changed,
+    may_have_changed,
+    too_many_vanished,
+)
 from muisti.storage.sync_state import (
     ConversationDelta,
     ConversationOffset,
@@ -53,6 +58,7 @@ class Sources:
     """Whether to move lines that a crash cut short to `.corrupt` files. Needs the vault's lock."""
     progress: Progress | None = None
     missing: int = 0
+    missing_problem: Problem | None = None
     problems: list[Problem] = field(default_factory=list)
 
     def list_files(self) -> Listing:
@@ -128,12 +134,8 @@ class Sources:
         too_many = too_many_vanished(len(gone), len(known), self.settings.vanished_share)
         if too_many and not self.confirm:
             self.missing += len(gone)
-            log.warning(
-                "%d of %d conversation files are missing;"
-                " run `muisti sync --confirm` to forget them",
-                len(gone),
-                len(known),
-            )
+            self.missing_problem = describe_missing(gone, len(known))
+            log.warning("%s: %s", self.missing_problem.path, self.missing_problem.reason)
             gone = []
         self.read_conversations(changed, gone)
 

@@ -41,9 +41,12 @@ def check_readiness(memory: MemoryDep) -> Readiness:
     if stats.waiting_count:
         noun = "memory is" if stats.waiting_count == 1 else "memories are"
         notes.append(f"{stats.waiting_count} {noun} not embedded yet")
-    if stats.problems:
-        noun = "file" if len(stats.problems) == 1 else "files"
-        notes.append(f"{len(stats.problems)} {noun} cannot be read")
+    missing = [problem for problem in stats.problems if problem.is_missing]
+    notes += [f"{problem.path}: {problem.reason}" for problem in missing]
+    unreadable = len(stats.problems) - len(missing)
+    if unreadable:
+        noun = "file" if unreadable == 1 else "files"
+        notes.append(f"{unreadable} {noun} cannot be read")
     return Readiness(
         status="degraded" if notes else "ready",
         version=__version__,
