@@ -56,15 +56,36 @@ class MuistiError(Exception):
     exit_code: ClassVar[int] = 1
     """The exit code of the command line."""
 
+    def __init__(self, message: str = "") -> None:
+        super().__init__(redact_message(message))
+
+
+def redact_message(message: str) -> str:
+    """Return a message for people and logs without secrets (contract C1).
+
+    A message may quote what it was given: a token that was passed as a `kind`, for example. This
+    does not depend on the setting `redact_secrets`, which is about what is stored.
+    """
+    from muisti.text.secrets import redact_secrets  # slow to import
+
+    return redact_secrets(message)
+
+
+def quote_value(value: object) -> str:
+    """Return a value as it is shown in a message: in quotes, redacted, at most 80 characters."""
+    from muisti.text.private_tags import remove_private
+
+    # Redacted before it is cut: half a secret is not recognized.
+    public = redact_message(remove_private(value if isinstance(value, str) else repr(value)))
+    shown = repr(public) if isinstance(value, str) else public
+    return f"{shown[:77]}…" if len(shown) > 80 else shown
+
 
 def _describe(field: str, value: object, reason: str) -> str:
     """Return e.g. "limit must be at least 1 (got 0)". Empty values are not shown."""
     if value in ("", (), [], {}):
         return f"{field} {reason}"
-    shown = repr(value)
-    if len(shown) > 80:
-        shown = f"{shown[:77]}…"
-    return f"{field} {reason} (got {shown})"
+    return f"{field} {reason} (got {quote_value(value)})"
 
 
 class InvalidMemory(MuistiError, ValueError):
@@ -121,7 +142,8 @@ class SessionNotFound(NotFound):
 
     def __init__(self, session_id: str) -> None:
         super().__init__(
-            f"no session has the ID {session_id!r}; `muisti session list` shows all sessions"
+            f"no session has the ID {quote_value(session_id)}; "
+            "`muisti session list` shows all sessions"
         )
         self.session_id = session_id
 
@@ -134,7 +156,9 @@ class CoreEntryNotFound(NotFound):
 
     def __init__(self, section: str, key: str, known: tuple[str, ...]) -> None:
         hint = f"its entries are: {', '.join(known)}" if known else "the section is empty"
-        super().__init__(f"core memory has no entry {key!r} in section {section}; {hint}")
+        super().__init__(
+            f"core memory has no entry {quote_value(key)} in section {section}; {hint}"
+        )
         self.section = section
         self.key = key
 

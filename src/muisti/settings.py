@@ -16,6 +16,7 @@ from muisti.errors import SettingsError
 from muisti.filesystem import UnsafeFile, is_occupied, read_file
 from muisti.model import KINDS, RATES, Kind, Sector
 from muisti.safe_regex import find_fault
+from muisti.safe_toml import parse_toml
 
 SETTINGS_FILE = "muisti.toml"
 MAX_SETTINGS = 1_000_000
@@ -295,11 +296,9 @@ def _read_file(path: Path) -> dict[str, Any]:
         ) from error
     if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
         return {}
-    import tomllib  # most vaults have no settings
-
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        table = parse_toml(text)
+    except ValueError as error:
         raise SettingsError(f"{path}: is not valid TOML ({error}); fix that line") from error
     values: dict[str, Any] = {
         key: _parse_value(key, value, str(path))

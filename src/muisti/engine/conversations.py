@@ -175,7 +175,9 @@ class Conversations(Embedding):
                 raise InvalidRequest("source", source, "is reserved by search; choose another name")
         if trusted is not None and not isinstance(trusted, bool):
             raise InvalidRequest("trusted", trusted, "must be true or false")
-        project = None if project is None else validate_project(project)
+        check_name("path", _validate_path(path), self.settings)
+        if project is not None:
+            project = check_name("project", validate_project(project), self.settings)
         user = None if user is None else check_name("user", validate_user(user), self.settings)
         indexed = self._write(
             lambda services: services.reconciler.index_path(

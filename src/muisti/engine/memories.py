@@ -18,6 +18,7 @@ from muisti.remember import change
 from muisti.remember.embedding_worker import split_progress
 from muisti.remember.options import SaveOptions, UpdateOptions, parse_draft, to_draft
 from muisti.remember.pipeline import remember, remember_replacement
+from muisti.text.redact import check_name
 
 
 def _save_replacement(services: Services, draft: Draft, replaces: str) -> Memory:
@@ -96,6 +97,8 @@ class Memories(Embedding):
         for name in ("keywords", "files"):
             if isinstance(given.get(name), list):
                 given[name] = tuple(given[name])
+        if isinstance(by_session, str):
+            check_name("by_session", by_session, self.settings)
         expected = {"expected_hash": expected_hash, "expected_version": expected_version}
         changed = self._write(change.update, memory_id, given, **expected, by_session=by_session)
         return self._embed_saved([changed])[0]
@@ -118,7 +121,12 @@ class Memories(Embedding):
     def reinforce(
         self, memory_id: str, amount: float = REINFORCE, *, session_id: str | None = None
     ) -> Memory:
-        """Raise a memory's salience, with diminishing returns. Raises MemoryNotFound."""
+        """Raise a memory's salience, with diminishing returns.
+
+        Raises MemoryNotFound, InvalidMemory.
+        """
+        if isinstance(session_id, str):
+            check_name("session_id", session_id, self.settings)
         return self._write(reinforcement.reinforce, memory_id, amount, session_id)
 
     def deemphasize(self, memory_id: str, amount: float = DEEMPHASIZE) -> Memory:

@@ -14,7 +14,7 @@ _LINE = re.compile(
     rf"[ \t]*(?:[-*+][ \t]+)?{_BOLD}(?P<key>[^\s:*_#`|][^:*`|\n]{{0,80}}?){_BOLD}"
     rf":{_BOLD}[ \t]+(?P<value>\S.*)"
 )
-_HEADING = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*$")
+_HEADING = re.compile(r"#{1,6}[ \t]+(\S.*)")
 
 
 def core_update(
@@ -57,16 +57,16 @@ def core_init(services: Services, text: str, *, user: str = "") -> CoreMemory:
 
 def parse_entries(text: str) -> dict[str, str]:
     """Parse a USER.md. `- Name: Anna` is an entry; other text goes to its heading or to `about`."""
-    entries: dict[str, str] = {}
+    entries: dict[str, list[str]] = {}
     heading = "about"
     for line in text.splitlines():
         if found := _HEADING.match(line):
-            heading = _make_key(found[1])
+            heading = _make_key(found[1].rstrip(" \t#"))
         elif found := _LINE.match(line):
-            entries[_make_key(found["key"])] = found["value"].strip()
+            entries[_make_key(found["key"])] = [found["value"].strip()]
         elif plain := line.strip(" \t-*+"):
-            entries[heading] = f"{entries[heading]} {plain}" if heading in entries else plain
-    return entries
+            entries.setdefault(heading, []).append(plain)
+    return {key: " ".join(texts) for key, texts in entries.items()}
 
 
 def _make_key(text: str) -> str:

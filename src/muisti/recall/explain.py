@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from muisti.errors import MemoryNotFound
+from muisti.errors import MemoryNotFound, quote_value
 from muisti.model import Explanation, Filter, Memory
 from muisti.recall.lookups import MAX_LIMIT
 from muisti.recall.pipeline import find
@@ -94,5 +94,5 @@ def _find_hiding_filters(services: Services, memory: Memory, where: Filter) -> l
             continue
         narrowed = replace(alone, **{field.name: value})
         if not services.index.select(narrowed, order="created_at", limit=1):
-            reasons.append(f"the filter {field.name} = {value!r} excludes it")
+            reasons.append(f"the filter {field.name} = {quote_value(value)} excludes it")
     return reasons

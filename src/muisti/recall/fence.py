@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from muisti.errors import redact_message
 from muisti.text.invisible_chars import INVISIBLE, make_hidden_word_pattern
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def name_project(block: str, project: str) -> str:
     """Return a fenced block that names the project it was recalled for; "" stays as it is."""
     if not project:
         return block
-    return block.replace("<memories ", f'<memories project="{_escape(project)}" ', 1)
+    return block.replace(
+        "<memories ", f'<memories project="{_escape(redact_message(project))}" ', 1
+    )
 
 
 def quote_text(text: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from muisti.errors import quote_value
+
 if TYPE_CHECKING:
     from muisti.model import Filter, Memory, SearchResult
     from muisti.ports import Services
@@ -41,5 +43,5 @@ def _describe_unknown(what: str, name: str, known: Sequence[str]) -> str:
     folded = {other.casefold(): other for other in known}
     near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
     if near:
-        return f"there is no {what} {name!r}; did you mean {folded[near[0]]!r}?"
-    return f"there is no {what} {name!r}"
+        return f"there is no {what} {quote_value(name)}; did you mean {folded[near[0]]!r}?"
+    return f"there is no {what} {quote_value(name)}"

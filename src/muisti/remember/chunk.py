@@ -222,19 +222,23 @@ def _group_pieces(splitter: _Splitter, blocks: Iterable[Block]) -> Iterator[list
     budget = splitter.budget
     path: tuple[tuple[int, str], ...] = ()
     headings: list[_Piece] = []
+    used = 0
     for block in blocks:
         above = tuple(heading for heading in path if not block.level or heading[0] < block.level)
         titles = tuple(title for _, title in above)
         room = budget.room(titles)
         if block.level:
-            headings += splitter.split(block, room, titles)
+            before = headings[-1:]
+            added = list(splitter.split(block, room, titles))
+            used += splitter.measure([*before, *added]) - splitter.measure(before)
+            headings += added
             path = (*above, (block.level, block.title))
-            if splitter.measure(headings) > budget.size // 4:
+            if used > budget.size // 4:
                 yield from ([heading] for heading in headings)
-                headings = []
+                headings, used = [], 0
             continue
         if headings:
-            room = min(room, budget.room(headings[0].path) - splitter.measure(headings))
+            room = min(room, budget.room(headings[0].path) - used)
         first, *rest = splitter.split(block, room, titles)
         group = [*headings, first]
         if splitter.measure(group) <= budget.room(group[0].path):
@@ -242,7 +246,7 @@ def _group_pieces(splitter: _Splitter, blocks: Iterable[Block]) -> Iterator[list
         else:  # there are more empty lines between them than fit into a chunk
             yield from ([piece] for piece in group)
         yield from ([piece] for piece in rest)
-        headings = []
+        headings, used = [], 0
     if headings:
         yield headings
 

@@ -149,7 +149,7 @@ def _validate_meta(
 
 
 def collect_texts(meta: Mapping[str, object]) -> list[str]:
-    """Return all texts in a meta. Raises ValueError if it is nested too deeply."""
+    """Return all texts and keys in a meta. Raises ValueError if it is nested too deeply."""
     texts: list[str] = []
     values: list[object] = [meta]
     for _ in range(DEEPEST_META):
@@ -158,6 +158,7 @@ def collect_texts(meta: Mapping[str, object]) -> list[str]:
             if isinstance(value, str):
                 texts.append(value)
             elif isinstance(value, dict):
+                texts += value
                 nested += value.values()
             elif isinstance(value, list):
                 nested += value

@@ -53,7 +53,11 @@ def extract_from(
 ) -> list[Extracted]:
     """Return what the configured extractor finds in a conversation. Raises ExtractorProblem."""
     redacted = [
-        replace(utterance, text=redact_text(utterance.text, services.settings))
+        replace(
+            utterance,
+            text=redact_text(utterance.text, services.settings),
+            speaker=redact_text(utterance.speaker, services.settings),
+        )
         for utterance in conversation
     ]
     return _extract(services, redacted, mode)

@@ -121,9 +121,7 @@ def redact_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, An
             check_name(name, safe[name], settings)
     content = fields.get("content")
     if isinstance(content, str) and content.strip() and not safe["content"].strip():
-        raise InvalidMemory(
-            "content", "<private>…", "has no text outside of <private>; nothing was stored"
-        )
+        raise InvalidMemory("content", "", "has no text outside of <private>; nothing was stored")
     return safe
 
 
@@ -135,8 +133,10 @@ def check_name(field: str, name: str, settings: Settings) -> str:
 
 
 def redact_meta(meta: Mapping[str, object], settings: Settings) -> dict[str, object]:
-    """Return a message's meta with all texts redacted, at any depth."""
-    return {key: _redact_value(value, settings) for key, value in meta.items()}
+    """Return a message's meta with all texts and keys redacted, at any depth."""
+    return {
+        redact_text(key, settings): _redact_value(value, settings) for key, value in meta.items()
+    }
 
 
 def _redact_value(value: Any, settings: Settings) -> Any:
@@ -145,5 +145,5 @@ def _redact_value(value: Any, settings: Settings) -> Any:
     if isinstance(value, list):
         return [_redact_value(item, settings) for item in value]
     if isinstance(value, dict):
-        return {key: _redact_value(item, settings) for key, item in value.items()}
+        return redact_meta(value, settings)
     return value

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from muisti.errors import InvalidRequest
+from muisti.errors import InvalidRequest, quote_value
 from muisti.filesystem import Tree, UnsafeFile
 from muisti.model import ROLES, Message, Problem
 from muisti.ports.rows import MessageLine
@@ -286,7 +286,7 @@ def _parse_line(raw: bytes, day: str, place: int, own: dict[str, str]) -> Messag
     role, content, at = parsed["role"], parsed["content"], parsed["ts"]
     meta = parsed.get("meta") or {}
     if role not in ROLES:
-        raise ValueError(f"role must be one of {', '.join(ROLES)}, not {str(role)[:40]!r}")
+        raise ValueError(f"role must be one of {', '.join(ROLES)}, not {quote_value(role)}")
     if not isinstance(content, str):
         content = "" if content is None else json.dumps(content, ensure_ascii=False)
     if b"\\u" in raw:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from muisti.errors import InvalidRequest
+from muisti.errors import InvalidRequest, quote_value
 from muisti.filesystem import Tree
 from muisti.model import Event, Problem
 from muisti.ports import Clock
@@ -221,8 +221,8 @@ def _parse_lines(name: str, data: bytes, problems: list[Problem]) -> Iterator[Ev
         try:
             yield _parse_line(line)
         except (ValueError, TypeError, KeyError, RecursionError, BadFrontMatter):
-            shown = line[:60].decode("utf-8", "replace")
-            reason = f"skipped a line that is not an event ({shown!r}): fix or remove it"
+            shown = quote_value(line.decode("utf-8", "replace"))
+            reason = f"skipped a line that is not an event ({shown}): fix or remove it"
             problems.append(Problem(f"{FOLDER}/{name}", reason))
 
 

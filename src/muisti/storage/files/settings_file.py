@@ -30,7 +30,7 @@ def change_settings(root: Path, values: Mapping[str, str], disk: Disk | None = N
         for key, value in values.items():
             line = f"{key} = {json.dumps(value, ensure_ascii=False)}"
             # A new key goes above the first table, or it would become part of that.
-            table = re.search(r"^\s*\[", text, re.MULTILINE)
+            table = re.search(r"^[ \t]*\[", text, re.MULTILINE)
             end = table.start() if table else len(text)
             top, rest = text[:end], text[end:]
             old = re.search(rf"^[ \t]*{re.escape(key)}[ \t]*=.*$", top, re.MULTILINE)

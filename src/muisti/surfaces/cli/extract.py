@@ -112,6 +112,7 @@ def parse_transcript(text: str) -> list[Utterance]:
     """
     is_json = text.lstrip().startswith("{")
     found: list[Utterance] = []
+    continued: dict[int, list[str]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
@@ -131,9 +132,11 @@ def parse_transcript(text: str) -> list[Utterance]:
             speaker, role = _ROLES.get(name.casefold(), (name, "user"))
             found.append(Utterance(match["text"], speaker, role))
         elif found:
-            found[-1] = replace(found[-1], text=f"{found[-1].text}\n{line}")
+            continued.setdefault(len(found) - 1, []).append(line)
         else:
             found.append(Utterance(line))
+    for at, lines in continued.items():
+        found[at] = replace(found[at], text="\n".join([found[at].text, *lines]))
     return found
 
 

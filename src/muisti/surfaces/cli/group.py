@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from muisti.errors import MuistiError
+from muisti.errors import MuistiError, redact_message
 from muisti.surfaces.cli.main import GROUPS, MODULES
 
 _ALIASES = {"chat": "conversation"}
@@ -77,7 +77,7 @@ def run() -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
-        message = error.format_message().strip().removesuffix(".")
+        message = redact_message(error.format_message()).strip().removesuffix(".")
         message = message[:1].lower() + message[1:]
         context = getattr(error, "ctx", None)
         if context is not None and ";" not in message:
@@ -92,12 +92,12 @@ def run() -> None:
         sys.exit(0)
     except (MuistiError, OSError) as error:
         if "--json" in sys.argv:
-            problem = {"error": type(error).__name__, "message": str(error)}
+            problem = {"error": type(error).__name__, "message": redact_message(str(error))}
             if isinstance(error, MuistiError):
                 problem |= {"title": error.title, "next_step": error.next_step}
             click.echo(json.dumps(problem, ensure_ascii=False), err=True)
         else:
             from muisti.surfaces.cli.render import replace_unprintable
 
-            click.echo(f"error: {replace_unprintable(str(error))}", err=True)
+            click.echo(f"error: {replace_unprintable(redact_message(str(error)))}", err=True)
         sys.exit(error.exit_code if isinstance(error, MuistiError) else 1)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from muisti.engine import Muisti
-from muisti.errors import EmbedderProblem, InvalidRequest, MemoryNotFound
+from muisti.errors import EmbedderProblem, InvalidRequest, MemoryNotFound, redact_message
 from muisti.model import Memory
 from muisti.model.fields import Field, Match, ValueType
 from muisti.model.jsonable import to_jsonable
@@ -249,7 +249,7 @@ def print_json(value: object) -> None:
 
 def note(text: str) -> None:
     """Print a remark to standard error, so that it does not mix with the output."""
-    click.echo(text, err=True)
+    click.echo(redact_message(text), err=True)  # it may quote an argument
 
 
 def warn_if_degraded(results: object) -> None:

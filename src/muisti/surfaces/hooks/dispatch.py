@@ -111,7 +111,9 @@ def _handle_prompt(
     if not prompt.strip():
         return
     if capture and call.session:
-        spool.add_prompt(options.agent, call.session, _redact(prompt, vault, outcome))
+        # Redacted before it is cut: half a secret is not recognized.
+        redacted = _redact(strip_recalled(call.prompt), vault, outcome)[:MAX_CHARS]
+        spool.add_prompt(options.agent, call.session, redacted)
     if not recall:
         return
     from muisti.surfaces.hooks.prompt import extract_query, recall_for_prompt
@@ -159,10 +161,13 @@ def _capture(options: Options, call: Call, vault: Path, outcome: Outcome) -> Non
         entry.prompts = spool.read_prompts(taken)
     if call.event == events.STOP:
         if call.prompt and not entry.prompts:
-            entry.prompts = [(entry.at, _redact(call.prompt[:MAX_CHARS], vault, outcome))]
-        entry.answer = _redact(call.answer[:MAX_CHARS], vault, outcome)
+            entry.prompts = [(entry.at, _redact(call.prompt, vault, outcome)[:MAX_CHARS])]
+        entry.answer = _redact(call.answer, vault, outcome)[:MAX_CHARS]
     if call.event != events.STOP or not entry.answer:
         entry.transcript = call.transcript
+    for name in ("project", "transcript"):  # they are stored as they are, so they are refused
+        if events.has_secret(getattr(entry, name)):
+            raise events.BadPayload(f"{name} contains private text or a secret; nothing captured")
     entry.end = call.event == events.SESSION_END
     if entry.prompts or entry.answer or entry.transcript or entry.end:
         spool.add_entry(entry)

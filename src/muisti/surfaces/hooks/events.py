@@ -71,7 +71,7 @@ def parse_call(name: str, raw: bytes) -> Call:
     event = parse_event(name)
     if event is None:
         known = ", ".join((*EVENTS, *ALIASES))
-        raise BadPayload(f"unknown event {name[:40]!r}; known events: {known}")
+        raise BadPayload(f"unknown event; known events: {known}")
     if not raw.strip():
         raise BadPayload("standard input is empty; expected the agent's JSON")
     if len(raw) > MAX_BYTES:
@@ -82,7 +82,19 @@ def parse_call(name: str, raw: bytes) -> Call:
         raise BadPayload(f"input is not JSON ({type(error).__name__})") from error
     if not isinstance(payload, dict):
         raise BadPayload("input is not a JSON object")
+    if has_secret(_get_text(payload, "session_id")):  # it becomes part of file names
+        raise BadPayload("session_id contains private text or a secret; nothing was done")
     return Call(*event, payload)
+
+
+def has_secret(name: str) -> bool:
+    """Return whether a name contains private text or a secret. Fast for UUIDs and plain words."""
+    if re.fullmatch(r"[a-z0-9]{0,12}(?:-[a-z0-9]{1,12}){0,4}", name):
+        return False
+    from muisti.text.private_tags import remove_private
+    from muisti.text.secrets import redact_secrets
+
+    return redact_secrets(remove_private(name)) != name
 
 
 def build_reply(name: str, context: str) -> bytes:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from muisti.filesystem import open_to_append, read_file
+from muisti.surfaces.hooks.events import EVENTS
 from muisti.surfaces.hooks.paths import create_folder, get_state_folder
 
 FILE, EARLIER = "hooks.jsonl", "hooks.1.jsonl"
@@ -47,11 +48,21 @@ def record(run: Run) -> None:
         values = asdict(run)
         for name, value in values.items():
             if isinstance(value, str):
-                values[name] = value[:MAX_CHARS]
+                values[name] = _redact(value)[:MAX_CHARS]
         values["at"] = run.at.astimezone(UTC).isoformat(timespec="milliseconds")
         values["milliseconds"] = round(run.milliseconds, 1)
         line = json.dumps(values, separators=(",", ":")).encode() + b"\n"
         _append(folder / FILE, folder / EARLIER, line)
+
+
+def _redact(text: str) -> str:
+    """Redact what an agent or a message may have passed: names of events, folders and sessions."""
+    if not text or text in EVENTS or text.replace(" ", "").isalpha():  # fast, and most are
+        return text
+    from muisti.text.private_tags import remove_private
+    from muisti.text.secrets import redact_secrets
+
+    return redact_secrets(remove_private(text))
 
 
 def read_recent(limit: int = 50) -> list[Run]:

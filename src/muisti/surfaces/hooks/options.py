@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from muisti.surfaces.hooks.events import ALIASES, EVENTS, parse_event
+from muisti.surfaces.hooks.events import ALIASES, EVENTS, has_secret, parse_event
 
 DEFAULT_AGENT = "claude-code"
 MIN_BUDGET = 200
@@ -52,6 +52,8 @@ def parse_options(arguments: list[str]) -> Options:
         if name == "--vault":
             options.vault = value
         elif name == "--agent":
+            if has_secret(value):  # it becomes part of file names
+                raise BadOptions("--agent contains private text or a secret; choose another name")
             agent = re.sub(r"[^a-z0-9-]+", "-", value.lower()).strip("-")
             options.agent = agent[:40] or DEFAULT_AGENT
         elif name == "--budget":

@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> NoReturn:
     """Run a hook and exit with 0, whatever happens."""
     started = time.monotonic()
     gc.disable()  # the process is too short-lived to benefit
-    outcome = Outcome(arguments[0][:40] if arguments else "")
+    outcome = Outcome(arguments[0] if arguments else "")
     error: BaseException | None = None
     options = Options()
     finished = _thread.allocate_lock()

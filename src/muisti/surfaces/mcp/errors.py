@@ -40,7 +40,7 @@ _CLAUSE = re.compile(r"((?:[;:,]|(?<=[.!?]))\s+)")
 def describe_error(error: errors.MuistiError | OSError) -> str:
     """Return what went wrong and the next step, in a few sentences."""
     if isinstance(error, OSError):
-        return f"{errors.VaultError.title}: {error}. {CONTINUE}"
+        return f"{errors.VaultError.title}: {errors.redact_message(str(error))}. {CONTINUE}"
     detail = quote_text(_describe_detail(error)).rstrip(".")
     steps = []
     for kind in type(error).__mro__:
@@ -56,9 +56,12 @@ def describe_error(error: errors.MuistiError | OSError) -> str:
 def _describe_detail(error: errors.MuistiError) -> str:
     """Return what is wrong, without stored text and commands."""
     if isinstance(error, errors.MemoryNotFound):
-        return f"no memory has the ID {', '.join(memory_id[:100] for memory_id in error.ids)}"
+        shown = (errors.redact_message(memory_id)[:100] for memory_id in error.ids)
+        return f"no memory has the ID {', '.join(shown)}"
     if isinstance(error, errors.CoreEntryNotFound):  # its message lists the stored keys
-        return f"core memory has no entry {error.key[:100]!r} in section {error.section}"
+        return (
+            f"core memory has no entry {errors.quote_value(error.key)} in section {error.section}"
+        )
     if isinstance(error, errors.Conflict):  # its message has the path, which is made of the title
         return "it was changed by someone else meanwhile"
     if isinstance(error, errors.InvalidMemory) and "max_content_bytes" in error.reason:
@@ -81,13 +84,13 @@ def describe_argument_errors(tool: str, known: Iterable[str], error: ValidationE
     """Return which arguments of a call are wrong, and which ones the tool takes."""
     problems = []
     for one in error.errors():
-        name = ".".join(str(part) for part in one["loc"])[:100]
+        name = errors.redact_message(".".join(str(part) for part in one["loc"]))[:100]
         if one["type"] == "extra_forbidden":
             problems.append(f"there is no argument {name!r}")
         elif one["type"] == "missing":
             problems.append(f"the argument {name!r} is missing")
         else:
-            problems.append(f"{name}: {one['msg']}")
+            problems.append(f"{name}: {errors.redact_message(one['msg'])}")
     arguments = ", ".join(known) or "none"
     return (
         f"{tool}: {'; '.join(problems)}. Arguments: {arguments}. Nothing was done; call it again."

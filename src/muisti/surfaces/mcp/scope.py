@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from muisti.errors import InvalidRequest
+from muisti.errors import InvalidRequest, redact_message
 from muisti.model import Memory, Tier
 from muisti.recall.filters import ALL, FilterOptions, ScopeOptions
 from muisti.remember.scope import SaveScope, default_scope
@@ -66,6 +66,7 @@ def describe_project(project: str) -> str:
     if project == ALL:
         return "In all projects."
     if project:
+        project = redact_message(project)  # an agent may have passed anything
         return f"In project {project if len(project) <= 60 else f'{project[:59]}…'}."
     return 'Not in a project; scope "everywhere" includes the memories of projects.'
 

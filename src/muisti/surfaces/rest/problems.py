@@ -74,7 +74,13 @@ class HttpProblem(fastapi.HTTPException):
 
 def render_problem(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     """Return a problem as a response."""
-    text = json.dumps(problem.model_dump(exclude_none=True), ensure_ascii=False)
+    values = problem.model_dump(exclude_none=True)
+    # Unknown fields and bad values may be secrets that were sent to the wrong place.
+    for name in {"detail", "field"} & values.keys():
+        values[name] = errors.redact_message(values[name])
+    for one in values.get("errors", ()):
+        one.update({name: errors.redact_message(text) for name, text in one.items()})
+    text = json.dumps(values, ensure_ascii=False)
     retry = {"Retry-After": "1"} if problem.status in RETRY_STATUSES else {}
     return Response(
         text.encode("utf-8", "replace"),
@@ -139,7 +145,8 @@ def add_handlers(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         invalid = []
         for one in found:
             path = ".".join(str(part) for part in one["loc"][1:])  # without "body" or "query"
-            field = path[:200].encode("utf-8", "replace").decode()  # clients may send odd names
+            path = errors.redact_message(path)[:200]  # clients may send odd names
+            field = path.encode("utf-8", "replace").decode()
             invalid.append(FieldError(field=field, message=str(one["msg"])))
         first = invalid[0]
         problem = Problem(

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from muisti.errors import MuistiError
+from muisti.safe_toml import parse_toml
 from muisti.surfaces.setup.errors import Malformed
 
 Table = Mapping[str, str | list[str]]
@@ -25,7 +26,7 @@ def parse(text: str) -> dict[str, Any]:
             "the file starts with a byte order mark; save it as UTF-8 without BOM",
         )
     try:
-        return tomllib.loads(text)
+        return parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         at = _PLACE.search(str(error))
         position = len(text.rstrip())
@@ -144,7 +145,7 @@ def _parse_header(line: str) -> tuple[str, ...] | None:
     if not _HEADER.match(line.rstrip("\n")):
         return None
     try:
-        found: object = tomllib.loads(line.strip())
+        found: object = parse_toml(line.strip())
     except tomllib.TOMLDecodeError:
         return None
     path: list[str] = []
@@ -164,8 +165,10 @@ def _tomlkit_document(text: str) -> Any:
 
 
 def _set(tree: dict[str, Any], path: Sequence[str], value: dict[str, Any]) -> None:
-    for name in path[:-1]:
+    for depth, name in enumerate(path[:-1], start=1):
         tree = tree.setdefault(name, {})
+        if not isinstance(tree, dict):
+            raise Malformed(0, f"{'.'.join(path[:depth])} must be a table")
     tree[path[-1]] = copy.deepcopy(value)
 
 
@@ -182,7 +185,7 @@ def _unset(tree: dict[str, Any], path: Sequence[str]) -> None:
 def _equal(text: str, wanted: dict[str, Any]) -> bool:
     """Whether a text has these values. An empty table equals a missing one."""
     try:
-        return bool(_prune(tomllib.loads(text)) == _prune(wanted))
+        return bool(_prune(parse_toml(text)) == _prune(wanted))
     except tomllib.TOMLDecodeError:
         return False
 

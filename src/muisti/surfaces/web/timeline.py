@@ -68,7 +68,7 @@ def parse_day(text: str) -> date:
     try:
         return date.fromisoformat(text.strip())
     except ValueError as error:
-        raise InvalidRequest("day", text[:40], "must be a date like 2026-03-15") from error
+        raise InvalidRequest("day", text, "must be a date like 2026-03-15") from error
 
 
 def find_offset(memory: Muisti, day: date, filters: FilterOptions, total: int) -> int:
