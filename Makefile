@@ -28,7 +28,7 @@ define install
 	@touch $(1)/.ready
 endef
 
-.PHONY: demo test test-all test-long test-agents lint types imports shape docs docs-write check faults bench bench-confidence bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks bench-waiting fuzz-api pictures pins clean
+.PHONY: demo test test-all test-long test-agents lint types imports shape docs docs-write check faults bench bench-confidence bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks bench-waiting bench-lock fuzz-api pictures pins clean
 
 demo: $(RUN_READY)  ## a tour on a temporary vault
 	@$(RUN_BIN)/muisti demo
@@ -112,6 +112,9 @@ bench-hooks: $(READY)  ## the gate needs the evaluation data
 
 bench-waiting: $(READY)
 	$(BIN)/python -m benchmarks.waiting
+
+bench-lock: $(READY)  ## how long eight writers wait for each other
+	$(BIN)/python -m benchmarks.lock
 
 bench-peers: $(READY)  ## other systems, in an environment of their own
 	$(BIN)/python -m benchmarks.peers --setup
