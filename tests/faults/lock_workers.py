@@ -34,6 +34,7 @@ def sleep(seconds: float) -> None:
 
 
 def main() -> None:
+    lock.CALM = 0.0  # strict from the first moment
     vault_lock = lock.FileLock(folder / "lock", 300)
     print("ready", flush=True)
     sys.stdin.readline()

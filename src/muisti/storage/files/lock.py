@@ -25,7 +25,9 @@ except ImportError:  # Windows
 log = logging.getLogger("muisti")
 SHORTEST, LONGEST, LONGEST_FIRST = 0.0005, 0.025, 0.002
 """Seconds between two looks, growing; the first in the queue looks more often."""
-BURST = 4
+CALM = 0.2
+"""Seconds for which a process may wait before those that come later must queue behind it."""
+BURST = 8
 """How often in a row a process may have the lock while others wait: a change costs time, too."""
 BEAT = 0.2
 """Seconds after which a waiting process touches its ticket."""
@@ -38,8 +40,10 @@ NOTICE = 5.0
 class FileLock:
     """An exclusive lock on a file, re-entrant within a thread.
 
-    The operating system releases it when the process dies. Processes and threads get it in the
-    order of their arrival, so that none of them starves.
+    The operating system releases it when the process dies. Threads get it in the order of their
+    arrival. So do processes, with two exceptions that save changes of the process: those that come
+    later may go first until somebody has waited for CALM seconds, and a process may have it BURST
+    times in a row. So none of them starves.
     """
 
     def __init__(self, path: Path, timeout: float) -> None:
@@ -74,12 +78,13 @@ class FileLock:
     def _acquire(self, patience: float, deadline: float) -> int:
         ticket = Ticket(self._path.with_name(f"{self._path.name}.waiting"))
         queue = ticket.others()
-        mine = f"process {os.getpid()}"
+        is_calm = not queue or ticket.is_younger_than(CALM, queue[0])
         self._in_a_row += 1
-        if not queue or (self._in_a_row < BURST and self._read_holder() == mine) or patience == 0:
+        mine = f"process {os.getpid()}"
+        if is_calm or (self._in_a_row < BURST and self._read_holder() == mine) or patience == 0:
             fd = self._try()
             if fd is not None:
-                if not queue:
+                if is_calm:
                     self._in_a_row = 0
                 return fd
         self._in_a_row = 0
@@ -166,6 +171,12 @@ class Ticket:
     def others(self) -> list[str]:
         """Return the names of all tickets, in order."""
         return Tree(self._folder.parent).list_names(self._folder.name)
+
+    def is_younger_than(self, seconds: float, name: str) -> bool:
+        """Return whether a ticket was written less than so many seconds before this one."""
+        arrived, _, _ = self._path.name.partition("-")
+        before, _, _ = name.partition("-")
+        return before.isdecimal() and int(arrived) - int(before) < seconds * 1e9
 
     def is_first(self) -> bool:
         """Take a place in the queue, and return whether nobody who still waits was earlier."""
