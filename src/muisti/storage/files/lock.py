@@ -170,7 +170,9 @@ class Ticket:
 
     def others(self) -> list[str]:
         """Return the names of all tickets, in order."""
-        return Tree(self._folder.parent).list_names(self._folder.name)
+        with suppress(OSError):
+            return Tree(self._folder.parent).list_names(self._folder.name)
+        return []
 
     def is_younger_than(self, seconds: float, name: str) -> bool:
         """Return whether a ticket was written less than so many seconds before this one."""
