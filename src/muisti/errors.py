@@ -6,6 +6,8 @@
     ├── NotFound
     │   ├── MemoryNotFound
     │   ├── SessionNotFound
+    │   ├── ConversationNotFound
+    │   ├── MessageNotFound
     │   └── CoreEntryNotFound
     ├── Conflict                  the memory changed since it was read
     ├── Unsupported               this store does not support the operation
@@ -146,6 +148,30 @@ class SessionNotFound(NotFound):
             "`muisti session list` shows all sessions"
         )
         self.session_id = session_id
+
+
+class ConversationNotFound(NotFound, InvalidRequest):
+    """No conversation has this name. An InvalidRequest too, which it was before."""
+
+    title = "Conversation not found"
+    next_step = "List the conversations to see their names."
+
+    def __init__(
+        self, conversation: object, reason: str = "must be a conversation of the vault"
+    ) -> None:
+        """Reason: what the name must be of. It follows "conversation" in the message."""
+        InvalidRequest.__init__(self, "conversation", conversation, reason)
+
+
+class MessageNotFound(NotFound, InvalidRequest):
+    """The conversation has no message with this ID. An InvalidRequest too, which it was before."""
+
+    title = "Message not found"
+    next_step = "Read the conversation to see the IDs of its messages."
+
+    def __init__(self, message_id: str, conversation: str) -> None:
+        reason = f"must be the ID of a message in {conversation}"
+        InvalidRequest.__init__(self, "message_id", message_id, reason)
 
 
 class CoreEntryNotFound(NotFound):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from muisti import Muisti
+from muisti import ConversationNotFound, InvalidRequest, Muisti
 from tests.rest.conftest import check_problem, client_of
 
 
@@ -55,6 +55,47 @@ def test_J3_record_session_uses(client: TestClient, memory: Muisti) -> None:
 def test_J3_an_unknown_session(client: TestClient, end: str) -> None:
     check_problem(client.get(f"/api/sessions/nobody{end}"), 404, "session-not-found")
     check_problem(client.post("/api/sessions/nobody/end"), 404, "session-not-found")
+
+
+@pytest.mark.parametrize("name", ["telegram_9", "no-underscore", "%2e%2e", "a b"])
+def test_J3_an_unknown_conversation(client: TestClient, memory: Muisti, name: str) -> None:
+    memory.append_message("telegram_1", "user", "Hello", id="m1")
+    address = f"/api/conversations/{name}"
+    for response in (
+        client.delete(address),
+        client.delete(f"{address}/messages/m1"),
+        client.delete(f"{address}/messages/m1?hard=true"),
+        client.post(f"{address}/restore"),
+        client.post(f"{address}/assign", json={"user": "anna"}),
+    ):
+        check_problem(response, 404, "conversation-not-found")
+        assert response.json()["field"] == "conversation"
+    assert [one.id for one in memory.window("telegram_1")] == ["m1"]
+
+
+def test_J3_an_unknown_message(client: TestClient, memory: Muisti) -> None:
+    memory.append_message("telegram_1", "user", "Hello", id="m1")
+    for query in ("", "?hard=true"):
+        response = client.delete(f"/api/conversations/telegram_1/messages/m2{query}")
+        check_problem(response, 404, "message-not-found")
+        assert response.json()["field"] == "messageId"
+    check_problem(  # it exists, but none of its messages are in the trash
+        client.post("/api/conversations/telegram_1/restore"), 404, "conversation-not-found"
+    )
+    assert [one.id for one in memory.window("telegram_1")] == ["m1"]
+
+
+def test_M2_an_unknown_conversation_is_still_an_invalid_request(memory: Muisti) -> None:
+    for call in (
+        lambda: memory.delete_conversation("telegram_9"),
+        lambda: memory.restore_conversation("telegram_9"),
+        lambda: memory.delete_messages("telegram_9", ["m1"]),
+        lambda: memory.assign_conversation("telegram_9", user="anna"),
+    ):
+        with pytest.raises(InvalidRequest) as raised:
+            call()
+        assert isinstance(raised.value, ConversationNotFound)
+        assert (raised.value.option, raised.value.value) == ("conversation", "telegram_9")
 
 
 def test_J3_conversations(client: TestClient) -> None:

@@ -19,6 +19,8 @@ EVERY = [
     (errors.InvalidRequest("order_by", 5, "no"), 422, "invalid-request"),
     (errors.MemoryNotFound("m-1"), 404, "memory-not-found"),
     (errors.SessionNotFound("s-1"), 404, "session-not-found"),
+    (errors.ConversationNotFound("chan_1"), 404, "conversation-not-found"),
+    (errors.MessageNotFound("m-1", "chan_1"), 404, "message-not-found"),
     (errors.CoreEntryNotFound("user", "k", ()), 404, "core-entry-not-found"),
     (errors.Conflict("changed"), 409, "conflict"),
     (errors.Unsupported("sync", "no files"), 501, "unsupported"),

@@ -13,11 +13,11 @@ from muisti import MemoryService, Muisti
 from muisti.deprecation import RENAMED_METHODS
 
 PUBLIC = [
-    "KINDS", "BrokenFile", "CompactResult", "Conflict", "Conversation", "CoreEntryNotFound",
+    "KINDS", "BrokenFile", "CompactResult", "Conflict", "Conversation", "ConversationNotFound", "CoreEntryNotFound",
     "CoreMemory", "DocumentSource", "Draft", "EmbedderProblem", "EntryType", "Explanation",
     "Extracted", "ExtractorProblem", "ForgetReport", "Graph", "HistoryEntry", "ImportFailed", "InvalidMemory",
     "InvalidRequest", "Kind", "Link", "LinkType", "Memory", "MemoryNotFound", "MemoryService",
-    "Message", "Metrics", "Muisti", "MuistiError", "NotFound", "QueueStatus", "ReviewCount",
+    "Message", "MessageNotFound", "Metrics", "Muisti", "MuistiError", "NotFound", "QueueStatus", "ReviewCount",
     "ReviewItem", "SearchResult", "SearchResults", "Sector", "Session", "SessionAction", "SessionNotFound", "SettingsError",
     "Signal", "Stats", "SyncReport", "Tier", "Unsupported", "UpkeepReport", "Utterance",
     "VaultError", "VerifyReport", "__version__",

@@ -128,7 +128,8 @@ class Conversations(Embedding):
         """Give a conversation that belongs to nobody a project, a user or both.
 
         For conversations that were written without them: until then only unscoped searches and
-        the session of the same name find their messages. Raises InvalidRequest.
+        the session of the same name find their messages. Raises ConversationNotFound,
+        InvalidRequest.
         """
         if not project and not user:
             raise InvalidRequest("project, user", "", "must not both be empty")

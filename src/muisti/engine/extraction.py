@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 
 from muisti.engine.memories import Memories
-from muisti.errors import IndexProblem, InvalidRequest, SessionNotFound, VaultError
+from muisti.errors import IndexProblem, InvalidRequest, VaultError
 from muisti.filesystem import read_file
 from muisti.lifecycle import core_memory as core
-from muisti.lifecycle.sessions import start_session
+from muisti.lifecycle.sessions import make_scope_error, start_session
 from muisti.model import CoreMemory, Exchange, Extracted, Memory, Metrics, Utterance
 from muisti.ports import Services
 from muisti.remember.extraction_worker import (
@@ -164,8 +164,8 @@ class Extraction(Memories):
         Returns True once the exchange is on disk, so that it survives a crash. Returns False, and
         logs a warning, if the queue or the disk is full. `metrics` counts later failures. An
         unknown session is started with this project and user. With `preferences_everywhere`, what
-        the user prefers is saved for all projects. Raises InvalidRequest,
-        InvalidMemory; SessionNotFound if the session belongs to another user.
+        the user prefers is saved for all projects. Raises InvalidMemory, and
+        InvalidRequest, also if the session belongs to another user.
         """
         for name, text in (
             ("user_message", user_message),
@@ -201,7 +201,7 @@ class Extraction(Memories):
         session = self._read_index(lambda services: services.index.session(exchange.session_id))
         if session is not None:
             if session.user and exchange.owner not in (None, session.user):
-                raise SessionNotFound(exchange.session_id)
+                raise make_scope_error(exchange.session_id, "user", exchange.owner)
             return
         try:
             self._write(

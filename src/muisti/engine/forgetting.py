@@ -53,7 +53,7 @@ class Forgetting(Runtime):
         """Move a conversation to the trash, or delete it permanently; return its messages' number.
 
         Memories that were extracted from it stay; `forget(conversation=…)` removes them too. Raises
-        InvalidRequest.
+        ConversationNotFound.
         """
         return self._write(forget.delete_messages, conversation, None, hard=hard)
 
@@ -63,7 +63,7 @@ class Forgetting(Runtime):
     ) -> int:
         """Move messages to the trash, or delete them permanently; return how many.
 
-        Raises InvalidRequest for an ID that the conversation does not have.
+        Raises ConversationNotFound, MessageNotFound, InvalidRequest.
         """
         if isinstance(message_ids, str) or not message_ids:
             raise InvalidRequest("message_ids", message_ids, "must be a list of one or more IDs")
@@ -71,7 +71,7 @@ class Forgetting(Runtime):
 
     @renamed_argument("chat", "conversation")
     def restore_conversation(self, conversation: str) -> Conversation:
-        """Put a conversation's messages back from the trash. Raises InvalidRequest."""
+        """Put a conversation's messages back from the trash. Raises ConversationNotFound."""
         return self._write(forget.restore_messages, conversation)
 
     def find_source_messages(self, memory_id: str) -> list[Message]:

@@ -24,7 +24,7 @@ class Sessions(Runtime):
     ) -> Session:
         """Start a session, with a new id unless one is given. It fixes project and user.
 
-        A session that was started before continues. Raises InvalidRequest; SessionNotFound if it
+        A session that was started before continues. Raises InvalidRequest, also if it
         belongs to another project or user.
         """
         project = None if project is None else validate_project(project)

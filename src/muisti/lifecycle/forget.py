@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from muisti.errors import InvalidRequest
+from muisti.errors import ConversationNotFound, InvalidRequest, MessageNotFound
 from muisti.model import (
     Conversation,
     Event,
@@ -238,21 +238,20 @@ def delete_messages(
 ) -> int:
     """Remove messages of a conversation, or all of them, and return how many.
 
-    Raises InvalidRequest if there is no such conversation, or no message with one of the IDs.
+    Raises ConversationNotFound, and MessageNotFound if it has no message with one of the IDs.
     """
     _check_folder(conversation)
     with services.store.lock():
         known = services.index.window(conversation, ALL_MESSAGES, whole=True)
+        if not known and (ids or (ids is None and not hard)):
+            raise ConversationNotFound(conversation)
         if ids is None:
-            if not known and not hard:
-                raise _make_unknown_error(conversation)
             removed = known
         else:
             removed = [message for message in known if message.id in ids]
             missing = [id_ for id_ in ids if id_ not in {message.id for message in known}]
             if missing:
-                reason = f"must be the ID of a message in {conversation}"
-                raise InvalidRequest("message_id", missing[0], reason)
+                raise MessageNotFound(missing[0], conversation)
         services.store.remove(Removal(messages={conversation: ids}, hard=hard))
         return len(removed)
 
@@ -260,22 +259,22 @@ def delete_messages(
 def restore_messages(services: Services, conversation: str) -> Conversation:
     """Put a conversation's messages back from the trash.
 
-    Raises InvalidRequest if there are none.
+    Raises ConversationNotFound if there are none.
     """
     _check_folder(conversation)
     with services.store.lock():
         if not services.store.restore_messages(conversation):
-            raise InvalidRequest(
-                "conversation", conversation, "must be a conversation with messages in the trash"
+            raise ConversationNotFound(
+                conversation, "must be a conversation with messages in the trash"
             )
         restored = services.index.conversation(conversation)
     if restored is None:
-        raise _make_unknown_error(conversation)
+        raise ConversationNotFound(conversation)
     return restored
 
 
 def _check_folder(conversation: str) -> None:
-    """Raises InvalidRequest for a name that is not a single folder."""
+    """Raises ConversationNotFound for a name that is not a single folder."""
     if (
         not isinstance(conversation, str)
         or not conversation.isprintable()
@@ -283,11 +282,7 @@ def _check_folder(conversation: str) -> None:
         or not conversation
         or {"/", "\\"} & set(conversation)
     ):
-        raise _make_unknown_error(conversation)
-
-
-def _make_unknown_error(conversation: str) -> InvalidRequest:
-    return InvalidRequest("conversation", conversation, "must be a conversation of the vault")
+        raise ConversationNotFound(conversation)
 
 
 def find_source_messages(services: Services, memory: Memory) -> list[Message]:

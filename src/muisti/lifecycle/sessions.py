@@ -27,7 +27,7 @@ def start_session(
     """Start a session, or continue one that had ended. Starting an active one changes nothing.
 
     None: the project and the user of the existing session, of the conversation with its name, or
-    else the vault's. Raises SessionNotFound if the session has others.
+    else the vault's. Raises InvalidRequest if the session has others, which are not named.
     """
     with services.store.lock():
         known = services.index.session(session_id)
@@ -38,7 +38,10 @@ def start_session(
                 one for one in owned if project in (None, one[0]) and user in (None, one[1])
             ]
             if not matching:
-                raise SessionNotFound(session_id)
+                of_others = user is not None and user not in [one[1] for one in owned]
+                raise make_scope_error(
+                    session_id, *(("user", user) if of_others else ("project", project))
+                )
             project, user = matching[0]
         project = services.settings.project if project is None else project
         user = services.settings.user if user is None else user
@@ -49,6 +52,12 @@ def start_session(
     return services.index.session(session_id) or Session(
         id=session_id, project=project, user=user, started_at=services.clock.now()
     )
+
+
+def make_scope_error(session_id: str, field: str, value: str | None) -> InvalidRequest:
+    """Return the error for a write to a session of another project or user. It names neither."""
+    reason = f"must be that of session {session_id}; leave it out, or use another session_id"
+    return InvalidRequest(field, value, reason)
 
 
 def end_session(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from muisti.errors import InvalidRequest
+from muisti.errors import ConversationNotFound, InvalidRequest
 from muisti.filesystem import is_portable_name
 from muisti.model import ROLES, SESSION_BREAK, Conversation, Event, EventName, Message
 from muisti.ports import ChangeSet, Services
@@ -202,14 +202,12 @@ def make_session_break(services: Services, conversation: str) -> Message:
 def assign(services: Services, conversation: str, project: str, user: str) -> Conversation:
     """Give the messages of a conversation that belong to nobody a project and a user.
 
-    Raises InvalidRequest if there is no such conversation, or if it belongs to others.
+    Raises ConversationNotFound, and InvalidRequest if it belongs to others.
     """
     with services.store.lock():
         known = services.index.conversation(conversation)
         if known is None:
-            raise InvalidRequest(
-                "conversation", conversation, "must be a conversation of the vault"
-            )
+            raise ConversationNotFound(conversation)
         for name, value, fixed in (
             ("project", project, known.project),
             ("user", user, known.user),

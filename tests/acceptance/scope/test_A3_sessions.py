@@ -100,13 +100,43 @@ def test_A3_a_session_of_another_project_or_user_is_not_found(
         lambda: chat.get(saved.id, session_id="s", **scope),
         lambda: chat.export_memories(session_id="s", **scope),
         lambda: chat.context("harbour", session_id="s", **scope),
-        lambda: chat.start_session(scope.get("project"), session_id="s", user=scope.get("user")),
     ):
         with pytest.raises(SessionNotFound):
             call()
     with client_of(chat) as client:
         given = {"query": "harbour", "sessionId": "s", **scope}
         check_problem(client.get("/api/search", params=given), 404, "session-not-found")
+
+
+@pytest.mark.parametrize("scope", [{"project": "other"}, {"user": "ben"}, {"user": ""}])
+def test_A3_a_write_to_a_session_of_another_project_or_user_names_the_field(
+    chat: Muisti, scope: dict[str, str]
+) -> None:
+    """It says what to change, not that the session is unknown, and tells nobody whose it is."""
+    chat.start_session("shop", session_id="s", user="anna")
+    before = chat.get_session("s")
+    [(field, value)] = scope.items()
+    with pytest.raises(InvalidRequest, match=f"{field} must be that of session s") as raised:
+        chat.start_session(scope.get("project"), session_id="s", user=scope.get("user"))
+    assert (raised.value.option, raised.value.value) == (field, value)
+    assert "anna" not in str(raised.value)
+    assert "shop" not in str(raised.value)
+    if "user" in scope:
+        with pytest.raises(InvalidRequest, match="user must be that of session s") as raised:
+            chat.extract_and_save("s", "The quay is open on Sundays.", **scope)
+        assert "anna" not in str(raised.value)
+    with client_of(chat) as client:
+        response = client.post("/api/sessions", json={"sessionId": "s", **scope})
+        check_problem(response, 422, "invalid-request")
+        assert response.json()["field"] == field
+    assert chat.get_session("s") == before
+
+
+def test_A3_both_another_project_and_another_user_names_the_user(chat: Muisti) -> None:
+    chat.append_message("chan_1", "user", TEXT, project="shop", user="anna")
+    with pytest.raises(InvalidRequest, match="user must be that of session chan_1"):
+        chat.start_session("other", session_id="chan_1", user="ben")
+    assert chat.start_session(session_id="chan_1").user == "anna"
 
 
 def test_A3_a_session_without_a_user_sees_only_what_has_none(chat: Muisti) -> None:

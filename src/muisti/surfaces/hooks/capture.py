@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from muisti.engine import Muisti
-from muisti.errors import SessionNotFound
+from muisti.errors import InvalidRequest
 from muisti.model import Session
 from muisti.surfaces.hooks import novelty, spool, transcript
 from muisti.surfaces.hooks.relevance import is_command
@@ -153,7 +153,7 @@ def _start_session(memory: Muisti, entry: spool.Entry) -> Session:
     """Start the entry's session, or continue it in the project in which it began."""
     try:
         return memory.start_session(entry.project or None, session_id=entry.session)
-    except SessionNotFound:  # the agent moved to another project
+    except InvalidRequest:  # the agent moved to another project
         return memory.start_session(session_id=entry.session)
 
 

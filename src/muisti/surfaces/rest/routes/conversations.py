@@ -55,7 +55,7 @@ def list_conversations(
 @router.post(
     "/api/conversations/{conversation}/assign",
     tags=["Conversations"],
-    responses=document_errors("write", "body"),
+    responses=document_errors("item", "write", "body"),
 )
 def assign_conversation(memory: MemoryDep, conversation: Id, body: Assignment) -> Conversation:
     """Give a conversation that belongs to nobody a project or a user."""
@@ -105,7 +105,7 @@ def add_session_break(memory: MemoryDep, conversation: Id) -> Message:
     "/api/conversations/{conversation}",
     tags=["Conversations"],
     status_code=204,
-    responses=document_errors("write"),
+    responses=document_errors("item", "write"),
 )
 def delete_conversation(
     memory: MemoryDep, conversation: Id, query: Annotated[HardQuery, Query()]
@@ -118,7 +118,7 @@ def delete_conversation(
     "/api/conversations/{conversation}/messages/{message_id}",
     tags=["Conversations"],
     status_code=204,
-    responses=document_errors("write"),
+    responses=document_errors("item", "write"),
 )
 def delete_message(
     memory: MemoryDep, conversation: Id, message_id: Id, query: Annotated[HardQuery, Query()]
@@ -130,7 +130,7 @@ def delete_message(
 @router.post(
     "/api/conversations/{conversation}/restore",
     tags=["Conversations"],
-    responses=document_errors("write"),
+    responses=document_errors("item", "write"),
 )
 def restore_conversation(memory: MemoryDep, conversation: Id) -> Conversation:
     """Put a conversation's messages back from the trash."""
