@@ -15,18 +15,21 @@ from pathlib import Path
 import pytest
 
 from muisti import Muisti, bootstrap
+from muisti.settings import Settings
 from tests import tiers
 from tests.rest.conftest import client_of
 
 from . import asking
 from .agents import ask_agents
 from .surfaces import Ask, CommandLine, Hooks, Rest
-from .world import World, build_world
+from .world import TOPIC, World, build_world
 
 SEEDS = [f"recorded {number}" for number in range(40)]
 """What `make test-long` asks: 20,000 cases that are always the same."""
 CASES = tiers.amount(quick=100, all=250, long=500)
 """Cases in one world."""
+CASES_OF_MODEL = tiers.amount(quick=40, all=80, long=500)
+"""The same with the default model, which takes seconds to embed a world."""
 NEW = tiers.amount(quick=2, all=4)
 """Worlds with a new seed."""
 
@@ -42,10 +45,13 @@ def make_world(seed: object, folder: Path, embedder: str) -> Iterator[tuple[Worl
             yield build_world(memory, seed, folder / "documents"), folder / "vault"
 
 
-def ask_cases(seed: object, folder: Path, embedder: str) -> int:
+def ask_cases(seed: object, folder: Path, embedder: str, cases: int = CASES) -> int:
     """Build a world and ask all surfaces. Returns the number of cases."""
     chance = random.Random(f"cases {seed}")
     with make_world(seed, folder, embedder) as (world, vault), ExitStack() as stack:
+        world.memory.reindex_missing()
+        mode = world.memory.search(TOPIC, mode="vector").mode
+        assert mode == ("keyword" if embedder == "none" else "vector")
         rest = Rest(stack.enter_context(client_of(world.memory)))
         surfaces: list[tuple[str, Ask | None, float]] = [
             ("python", None, 10),
@@ -62,14 +68,14 @@ def ask_cases(seed: object, folder: Path, embedder: str) -> int:
             ]
         shown: Counter[str] = Counter()
         counts: Counter[str] = Counter()
-        of_agents = CASES // 10
+        of_agents = cases // 10
         try:
             shown["agents"] = ask_agents(world, chance, of_agents)
         except BaseException as error:
             error.add_note(f"seed {seed!r}")
             raise
         counts["agents"] = of_agents
-        for number in range(CASES - of_agents):
+        for number in range(cases - of_agents):
             scope = world.random_scope(chance)
             [(surface, ask, _)] = chance.choices(surfaces, [weight for *_, weight in surfaces])
             name = surface
@@ -90,7 +96,7 @@ def ask_cases(seed: object, folder: Path, embedder: str) -> int:
                 raise
     silent = [surface for surface in counts if counts[surface] > 10 and not shown[surface]]
     assert not silent, f"no answer has a text, so that nothing is checked: {silent}"
-    return CASES
+    return cases
 
 
 @pytest.fixture
@@ -106,6 +112,14 @@ def embedder(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) ->
 def test_A3_no_read_leaves_its_scope(tmp_path: Path, embedder: str) -> None:
     seed = os.environ.get("MUISTI_SCOPE_SEED") or random.SystemRandom().randrange(10**9)
     assert ask_cases(seed, tmp_path, embedder) == CASES
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("embedder", [Settings().embedder], indirect=True)
+def test_A3_no_read_leaves_its_scope_with_the_default_model(tmp_path: Path, embedder: str) -> None:
+    """Vectors of a real model are near each other, also across scopes."""
+    seed = os.environ.get("MUISTI_SCOPE_SEED") or random.SystemRandom().randrange(10**9)
+    assert ask_cases(seed, tmp_path, embedder, CASES_OF_MODEL) == CASES_OF_MODEL
 
 
 @pytest.mark.skipif(not tiers.LONG, reason="20,000 cases take minutes: `make test-long`")
