@@ -1,17 +1,16 @@
 """Fence recalled text as data, each memory with its source and trust (contract K4).
 
 A memory may be hostile, for example text from a web page or an import. It must not be able to close
-its fence and pass for instructions.
+its fence and pass for instructions, or to contain a control tag of the agent that reads it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from muisti.errors import redact_message
-from muisti.text.invisible_chars import INVISIBLE, make_hidden_word_pattern
+from muisti.text.control_tags import neutralize_fence_tags, neutralize_tags
 
 if TYPE_CHECKING:
     from muisti.model import Memory
@@ -21,10 +20,6 @@ OPENING = (
     'trust=&quot;unverified&quot; means that no human has confirmed the memory.">'
 )
 CLOSING = "</memories>"
-_GAP = rf"[\s{INVISIBLE}]*+"
-_TAG = re.compile(
-    rf"[<＜﹤](?={_GAP}[/／]?{_GAP}{make_hidden_word_pattern('memor')})", re.IGNORECASE
-)
 
 
 def fence_text(memories: Sequence[Memory], outdated: Mapping[str, str] | None = None) -> str:
@@ -49,8 +44,8 @@ def name_project(block: str, project: str) -> str:
 
 
 def quote_text(text: str) -> str:
-    """Return a text that cannot close its fence."""
-    return _TAG.sub("&lt;", text)
+    """Return a text that cannot close its fence and has no control tags."""
+    return neutralize_fence_tags(neutralize_tags(text))
 
 
 def fence_memory(memory: Memory, outdated: Mapping[str, str] | None = None) -> str:
@@ -72,6 +67,6 @@ def fence_memory(memory: Memory, outdated: Mapping[str, str] | None = None) -> s
 
 def _escape(value: str) -> str:
     """Return a value for an attribute, on one line."""
-    value = value.replace("&", "&amp;").replace('"', "&quot;")
+    value = neutralize_tags(value).replace("&", "&amp;").replace('"', "&quot;")
     value = value.replace("<", "&lt;").replace(">", "&gt;")
     return " ".join(value.split())

@@ -84,10 +84,10 @@ def format_list(memories: Sequence[Memory], now: datetime) -> str:
     lines = [_HEAD]
     for memory in memories:
         # On one line: a memory must not be able to start a line of its own.
-        content = quote_text(" ".join(memory.content.split()))
+        content = " ".join(memory.content.split())
         source = " ".join(memory.source.split())
         trust = "" if memory.trusted else f", unverified, from {source}"
         end = f", outdated since {memory.valid_until:%Y-%m-%d}" if is_outdated(memory, now) else ""
         note = f"importance: {memory.importance:.1f}{trust}{end}"
-        lines.append(f"- [{memory.kind.upper()}] {content} ({note})")
+        lines.append(quote_text(f"- [{memory.kind.upper()}] {content} ({note})"))
     return "\n".join((*lines, "", _FOOT))

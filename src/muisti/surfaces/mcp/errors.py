@@ -40,7 +40,8 @@ _CLAUSE = re.compile(r"((?:[;:,]|(?<=[.!?]))\s+)")
 def describe_error(error: errors.MuistiError | OSError) -> str:
     """Return what went wrong and the next step, in a few sentences."""
     if isinstance(error, OSError):
-        return f"{errors.VaultError.title}: {errors.redact_message(str(error))}. {CONTINUE}"
+        reason = quote_text(errors.redact_message(str(error)))
+        return f"{errors.VaultError.title}: {reason}. {CONTINUE}"
     detail = quote_text(_describe_detail(error)).rstrip(".")
     steps = []
     for kind in type(error).__mro__:
@@ -91,7 +92,5 @@ def describe_argument_errors(tool: str, known: Iterable[str], error: ValidationE
             problems.append(f"the argument {name!r} is missing")
         else:
             problems.append(f"{name}: {errors.redact_message(one['msg'])}")
-    arguments = ", ".join(known) or "none"
-    return (
-        f"{tool}: {'; '.join(problems)}. Arguments: {arguments}. Nothing was done; call it again."
-    )
+    arguments, reasons = ", ".join(known) or "none", quote_text("; ".join(problems))
+    return f"{tool}: {reasons}. Arguments: {arguments}. Nothing was done; call it again."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from muisti.model import CoreMemory, EntryType, Link, Memory, Tier
 from muisti.recall.fence import fence_text, quote_text
 from muisti.recall.prompt_context import compose_context, count_tokens
+from muisti.text.control_tags import neutralize_tags
 
 TITLE_TOKENS, SOURCE_TOKENS = 14, 5
 """Tokens of a title and of a source in a list: ten results stay below 1,000 tokens."""
@@ -132,11 +133,26 @@ class CoreSections(BaseModel):
 
 
 def make_result(value: BaseModel, text: str) -> CallToolResult:
-    """Return a value without its defaults, and its text."""
-    structured = value.model_dump(mode="json", exclude_defaults=True)
+    """Return a value without its defaults, and its text, both without control tags.
+
+    Some clients give a model the text, others the value.
+    """
+    structured = _neutralize(value.model_dump(mode="json", exclude_defaults=True))
     return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=structured
+        content=[TextContent(type="text", text=neutralize_tags(text))],
+        structured_content=structured,
     )
+
+
+def _neutralize(value: Any) -> Any:
+    """Return a JSON value whose strings have no control tags; keys are stored text, too."""
+    if isinstance(value, str):
+        return neutralize_tags(value)
+    if isinstance(value, list):
+        return [_neutralize(item) for item in value]
+    if isinstance(value, dict):
+        return {neutralize_tags(key): _neutralize(item) for key, item in value.items()}
+    return value
 
 
 def render_list(entries: Sequence[Entry], *, note: str = "", marked_id: str = "") -> CallToolResult:
