@@ -288,8 +288,8 @@ sees only memories without a user. Memories of a session are not shown.
 **Trust.** What an agent saves has the source `agent:NAME` and is `unverified` until you confirm it
 with `muisti update ID --trusted`, or tell the agent to: `memory_search` with `unverified` lists
 what is left to review, and `memory_update` with `confirm` confirms it. Recalled text is fenced as
-data, with its source and trust; so are the titles that saving and updating return. Control tags in it
-lose their opening bracket: `<system-reminder>` becomes `(system-reminder>`.
+data, with its source and trust; so are the titles that saving and updating return. Control tags in
+it lose their opening bracket: `<system-reminder>` becomes `(system-reminder>`.
 
 **Marks.** Results that are probably not about the question are marked `weak` and come last; without
 any others, the answer begins with "No good match." A memory that was replaced or has expired is

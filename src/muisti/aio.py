@@ -92,6 +92,11 @@ class MemoryService:
         return self._memory.is_writable
 
     @property
+    def is_trusted(self) -> bool:
+        """Whether the vault is the user's own or approved; otherwise it can only be read."""
+        return self._memory.is_trusted
+
+    @property
     def settings(self) -> Settings:
         """The settings of this vault."""
         return self._memory.settings

@@ -23,6 +23,7 @@ from muisti.filesystem import Tree, UnsafeFile
 from muisti.ports.services import Services
 from muisti.settings import IN_MEMORY, Settings, Value, find_vault, is_foreign, load_settings
 from muisti.storage.clock import SystemClock
+from muisti.trust import is_trusted, note_use, record_creation
 
 if TYPE_CHECKING:
     import logging
@@ -133,8 +134,9 @@ def open(
 
     `project` is the default project unless the vault's settings name one.
 
-    Settings of a foreign vault are restricted: it was found in some folder instead of being named.
-    By default that is so if no location is given and the vault is not the user's own.
+    A vault that was found in the working folder (`foreign`) and that the user neither made nor
+    approved can only be read, and nothing in it is trusted. By default a vault was found if no
+    location is given and it is not the user's own.
 
     A vault in `:memory:` neither reads from the disk nor writes to it.
 
@@ -153,8 +155,11 @@ def open(
         back_end = _InMemory(load_settings(arguments=arguments), clock or SystemClock())
     else:
         _ensure_vault(root, create=defaults.create if create is None else create, disk=disk)
-        foreign = is_foreign(root, location) if foreign is None else foreign
-        vault_settings = load_settings(root, arguments=arguments, foreign=foreign)
+        found = is_foreign(root, location) if foreign is None else foreign
+        is_stranger = found and not is_trusted(root)
+        vault_settings = load_settings(root, arguments=arguments, foreign=is_stranger)
+        if not is_stranger and role != "hook":
+            note_use(root)
         if project and not vault_settings.project:
             vault_settings = replace(vault_settings, project=project)
         back_end = _Files(root, vault_settings, clock or SystemClock(), disk)
@@ -168,7 +173,7 @@ def open(
     memory = back_end.clean_up_after(Muisti(back_end.services, root))
     back_end.check_settings()
     back_end.prepare(memory)
-    if defaults.resume:
+    if defaults.resume and memory.is_trusted:
         memory.resume_extraction()
     if defaults.warm_up:
         memory.warm_up()
@@ -187,6 +192,7 @@ def _ensure_vault(root: Path, *, create: bool, disk: Disk | None) -> None:
     from muisti.storage.files.disk import Disk
 
     create_vault(root, disk or Disk())
+    record_creation(root)
 
 
 class _BackEnd:
@@ -276,9 +282,11 @@ class _Files(_BackEnd):
     def __init__(self, root: Path, settings: Settings, clock: Clock, disk: Disk | None) -> None:
         self._root = root
         self._disk = disk
-        self.writable = _is_writable(root)
+        self.writable = settings.vault_trusted and _is_writable(root)
         self._index_folder = root / ".muisti"
-        if not self.writable:
+        if not settings.vault_trusted:  # its index may say anything
+            self._index_folder = _make_index_folder()
+        elif not self.writable:
             settings = replace(settings, record_recall=False)
             self._index_folder = _copy_index(self._index_folder)
         self._remove_copy: Callable[[], object] | None = None
@@ -416,12 +424,17 @@ def _is_writable(root: Path) -> bool:
     return all(os.access(folder, os.W_OK | os.X_OK) for folder in folders)
 
 
+def _make_index_folder() -> Path:
+    import tempfile
+
+    return Path(tempfile.mkdtemp(prefix="muisti-"))
+
+
 def _copy_index(index: Path) -> Path:
     """Copy the index of a read-only vault to a temporary folder, where it can be updated."""
     import shutil
-    import tempfile
 
-    private = Path(tempfile.mkdtemp(prefix="muisti-"))
+    private = _make_index_folder()
     tree = Tree(index.parent)
     # If it cannot be copied, it is built from the files.
     with suppress(FileNotFoundError, NotADirectoryError, PermissionError, UnsafeFile):
@@ -466,6 +479,12 @@ def install_model(name: str, source: Path | None = None) -> Path:
     from muisti.models.embedders.install import install
 
     return install(find_model(name), source=source)
+
+
+def read_settings(location: Location = None) -> Settings:
+    """Return the settings that opening a vault would use. Raises SettingsError."""
+    root = find_vault(location)
+    return load_settings(root, foreign=is_foreign(root, location) and not is_trusted(root))
 
 
 def use_model(root: Path, name: str) -> None:

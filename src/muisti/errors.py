@@ -17,6 +17,7 @@
     │   ├── VaultNotFound
     │   ├── VaultUnusable         the path is a file, or belongs to another program
     │   ├── VaultReadOnly
+    │   │   └── VaultNotTrusted   found in the working folder, and not approved by the user
     │   ├── VaultFull             no space left; the previous state is intact
     │   ├── VaultBusy             another process has held the lock for too long
     │   └── BrokenFile            one file cannot be parsed; it was left unchanged
@@ -251,6 +252,13 @@ class VaultReadOnly(VaultError):
     status = 403
     title = "The vault is read-only"
     next_step = "Reading and searching still work; saving needs write access."
+
+
+class VaultNotTrusted(VaultReadOnly):
+    """The vault was found in the working folder, and the user neither made nor approved it."""
+
+    title = "The vault is not trusted"
+    next_step = "Reading and searching still work; `muisti trust` allows everything else."
 
 
 class VaultFull(VaultError):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from muisti.errors import SettingsError
 from muisti.filesystem import UnsafeFile, is_occupied, read_file
@@ -26,6 +27,8 @@ IN_MEMORY = ":memory:"
 TABLES = ("kinds", "classify")
 """Settings that only the file can set, because they are tables."""
 MAX_PATTERNS = 100
+HARMLESS = frozenset({"project", "kinds", *(f"decay_{sector.value}" for sector in Sector)})
+"""Settings that a vault which is not trusted may make: how its own files are read and ranked."""
 RESERVED_FOLDERS = frozenset({"projects", "conversations", "journal", "archive"})
 
 Value = str | int | float | bool
@@ -46,6 +49,9 @@ def _setting(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings of a vault."""
+
+    vault_trusted: ClassVar[bool] = True
+    """Whether the vault is the user's own or approved. No file or variable can set it."""
 
     project: str = _setting("", "Default project for saving and searching; empty: none.")
     user: str = _setting("", "Default user for saving and searching; empty: none.")
@@ -207,6 +213,13 @@ class Settings:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UntrustedSettings(Settings):
+    """The settings of a vault that the user neither created nor approved (contract K6)."""
+
+    vault_trusted: ClassVar[bool] = False
+
+
 def _read_key(kind: str, url: str, variable: str) -> str | None:
     """Return the API key. One in its usual variable is only used for its provider's own host."""
     if variable:
@@ -226,22 +239,30 @@ def load_settings(
 ) -> Settings:
     """Return the settings of a vault. Raises SettingsError.
 
-    Foreign: the vault was found in the working folder and may belong to a stranger, so its file
-    must not send text to another machine.
+    Foreign: the vault is not trusted. Of its file only harmless settings count, and no server is
+    used for it, whatever the variables say.
     """
     environment = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     if vault is not None:
-        values.update(_read_file(vault / SETTINGS_FILE))
-        if foreign:
-            _check_foreign(values, str(vault / SETTINGS_FILE), environment)
+        values.update(_read_file(vault / SETTINGS_FILE, only=HARMLESS if foreign else None))
     for name in _SCALARS:
         variable = f"MUISTI_{name.upper()}"
         if variable in environment:
             values[name] = _parse_value(name, environment[variable], variable)
+    if foreign:
+        values |= {"embedder": "none", "extractor": "rules", "record_recall": False}
     for key, value in (arguments or {}).items():
         values[key] = _parse_value(key, value, "argument")
-    return Settings(**values)
+    return UntrustedSettings(**values) if foreign else Settings(**values)
+
+
+def list_ignored_settings(vault: Path) -> list[str]:
+    """Return the settings in a vault's file that only count once it is trusted.
+
+    Raises SettingsError.
+    """
+    return [key for key in _read_table(vault / SETTINGS_FILE) if key not in HARMLESS]
 
 
 def find_vault(
@@ -267,22 +288,36 @@ def find_vault(
     for folder in (current, *current.parents):
         if is_occupied(folder / SETTINGS_FILE):
             return folder
-    import platformdirs  # 20 ms to import, and rarely needed
+    return get_own_vault()
 
-    return Path(platformdirs.user_data_path("muisti", appauthor=False)) / "vault"
+
+def get_data_folder() -> Path:
+    """Return the user's data folder: it has the default vault and the list of trusted vaults."""
+    if sys.platform.startswith("linux") and "ANDROID_DATA" not in os.environ:
+        # As platformdirs does; importing it takes as long as a search.
+        base = os.environ.get("XDG_DATA_HOME", "").strip()
+        return (
+            Path(base if os.path.isabs(base) else os.path.expanduser("~/.local/share")) / "muisti"
+        )
+    import platformdirs
+
+    return Path(platformdirs.user_data_path("muisti", appauthor=False))
+
+
+def get_own_vault() -> Path:
+    """Return the path of the user's default vault."""
+    return get_data_folder() / "vault"
 
 
 def is_foreign(root: Path, explicit: str | os.PathLike[str] | None = None) -> bool:
     """Return whether a vault was only found in the working folder, perhaps a stranger's clone."""
     if explicit is not None or os.environ.get("MUISTI_VAULT"):
         return False
-    import platformdirs
-
-    return root != Path(platformdirs.user_data_path("muisti", appauthor=False)) / "vault"
+    return root != get_own_vault()
 
 
-def _read_file(path: Path) -> dict[str, Any]:
-    """Return the settings in a file. Raises SettingsError."""
+def _read_table(path: Path) -> dict[str, Any]:
+    """Return the parsed file. Raises SettingsError."""
     try:
         data, _ = read_file(path, MAX_SETTINGS)
         text = data.decode("utf-8-sig")  # some editors write a byte order mark
@@ -297,9 +332,16 @@ def _read_file(path: Path) -> dict[str, Any]:
     if not any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
         return {}
     try:
-        table = parse_toml(text)
+        return parse_toml(text)
     except ValueError as error:
         raise SettingsError(f"{path}: is not valid TOML ({error}); fix that line") from error
+
+
+def _read_file(path: Path, only: frozenset[str] | None = None) -> dict[str, Any]:
+    """Return the settings in a file, or only those with these names. Raises SettingsError."""
+    table = _read_table(path)
+    if only is not None:
+        table = {key: value for key, value in table.items() if key in only}
     values: dict[str, Any] = {
         key: _parse_value(key, value, str(path))
         for key, value in table.items()
@@ -318,33 +360,6 @@ def _read_file(path: Path) -> dict[str, Any]:
         kinds = values.get("kinds", KINDS)
         values["classify"] = _parse_patterns(table["classify"], kinds, str(path))
     return values
-
-
-def _check_foreign(values: Mapping[str, Any], where: str, environ: Mapping[str, str]) -> None:
-    """Refuse a cloned vault that would send text to its author or store secrets."""
-    for name in ("embedder_url", "extractor_url", "redact_secrets"):
-        variable, value = f"MUISTI_{name.upper()}", values.get(name)
-        harmless = (
-            value is None
-            or value is True
-            or (isinstance(value, str) and (not value or _is_loopback(value)))
-        )
-        if not harmless and variable not in environ:
-            raise SettingsError(
-                f"{where}: {name} = {value!r} is not allowed in a vault that was found in the "
-                f"working folder; if it is yours, use --vault or MUISTI_VAULT, or set {variable}"
-            )
-
-
-def _is_loopback(address: str) -> bool:
-    from ipaddress import ip_address
-    from urllib.parse import urlsplit
-
-    try:
-        host = urlsplit(address).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 _SCALARS = {field.name: field for field in fields(Settings) if field.name not in TABLES}

@@ -27,8 +27,8 @@ from muisti.surfaces.setup.errors import ConfigurationProblem
 from tests.rest.conftest import client_of
 from tests.surfaces.mcp.clients import call_failing_tool, connect_in_process, run
 
-COMMAND = re.compile(rf"muisti (?:{'|'.join(MODULES)})\b")
-"""A command that only a person can run."""
+COMMAND = re.compile(rf"muisti (?:{'|'.join(name for name in MODULES if name != 'trust')})\b")
+"""A command that only a person can run. Agents tell the user about `muisti trust`, by its name."""
 QUOTED = "the lamp is green"
 """What only an error that may quote a memory says."""
 MADE: dict[type[errors.MuistiError], errors.MuistiError] = {

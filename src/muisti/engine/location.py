@@ -29,6 +29,11 @@ class VaultInfo(Runtime):
         """Whether the vault was writable when it was opened."""
         return self._services.location.is_writable
 
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the vault is the user's own or approved; otherwise it can only be read."""
+        return self._services.settings.vault_trusted
+
     def check_available(self) -> None:
         """Raises VaultNotFound if the vault no longer exists. Servers check each time."""
         self._services.location.check_available()

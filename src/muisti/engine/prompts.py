@@ -43,7 +43,8 @@ class Prompts(Search):
         outdated = {one.memory.id: one.superseded_by or "" for one in results if one.outdated}
         broken: list[Problem] = []
         core = self._services.store.core(self._make_filter(options).user or "", broken)
-        return compose_context(core, memories, budget, outdated, broken)
+        trusted = self._services.settings.vault_trusted
+        return compose_context(core, memories, budget, outdated, broken, trusted=trusted)
 
     def get_relevant_memories(
         self, session_id: str, query: str, limit: int = 5, *, include_outdated: bool = False

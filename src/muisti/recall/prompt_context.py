@@ -31,14 +31,17 @@ def compose_context(
     budget: int,
     outdated: Mapping[str, str] | None = None,
     broken: Sequence[Problem] = (),
+    *,
+    trusted: bool = True,
 ) -> str:
     """Return core memory and as many of the best memories as fit into a budget of tokens.
 
     Outdated: those memories that are outdated, as `fence_text` takes them. Broken: files of core
-    memory that were left out, which is said in the text. Empty if there is nothing to show. Raises
-    InvalidRequest if core memory alone does not fit.
+    memory that were left out, which is said in the text. Trusted: whether the vault is; otherwise
+    core memory is marked. Empty if there is nothing to show. Raises InvalidRequest if core memory
+    alone does not fit.
     """
-    sections = _format_core(core)
+    sections = _format_core(core, trusted=trusted)
     for problem in broken:
         text = quote_text(f"Core memory is incomplete: {problem.path} {problem.reason}")
         sections.append(f"<memory-note>{' '.join(text.split())}</memory-note>")
@@ -62,15 +65,16 @@ def compose_context(
     return "\n".join((OPENING, *sections, *fenced, CLOSING))
 
 
-def _format_core(core: CoreMemory) -> list[str]:
+def _format_core(core: CoreMemory, *, trusted: bool) -> list[str]:
     sections = []
+    mark = "" if trusted else ' trust="unverified"'
     for section in CORE_SECTIONS:
         lines = []
         for key, value in sorted(getattr(core, section).items()):
             lines.append(f"{' '.join(key.split())}: {' '.join(value.split())}")
         if lines:
             text = quote_text("\n".join(lines))
-            sections.append(f'<memory-core section="{section}">\n{text}\n</memory-core>')
+            sections.append(f'<memory-core section="{section}"{mark}>\n{text}\n</memory-core>')
     return sections
 
 

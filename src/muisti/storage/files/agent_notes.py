@@ -17,9 +17,9 @@ from muisti.ports import Clock, NotebookEntry
 from muisti.settings import Settings
 from muisti.storage.clock import SystemClock
 from muisti.storage.files.atomic_write import AtomicWriter
-from muisti.storage.files.disk import Disk, disk_errors
+from muisti.storage.files.disk import Disk, ReadOnlyDisk, disk_errors
 from muisti.storage.files.memory_codec import TRASH
-from muisti.storage.files.vault import FileVault, has_memory_id
+from muisti.storage.files.vault import FileVault, ReadOnlyVault, has_memory_id
 from muisti.storage.files.versions import HISTORY
 
 _STAMP = "%Y%m%dT%H%M%S%fZ"
@@ -43,7 +43,8 @@ class FileNotebook:
         self._disk = (disk or Disk()).confine(root)
         self._tree = Tree(root)
         self._clock = clock or SystemClock()
-        self._vault = FileVault(root, settings, self._clock, self._disk)
+        kind = ReadOnlyVault if isinstance(self._disk, ReadOnlyDisk) else FileVault
+        self._vault = kind(root, settings, self._clock, self._disk)
         self._writer = AtomicWriter(root, root / ".muisti" / "tmp", self._disk)
 
     @property

@@ -16,7 +16,14 @@ from typing import Self
 
 from muisti import filesystem
 from muisti.atomic_rename import Folder
-from muisti.errors import VaultError, VaultFull, VaultNotFound, VaultReadOnly, VaultUnusable
+from muisti.errors import (
+    VaultError,
+    VaultFull,
+    VaultNotFound,
+    VaultNotTrusted,
+    VaultReadOnly,
+    VaultUnusable,
+)
 from muisti.filesystem import LINK, Tree, UnsafeFile
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -255,4 +262,15 @@ class ReadOnlyDisk(Disk):
             raise VaultReadOnly(f"{index} {LINK}; until then only searching works")
         raise VaultReadOnly(
             f"{self._root} is not writable for this user: searching works, saving does not"
+        )
+
+
+class UntrustedDisk(ReadOnlyDisk):
+    """Refuses every change of a vault that is not trusted (contract K6)."""
+
+    def step(self, what: str, path: Path) -> None:
+        """Raise VaultNotTrusted."""
+        raise VaultNotTrusted(
+            f"{self._root} is not trusted, so nothing is written into it; "
+            f"if it is yours, run `muisti trust {self._root}`"
         )

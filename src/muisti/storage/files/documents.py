@@ -68,12 +68,14 @@ class FileDocuments:
         self._settings = settings
 
     def list_workspace_sources(self) -> list[DocumentSource]:
-        """Return `MEMORY.md` and `memory/` of the workspace, which are trusted."""
+        """Return `MEMORY.md` and `memory/` of the workspace, which are trusted if the vault is."""
         folder = self._root
         if self._settings.workspace:
             folder = (self._root / Path(self._settings.workspace).expanduser()).resolve()
         return [
-            DocumentSource(self._make_relative(folder / name), "", trusted=True)
+            DocumentSource(
+                self._make_relative(folder / name), "", trusted=self._settings.vault_trusted
+            )
             for name in ("MEMORY.md", "memory")
         ]
 

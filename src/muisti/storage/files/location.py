@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from muisti.errors import VaultNotFound
 from muisti.filesystem import is_occupied
 from muisti.settings import SETTINGS_FILE, Settings
-from muisti.storage.files.disk import Disk
+from muisti.storage.files.disk import Disk, UntrustedDisk
 
 if TYPE_CHECKING:
     from muisti.ports import Clock, FileWatch, Notebook
@@ -70,7 +70,8 @@ class FileLocation:
         """Return the notebook in a folder of the vault."""
         from muisti.storage.files.agent_notes import FileNotebook  # rarely needed
 
-        return FileNotebook(self._root, folder, self._settings, disk=self._disk, clock=self._clock)
+        disk = self._disk if self._settings.vault_trusted else UntrustedDisk(self._root)
+        return FileNotebook(self._root, folder, self._settings, disk=disk, clock=self._clock)
 
 
 def _size_below(folder: str) -> int:

@@ -144,6 +144,8 @@ def parse_memory(path: str, document: Document, settings: Settings, modified: da
         value = _read_field(field, values)
         if value is not None:
             fields[field.name] = value
+    if not settings.vault_trusted:  # whatever the file says
+        fields["trusted"] = False
     fields.setdefault("id", "")
     created = fields.setdefault("created_at", info.date or modified)
     fields.setdefault("updated_at", created)

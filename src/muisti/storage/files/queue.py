@@ -68,6 +68,7 @@ class FileQueue:
 
     def _create_file(self) -> Path:
         if not self._writable:
+            self._disk.step("append", self._folder)  # a read-only disk says why
             raise VaultReadOnly(
                 f"{self._folder} is not writable: make the vault writable for this user"
             )

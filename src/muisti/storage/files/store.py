@@ -42,7 +42,7 @@ from muisti.ports.store import (
 from muisti.settings import Settings
 from muisti.storage.files.conversations import FileConversations
 from muisti.storage.files.core_memory import FileCoreMemory
-from muisti.storage.files.disk import Disk, ReadOnlyDisk
+from muisti.storage.files.disk import Disk, ReadOnlyDisk, UntrustedDisk
 from muisti.storage.files.journal import FileJournal
 from muisti.storage.files.queue import FileQueue
 from muisti.storage.files.removal import FileRemoval
@@ -69,6 +69,9 @@ class FileStore(FileRemoval):
         writable: bool = True,
     ) -> None:
         disk = (disk or Disk()) if writable else ReadOnlyDisk(root)
+        if not settings.vault_trusted:
+            disk, writable = UntrustedDisk(root), False
+        self._trusted = settings.vault_trusted
         self.index = index
         self.vault = (FileVault if writable else ReadOnlyVault)(root, settings, clock, disk)
         self.versions_folder = FileVersions(root, settings, disk)
@@ -344,8 +347,12 @@ class FileStore(FileRemoval):
         return self.journal.list_events(memory_id)
 
     def core(self, user: str = "", problems: list[Problem] | None = None) -> CoreMemory:
-        """Return the core memory, of a user or of the vault. Raises BrokenFile."""
-        return self.core_files.read(user, problems)
+        """Return the core memory, of a user or of the vault. Raises BrokenFile.
+
+        Of a vault that is not trusted, without its rules for the agent.
+        """
+        core = self.core_files.read(user, problems)
+        return core if self._trusted else replace(core, agent={})
 
     def problems(self) -> list[Problem]:
         """Return the problems that the index does not have: of core memory, journal and itself."""

@@ -367,7 +367,7 @@ class ReadOnlyVault(FileVault):
     def __init__(
         self, root: Path, settings: Settings, clock: Clock, disk: Disk | None = None
     ) -> None:
-        super().__init__(root, settings, clock, ReadOnlyDisk(root))
+        super().__init__(root, settings, clock, disk or ReadOnlyDisk(root))
         self._thread = threading.RLock()
 
     @contextmanager

@@ -71,6 +71,7 @@ GROUPS = {
         "completion": "maintenance",
     },
     "Agents": {
+        "trust": "trust",
         "install": "setup",
         "uninstall": "setup",
         "doctor": "doctor",

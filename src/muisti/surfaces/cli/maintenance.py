@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
+from muisti.settings import SETTINGS_FILE, Settings, find_vault
 from muisti.surfaces.cli import render
 from muisti.surfaces.cli.shared import (
     common_options,
@@ -29,8 +29,11 @@ def init(path: str | None, vault: str | None, as_json: bool) -> None:
     """Create a vault in PATH, or check the one there.
 
     PATH is the current folder by default. A vault is a plain folder: to move it to another machine,
-    copy it (`muisti stats` shows where it is) and run `muisti init PATH` there.
+    copy it (`muisti stats` shows where it is) and run `muisti init PATH` and `muisti trust PATH`
+    there.
     """
+    from muisti.trust import is_trusted
+
     root = find_vault(vault or path or ".")
     is_new = not (root / SETTINGS_FILE).is_file()
     with open_vault(str(root), create=True) as memory:
@@ -43,6 +46,8 @@ def init(path: str | None, vault: str | None, as_json: bool) -> None:
         memories += " from existing files; IDs were added to them"
     click.echo(f"{'Created vault' if is_new else 'Vault ready'}: {root} ({memories})")
     click.echo('Next: muisti save "something worth remembering"')
+    if not is_trusted(root):
+        note(f"Note: this vault is not trusted when found in a folder; muisti trust {root}")
     used = find_vault()
     if used != root and find_vault(start=root) != root:
         note(f"Note: MUISTI_VAULT is set to {used}; that vault is used until you unset it.")
@@ -212,7 +217,9 @@ def settings(vault: str | None, as_json: bool) -> None:
 
     Change them in muisti.toml in the vault, or with MUISTI_* environment variables.
     """
-    values = load_settings(find_vault(vault))
+    from muisti.bootstrap import read_settings
+
+    values = read_settings(vault)
     if as_json:
         print_json(values)
         return

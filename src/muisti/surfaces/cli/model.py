@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from muisti.bootstrap import install_model, list_models, use_model
-from muisti.settings import find_vault, load_settings
+from muisti.bootstrap import install_model, list_models, read_settings, use_model
+from muisti.errors import VaultNotTrusted
+from muisti.settings import find_vault
 from muisti.surfaces.cli.shared import common_options, note, print_json
 
 
@@ -20,7 +21,7 @@ def model() -> None:
 @common_options
 def list_(vault: str | None, as_json: bool) -> None:
     """List the models that can be used."""
-    settings = load_settings(find_vault(vault))
+    settings = read_settings(vault)
     models = list_models(settings)
     if as_json:
         print_json(models)
@@ -54,6 +55,8 @@ def install(name: str, source: Path | None) -> None:
 def use(name: str, vault: str | None, as_json: bool) -> None:
     """Select the model of this vault."""
     root = find_vault(vault)
+    if not read_settings(vault).vault_trusted:
+        raise VaultNotTrusted(f"{root} is not trusted; if it is yours, run `muisti trust {root}`")
     use_model(root, name)
     if as_json:
         print_json({"vault": str(root), "model": name})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from muisti.errors import SettingsError
-from muisti.surfaces.cli.shared import common_options, note, print_json
+from muisti.surfaces.cli.shared import common_options, note, note_trust, print_json
 from muisti.surfaces.extras import check_installed
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def serve(
         document_folders=tuple(folder.expanduser().absolute() for folder in options["documents"]),
     )
     with bootstrap.open(vault, role="server") as memory:
+        note_trust(memory)
 
         def announce(ready: ServerConfig) -> None:
             url, token = ready.base_url, ready.token

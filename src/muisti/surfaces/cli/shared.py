@@ -161,10 +161,20 @@ def open_vault(
     with bootstrap.open(
         vault, role="cli", create=create, settings=settings, project=project
     ) as memory:
+        note_trust(memory)
         yield memory
-    if memory.embedding_postponed:
+    if memory.embedding_postponed and memory.is_writable:
         root = Path(memory.location)
         embedding_process.start(root, foreign=is_foreign(root, vault))
+
+
+def note_trust(memory: Muisti) -> None:
+    """Print a note if the vault is not trusted."""
+    if not memory.is_trusted:
+        note(
+            f"This vault is not trusted: {memory.location} was found in the working folder. "
+            "It is read-only; `muisti trust` if it is yours."
+        )
 
 
 def get_scope(memory: Muisti, filters: Mapping[str, Any]) -> ScopeOptions:
@@ -315,7 +325,7 @@ def embed_with_bar(memory: Muisti, *, quiet: bool) -> None:
 
 def embed_or_leave(memory: Muisti, vault: str | None, *, quiet: bool) -> None:
     """Embed what is missing with a progress bar or, without a terminal, in the background."""
-    if memory.settings.embedder == "none":
+    if memory.settings.embedder == "none" or not memory.is_writable:
         return
     if sys.stderr.isatty() and not quiet:
         embed_with_bar(memory, quiet=quiet)

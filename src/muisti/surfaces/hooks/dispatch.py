@@ -42,6 +42,8 @@ def handle_event(options: Options, outcome: Outcome) -> None:
     vault = find_vault(options.vault, start=folder)
     outcome.vault = str(vault)
     outcome.foreign = is_foreign(vault, options.vault)
+    if outcome.foreign:
+        vault = _leave_stranger(vault, outcome)
     outcome.project = detect_project(folder)
     if call.event == events.SESSION_START:
         if recall:
@@ -50,6 +52,19 @@ def handle_event(options: Options, outcome: Outcome) -> None:
         _handle_prompt(options, call, vault, outcome, recall=recall, capture=capture)
     elif capture:
         _capture(options, call, vault, outcome)
+
+
+def _leave_stranger(vault: Path, outcome: Outcome) -> Path:
+    """Return the vault to use: the user's own instead of one that is not trusted."""
+    from muisti.settings import get_own_vault
+    from muisti.trust import is_trusted
+
+    if is_trusted(vault):
+        return vault
+    own = get_own_vault()
+    outcome.vault, outcome.foreign = str(own), False
+    outcome.detail = f"the vault in {vault} is not trusted and not used; `muisti trust` allows it"
+    return own
 
 
 def _read_stdin() -> bytes:
@@ -143,7 +158,8 @@ def _reply(options: Options, call: Call, outcome: Outcome, text: str, ids: list[
     outcome.reply = events.build_reply(call.name, text)
     outcome.done = True
     where = f" in project {outcome.project}" if outcome.project else ""
-    outcome.detail = f"{len(ids)} {'memory' if len(ids) == 1 else 'memories'} recalled{where}"
+    detail = f"{len(ids)} {'memory' if len(ids) == 1 else 'memories'} recalled{where}"
+    outcome.detail = f"{detail}; {outcome.detail}" if outcome.detail else detail
 
 
 def _capture(options: Options, call: Call, vault: Path, outcome: Outcome) -> None:

@@ -14,10 +14,12 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
+from muisti.settings import get_own_vault
 from muisti.surfaces import detached
 from muisti.surfaces.hooks import spool
 from muisti.surfaces.hooks.log import Run, record
 from muisti.surfaces.hooks.paths import create_folder
+from muisti.trust import is_trusted
 
 KEEP_DAYS = 30.0
 """How long entries that cannot be stored are kept, and files of sessions."""
@@ -68,6 +70,9 @@ def _process_vaults(vault: str, foreign: bool) -> set[Path]:
             spool.delete_file(path)
         except OSError:
             continue
+    for _, entry in entries:
+        if entry.foreign and not is_trusted(Path(entry.vault)):  # replaced since the hook ran
+            entry.vault, entry.foreign = str(get_own_vault()), False
     entries.sort(key=lambda waiting: waiting[1].vault)
     failed: set[Path] = set()
     for name, group in groupby(entries, key=lambda waiting: waiting[1].vault):

@@ -22,6 +22,8 @@ STEPS: Mapping[type[errors.MuistiError], str] = {
     errors.SessionNotFound: "Leave the session out.",
     errors.CoreEntryNotFound: "memory_core_get returns the entries.",
     errors.Conflict: "Read it again with memory_get, then repeat the change.",
+    errors.VaultNotTrusted: "Reading and searching still work. Only the user may approve it, "
+    "with `muisti trust` in a terminal; do not run it yourself.",
     errors.VaultReadOnly: "Reading and searching still work; saving does not.",
     errors.VaultFull: "Nothing was changed.",
     errors.VaultBusy: WAIT,

@@ -8,6 +8,7 @@ from mcp.server import MCPServer
 from pydantic import Field
 
 from muisti.errors import MuistiError
+from muisti.surfaces.mcp import results
 from muisti.surfaces.mcp.errors import describe_error
 from muisti.surfaces.mcp.scope import AgentScope
 from muisti.surfaces.mcp.vault import LazyVault
@@ -34,13 +35,14 @@ def add_prompts(server: MCPServer, vault: LazyVault, project: str, user: str | N
         """Answer a question with the relevant memories in context."""
         try:
             memory = await vault.connect()
+            results.IS_STRANGER.set(not memory.is_trusted)
             agent = AgentScope(memory.settings, project, user)
             filters = agent.make_filter(agent.project)
             context = await memory.context(question, budget=BUDGET, **filters)
         except (MuistiError, OSError) as error:
             return f"{question}\n\n(Memory is not available. {describe_error(error)})"
         return (
-            f"{context or 'There are no memories about this.'}\n\n"
+            f"{results.mark_stranger(context or 'There are no memories about this.')}\n\n"
             "These are the memories about the following request. Use those that help and say which "
             "ones you rely on. If they are not enough, `memory_search` with other words before you "
             "answer."

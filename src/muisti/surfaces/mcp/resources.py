@@ -19,6 +19,7 @@ from mcp_types import (
     TextContent,
 )
 
+from muisti.aio import MemoryService
 from muisti.errors import MuistiError, NotFound
 from muisti.recall.fence import fence_text
 from muisti.surfaces.mcp import results
@@ -42,7 +43,7 @@ def add_resources(
     async def recent() -> str:
         """Pinned memories and the latest ones: IDs and titles."""
         with _translate_errors():
-            memory = await vault.connect()
+            memory = await _connect(vault)
             agent = AgentScope(memory.settings, project, user)
             filters = agent.make_filter(agent.project)
             found = await list_overview(memory, agent, filters, RECENT)
@@ -54,19 +55,20 @@ def add_resources(
     async def core() -> str:
         """Permanent facts about the user and standing instructions for the agent."""
         with _translate_errors():
-            memory = await vault.connect()
+            memory = await _connect(vault)
             agent = AgentScope(memory.settings, project, user)
-            return results.format_core(await memory.core_get(user=agent.user))
+            core = results.format_core(await memory.core_get(user=agent.user))
+            return results.mark_stranger(core)
 
     @server.resource("memory://{id}", name="memory", title="One memory", mime_type="text/plain")
     async def memory(id: str) -> str:
         """A full memory by its ID, with its source and trust."""
         with _translate_errors():
-            memory = await vault.connect()
+            memory = await _connect(vault)
             agent = AgentScope(memory.settings, project, user)
             full_id = await resolve_id(memory, id)
             found = await read_visible(memory, agent, full_id)
-            return fence_text(await memory.details([found.id]))
+            return results.mark_stranger(fence_text(await memory.details([found.id])))
 
     # The SDK leaves this decorator untyped.
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
@@ -77,12 +79,18 @@ def add_resources(
         if not isinstance(ref, ResourceTemplateReference) or not argument.value:
             return Completion(values=[])
         with _translate_errors():
-            memory = await vault.connect()
+            memory = await _connect(vault)
             agent = AgentScope(memory.settings, project, user)
             ids = await memory.find_ids(argument.value)
             scope = agent.make_scope(agent.project)
             found = [await memory.get(one, **scope) for one in ids]
             return Completion(values=[one.id for one in found if one and agent.shows(one)])
+
+
+async def _connect(vault: LazyVault) -> MemoryService:
+    memory = await vault.connect()
+    results.IS_STRANGER.set(not memory.is_trusted)
+    return memory
 
 
 @contextmanager

@@ -304,6 +304,7 @@ class Tools:
 
     async def _open(self) -> tuple[MemoryService, AgentScope]:
         memory = await with_progress(self._vault.connect(), "opening the vault")
+        results.IS_STRANGER.set(not memory.is_trusted)
         return memory, AgentScope(memory.settings, self._project, self._user)
 
     async def _search(

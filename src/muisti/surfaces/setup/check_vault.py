@@ -12,12 +12,21 @@ from muisti.bootstrap import list_models
 from muisti.engine import Muisti
 from muisti.errors import IndexTooNew, MuistiError
 from muisti.filesystem import Tree, is_occupied
-from muisti.settings import SETTINGS_FILE, Settings, find_vault, load_settings
+from muisti.settings import (
+    SETTINGS_FILE,
+    Settings,
+    find_vault,
+    get_own_vault,
+    is_foreign,
+    list_ignored_settings,
+    load_settings,
+)
 from muisti.storage.files.queue import FOLDER as QUEUE
 from muisti.storage.files.queue import read_queue_status
 from muisti.storage.files.unsafe_files import find_unsafe_files
 from muisti.surfaces.extras import NEEDS, how_to_install, missing_packages
 from muisti.surfaces.setup.findings import Finding, Level, count_noun, run_check
+from muisti.trust import is_trusted, list_consents
 
 if TYPE_CHECKING:
     import apsw
@@ -31,7 +40,7 @@ MOST_PROBLEMS = 5
 
 def check_vault(vault: str | None) -> list[Finding]:
     """Check the vault, its index, embedder and queue, and the installed extras. Never raises."""
-    found = run_check("extras", _check_extras)
+    found = [*run_check("trust", _check_consents), *run_check("extras", _check_extras)]
     try:
         root = find_vault(vault)
     except (MuistiError, OSError, RuntimeError) as error:
@@ -40,6 +49,9 @@ def check_vault(vault: str | None) -> list[Finding]:
     first = run_check("vault", lambda: _check_folder(root, named=named))
     if not is_occupied(root / SETTINGS_FILE):
         return [*first, *run_check("embedder", lambda: _check_embedder(Settings())), *found]
+    if is_foreign(root, vault) and not is_trusted(root):
+        stranger = run_check("vault", lambda: _check_stranger(root))
+        return [*stranger, *run_check("embedder", lambda: _check_embedder(Settings())), *found]
     index = run_check("index", lambda: _check_index(root))
     usable = (
         not any(one.level is PROBLEM for one in (*first, *index))
@@ -56,6 +68,25 @@ def check_vault(vault: str | None) -> list[Finding]:
         *run_check("queue", lambda: _check_queue(root)),
         *found,
     ]
+
+
+def _check_stranger(root: Path) -> Iterator[Finding]:
+    """Report a vault that is not trusted. Of its own files only the settings are read."""
+    yield Finding(
+        "vault",
+        NOTE,
+        f"{root} is not trusted: it is only read, and hooks use {get_own_vault()} instead",
+        f"if it is yours: muisti trust {root}",
+    )
+    if ignored := list_ignored_settings(root):
+        yield Finding("vault", NOTE, f"its settings do not count: {', '.join(ignored)}")
+
+
+def _check_consents() -> Iterator[Finding]:
+    """Report a damaged list of trusted vaults."""
+    count = len(list_consents())
+    if count:
+        yield Finding("trust", OK, f"{count_noun(count, 'vault', 'vaults')} besides your own")
 
 
 def _check_folder(root: Path, *, named: bool) -> Iterator[Finding]:

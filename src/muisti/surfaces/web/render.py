@@ -93,6 +93,7 @@ def render(request: Request, template: str, status: int = 200, **values: object)
         flash=FLASHES.get(request.query_params.get("flash", ""), ""),
         path=request.url.path,
         count_review=context.review_counter.count if context is not None else lambda: 0,
+        is_stranger=lambda: context is not None and not context.memory.is_trusted,
         auto_refresh=context is not None and context.get_revision is not None,
         **values,
     )

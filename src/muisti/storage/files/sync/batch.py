@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
 
 from muisti.lifecycle.journal_projection import project_events
-from muisti.model import Problem
+from muisti.model import DocumentSource, Problem
 from muisti.ports.rows import IndexChanges, JournalChanges, MemoryRow, TextRow
 from muisti.remember.index_rows import (
     LONG_AGO,
@@ -14,6 +16,7 @@ from muisti.remember.index_rows import (
     project_memory,
     project_messages,
 )
+from muisti.settings import Settings
 from muisti.storage.files.documents import Document
 from muisti.storage.sync_state import (
     ConversationDelta,
@@ -34,8 +37,9 @@ SKIPPED = "skipped "
 class IndexBatch:
     """Collects changes to one index and writes them in one transaction."""
 
-    def __init__(self, index: IndexState) -> None:
+    def __init__(self, index: IndexState, settings: Settings | None = None) -> None:
         self._index = index
+        self._trusted = settings is None or settings.vault_trusted
         self._memories: list[MemoryRow] = []
         self._removed: list[str] = []
         self._texts: list[TextRow] = []
@@ -92,6 +96,8 @@ class IndexBatch:
         """Fold new events into the usage of memories, sessions and document sources."""
         self._offsets = dict(delta.offsets)
         self._journal = project_events(delta.events, self._index, restart=delta.restarted)
+        if not self._trusted:
+            self._journal = replace(self._journal, sources=_keep_own_sources(self._journal.sources))
         self._reread = [path for path, source in self._journal.sources.items() if source]
         if not delta.restarted and not delta.problems:
             return
@@ -121,6 +127,8 @@ class IndexBatch:
             latest = self._index.last_message_at(delta.conversation, path)
             latest = LONG_AGO if latest is None else latest
             rows = project_messages(delta.conversation, path, delta.lines, taken, latest)
+        if not self._trusted:
+            rows = [row._replace(trusted=False) for row in rows]
         self._texts += rows
         self._conversations[path] = delta.offset
         self._problems[path] = reasons
@@ -167,3 +175,14 @@ class IndexBatch:
                 problems=self._problems,
             ),
         )
+
+
+def _keep_own_sources(
+    sources: Mapping[str, DocumentSource | None],
+) -> dict[str, DocumentSource | None]:
+    """Return the sources inside the vault, as untrusted: a stranger's journal names no others."""
+    return {
+        path: source and replace(source, trusted=False)
+        for path, source in sources.items()
+        if not PurePath(path).is_absolute() and ".." not in PurePath(path).parts
+    }

@@ -176,7 +176,7 @@ class Reconciliation:
     ) -> None:
         in_order = sorted(paths, key=precedence)
         for start in range(0, len(in_order), BATCH):
-            batch = IndexBatch(self.index)
+            batch = IndexBatch(self.index, self.settings)
             for path in in_order[start : start + BATCH]:
                 try:
                     self._read_file(path, files[path], seen, lookup, batch)
@@ -320,7 +320,7 @@ class Reconciliation:
                 ids = tuple(str(seen[path].memory_id) for path in lost)
                 self.events.append(Event(EventName.VANISHED, self.clock.now(), ids))
         if vanished:
-            batch = IndexBatch(self.index)
+            batch = IndexBatch(self.index, self.settings)
             for path in vanished:
                 batch.forget_file(path)
                 self._drop_row(path, seen[path], batch)
@@ -338,7 +338,7 @@ class Reconciliation:
         for delta in self.store.journal.read_parts(offsets):
             if not delta.events and not delta.restarted and dict(delta.offsets) == offsets:
                 continue
-            batch = IndexBatch(self.index)
+            batch = IndexBatch(self.index, self.settings)
             batch.read_journal(delta)
             try:
                 batch.write()

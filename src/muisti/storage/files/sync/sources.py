@@ -142,14 +142,14 @@ class Sources:
     def read_conversations(self, changed: Collection[str], gone: Collection[str]) -> None:
         """Index the new lines of these files, and remove those that are gone."""
         known = self.index.conversation_offsets()
-        batch, size = IndexBatch(self.index), 0
+        batch, size = IndexBatch(self.index, self.settings), 0
         for done, path in enumerate(changed, start=1):
             try:
                 delta = self._read(path, known.get(path))
                 while not delta.is_complete:
                     batch.read_conversation(delta)
                     batch.write()
-                    batch, size = IndexBatch(self.index), 0
+                    batch, size = IndexBatch(self.index, self.settings), 0
                     delta = self._read(path, delta.offset)
             except VaultError as error:
                 self.problems.append(Problem(path, f"is not indexed yet: {error}"))
@@ -160,7 +160,7 @@ class Sources:
                 self.progress(done, len(changed))
             if size > BATCH_BYTES:
                 batch.write()
-                batch, size = IndexBatch(self.index), 0
+                batch, size = IndexBatch(self.index, self.settings), 0
         for path in gone:
             batch.forget_conversation(path)
         if batch.changes_rows:
@@ -199,7 +199,7 @@ class Sources:
 
     def read_documents(self, paths: Collection[str]) -> None:
         """Index these documents, and remove those that are gone."""
-        batch = IndexBatch(self.index)
+        batch = IndexBatch(self.index, self.settings)
         for path in paths:
             source = self.find_source(path)
             document = None
@@ -230,7 +230,7 @@ class Sources:
         known = self.index.documents()
         named = {source.path for source in self.index.sources()}
         present: set[str] = set()
-        batch, size = IndexBatch(self.index), 0
+        batch, size = IndexBatch(self.index, self.settings), 0
         for source, files in listing.sources:
             if files is None:
                 if source.path in named:
@@ -249,7 +249,7 @@ class Sources:
                     size += stat.size
                 if size > BATCH_BYTES:
                     batch.write()
-                    batch, size = IndexBatch(self.index), 0
+                    batch, size = IndexBatch(self.index, self.settings), 0
         for path in known:
             if path not in present:
                 batch.forget_document(path)

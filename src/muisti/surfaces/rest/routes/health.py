@@ -38,6 +38,8 @@ def check_readiness(memory: MemoryDep) -> Readiness:
     """Check that the vault and the index can be used, and report what is degraded."""
     stats = memory.get_stats()
     notes = []
+    if not memory.is_trusted:
+        notes.append("the vault is not trusted: read-only; `muisti trust` if it is yours")
     if stats.waiting_count:
         noun = "memory is" if stats.waiting_count == 1 else "memories are"
         notes.append(f"{stats.waiting_count} {noun} not embedded yet")
