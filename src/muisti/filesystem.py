@@ -163,7 +163,7 @@ class Tree:
             place = str(self.root)
             for depth in range(1, len(names)):
                 place = os.path.join(place, names[depth - 1])
-                self._check_folder(system.lstat(place), names[:depth])
+                _check_folder(system.lstat(place), names[:depth])
             yield os.path.join(place, *names[-1:]), None
             return
         folder = system.open(str(self.root), system.search | system.folder_only)
@@ -181,14 +181,8 @@ class Tree:
             return system.open(name, access | system.folder_only | system.no_follow, folder)
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                self._check_folder(system.lstat(name, folder), names)
+                _check_folder(system.lstat(name, folder), names)
             raise
-
-    def _check_folder(self, status: os.stat_result, names: Sequence[str]) -> None:
-        if is_link(status):
-            raise UnsafeFile(errno.ELOOP, "/".join(names), LINK)
-        if not stat.S_ISDIR(status.st_mode):
-            raise NotADirectoryError(errno.ENOTDIR, "is not a folder", "/".join(names))
 
     # -- Looking
 
@@ -224,7 +218,7 @@ class Tree:
             names = self.split(path)
             if folder is None:
                 if names:
-                    self._check_folder(system.lstat(name), names)
+                    _check_folder(system.lstat(name), names)
                 yield list(system.scandir(name))
                 return
             fd = self._open_folder(name, folder, names, os.O_RDONLY)
@@ -330,7 +324,10 @@ class Tree:
         """Return a file's bytes and its status. Raises UnsafeFile if it has more than `limit`."""
         fd, status = self.open(path, os.O_RDONLY)
         with os.fdopen(fd, "rb") as file:
-            data = b"" if status.st_size > limit else file.read(limit + 1)
+            size = status.st_size
+            data = b"" if size > limit else file.read(size + 1)
+            if size < len(data) <= limit:  # it grew meanwhile
+                data += file.read(limit + 1 - len(data))
         if status.st_size > limit or len(data) > limit:
             size = max(status.st_size, len(data))
             reason = f"has {size} bytes, the limit is {limit}: make it smaller, or split it"
@@ -360,6 +357,13 @@ class Tree:
                 system.sync(fd)
             finally:
                 os.close(fd)
+
+
+def _check_folder(status: os.stat_result, names: Sequence[str]) -> None:
+    if is_link(status):
+        raise UnsafeFile(errno.ELOOP, "/".join(names), LINK)
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, "is not a folder", "/".join(names))
 
 
 def is_link(status: os.stat_result) -> bool:

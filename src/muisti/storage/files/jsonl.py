@@ -53,9 +53,10 @@ def read_lines(tree: Tree, path: Path, offset: int) -> Lines:
     """Return the next complete lines from the offset. Lines that are too long are skipped."""
     too_long: list[int] = []
     with _open(tree, path) as file:
+        size = os.fstat(file.fileno()).st_size
         while True:
             file.seek(offset)
-            data = file.read(MAX_READ)
+            data = file.read(min(MAX_READ, max(0, size - offset)))
             is_complete = len(data) < MAX_READ
             length = data.rfind(b"\n") + 1
             if length or is_complete:
