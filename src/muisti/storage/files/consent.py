@@ -7,6 +7,7 @@ the index folder is gone, the settings file must be the very same file as before
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -14,7 +15,6 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,9 +113,12 @@ class ConsentList:
         if folder.is_symlink():
             raise VaultUnusable(f"{folder} is a symbolic link; remove it")
         data = "".join(f"{one}\n" for one in ids).encode()
-        with suppress(PermissionError):
+        try:
             self._disk.make_folder(folder)
             self._replace(folder / ID_FILE, data)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise
 
     def _change(self, change: Callable[[dict[str, Consent]], object]) -> None:
         folder = self.path.parent
