@@ -37,7 +37,7 @@ from muisti.recall.confidence import Constants, describe_answer, describe_topic,
 Numbers = NDArray[Any]
 SETS = ("LoCoMo", "LongMemEval", "XQuAD")
 SIZES = ("vaults of 3", "vault of 300", "vault of 30,000")
-OFF_TOPIC_TO_REAL = 4.0
+OFF_TOPIC_TO_REAL = 2.0
 """How many off-topic questions are assumed for each real one: most prompts are not about the past."""
 NEAR_TOPIC = 0.3
 """The weight of questions about another article: they are not quite off-topic."""
@@ -46,7 +46,11 @@ SHORT_TO_REAL = 0.3
 RIDGE = 0.2
 """Pulls the weights to 0, so that a few questions do not decide."""
 FLOORS = (0.02, 0.03, 0.05, 0.08, 0.10, 0.15, 0.20)
-UNAVAILABLE = {"keyword": ((1, 4), (6, 8)), "hybrid": ((), ()), "vector": ((), ())}
+UNAVAILABLE = {
+    "keyword": ((1, 4), (6, 8, 13, 14, 15)),
+    "hybrid": ((), ()),
+    "vector": ((), (12, 14, 15)),
+}
 """Numbers of topic and answer that a mode does not have, or that do not help it."""
 
 

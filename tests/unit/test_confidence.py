@@ -22,7 +22,11 @@ from muisti.recall.evidence import (
     UNKNOWN_BACKGROUND,
     Evidence,
     choose_background,
+    find_capitalised,
+    find_forms,
     match_passage,
+    rate_names,
+    weigh_pairs,
 )
 from muisti.recall.features import RankingInputs
 from muisti.recall.query import ParsedQuery
@@ -41,13 +45,16 @@ EVIDENCE = st.builds(
     nearer_neighbour=st.floats(-1, 1),
     is_turn=st.booleans(),
     length=st.integers(0, 5000),
+    pairs=st.floats(0, 50),
+    names=st.floats(-0.5, 0.5),
+    by_words=SHARE,
 )
 LISTS = st.lists(EVIDENCE, max_size=40)
 CONSTANTS = pytest.mark.parametrize("constants", [HYBRID, WORDS, VECTOR])
 
 
 def evidence(**changes: object) -> Evidence:
-    alone = Evidence(None, 0.0, 0.0, 0.0, False, 0.0, False, 8)
+    alone = Evidence(None, 0.0, 0.0, 0.0, False, 0.0, False, 8, 0.0, 0.0, 0.0)
     return alone._replace(**changes)
 
 
@@ -138,3 +145,67 @@ def test_words_count_together_only_within_a_passage() -> None:
     assert len(match("alpha " + "x " * 2 * PASSAGE + "beta")) == 1
     assert match("x " * 2 * PASSAGE + "beta", title="alpha") == both
     assert match("") == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "weight"),
+    [
+        ("old harbour cafe open", 1.5),  # (1 + 0.5) / 2 twice: both pairs
+        ("cafe of the old harbour", 0.75),  # the second pair is too far apart
+        ("harbour old", 0.75),  # in any order
+        ("harbour a b old", 0.75),
+        ("harbour a b c old", 0.0),
+        ("harbour", 0.0),
+        ("harbour harbour", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_pairs_of_words_count_if_a_text_has_them_together(body: str, weight: float) -> None:
+    weights = {"old": 1.0, "harbour": 0.5, "cafe": 1.0}
+    assert weigh_pairs(body.split(), find_forms(weights, []), weights) == weight
+
+
+def test_a_long_text_takes_linear_time() -> None:
+    weights = {"old": 1.0, "harbour": 1.0}
+    body = ["harbour"] * 200_000 + ["x"] * 10 + ["old"] * 200_000
+    assert weigh_pairs(body, find_forms(weights, []), weights) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("Where did Anna meet the mayor of Oulu?", {"anna", "oulu"}),
+        ("Oulu: what is there?", set()),  # the first word is capitalised anyway
+        ("where did anna live", set()),
+        ("WHERE DID ANNA LIVE", set()),
+        ("Did I go?", set()),
+        ("Где живёт Иван?", {"ива"}),
+        ("", set()),
+    ],
+)
+def test_names_are_the_capitalised_words(query: str, names: set[str]) -> None:
+    known = {"anna", "oulu", "meet", "live", "ива", "where", "did"}
+    assert find_capitalised(query, known) == names
+
+
+def test_names_are_neutral_if_there_are_none() -> None:
+    assert rate_names({"meet": 1.0}, set()) == 0.0
+    assert rate_names({"meet": 1.0}, {"anna", "oulu"}) == -0.5
+    assert rate_names({"anna": 1.0}, {"anna", "oulu"}) == 0.0
+    assert rate_names({"anna": 1.0, "oulu": 1.0}, {"anna", "oulu"}) == 0.5
+
+
+@CONSTANTS
+def test_names_and_pairs_of_the_query_raise_the_score(constants) -> None:  # type: ignore[no-untyped-def]
+    half = answered(share=0.6, share_around=0.6, nearness=0.3, is_turn=True, length=20)
+    rival = half._replace(share=0.5, share_around=0.5)
+    found = [half._replace(pairs=2.0), rival]
+    assert estimate(found, constants) > estimate([half, rival], constants)
+    if constants is not VECTOR:  # names say little about what only vectors found
+        found, other = half._replace(names=0.5), half._replace(names=-0.5)
+        assert estimate([found, rival], constants) > estimate([other, rival], constants)
+
+
+def test_a_result_that_words_alone_find_has_a_higher_score() -> None:
+    half = answered(share=0.6, share_around=0.6, nearness=0.3, is_turn=True, length=20)
+    assert estimate([half._replace(by_words=1.0)], HYBRID) > estimate([half], HYBRID)

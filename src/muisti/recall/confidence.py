@@ -47,25 +47,43 @@ class Constants(NamedTuple):
 
 
 HYBRID = Constants(
-    topic=(-11.72, 13.55, 7.78, 3.43, 1.41),
-    first=(2.56, -1.98, 0.57, -0.09, 1.79, 2.74, 1.54, 0.72, -0.81, -3.12, -2.48, 0.0),
-    further=(-2.28, 0.31, 0.12, 1.46, -0.03, 0.31, 1.39, 0.8, 0.98, 1.82, -0.61, -1.31),
-    floor=0.05,
-)
+    topic=(-10.08, 12.01, 8.09, 2.24, 1.39, 2.1),
+    first=(
+        2.1, -1.66, 0.57, 0.03, 0.82, 1.73, 1.95, 0.79,
+        -0.51, -2.78, -2.75, 0.0, 1.05, 0.53, -1.31, 1.08,
+    ),
+    further=(
+        -2.68, 0.27, 0.17, 1.38, -0.08, -0.12, 1.56, 0.89,
+        1.09, 1.77, -0.65, -1.24, 0.43, 0.49, 0.56, 0.2,
+    ),
+    floor=0.08,
+)  # fmt: skip
 """Words and vectors. Nearness decides most: off-topic texts share words by chance."""
 WORDS = Constants(
-    topic=(-11.82, 0.0, 7.08, 7.51, 0.0),
-    first=(2.64, -1.78, 0.52, -1.43, 2.95, 3.22, 0.0, 0.74, 0.0, -3.42, -2.16, 0.0),
-    further=(-0.83, -0.41, -0.51, 1.54, 0.46, 1.29, 0.0, 0.66, 0.0, 1.71, -0.74, -1.37),
-    floor=0.065,
-)
+    topic=(-9.12, 0.0, 6.5, 5.18, 0.0, 3.05),
+    first=(
+        1.8, -1.84, 0.57, -0.8, 2.69, 3.04, 0.0, 0.8,
+        0.0, -2.86, -1.92, 0.0, 1.78, 0.0, 0.0, 0.0,
+    ),
+    further=(
+        -1.34, -0.27, -0.31, 1.35, 0.44, 1.06, 0.0, 0.66,
+        0.0, 1.7, -0.74, -1.34, 0.54, 0.0, 0.0, 0.0,
+    ),
+    floor=0.08,
+)  # fmt: skip
 """No vectors: the mode keyword, hooks, and hybrid without a model. Two matched words must do."""
 VECTOR = Constants(
-    topic=(-8.58, 10.26, 8.43, 1.39, 1.32),
-    first=(0.79, -0.39, 0.33, -0.79, 1.46, 2.87, 3.52, 0.34, 0.79, -1.81, -2.68, 0.0),
-    further=(-2.24, -0.54, 0.6, 0.21, 1.92, 1.84, 2.16, 0.75, 1.66, 0.81, -1.1, -0.61),
-    floor=0.045,
-)
+    topic=(-7.04, 9.23, 8.52, 0.31, 1.02, 2.45),
+    first=(
+        0.63, -0.2, 0.35, -0.7, 1.21, 1.95, 3.42, 0.4,
+        0.89, -1.7, -2.79, 0.0, 0.0, 0.92, 0.0, 0.0,
+    ),
+    further=(
+        -2.59, -0.52, 0.78, 0.17, 2.01, 1.2, 1.92, 0.75,
+        1.69, 0.8, -1.14, -0.53, 0.0, 0.64, 0.0, 0.0,
+    ),
+    floor=0.065,
+)  # fmt: skip
 """Found by vectors only, but shared words still count as evidence."""
 
 
@@ -89,6 +107,8 @@ def describe_topic(evidence: Sequence[Evidence]) -> tuple[float, ...]:
         math.log1p(max((one.matched for one in first), default=0.0)),
         # Turns are short: what they have of a query is rarely chance.
         float(bool(first) and first[0].is_turn),
+        # Off-topic texts share single words, hardly ever two that belong together.
+        math.log1p(max((one.pairs for one in first), default=0.0)),
     )
 
 
@@ -99,6 +119,7 @@ def describe_answer(evidence: Sequence[Evidence], place: int) -> tuple[float, ..
     nearest = max((other.nearness or 0.0 for other in others), default=0.0)
     shares = [other.share for other in others]
     most_matched = max((other.matched for other in others), default=0.0)
+    most_pairs = max((other.pairs for other in others), default=0.0)
     short = 0.0
     if one.is_turn:
         short = math.log(LONG_TURN / min(LONG_TURN, 1 + one.length))
@@ -115,6 +136,10 @@ def describe_answer(evidence: Sequence[Evidence], place: int) -> tuple[float, ..
         float(one.is_turn),  # of many similar turns one is right; a saved fact stands alone
         short,  # short turns rarely say anything
         math.log1p(place),
+        one.names,  # a text about somebody else, or another place
+        math.log1p(one.pairs) - math.log1p(most_pairs),
+        max(nearest, one.nearness or 0.0),  # in `topic` already, like the share
+        one.by_words,  # words alone find it, too
     )
 
 

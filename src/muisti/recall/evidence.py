@@ -6,7 +6,9 @@ relative to the other candidates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.recall.speaker import find_names
@@ -27,6 +29,11 @@ TIME = 2.0
 """The weight of the time that a query names, in words: a date says more than one word."""
 PASSAGE = 60
 """Words of a passage. A long text has many words of any query, but not close together."""
+TOGETHER = 3
+"""How far apart two words that are side by side in the query may be in a text."""
+Forms = Mapping[str, Sequence[tuple[str, float]]]
+"""For each index word the words of the query that it matches, and how well."""
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 class Evidence(NamedTuple):
@@ -48,6 +55,12 @@ class Evidence(NamedTuple):
     """Whether it stands between others in a conversation or session."""
     length: int
     """Its number of words."""
+    pairs: float
+    """The weight of the query's pairs of words that it has together: rarely by chance."""
+    names: float
+    """From -0.5, it has none of the names in the query, to 0.5, all; 0 if there are none."""
+    by_words: float
+    """1 divided by its rank among the keyword hits; 0 if it is not among them."""
 
 
 def choose_background(unrelated: float) -> float:
@@ -69,6 +82,13 @@ def weigh_query(inputs: RankingInputs) -> dict[str, float]:
     if not kept and query.when is None:
         kept = list(words)
     return {word: weigh_word(word) for word in kept}
+
+
+def find_capitalised(text: str, words: Collection[str]) -> set[str]:
+    """Return those of a query's words that it capitalises, other than the first: its names."""
+    found = _WORD.findall(text)
+    capitalised = {word for word in found[1:] if word[0].isupper() and word[1:].islower()}
+    return {word for name in capitalised - set(found[:1]) for word in tokenize(name)} & set(words)
 
 
 def find_forms(words: Iterable[str], terms: Sequence[Term]) -> dict[str, list[tuple[str, float]]]:
@@ -101,6 +121,9 @@ def measure_evidence(inputs: RankingInputs, ranked: Ranked) -> Evidence:
         min(own.nearer_neighbour, old.nearer_neighbour),
         own.is_turn,
         own.length,
+        max(own.pairs, old.pairs),
+        max(own.names, old.names),
+        max(own.by_words, old.by_words),
     )
 
 
@@ -114,10 +137,11 @@ def _measure(inputs: RankingInputs, memory_id: str, ranked: Ranked) -> Evidence:
         in_time = TIME * inputs.closeness.get(memory_id, 0.0)
     candidate = retrieval.candidates.get(memory_id, ranked.candidate)
     around = (*candidate.before, *candidate.after)
+    body = _read_body(inputs, memory_id)
     own = match_passage(inputs, memory_id)
     together = dict(own)
     for neighbour in around:
-        if _count_words(inputs, neighbour) <= PASSAGE:
+        if len(_read_body(inputs, neighbour)) <= PASSAGE:
             for word, part in match_passage(inputs, neighbour).items():
                 together[word] = max(part, together.get(word, 0.0))
     matched = sum(weights[word] * part for word, part in own.items()) + in_time
@@ -136,7 +160,10 @@ def _measure(inputs: RankingInputs, memory_id: str, ranked: Ranked) -> Evidence:
         ranked.contributions.get("speaker", 0.0) > 0,
         nearer,
         bool(around),
-        _count_words(inputs, memory_id),
+        len(body),
+        weigh_pairs(body, inputs.query_forms, weights),
+        rate_names(own, inputs.query_names),
+        1 / rank if (rank := inputs.keyword_ranks.get(memory_id)) else 0.0,
     )
 
 
@@ -149,9 +176,37 @@ def _scale(inputs: RankingInputs, memory_id: str) -> float | None:
     return min(1.0, max(0.0, (cosine - background) / (1 - background)))
 
 
-def _count_words(inputs: RankingInputs, memory_id: str) -> int:
+def _read_body(inputs: RankingInputs, memory_id: str) -> list[str]:
     text = inputs.retrieval.texts.get(memory_id)
-    return len(text.body.split()) if text else 0
+    return text.body.split() if text else []
+
+
+def weigh_pairs(body: Iterable[str], forms: Forms, weights: Mapping[str, float]) -> float:
+    """Return the weight of the query's neighbouring words that a text has close together.
+
+    Weights: of the words of the query, in their order.
+    """
+    words = list(weights)
+    beside: dict[str, list[tuple[str, str]]] = {}
+    for pair in pairwise(words):
+        for word in pair:
+            beside.setdefault(word, []).append(pair)
+    last: dict[str, int] = {}
+    together: set[tuple[str, str]] = set()
+    for at, token in enumerate(body):
+        for word, _ in forms.get(token, ()):
+            last[word] = at
+            for pair in beside.get(word, ()):
+                if all(at - last.get(one, -TOGETHER - 1) <= TOGETHER for one in pair):
+                    together.add(pair)
+    return sum((weights[first] + weights[second]) / 2 for first, second in together)
+
+
+def rate_names(matched: Mapping[str, float], names: Collection[str]) -> float:
+    """Return how many of the names a text has, from -0.5 to 0.5; 0 without names."""
+    if not names:
+        return 0.0
+    return sum(matched.get(name, 0.0) for name in names) / len(names) - 0.5
 
 
 def match_passage(inputs: RankingInputs, memory_id: str) -> dict[str, float]:

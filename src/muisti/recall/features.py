@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from muisti.model import EntryType, Signal
 from muisti.model.validity import is_outdated
-from muisti.recall.evidence import find_forms, weigh_query
+from muisti.recall.evidence import find_capitalised, find_forms, weigh_query
 from muisti.recall.fuse import standardise
 from muisti.recall.speaker import find_speaker, score_speakers
 
@@ -91,6 +91,11 @@ class RankingInputs:
     def query_forms(self) -> dict[str, list[tuple[str, float]]]:
         """The words of the query that each index word of a text matches, and how well."""
         return find_forms(self.query_weights, self.query.terms)
+
+    @cached_property
+    def query_names(self) -> set[str]:
+        """The words of the query that are names, but for those of speakers."""
+        return find_capitalised(self.query.text, self.query_weights)
 
     @cached_property
     def closeness(self) -> Mapping[str, float]:
