@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, overload
@@ -21,6 +21,7 @@ from muisti.errors import (
 )
 from muisti.filesystem import Tree, UnsafeFile
 from muisti.ports.services import Services
+from muisti.roles import ROLES
 from muisti.settings import IN_MEMORY, Settings, Value, find_vault, is_foreign, load_settings
 from muisti.storage.clock import SystemClock
 from muisti.trust import is_trusted, note_use, record_creation
@@ -53,41 +54,6 @@ OPENING_PATIENCE = 0.3
 
 Location = str | os.PathLike[str] | None
 Opened = TypeVar("Opened")
-
-
-@dataclass(frozen=True, slots=True)
-class Role:
-    """What opening a vault does for one kind of program."""
-
-    create: bool = False
-    """Create a vault that does not exist."""
-    resume: bool = False
-    """Continue with exchanges that were accepted before a crash. For long-running programs."""
-    warm_up: bool = False
-    """Load the embedding model in the background."""
-    use_threads: bool = True
-    """Embed in a thread what an operation does not wait for."""
-    settings: Mapping[str, Value] | None = None
-    """Settings that override those of the vault."""
-
-
-ROLES: Mapping[str, Role] = {
-    "library": Role(create=True, resume=True),
-    # A single command leaves embedding to the next search, which loads the model anyway.
-    "cli": Role(settings={"embed_on_save": False}, use_threads=False),
-    "server": Role(resume=True, warm_up=True),
-    "mcp": Role(resume=True),
-    # A hook runs with every prompt: it only reads, and must not wait.
-    "hook": Role(
-        settings={
-            "sync_on_open": False,  # session start and the worker pick up edited files
-            "embedder": "none",  # loading a model takes longer than all the rest
-            "record_recall": False,  # automatic recall does not raise salience
-            "lock_timeout": 0.5,
-            "index_timeout": 0.5,
-        }
-    ),
-}
 
 
 @overload

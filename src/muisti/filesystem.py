@@ -301,7 +301,7 @@ class Tree:
                 fd = system.open(name, flags | system.no_follow | system.never_wait, folder)
             except OSError as error:
                 if error.errno == errno.ELOOP:
-                    raise self._make_error(errno.ELOOP, path, LINK) from error
+                    raise _make_error(self, errno.ELOOP, path, LINK) from error
                 raise
         try:
             status = os.fstat(fd)
@@ -314,11 +314,11 @@ class Tree:
     def check_regular(self, path: str | Path, status: os.stat_result) -> None:
         """Raise UnsafeFile if a status is not that of a regular file."""
         if is_link(status):
-            raise self._make_error(errno.ELOOP, path, LINK)
+            raise _make_error(self, errno.ELOOP, path, LINK)
         for test, kind in _KINDS:
             if test(status.st_mode):
                 reason = f"is {kind}, not a regular file: remove it, or move it elsewhere"
-                raise self._make_error(errno.EINVAL, path, reason)
+                raise _make_error(self, errno.EINVAL, path, reason)
 
     def read(self, path: str | Path, limit: int) -> tuple[bytes, os.stat_result]:
         """Return a file's bytes and its status. Raises UnsafeFile if it has more than `limit`."""
@@ -331,11 +331,8 @@ class Tree:
         if status.st_size > limit or len(data) > limit:
             size = max(status.st_size, len(data))
             reason = f"has {size} bytes, the limit is {limit}: make it smaller, or split it"
-            raise self._make_error(errno.EFBIG, path, reason)
+            raise _make_error(self, errno.EFBIG, path, reason)
         return data, status
-
-    def _make_error(self, code: int, path: str | Path, reason: str) -> UnsafeFile:
-        return UnsafeFile(code, "/".join(self.split(path)) or str(self.root), reason)
 
     # -- Changing
 
@@ -364,6 +361,10 @@ def _check_folder(status: os.stat_result, names: Sequence[str]) -> None:
         raise UnsafeFile(errno.ELOOP, "/".join(names), LINK)
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, "is not a folder", "/".join(names))
+
+
+def _make_error(tree: Tree, code: int, path: str | Path, reason: str) -> UnsafeFile:
+    return UnsafeFile(code, "/".join(tree.split(path)) or str(tree.root), reason)
 
 
 def is_link(status: os.stat_result) -> bool:

@@ -1,0 +1,43 @@
+"""What opening a vault does for each kind of program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from muisti.settings import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What opening a vault does for one kind of program."""
+
+    create: bool = False
+    """Create a vault that does not exist."""
+    resume: bool = False
+    """Continue with exchanges that were accepted before a crash. For long-running programs."""
+    warm_up: bool = False
+    """Load the embedding model in the background."""
+    use_threads: bool = True
+    """Embed in a thread what an operation does not wait for."""
+    settings: Mapping[str, Value] | None = None
+    """Settings that override those of the vault."""
+
+
+ROLES: Mapping[str, Role] = {
+    "library": Role(create=True, resume=True),
+    # A single command leaves embedding to the next search, which loads the model anyway.
+    "cli": Role(settings={"embed_on_save": False}, use_threads=False),
+    "server": Role(resume=True, warm_up=True),
+    "mcp": Role(resume=True),
+    # A hook runs with every prompt: it only reads, and must not wait.
+    "hook": Role(
+        settings={
+            "sync_on_open": False,  # session start and the worker pick up edited files
+            "embedder": "none",  # loading a model takes longer than all the rest
+            "record_recall": False,  # automatic recall does not raise salience
+            "lock_timeout": 0.5,
+            "index_timeout": 0.5,
+        }
+    ),
+}
