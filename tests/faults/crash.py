@@ -25,7 +25,8 @@ class Failpoint:
         self.left = at
         self.armed = False
 
-    def hit(self) -> None:
+    def hit(self, what: str) -> None:
+        """Something is about to happen: `what` names the step."""
         if self.armed:
             self.left -= 1
             if self.left == 0:
@@ -37,7 +38,7 @@ class KillingDisk(Disk):
         self.point = point
 
     def step(self, what: str, path: Path) -> None:
-        self.point.hit()
+        self.point.hit(what)
 
 
 def killed_at(k: int, vault: Path, clock: Clock, act: Callable[[Muisti], object]) -> str:
@@ -66,8 +67,8 @@ def _live_and_die(
         memory = bootstrap.open(
             vault, clock=clock, disk=KillingDisk(point), settings={"sync_on_open": False}
         )
-        _watch_index(memory, point)
-        _watch_files(point)
+        watch_index(memory, point)
+        watch_files(point)
         point.armed = True
         act(memory)
         point.armed = False
@@ -79,24 +80,24 @@ def _live_and_die(
         os._exit(1)
 
 
-def _watch_index(memory: Muisti, point: Failpoint) -> None:
+def watch_index(memory: Muisti, point: Failpoint) -> None:
     """Die before and after each transaction of the index."""
     index = file_store(memory).index
     write = index.write
 
     def watched(*changes: object) -> None:
-        point.hit()
+        point.hit("index")
         write(*changes)
-        point.hit()
+        point.hit("indexed")
 
     index.write = watched  # type: ignore[method-assign, assignment]
 
 
-def _watch_files(point: Failpoint) -> None:
+def watch_files(point: Failpoint) -> None:
     """Die before every change of a name that Python makes, those of the index's own files included."""
 
     def hook(event: str, _: tuple[object, ...]) -> None:
         if event in _FILE_CALLS:
-            point.hit()
+            point.hit(event)
 
     sys.addaudithook(hook)

@@ -96,8 +96,9 @@ class FileConversations:
                     and entry.is_file(follow_symlinks=False)
                 ):
                     is_torn = f"{name}{CORRUPT}" in names
-                    stat = _make_stat(entry.stat(follow_symlinks=False), is_torn=is_torn)
-                    found.append((f"{folder}/{name}", stat))
+                    with suppress(FileNotFoundError):  # forgotten meanwhile
+                        stat = _make_stat(entry.stat(follow_symlinks=False), is_torn=is_torn)
+                        found.append((f"{folder}/{name}", stat))
         return found
 
     def exists(self, path: str) -> bool:
