@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import shutil
 from pathlib import Path
 
 from muisti import bootstrap
@@ -13,11 +13,12 @@ from tests.conftest import file_store
 def test_F6_a_conversation_that_is_forgotten_while_files_are_listed(vault: Path) -> None:
     """A reindex lists files without the lock; another process may remove one meanwhile."""
     with bootstrap.open(vault, clock=SystemClock()) as memory:
-        for day in (1, 2):  # each has its file
-            memory.append_message("cli_1", "user", "Hello", at=datetime(2026, 3, day, tzinfo=UTC))
+        for number in range(4):
+            memory.append_message(f"cli_{number}", "user", "Hello")
         listing = file_store(memory).conversations.files()
         first, _ = next(listing)
-        for file in (vault / "conversations").glob("*/*.jsonl"):
-            if file.relative_to(vault).as_posix() != first:
-                file.unlink()
-        assert list(listing) == []
+        assert first.startswith("conversations/cli_0/")
+        shutil.rmtree(vault / "conversations" / "cli_1")
+        for file in (vault / "conversations" / "cli_2").glob("*.jsonl"):
+            file.unlink()
+        assert [path.split("/")[1] for path, _ in listing] == ["cli_3"]

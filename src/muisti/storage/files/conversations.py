@@ -85,8 +85,10 @@ class FileConversations:
                 )
 
     def _list_folder(self, folder: str) -> list[tuple[str, FileStat]]:
+        """Return the files of a conversation; none if it was removed or became a link meanwhile."""
         found = []
-        with suppress(FileNotFoundError, NotADirectoryError), self._tree.scan(folder) as entries:
+        gone = suppress(FileNotFoundError, NotADirectoryError, UnsafeFile)
+        with gone, self._tree.scan(folder) as entries:
             names = {entry.name for entry in entries}
             for entry in sorted(entries, key=lambda entry: entry.name):
                 name = entry.name
