@@ -199,11 +199,11 @@ def test_names_are_neutral_if_there_are_none() -> None:
 def test_names_and_pairs_of_the_query_raise_the_score(constants) -> None:  # type: ignore[no-untyped-def]
     half = answered(share=0.6, share_around=0.6, nearness=0.3, is_turn=True, length=20)
     rival = half._replace(share=0.5, share_around=0.5)
-    found = [half._replace(pairs=2.0), rival]
-    assert estimate(found, constants) > estimate([half, rival], constants)
+    together = half._replace(pairs=2.0)
+    assert estimate([together, rival], constants) > estimate([half, rival], constants)
     if constants is not VECTOR:  # names say little about what only vectors found
-        found, other = half._replace(names=0.5), half._replace(names=-0.5)
-        assert estimate([found, rival], constants) > estimate([other, rival], constants)
+        named, other = half._replace(names=0.5), half._replace(names=-0.5)
+        assert estimate([named, rival], constants) > estimate([other, rival], constants)
 
 
 def test_a_result_that_words_alone_find_has_a_higher_score() -> None:
