@@ -79,7 +79,9 @@ class ConsentList:
         """Return all consents by path. Raises VaultUnusable if the list is damaged."""
         consents, problem = self._read()
         if problem:
-            raise VaultUnusable(f"{self.path} {problem}; `muisti trust` keeps it and begins anew")
+            raise VaultUnusable(
+                f"{self.path} {problem}; `muisti trust` keeps it and starts a new one"
+            )
         return [consents[path] for path in sorted(consents)]
 
     def add(self, root: Path) -> None:
